@@ -203,7 +203,7 @@ func New(cfg Config) (*API, error) {
 			return nil, err
 		}
 	}
-	a.handler, a.person = a.router(), people{a}.router()
+	a.handler, a.person = a.router(), a.sessionRouter()
 	return a, nil
 }
 

@@ -53,16 +53,13 @@ func (a *API) ForPerson(account store.Account) http.Handler {
 	})
 }
 
-// people answers those who have no key.
-type people struct{ *API }
-
-// router makes the handler behind ForPerson.
-func (a people) router() http.Handler {
+// sessionRouter makes the handler behind ForPerson.
+func (a *API) sessionRouter() http.Handler {
 	r := chi.NewRouter()
 	for _, route := range a.routes() {
 		switch {
 		case route.operation != nil:
-			r.Method(route.method, route.pattern, a.serve(runOperation(a.API, route.operation, known)))
+			r.Method(route.method, route.pattern, a.serve(runOperation(a, route.operation, known)))
 		case strings.HasPrefix(route.pattern, templatesPattern), route.pattern == uploadPattern && route.method == http.MethodPost:
 			r.Method(route.method, route.pattern, a.serve(route.handle))
 		}
@@ -70,8 +67,8 @@ func (a people) router() http.Handler {
 	r.Method(http.MethodPost, PreviewPath, a.serve(a.showPreview))
 	r.Method(http.MethodGet, LookPath, a.serve(a.showLook))
 	r.Method(http.MethodPost, FilledPath, a.serve(a.showFilled))
-	r.NotFound(nowhere(a).serve(apierror.NotFound))
-	r.MethodNotAllowed(nowhere(a).serve(apierror.MethodNotAllowed))
+	r.NotFound((*API)(a).serveNotFound(apierror.NotFound))
+	r.MethodNotAllowed((*API)(a).serveNotFound(apierror.MethodNotAllowed))
 	return r
 }
 
@@ -79,7 +76,7 @@ func (a people) router() http.Handler {
 func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()), nil }
 
 // showPreview answers with images of a template's pages.
-func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
+func (a *API) showPreview(w http.ResponseWriter, r *http.Request) error {
 	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTemplateBody))
 	if err != nil {
 		return &apierror.Error{Code: apierror.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}
@@ -107,7 +104,7 @@ func (a people) showPreview(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showLook answers with what a result of the account looks like.
-func (a people) showLook(w http.ResponseWriter, r *http.Request) error {
+func (a *API) showLook(w http.ResponseWriter, r *http.Request) error {
 	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
 	if err != nil {
 		return facts{pattern: LookPath}.absent(err)
@@ -116,7 +113,7 @@ func (a people) showLook(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showFilled answers with the HTML of a template, for a frame that may do nothing.
-func (a people) showFilled(w http.ResponseWriter, r *http.Request) error {
+func (a *API) showFilled(w http.ResponseWriter, r *http.Request) error {
 	input, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTemplateBody))
 	if err != nil {
 		return &apierror.Error{Code: apierror.InvalidRequest, Message: "The template did not arrive whole, or is too large.", Cause: err}

@@ -76,10 +76,7 @@ func callerFrom(ctx context.Context) call.Caller {
 	return caller
 }
 
-// accounts answers for the account that a key belongs to.
-type accounts struct{ *API }
-
-func (accounts) get(_ context.Context, caller call.Caller, _ nothing) (wire.AccountSnapshot, error) {
+func (*API) getAccount(_ context.Context, caller call.Caller, _ nothing) (wire.AccountSnapshot, error) {
 	account := caller.Account
 	told := wire.AccountSnapshot{
 		Plan: account.Plan, RateTier: account.RateTier(),

@@ -16,9 +16,6 @@ import (
 	"relaypdf/store/credit"
 )
 
-// billing answers for money.
-type billing struct{ *API }
-
 // usageSpan is the span when a request names none, and the longest allowed.
 const (
 	usageSpan    = 30 * 24 * time.Hour
@@ -68,7 +65,7 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-func (b billing) usage(ctx context.Context, caller call.Caller, in usageQuery) (wire.Usage, error) {
+func (b *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wire.Usage, error) {
 	from, to, err := in.span(b.now())
 	if err != nil {
 		return wire.Usage{}, err
@@ -130,16 +127,16 @@ type limitsPatch struct {
 	MaxDay limitChange `json:"maxDayMicrodollars,omitzero" jsonschema_description:"The most that all calls of one UTC day may cost, in microdollars; null for no limit."`
 }
 
-func (billing) limits(_ context.Context, caller call.Caller, _ nothing) (wire.Limits, error) {
+func (*API) limits(_ context.Context, caller call.Caller, _ nothing) (wire.Limits, error) {
 	return wire.Limits{MaxJobMicrodollars: (*int64)(caller.Account.MaxJob), MaxDayMicrodollars: (*int64)(caller.Account.MaxDay)}, nil
 }
 
-func (b billing) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
+func (b *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
 	limits, err := b.store.ChangeLimits(ctx, caller.Account.ID, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
 	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 
-func (b billing) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
+func (b *API) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
 	list := wire.PriceList{Currency: "usd", Prices: []wire.Price{}}
 	for _, operation := range b.table.All() {
 		if operation.Off {

@@ -32,10 +32,7 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// deliveries answers for what endpoints and callbacks were sent.
-type deliveries struct{ *API }
-
-func (d deliveries) list(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {
+func (d *API) listDeliveries(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {
 	page, err := d.store.Deliveries(ctx, in.filter(caller.Account.ID))
 	answer := wire.DeliveryList{Deliveries: make([]wire.Delivery, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, delivery := range page.Items {
@@ -44,12 +41,12 @@ func (d deliveries) list(ctx context.Context, caller call.Caller, in deliveryQue
 	return answer, err
 }
 
-func (d deliveries) get(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {
+func (d *API) getDelivery(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {
 	delivery, body, err := d.store.DeliveryBody(ctx, caller.Account.ID, in.ID)
 	return wire.DeliveryContent{Delivery: showDelivery(delivery), Body: string(body)}, err
 }
 
-func (d deliveries) replay(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
+func (d *API) replay(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
 	delivery, err := d.store.ReplayDelivery(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return wire.Delivery{}, err

@@ -17,9 +17,6 @@ import (
 	"relaypdf/store/blob"
 )
 
-// files answers for uploads and results.
-type files struct{ *API }
-
 // download is a stored result on its way out.
 type download struct {
 	*API
@@ -50,9 +47,9 @@ func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request)
 	return nil
 }
 
-// get finds a stored result for whoever holds its id, and an upload for its
+// getFile finds a stored result for whoever holds its id, and an upload for its
 // account.
-func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
+func (f *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
 	file, err := f.store.PublicFile(ctx, in.ID)
 	if errors.Is(err, store.ErrNotFound) && in.key != "" {
 		file, err = f.own(ctx, in, err)
@@ -62,19 +59,19 @@ func (f files) get(ctx context.Context, _ call.Caller, in downloadInput) (downlo
 	}
 	if in.whole {
 		if link := f.linked(ctx, file); link != "" {
-			return download{API: f.API, file: file, link: link}, nil
+			return download{API: f, file: file, link: link}, nil
 		}
 	}
 	body, err := f.Calls.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return download{}, err
 	}
-	return download{API: f.API, file: file, body: body}, nil
+	return download{API: f, file: file, body: body}, nil
 }
 
 // linked returns the address of a result in its bucket, or nothing where the
 // answer has to have it: an upload is its account's, and what has less than a second is best refused by the next request.
-func (f files) linked(ctx context.Context, file store.File) string {
+func (f *API) linked(ctx context.Context, file store.File) string {
 	lifetime := min(linkLifetime, file.ExpiresAt.Sub(f.now()))
 	if f.links == nil || file.CallID == "" || lifetime < time.Second {
 		return ""
@@ -96,7 +93,7 @@ const (
 
 // own finds a file of the account that a key belongs to; for a key that may not use all
 // operations, an upload of its own. Another key is as good as none.
-func (f files) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
+func (f *API) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
 	caller, err := f.authenticate(ctx, in.key, in.ip, f.callerOf)
 	switch {
 	case err == nil:
@@ -150,16 +147,16 @@ func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) err
 	}
 }
 
-// remove deletes an upload or a result of the account, or of a key that may not use all
+// deleteFile deletes an upload or a result of the account, or of a key that may not use all
 // operations.
-func (f files) remove(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+func (f *API) deleteFile(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
 	if only := caller.Reads(); only != "" {
 		return wire.Acknowledged{OK: true}, f.store.DeleteKeyFile(ctx, caller.Account.ID, only, in.ID)
 	}
 	return wire.Acknowledged{OK: true}, f.store.DeleteFile(ctx, caller.Account.ID, in.ID)
 }
 
-func (f files) list(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
+func (f *API) listFiles(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
 	page, err := f.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
 	answer := wire.FileList{Files: make([]wire.FileEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, file := range page.Items {

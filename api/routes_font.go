@@ -14,9 +14,6 @@ import (
 	"relaypdf/store"
 )
 
-// fonts answers for the typefaces that documents find.
-type fonts struct{ *API }
-
 // fontQuery asks for families.
 type fontQuery struct {
 	listQuery
@@ -24,7 +21,7 @@ type fontQuery struct {
 	Search string `json:"search,omitempty" in:"query" jsonschema:"maxLength=100,example=sans" jsonschema_description:"Only families in whose name this occurs, in any case."`
 }
 
-func (f fonts) list(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
+func (f *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
 	if f.render == nil {
 		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}

@@ -12,16 +12,13 @@ import (
 	"relaypdf/api/wire"
 )
 
-// galleries answers for the layouts that templates may start from.
-type galleries struct{ *API }
-
 // galleryQuery selects layouts.
 type galleryQuery struct {
 	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=64,example=invoice" jsonschema_description:"Only layouts of this category."`
 	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Only layouts in whose name, description, category or tags each of these words occurs."`
 }
 
-func (g galleries) list(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
+func (g *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
 	if categories := g.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
 		return wire.GalleryList{}, apierror.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
@@ -43,7 +40,7 @@ type thumbnailName struct {
 // thumbnail is a picture on its way out. No cache ever needs to ask for it again.
 type thumbnail []byte
 
-func (g galleries) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
+func (g *API) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
 	image := g.gallery.ThumbnailFile(in.Name)
 	if image == nil {
 		return nil, &apierror.Error{Code: apierror.NotFound}

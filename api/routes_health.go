@@ -12,11 +12,8 @@ import (
 	"relaypdf/store"
 )
 
-// health answers for the state of the process.
-type health struct{ *API }
-
-// get touches nothing: it tells that the process runs, not that it works.
-func (h health) get(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
+// getHealth touches nothing: it tells that the process runs, not that it works.
+func (h *API) getHealth(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
 	return wire.Health{OK: true, Service: "relaypdf", Version: h.version, RequestID: middleware.RequestID(ctx)}, nil
 }
 
@@ -44,7 +41,7 @@ type checker interface {
 }
 
 // ready makes a real call to the browser and to the database.
-func (h health) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, error) {
+func (h *API) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	stats := h.Calls.RenderStats()
@@ -114,6 +111,6 @@ type sharedLimiter interface {
 
 // Readiness is what GET /health/ready answers with, for pages.
 func Readiness(ctx context.Context, a *API) (wire.Readiness, error) {
-	ready, err := health{a}.ready(ctx, call.Caller{}, nothing{})
+	ready, err := a.ready(ctx, call.Caller{}, nothing{})
 	return ready.Readiness, err
 }

@@ -10,9 +10,6 @@ import (
 	"relaypdf/store"
 )
 
-// jobs answers for work that goes on after its request.
-type jobs struct{ *API }
-
 // byID names what a route is about.
 type byID struct {
 	ID string `json:"id" in:"path" jsonschema:"required" jsonschema_description:"Id."`
@@ -28,9 +25,9 @@ func (j jobStatus) head(h http.Header) int {
 	return 0
 }
 
-// get tells an account what has become of its job, and a key that may not use all
+// getJob tells an account what has become of its job, and a key that may not use all
 // operations what has become of its own.
-func (j jobs) get(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
+func (j *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
 	done, err := j.store.Job(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return jobStatus{}, err
@@ -49,7 +46,7 @@ func (j jobs) get(ctx context.Context, caller call.Caller, in byID) (jobStatus, 
 }
 
 // completed describes a job whose result may have expired since.
-func (j jobs) completed(ctx context.Context, done store.Call) (jobStatus, error) {
+func (j *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
 	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: j.Calls.Links.Job(done.ResultID)}
 	file, err := j.store.PublicFile(ctx, done.ResultID)
 	switch {
@@ -77,7 +74,7 @@ var storedStatus = map[string]string{
 	wire.JobProcessing: store.CallRunning, wire.JobCompleted: store.CallDone, wire.JobFailed: store.CallFailed,
 }
 
-func (j jobs) list(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
+func (j *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
 	page, err := j.store.Jobs(ctx, store.CallFilter{
 		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),
 	})
@@ -89,7 +86,7 @@ func (j jobs) list(ctx context.Context, caller call.Caller, in jobQuery) (wire.J
 }
 
 // entry is a job as lists show it.
-func (j jobs) entry(done store.Call) wire.JobEntry {
+func (j *API) entry(done store.Call) wire.JobEntry {
 	shown := wire.JobEntry{
 		ID: done.ResultID, Operation: done.Operation, Status: wire.JobProcessing, PollURL: j.Calls.Links.Job(done.ResultID),
 		CreatedAt: shownMillis(done.CreatedAt), EndedAt: shownTime(done.EndedAt),

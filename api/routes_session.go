@@ -18,9 +18,6 @@ import (
 	"relaypdf/store"
 )
 
-// sessions answers for links to the editor.
-type sessions struct{ *API }
-
 // capabilities are what a link permits.
 type capabilities []embedding.Capability
 
@@ -57,8 +54,8 @@ type newSession struct {
 	ExpiresIn    int          `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=86400,default=3600" jsonschema_description:"Seconds for which the link works."`
 }
 
-// create makes a link. It is not stored: the link is all there is.
-func (s sessions) create(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
+// createSession makes a link. It is not stored: the link is all there is.
+func (s *API) createSession(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
 	if caller.Kind != call.ByKey {
 		// It ends with its key, and so has to have one.
 		return wire.TemplateSession{}, &apierror.Error{Code: apierror.Unauthorized}
@@ -97,7 +94,7 @@ func (s sessions) create(ctx context.Context, caller call.Caller, in newSession)
 const linksNoted = time.Hour
 
 // note puts into the audit log who may be let in where, and to what.
-func (s sessions) note(ctx context.Context, made embedding.Session, name, what string) error {
+func (s *API) note(ctx context.Context, made embedding.Session, name, what string) error {
 	kind := s.Calls.LimitKey("link", strings.Join([]string{made.KeyID, made.TemplateID, what}, " "))
 	verdict, err := s.limiter.Take(ctx, kind, ratelimit.Window{Name: "notes", Limit: 1, Length: linksNoted})
 	if err != nil || !verdict.Allowed {
@@ -109,7 +106,7 @@ func (s sessions) note(ctx context.Context, made embedding.Session, name, what s
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.
-func (s sessions) originsOf(in newSession) (string, error) {
+func (s *API) originsOf(in newSession) (string, error) {
 	var faults schema.Faults
 	insecure := strings.HasPrefix(s.baseURL, "http:")
 	origin, err := embedding.OriginOf(in.Origin, insecure)

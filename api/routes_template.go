@@ -19,9 +19,6 @@ import (
 // which every letter may be escaped.
 const maxTemplateBody = 80 << 20
 
-// templates answers for templates.
-type templates struct{ *API }
-
 // templateRecord is a template whose revision is its ETag.
 type templateRecord struct {
 	wire.Template
@@ -66,7 +63,7 @@ type templateQuery struct {
 	State    string `json:"state,omitempty" in:"query" jsonschema:"enum=draft,enum=published" jsonschema_description:"draft for templates that were never published, published for the others."`
 }
 
-func (t templates) list(ctx context.Context, caller call.Caller, in templateQuery) (wire.TemplateList, error) {
+func (t *API) listTemplates(ctx context.Context, caller call.Caller, in templateQuery) (wire.TemplateList, error) {
 	if in.Limit == 0 {
 		in.Limit = store.MaxList
 	}
@@ -80,11 +77,11 @@ func (t templates) list(ctx context.Context, caller call.Caller, in templateQuer
 	return answer, err
 }
 
-func (t templates) get(ctx context.Context, caller call.Caller, in byID) (templateRecord, error) {
+func (t *API) getTemplate(ctx context.Context, caller call.Caller, in byID) (templateRecord, error) {
 	return showTemplate(t.store.Template(ctx, caller.Account.ID, in.ID))
 }
 
-func (t templates) create(ctx context.Context, caller call.Caller, in newTemplate) (templateRecord, error) {
+func (t *API) createTemplate(ctx context.Context, caller call.Caller, in newTemplate) (templateRecord, error) {
 	n := store.NewTemplate{
 		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: in.Description, Category: in.Category,
 		Content: store.TemplateContent{SampleData: in.SampleData.RawMessage, Options: in.Options.RawMessage},
@@ -108,7 +105,7 @@ func (t templates) create(ctx context.Context, caller call.Caller, in newTemplat
 }
 
 // startFrom fills what a request leaves open from a layout of the gallery.
-func (t templates) startFrom(id string, in newTemplate, n *store.NewTemplate) error {
+func (t *API) startFrom(id string, in newTemplate, n *store.NewTemplate) error {
 	layout, ok := t.gallery.Get(id)
 	if !ok {
 		return schema.Faults{{Field: "fromGallery", Message: "is not the id of a layout; see GET /v1/templates/gallery"}}
@@ -137,7 +134,7 @@ func (t templates) startFrom(id string, in newTemplate, n *store.NewTemplate) er
 	return nil
 }
 
-func (t templates) update(ctx context.Context, caller call.Caller, in templatePatch) (templateRecord, error) {
+func (t *API) updateTemplate(ctx context.Context, caller call.Caller, in templatePatch) (templateRecord, error) {
 	expected, err := revisionOf(in.IfMatch)
 	if err != nil {
 		return templateRecord{}, err
@@ -165,11 +162,11 @@ func slugTaken(err error, slug string) error {
 	return err
 }
 
-func (t templates) remove(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+func (t *API) deleteTemplate(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
 	return wire.Acknowledged{OK: true}, t.store.DeleteTemplate(ctx, caller.Account.ID, in.ID)
 }
 
-func (t templates) discard(ctx context.Context, caller call.Caller, in templateRef) (templateRecord, error) {
+func (t *API) discard(ctx context.Context, caller call.Caller, in templateRef) (templateRecord, error) {
 	expected, err := in.revision()
 	if err != nil {
 		return templateRecord{}, err
@@ -177,7 +174,7 @@ func (t templates) discard(ctx context.Context, caller call.Caller, in templateR
 	return showTemplate(t.store.DiscardTemplate(ctx, caller.Account.ID, in.ID, expected))
 }
 
-func (t templates) restore(ctx context.Context, caller call.Caller, in templateRestore) (templateRecord, error) {
+func (t *API) restore(ctx context.Context, caller call.Caller, in templateRestore) (templateRecord, error) {
 	expected, err := in.revision()
 	if err != nil {
 		return templateRecord{}, err
@@ -185,7 +182,7 @@ func (t templates) restore(ctx context.Context, caller call.Caller, in templateR
 	return showTemplate(t.store.RestoreTemplate(ctx, caller.Account.ID, in.ID, expected, in.Version))
 }
 
-func (t templates) duplicate(ctx context.Context, caller call.Caller, in templateCopy) (templateRecord, error) {
+func (t *API) duplicate(ctx context.Context, caller call.Caller, in templateCopy) (templateRecord, error) {
 	found, err := t.store.Template(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return templateRecord{}, err
@@ -203,7 +200,7 @@ func (t templates) duplicate(ctx context.Context, caller call.Caller, in templat
 	return showTemplate(made, slugTaken(err, in.Slug))
 }
 
-func (t templates) versions(ctx context.Context, caller call.Caller, in byID) (wire.TemplateVersionList, error) {
+func (t *API) versions(ctx context.Context, caller call.Caller, in byID) (wire.TemplateVersionList, error) {
 	list, err := t.store.TemplateVersions(ctx, caller.Account.ID, in.ID)
 	answer := wire.TemplateVersionList{Versions: make([]wire.TemplateVersion, len(list))}
 	for i, v := range list {
@@ -216,35 +213,35 @@ func showVersion(v store.TemplateVersion) wire.TemplateVersion {
 	return wire.TemplateVersion{Version: v.Version, Comment: v.Comment, PublishedAt: v.PublishedAt.Truncate(time.Millisecond)}
 }
 
-func (t templates) version(ctx context.Context, caller call.Caller, in templateVersionRef) (wire.TemplateVersionContent, error) {
+func (t *API) getTemplateVersion(ctx context.Context, caller call.Caller, in templateVersionRef) (wire.TemplateVersionContent, error) {
 	_, v, err := t.store.TemplateVersion(ctx, caller.Account.ID, in.ID, in.Version)
 	return wire.TemplateVersionContent{
 		TemplateVersion: showVersion(v), HTML: v.Content.HTML, SampleData: v.Content.SampleData, Options: v.Content.Options, Partials: v.Partials,
 	}, err
 }
 
-// routes are those of templates, the first of the paths that begin alike before
+// templateRoutes are those of templates, the first of the paths that begin alike before
 // the others.
-func (t templates) routes() []route {
-	a, codes := t.API, []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.ConvertUnavailable}
+func (t *API) templateRoutes() []route {
+	a, codes := t, []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.ConvertUnavailable}
 	return []route{
-		plain(a, facts{method: "GET", pattern: "/v1/templates", access: withKey, verb: "list", summary: "List the templates"}, worded(t.list)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates", access: withFullKey, summary: "Make a template", example: `{"name":"Letter","html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, status: http.StatusCreated, body: maxTemplateBody}, worded(t.create)),
+		plain(a, facts{method: "GET", pattern: "/v1/templates", access: withKey, verb: "list", summary: "List the templates"}, worded(t.listTemplates)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates", access: withFullKey, summary: "Make a template", example: `{"name":"Letter","html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, status: http.StatusCreated, body: maxTemplateBody}, worded(t.createTemplate)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/validate", access: withKey, summary: "Say what is wrong with a template, and what it uses", example: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, body: maxTemplateBody, codes: codes}, t.validate),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/partials", access: withKey, verb: "list", summary: "List the partials"}, t.partials),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/partials/{name}", access: withKey, summary: "Show a partial"}, t.partial),
 		plain(a, facts{method: "PUT", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Make or replace a partial", example: `{"html":"<b>Foot</b>"}`, body: maxTemplateBody, codes: codes}, worded(t.putPartial)),
 		plain(a, facts{method: "DELETE", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Delete a partial"}, t.removePartial),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}", access: withKey, summary: "Show a template", headers: []string{"ETag"}}, t.get),
-		plain(a, facts{method: "PATCH", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Change a template's draft", example: `{"html":"<p>Dear {{name}}</p>"}`, body: maxTemplateBody, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.update)),
-		plain(a, facts{method: "DELETE", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Delete a template"}, t.remove),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}", access: withKey, summary: "Show a template", headers: []string{"ETag"}}, t.getTemplate),
+		plain(a, facts{method: "PATCH", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Change a template's draft", example: `{"html":"<p>Dear {{name}}</p>"}`, body: maxTemplateBody, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.updateTemplate)),
+		plain(a, facts{method: "DELETE", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Delete a template"}, t.deleteTemplate),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/publish", access: withFullKey, summary: "Publish the draft as the next version", example: `{"comment":"first"}`, headers: []string{"ETag"}, codes: append(codes, apierror.PreconditionFailed)}, worded(t.publish)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/discard", access: withFullKey, summary: "Drop the draft", headers: []string{"ETag"}, codes: []apierror.Code{apierror.InvalidRequest, apierror.PreconditionFailed}}, worded(t.discard)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/duplicate", access: withFullKey, summary: "Make a copy of a template", example: `{"name":"Another"}`, status: http.StatusCreated}, worded(t.duplicate)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/restore", access: withFullKey, summary: "Copy a version into the draft", example: `{"version":1}`, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.restore)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/sessions", verb: "create", access: withFullKey, summary: "Make a link to the editor of a template, for a frame of another site", example: `{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`, status: http.StatusCreated}, sessions{a}.create),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/sessions", verb: "create", access: withFullKey, summary: "Make a link to the editor of a template, for a frame of another site", example: `{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`, status: http.StatusCreated}, a.createSession),
 		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions", access: withKey, verb: "list", summary: "List the published versions"}, t.versions),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions/{version}", access: withKey, summary: "Show a published version"}, t.version),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions/{version}", access: withKey, summary: "Show a published version"}, t.getTemplateVersion),
 	}
 }
 

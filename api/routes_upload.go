@@ -52,9 +52,9 @@ func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (
 	return nil
 }
 
-// create keeps a file for a day. It goes to the blobs as it comes in, and then
+// createFile keeps a file for a day. It goes to the blobs as it comes in, and then
 // gets its row.
-func (f files) create(ctx context.Context, caller call.Caller, in uploadInput) (wire.Upload, error) {
+func (f *API) createFile(ctx context.Context, caller call.Caller, in uploadInput) (wire.Upload, error) {
 	defer in.done()
 	file, err := f.storeUpload(ctx, caller, in.upload)
 	if err != nil {
@@ -67,7 +67,7 @@ func (f files) create(ctx context.Context, caller call.Caller, in uploadInput) (
 }
 
 // storeUpload writes the blob and the row of an upload.
-func (f files) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
+func (f *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
 	file = store.File{
 		ID: f.store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
 		BlobKey: store.LeasedKey(f.lease), ExpiresAt: f.now().Add(call.FileLifetime),
@@ -99,7 +99,7 @@ func (f files) storeUpload(ctx context.Context, caller call.Caller, sent *upload
 
 // dropUpload deletes the blob of an upload that has no row. One that has a row
 // all the same, because the database failed after writing it, is left alone.
-func (f files) dropUpload(ctx context.Context, file store.File) {
+func (f *API) dropUpload(ctx context.Context, file store.File) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
 	_, err := f.store.AccountFile(ctx, file.AccountID, file.ID)

@@ -34,9 +34,6 @@ func shownTime(t *time.Time) *time.Time {
 	return &rounded
 }
 
-// webhooks answers for endpoints.
-type webhooks struct{ *API }
-
 // eventTypes is the list of events that an endpoint is sent; null is all of them.
 type eventTypes []string
 
@@ -79,7 +76,7 @@ type webhookPatch struct {
 }
 
 // endpoints makes and changes what the routes are about.
-func (h webhooks) endpoints() delivery.Endpoints {
+func (h *API) endpoints() delivery.Endpoints {
 	return delivery.Endpoints{Store: h.store, Box: h.box, Check: func(address string) error {
 		if err := h.outbound.CheckURL(address); err != nil {
 			return &operation.URLError{Field: "url", Cause: err}
@@ -88,7 +85,7 @@ func (h webhooks) endpoints() delivery.Endpoints {
 	}}
 }
 
-func (h webhooks) list(ctx context.Context, caller call.Caller, _ nothing) (wire.WebhookList, error) {
+func (h *API) listWebhooks(ctx context.Context, caller call.Caller, _ nothing) (wire.WebhookList, error) {
 	endpoints, err := h.store.Webhooks(ctx, caller.Account.ID)
 	answer := wire.WebhookList{Webhooks: make([]wire.WebhookEndpoint, len(endpoints))}
 	for i, endpoint := range endpoints {
@@ -97,12 +94,12 @@ func (h webhooks) list(ctx context.Context, caller call.Caller, _ nothing) (wire
 	return answer, err
 }
 
-func (h webhooks) create(ctx context.Context, caller call.Caller, in newWebhook) (wire.WebhookSecret, error) {
+func (h *API) createWebhook(ctx context.Context, caller call.Caller, in newWebhook) (wire.WebhookSecret, error) {
 	endpoint, secret, err := h.endpoints().Create(ctx, caller.Account.ID, in.URL, in.Events)
 	return wire.WebhookSecret{WebhookEndpoint: showWebhook(endpoint), Secret: secret}, err
 }
 
-func (h webhooks) update(ctx context.Context, caller call.Caller, in webhookPatch) (wire.WebhookEndpoint, error) {
+func (h *API) updateWebhook(ctx context.Context, caller call.Caller, in webhookPatch) (wire.WebhookEndpoint, error) {
 	change := store.WebhookChange{URL: in.URL, Enabled: in.Enabled}
 	if in.Events != nil {
 		change.Events = new([]string(in.Events))
@@ -111,21 +108,21 @@ func (h webhooks) update(ctx context.Context, caller call.Caller, in webhookPatc
 	return showWebhook(endpoint), err
 }
 
-func (h webhooks) remove(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+func (h *API) deleteWebhook(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
 	return wire.Acknowledged{OK: true}, h.store.DeleteWebhook(ctx, caller.Account.ID, in.ID)
 }
 
-func (h webhooks) test(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
+func (h *API) test(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
 	sent, err := h.endpoints().Test(ctx, caller.Account.ID, in.ID)
 	return showDelivery(sent), err
 }
 
-func (h webhooks) roll(ctx context.Context, caller call.Caller, in byID) (wire.WebhookSecret, error) {
+func (h *API) roll(ctx context.Context, caller call.Caller, in byID) (wire.WebhookSecret, error) {
 	endpoint, secret, err := h.endpoints().Roll(ctx, caller.Account.ID, in.ID)
 	return wire.WebhookSecret{WebhookEndpoint: showWebhook(endpoint), Secret: secret}, err
 }
 
-func (h webhooks) activate(ctx context.Context, caller call.Caller, in byID) (wire.WebhookEndpoint, error) {
+func (h *API) activate(ctx context.Context, caller call.Caller, in byID) (wire.WebhookEndpoint, error) {
 	endpoint, err := h.store.ActivateWebhook(ctx, caller.Account.ID, in.ID)
 	return showWebhook(endpoint), err
 }

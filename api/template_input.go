@@ -225,7 +225,7 @@ type templateVersionRef struct {
 }
 
 // checkOptions holds a template's options to those of POST /v1/pdf.
-func (t templates) checkOptions(ctx context.Context, options json.RawMessage) error {
+func (t *API) checkOptions(ctx context.Context, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil
 	}

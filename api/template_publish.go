@@ -36,7 +36,7 @@ const publishTries = 5
 
 // publish makes the draft the next version, with the partials that it uses as they
 // are now. A template that cannot be filled is refused.
-func (t templates) publish(ctx context.Context, caller call.Caller, in templatePublication) (templateRecord, error) {
+func (t *API) publish(ctx context.Context, caller call.Caller, in templatePublication) (templateRecord, error) {
 	expected, err := in.revision()
 	if err != nil {
 		return templateRecord{}, err
@@ -64,7 +64,7 @@ func (t templates) publish(ctx context.Context, caller call.Caller, in templateP
 }
 
 // usedPartials validates a source, and returns the partials that it names.
-func (t templates) usedPartials(ctx context.Context, caller call.Caller, html string) (map[string]string, error) {
+func (t *API) usedPartials(ctx context.Context, caller call.Caller, html string) (map[string]string, error) {
 	all, err := t.partialsOf(ctx, caller)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t templates) usedPartials(ctx context.Context, caller call.Caller, html st
 	return used, nil
 }
 
-func (t templates) partialsOf(ctx context.Context, caller call.Caller) (map[string]string, error) {
+func (t *API) partialsOf(ctx context.Context, caller call.Caller) (map[string]string, error) {
 	list, err := t.store.Partials(ctx, caller.Account.ID)
 	all := make(map[string]string, len(list))
 	for _, p := range list {
@@ -99,7 +99,7 @@ func (t templates) partialsOf(ctx context.Context, caller call.Caller) (map[stri
 // renderer, in seconds: the next may have one.
 const withoutRenderer = 5
 
-func (t templates) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
+func (t *API) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
 	if t.render == nil {
 		return template.Report{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
 	}
@@ -118,7 +118,7 @@ type templateCheck struct {
 	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Whether a missing path makes the template invalid."`
 }
 
-func (t templates) validate(ctx context.Context, caller call.Caller, in templateCheck) (wire.TemplateValidation, error) {
+func (t *API) validate(ctx context.Context, caller call.Caller, in templateCheck) (wire.TemplateValidation, error) {
 	partials, err := t.partialsOf(ctx, caller)
 	if err != nil {
 		return wire.TemplateValidation{}, err
@@ -167,7 +167,7 @@ func showPartial(p store.Partial, err error) (wire.Partial, error) {
 	return wire.Partial{Name: p.Name, HTML: p.HTML, UpdatedAt: p.UpdatedAt.Truncate(time.Millisecond)}, err
 }
 
-func (t templates) partials(ctx context.Context, caller call.Caller, _ nothing) (wire.PartialList, error) {
+func (t *API) partials(ctx context.Context, caller call.Caller, _ nothing) (wire.PartialList, error) {
 	list, err := t.store.Partials(ctx, caller.Account.ID)
 	answer := wire.PartialList{Partials: make([]wire.Partial, len(list))}
 	for i, p := range list {
@@ -176,13 +176,13 @@ func (t templates) partials(ctx context.Context, caller call.Caller, _ nothing) 
 	return answer, err
 }
 
-func (t templates) partial(ctx context.Context, caller call.Caller, in partialRef) (wire.Partial, error) {
+func (t *API) partial(ctx context.Context, caller call.Caller, in partialRef) (wire.Partial, error) {
 	return showPartial(t.store.Partial(ctx, caller.Account.ID, in.Name))
 }
 
 // putPartial refuses what cannot be parsed, and partials that show one another
 // without end. One that is not there yet may be named.
-func (t templates) putPartial(ctx context.Context, caller call.Caller, in newPartial) (wire.Partial, error) {
+func (t *API) putPartial(ctx context.Context, caller call.Caller, in newPartial) (wire.Partial, error) {
 	all, err := t.partialsOf(ctx, caller)
 	if err != nil {
 		return wire.Partial{}, err
@@ -206,6 +206,6 @@ func (t templates) putPartial(ctx context.Context, caller call.Caller, in newPar
 	return showPartial(t.store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML))
 }
 
-func (t templates) removePartial(ctx context.Context, caller call.Caller, in partialRef) (wire.Acknowledged, error) {
+func (t *API) removePartial(ctx context.Context, caller call.Caller, in partialRef) (wire.Acknowledged, error) {
 	return wire.Acknowledged{OK: true}, t.store.DeletePartial(ctx, caller.Account.ID, in.Name)
 }

@@ -27,13 +27,10 @@ func (a *API) Serves(path string) bool {
 // Paths returns the paths of the interface, without those that hold an id.
 func (a *API) Paths() []string { return slices.Clone(a.paths) }
 
-// nowhere answers where no route does.
-type nowhere struct{ *API }
-
-// serve answers for a path or a method that no route has: in JSON under the
+// serveNotFound answers for a path or a method that no route has: in JSON under the
 // interface, else as a page.
-func (a nowhere) serve(code apierror.Code) http.HandlerFunc {
-	refuse := a.API.serve(a.unknown(code))
+func (a *API) serveNotFound(code apierror.Code) http.HandlerFunc {
+	refuse := a.serve(a.unknown(code))
 	return func(w http.ResponseWriter, r *http.Request) {
 		if code == apierror.MethodNotAllowed {
 			w.Header().Set("Allow", middleware.Allowed(a.handler, r.URL.Path))
@@ -48,7 +45,7 @@ func (a nowhere) serve(code apierror.Code) http.HandlerFunc {
 
 // unknown answers for paths and methods of the interface that no route has. A
 // POST under /v1 without a valid key learns nothing but that it needs one.
-func (a nowhere) unknown(code apierror.Code) func(http.ResponseWriter, *http.Request) error {
+func (a *API) unknown(code apierror.Code) func(http.ResponseWriter, *http.Request) error {
 	refuse := func(_ http.ResponseWriter, r *http.Request) error {
 		return &apierror.Error{Code: code, Message: a.unknownText(code, r.URL.Path)}
 	}
@@ -63,7 +60,7 @@ func (a nowhere) unknown(code apierror.Code) func(http.ResponseWriter, *http.Req
 
 // unknownText names the path that was probably meant, or the methods that a
 // path takes.
-func (a nowhere) unknownText(code apierror.Code, path string) string {
+func (a *API) unknownText(code apierror.Code, path string) string {
 	if code == apierror.MethodNotAllowed {
 		return code.Text() + " It takes " + strings.ReplaceAll(middleware.Allowed(a.handler, path), ", ", " or ") + "."
 	}
@@ -85,7 +82,7 @@ var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 `))
 
 // missingPage answers a browser.
-func (a nowhere) missingPage(w http.ResponseWriter, r *http.Request, code apierror.Code) {
+func (a *API) missingPage(w http.ResponseWriter, r *http.Request, code apierror.Code) {
 	h, status := w.Header(), (&apierror.Error{Code: code}).Status()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'")

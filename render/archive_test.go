@@ -42,7 +42,7 @@ func TestArchiveOfFigures(t *testing.T) {
 			t.Errorf("%s: the browser does not tell figures beside what it draws: %s", name, before)
 		}
 		for _, level := range []pdf.ArchiveLevel{"1b", "2b", "3b"} {
-			made, changes, err := PDFPages{Account: r.For(account)}.Archive(t.Context(), PDFFile{Content: doc.Body}, level, pdfmeta.Info{})
+			made, changes, err := r.For(account).ArchivePDF(t.Context(), PDFFile{Content: doc.Body}, level, pdfmeta.Info{})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, level, err)
 				continue

@@ -18,9 +18,6 @@ import (
 	"relaypdf/render/spool"
 )
 
-// Emails makes PDFs of emails.
-type Emails struct{ *Account }
-
 // EmailFiles says what becomes of the files that came with an email.
 type EmailFiles string
 
@@ -54,10 +51,10 @@ const (
 	emailDepth = 3
 )
 
-// Print makes a PDF of an email, without the network: what it would load is left out
+// PrintEmail makes a PDF of an email, without the network: what it would load is left out
 // and told. A file that is no email is a *pdf.Error of the kind pdf.NotEmail.
-func (e Emails) Print(ctx context.Context, content engine.Content, how Email) (chrome.Document, error) {
-	p := emailPrint{Emails: e, how: how, left: maxAppended}
+func (e *Account) PrintEmail(ctx context.Context, content engine.Content, how Email) (chrome.Document, error) {
+	p := emailPrint{Account: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
 	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), chrome.MaxWarnings)]
 	return doc, err
@@ -65,7 +62,7 @@ func (e Emails) Print(ctx context.Context, content engine.Content, how Email) (c
 
 // emailPrint is one email, with those in it, on its way to be a PDF.
 type emailPrint struct {
-	Emails
+	*Account
 	how  Email
 	left int // files that may still become pages
 }
@@ -112,7 +109,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 	if len(files) == 0 {
 		return doc, nil
 	}
-	whole, err := Attachments{p.Account}.Add(ctx, PDFFile{Content: doc.Body}, files)
+	whole, err := p.Account.AddAttachments(ctx, PDFFile{Content: doc.Body}, files)
 	err = errors.Join(err, doc.Body.Close())
 	doc.Body = whole
 	return doc, err

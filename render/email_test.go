@@ -101,7 +101,7 @@ Regards, in two languages
 func printEmail(t *testing.T, a *Account, content string, how Email) (file, text string, doc chrome.Document) {
 	t.Helper()
 	how.Width, how.Height = 8.27, 11.69
-	doc, err := Emails{a}.Print(t.Context(), spool.FromBytes([]byte(content)), how)
+	doc, err := a.PrintEmail(t.Context(), spool.FromBytes([]byte(content)), how)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestEmails(t *testing.T) {
 		}
 	}
 	var refused *pdf.Error
-	if _, err := (Emails{a}).Print(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != pdf.NotEmail {
+	if _, err := (a).PrintEmail(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != pdf.NotEmail {
 		t.Errorf("a PDF: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestEmailsOfOthers(t *testing.T) {
 		if !known {
 			t.Logf("%s: not even Python reads it: %v", name, err)
 		}
-		doc, err := Emails{a}.Print(t.Context(), spool.FromBytes(content), Email{Width: 8.27, Height: 11.69, Files: EmbedFiles})
+		doc, err := a.PrintEmail(t.Context(), spool.FromBytes(content), Email{Width: 8.27, Height: 11.69, Files: EmbedFiles})
 		var refused *pdf.Error
 		if errors.As(err, &refused) && refused.Kind == pdf.NotEmail {
 			t.Logf("%s: %v", name, err)

@@ -124,7 +124,7 @@ func TestMarkdownOfPages(t *testing.T) {
 	r := start(t, Config{})
 	read := func(content engine.Content) string {
 		t.Helper()
-		body, about, err := PDFPages{r.For(account)}.Markdown(t.Context(), PDFFile{Content: content}, Markdown{})
+		body, about, err := r.For(account).MarkdownOfPDF(t.Context(), PDFFile{Content: content}, Markdown{})
 		if err != nil {
 			t.Fatal(err)
 		}

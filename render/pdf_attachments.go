@@ -11,11 +11,8 @@ import (
 	"relaypdf/render/spool"
 )
 
-// Attachments works on the files in PDFs.
-type Attachments struct{ *Account }
-
-// List lists the files in a PDF.
-func (a Attachments) List(ctx context.Context, file PDFFile) (list pdf.Attachments, err error) {
+// ListAttachments lists the files in a PDF.
+func (a *Account) ListAttachments(ctx context.Context, file PDFFile) (list pdf.Attachments, err error) {
 	files, input := file.input()
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.AttachmentsJob, Args: input, Files: files})
 	if err != nil {
@@ -25,8 +22,8 @@ func (a Attachments) List(ctx context.Context, file PDFFile) (list pdf.Attachmen
 	return list, err
 }
 
-// Extract makes a ZIP archive of files in a PDF. No names are all.
-func (a Attachments) Extract(ctx context.Context, file PDFFile, names []string) (_ *spool.File, err error) {
+// ExtractAttachments makes a ZIP archive of files in a PDF. No names are all.
+func (a *Account) ExtractAttachments(ctx context.Context, file PDFFile, names []string) (_ *spool.File, err error) {
 	files, input := file.input()
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.DetachJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
 	if err != nil {
@@ -50,8 +47,8 @@ type NewAttachment struct {
 	Content                            engine.Content
 }
 
-// Add puts files into a PDF. One of the same name that is there is replaced.
-func (a Attachments) Add(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
+// AddAttachments puts files into a PDF. One of the same name that is there is replaced.
+func (a *Account) AddAttachments(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.NewAttachments{Input: input}
 	for i, f := range added {
@@ -62,8 +59,8 @@ func (a Attachments) Add(ctx context.Context, file PDFFile, added []NewAttachmen
 	return a.runPDF(ctx, engine.Job{Name: pdf.AttachJob, Args: args, Files: files})
 }
 
-// Remove takes files out of a PDF.
-func (a Attachments) Remove(ctx context.Context, file PDFFile, names []string) (*spool.File, error) {
+// RemoveAttachments takes files out of a PDF.
+func (a *Account) RemoveAttachments(ctx context.Context, file PDFFile, names []string) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.RemoveAttachmentsJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
 }

@@ -12,27 +12,24 @@ import (
 	"relaypdf/render/spool"
 )
 
-// PDFPages works on the pages of PDFs and what is on them.
-type PDFPages struct{ *Account }
-
-// Repair writes a PDF anew, from what can be read of it.
-func (a PDFPages) Repair(ctx context.Context, file PDFFile) (*spool.File, error) {
+// RepairPDF writes a PDF anew, from what can be read of it.
+func (a *Account) RepairPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.RepairJob, Args: input, Files: files})
 }
 
-// Crop hides what lies outside of a box of pages, or else in their margins.
+// CropPDF hides what lies outside of a box of pages, or else in their margins.
 // Empty pages are all.
-func (a PDFPages) Crop(ctx context.Context, file PDFFile, pages string, box *pdf.CropBox, margin pdf.Margin) (*spool.File, error) {
+func (a *Account) CropPDF(ctx context.Context, file PDFFile, pages string, box *pdf.CropBox, margin pdf.Margin) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.CropArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Box: box, Margin: margin}
 	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
 }
 
-// Resize gives pages a size in points, as they are shown, and their content with
+// ResizePDF gives pages a size in points, as they are shown, and their content with
 // them: all of it as large as it can be, or else distorted to fill them. Empty pages
 // are all.
-func (a PDFPages) Resize(ctx context.Context, file PDFFile, pages string, width, height float64, fill bool) (*spool.File, error) {
+func (a *Account) ResizePDF(ctx context.Context, file PDFFile, pages string, width, height float64, fill bool) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.ResizeArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Width: width, Height: height, Fit: pdf.Contain}
 	if fill {
@@ -51,17 +48,17 @@ type PDFOptimization struct {
 	Gray            bool // makes images grey
 }
 
-// Optimize makes a PDF smaller. A result is not larger than its source, unless it had to
+// OptimizePDF makes a PDF smaller. A result is not larger than its source, unless it had to
 // be linearized or images had to become grey.
-func (a PDFPages) Optimize(ctx context.Context, file PDFFile, how PDFOptimization) (*spool.File, error) {
+func (a *Account) OptimizePDF(ctx context.Context, file PDFFile, how PDFOptimization) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.OptimizeArgs{Input: input, Linearize: how.Linearize, AlwaysLinearize: how.AlwaysLinearize, Quality: how.Quality, MaxDPI: how.MaxDPI, Gray: how.Gray}
 	return a.runPDF(ctx, engine.Job{Name: pdf.OptimizeJob, Args: args, Files: files})
 }
 
-// Images makes a ZIP archive of the images on pages of a PDF, at least so many
+// ExtractImages makes a ZIP archive of the images on pages of a PDF, at least so many
 // pixels wide and high. Empty pages are all.
-func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {
+func (a *Account) ExtractImages(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.ExtractImagesArgs{Selection: pdf.Selection{Input: input, Pages: pages}, MinWidth: width, MinHeight: height}
 	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
@@ -69,7 +66,7 @@ func (a PDFPages) Images(ctx context.Context, file PDFFile, pages string, width,
 
 // ConvertImage makes an image of another, upright and without its metadata. More is
 // whether the file has other pictures, which are left out.
-func (a PDFPages) ConvertImage(ctx context.Context, file engine.Content, how pdf.ConvertImageArgs) (_ *spool.File, more bool, err error) {
+func (a *Account) ConvertImage(ctx context.Context, file engine.Content, how pdf.ConvertImageArgs) (_ *spool.File, more bool, err error) {
 	files, input := PDFFile{Content: file}.input()
 	how.Input = input
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.ConvertImageJob, Args: how, Files: files})
@@ -83,9 +80,9 @@ func (a PDFPages) ConvertImage(ctx context.Context, file engine.Content, how pdf
 	return result.Output(0), made.More, nil
 }
 
-// SetInfo gives a PDF the information that is not empty, and leaves the rest
+// SetPDFInfo gives a PDF the information that is not empty, and leaves the rest
 // as it is. It closes the PDF that it was given.
-func (a PDFPages) SetInfo(ctx context.Context, file File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
+func (a *Account) SetPDFInfo(ctx context.Context, file File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	files, input := PDFFile{Content: file, Password: password}.input()
 	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
@@ -103,8 +100,8 @@ type OCR struct {
 	Turn, Straighten, Text bool
 }
 
-// Read lays the text of pages that are pictures under them, or returns it as JSON.
-func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File, error) {
+// OCRPDF lays the text of pages that are pictures under them, or returns it as JSON.
+func (a *Account) OCRPDF(ctx context.Context, file PDFFile, how OCR) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.OCRArgs{
 		Selection: pdf.Selection{Input: input, Pages: how.Pages}, Languages: how.Languages,
@@ -113,16 +110,16 @@ func (a PDFPages) Read(ctx context.Context, file PDFFile, how OCR) (*spool.File,
 	return a.runPDF(ctx, engine.Job{Name: pdf.OCRJob, Args: args, Files: files})
 }
 
-// Archive makes a PDF one for archives, which is checked. Changes say what is different
+// ArchivePDF makes a PDF one for archives, which is checked. Changes say what is different
 // in it. What is empty of info is as the document has it.
-func (a PDFPages) Archive(ctx context.Context, file PDFFile, level pdf.ArchiveLevel, info pdfmeta.Info) (_ *spool.File, changes []string, err error) {
+func (a *Account) ArchivePDF(ctx context.Context, file PDFFile, level pdf.ArchiveLevel, info pdfmeta.Info) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.ArchiveArgs{Input: input, Level: level, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
 	return a.runChanging(ctx, engine.Job{Name: pdf.ArchiveJob, Args: args, Files: files})
 }
 
 // runChanging runs a job that tells what is different in its result.
-func (a PDFPages) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
+func (a *Account) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
 	result, err := a.runTool(ctx, job)
 	if err != nil {
 		return nil, nil, err
@@ -141,9 +138,9 @@ type Redaction struct {
 	Color           [3]float64 // red, green and blue from 0 to 1
 }
 
-// Redact takes words and parts of pages out of a PDF, with all that they are hidden in, and
+// RedactPDF takes words and parts of pages out of a PDF, with all that they are hidden in, and
 // tells what else is different in the result.
-func (a PDFPages) Redact(ctx context.Context, file PDFFile, what Redaction) (_ *spool.File, changes []string, err error) {
+func (a *Account) RedactPDF(ctx context.Context, file PDFFile, what Redaction) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.RedactArgs{Input: input, Terms: what.Terms, Patterns: what.Patterns, Areas: what.Areas, Color: what.Color}
 	return a.runChanging(ctx, engine.Job{Name: pdf.RedactJob, Args: args, Files: files})
@@ -159,8 +156,8 @@ type Markdown struct {
 	Apart bool
 }
 
-// Markdown returns what a PDF says as the JSON of a pdf.MarkdownText.
-func (a PDFPages) Markdown(ctx context.Context, file PDFFile, how Markdown) (_ *spool.File, about pdf.MarkdownAbout, err error) {
+// MarkdownOfPDF returns what a PDF says as the JSON of a pdf.MarkdownText.
+func (a *Account) MarkdownOfPDF(ctx context.Context, file PDFFile, how Markdown) (_ *spool.File, about pdf.MarkdownAbout, err error) {
 	files, input := file.input()
 	args := pdf.MarkdownArgs{Selection: pdf.Selection{Input: input, Pages: how.Pages}, Languages: how.Languages, Apart: how.Apart}
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.MarkdownJob, Args: args, Files: files})

@@ -103,7 +103,7 @@ func (r *accountRow) spentOn(day int64) credit.Amount {
 
 // CreateAccount adds an account with a trial balance, in microdollars, which
 // may be zero. It returns ErrExists when the email address has an account.
-func (s AccountStore) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
+func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Amount) (Account, error) {
 	valid := storable(email)
 	email = strings.ToLower(strings.TrimSpace(email))
 	if !valid || email == "" || len(email) > 254 {
@@ -125,7 +125,7 @@ func (s AccountStore) CreateAccount(ctx context.Context, email string, trial cre
 		if trial == 0 {
 			return nil
 		}
-		return s.ledger.post(ctx, tx, &posting{
+		return s.post(ctx, tx, &posting{
 			accountID: row.ID, kind: KindTrial, reference: "signup", reason: "trial credit", at: now, books: books{promotion: -trial, wallet: trial}, balance: trial,
 		})
 	})
@@ -136,16 +136,16 @@ func (s AccountStore) CreateAccount(ctx context.Context, email string, trial cre
 }
 
 // Account returns the account with the id, or ErrNotFound.
-func (s AccountStore) Account(ctx context.Context, id string) (Account, error) {
+func (s *Store) Account(ctx context.Context, id string) (Account, error) {
 	return s.accountWhere(ctx, "id = ?", id)
 }
 
 // AccountByEmail returns the account with the address in any case, or ErrNotFound.
-func (s AccountStore) AccountByEmail(ctx context.Context, email string) (Account, error) {
+func (s *Store) AccountByEmail(ctx context.Context, email string) (Account, error) {
 	return s.accountWhere(ctx, "email = ?", strings.ToLower(strings.TrimSpace(email)))
 }
 
-func (s AccountStore) accountWhere(ctx context.Context, where string, arg string) (Account, error) {
+func (s *Store) accountWhere(ctx context.Context, where string, arg string) (Account, error) {
 	var row accountRow
 	if !storable(arg) {
 		return Account{}, fmt.Errorf("read account: %w", ErrNotFound)
@@ -158,12 +158,12 @@ func (s AccountStore) accountWhere(ctx context.Context, where string, arg string
 
 // Suspend keeps the account from making calls and hides its files. It returns
 // ErrNotFound for an unknown account.
-func (s AccountStore) Suspend(ctx context.Context, id, reason string) error {
+func (s *Store) Suspend(ctx context.Context, id, reason string) error {
 	return s.updateAccount(ctx, "suspend account", id, "suspended = TRUE, suspend_reason = ?", clean(reason, 500))
 }
 
 // Resume ends a suspension. It returns ErrNotFound for an unknown account.
-func (s AccountStore) Resume(ctx context.Context, id string) error {
+func (s *Store) Resume(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "resume account", id, "suspended = FALSE, suspend_reason = ''")
 }
 
@@ -175,7 +175,7 @@ type LimitsChange struct {
 
 // SetLimits replaces the account's limits. It returns ErrNotFound for an
 // unknown account.
-func (s AccountStore) SetLimits(ctx context.Context, id string, l Limits) error {
+func (s *Store) SetLimits(ctx context.Context, id string, l Limits) error {
 	_, err := s.ChangeLimits(ctx, id, LimitsChange{&l.MaxJob, &l.MaxDay})
 	return err
 }
@@ -183,7 +183,7 @@ func (s AccountStore) SetLimits(ctx context.Context, id string, l Limits) error 
 // ChangeLimits changes some of the account's limits and returns all of them.
 // Changes of different limits at once do not undo each other. It returns
 // ErrNotFound for an unknown account.
-func (s AccountStore) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Limits, error) {
+func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Limits, error) {
 	for _, limit := range []**credit.Amount{c.MaxJob, c.MaxDay} {
 		if limit != nil && *limit != nil && (**limit < 0 || **limit > maxAmount) {
 			return Limits{}, fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, **limit)
@@ -210,11 +210,11 @@ func (s AccountStore) ChangeLimits(ctx context.Context, id string, c LimitsChang
 
 // SetAccountName changes what an account's members see of it; empty is the
 // address again. It returns ErrNotFound for an unknown account.
-func (s AccountStore) SetAccountName(ctx context.Context, id, name string) error {
+func (s *Store) SetAccountName(ctx context.Context, id, name string) error {
 	return s.updateAccount(ctx, "name account", id, "name = ?", clean(name, 100))
 }
 
-func (s AccountStore) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
+func (s *Store) updateAccount(ctx context.Context, doing, id, set string, args ...any) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
 		if err == nil && !ok {

@@ -13,7 +13,7 @@ const AccountGrace = 14 * 24 * time.Hour
 // EndAccount revokes the account's keys at once, and has all else of it deleted
 // after AccountGrace, unless KeepAccount comes first. It returns when that is, or
 // ErrNotFound for an unknown account.
-func (s AccountStore) EndAccount(ctx context.Context, id string) (time.Time, error) {
+func (s *Store) EndAccount(ctx context.Context, id string) (time.Time, error) {
 	now := s.now()
 	at := now.Add(AccountGrace)
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -32,7 +32,7 @@ func (s AccountStore) EndAccount(ctx context.Context, id string) (time.Time, err
 
 // KeepAccount takes EndAccount back; its keys stay revoked. It returns
 // ErrNotFound for an unknown account.
-func (s AccountStore) KeepAccount(ctx context.Context, id string) error {
+func (s *Store) KeepAccount(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "keep account", id, "closes_at = NULL")
 }
 
@@ -63,7 +63,7 @@ var ended = []string{
 }
 
 // endAccounts deletes accounts whose grace is over.
-func (s UpkeepStore) endAccounts(ctx context.Context, limit int) (int, error) {
+func (s *Store) endAccounts(ctx context.Context, limit int) (int, error) {
 	var rows []accountRow
 	err := s.read.NewSelect().Model(&rows).Column("id").Where("closes_at <= ?", toMicros(s.now())).Limit(int64(limit)).Scan(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s UpkeepStore) endAccounts(ctx context.Context, limit int) (int, error) {
 	return len(rows), wrapped("delete accounts", errors.Join(faults...))
 }
 
-func (s UpkeepStore) endAccount(ctx context.Context, tx txn, id string) error {
+func (s *Store) endAccount(ctx context.Context, tx txn, id string) error {
 	now := toMicros(s.now())
 	// Its owner may have kept it meanwhile.
 	due, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = closes_at").Where("id = ? AND closes_at <= ?", id, now).Exec(ctx))
@@ -102,7 +102,7 @@ func (s UpkeepStore) endAccount(ctx context.Context, tx txn, id string) error {
 }
 
 // forget removes a person who is a member of no account any more, operators not.
-func (s UpkeepStore) forget(ctx context.Context, tx txn, id string) error {
+func (s *Store) forget(ctx context.Context, tx txn, id string) error {
 	stays, err := tx.NewSelect().Table("people").
 		Where("id = ? AND (operator OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.id))", id).Exists(ctx)
 	if err != nil || stays {

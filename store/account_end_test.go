@@ -12,17 +12,17 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		call := f.begin(t, f.newCall(2000))
 		f.settle(t, call.ID, 1500)
-		owner, err := f.People().Create(t.Context(), store.NewPerson{Email: "owner@example.com", Verified: true})
+		owner, err := f.CreatePerson(t.Context(), store.NewPerson{Email: "owner@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		guest, err := f.People().Create(t.Context(), store.NewPerson{Email: "guest@example.com", Verified: true})
+		guest, err := f.CreatePerson(t.Context(), store.NewPerson{Email: "guest@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		other := f.newAccount(t, "other@example.com", 0)
 		for _, m := range [][2]string{{f.acc.ID, owner.ID}, {f.acc.ID, guest.ID}, {other.ID, guest.ID}} {
-			if err := f.Members().Add(t.Context(), m[0], m[1], store.RoleOwner); err != nil {
+			if err := f.AddMember(t.Context(), m[0], m[1], store.RoleOwner); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -64,10 +64,10 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 		if err != nil || !a.Suspended || a.Email == f.acc.Email || a.ClosesAt != nil {
 			t.Errorf("afterwards the account is %+v, %v", a, err)
 		}
-		if _, err := f.People().ByID(t.Context(), owner.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.Person(t.Context(), owner.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("its owner is still there: %v", err)
 		}
-		if m, err := f.Members().Of(t.Context(), guest.ID); err != nil || len(m) != 1 || m[0].AccountID != other.ID {
+		if m, err := f.Memberships(t.Context(), guest.ID); err != nil || len(m) != 1 || m[0].AccountID != other.ID {
 			t.Errorf("a member of another account is a member of %+v, %v", m, err)
 		}
 		if list, err := f.Templates(t.Context(), store.TemplateFilter{AccountID: f.acc.ID}); err != nil || len(list.Items) != 0 {

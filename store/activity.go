@@ -31,7 +31,7 @@ const latencySample = 500
 
 // Activity sums up the account's calls from the UTC day of from until the end of
 // the UTC day of to.
-func (s LedgerStore) Activity(ctx context.Context, accountID string, from, to time.Time) (Activity, error) {
+func (s *Store) Activity(ctx context.Context, accountID string, from, to time.Time) (Activity, error) {
 	a := Activity{Usage: usageOf(from, to), FailedDays: map[int64]int64{}, Keys: map[string]Spent{}}
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		sums, err := a.read(ctx, tx, accountID, "operation, key_id")

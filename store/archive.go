@@ -88,7 +88,7 @@ var openCounts = []struct{ kind, text, query string }{
 // month stays while something of it is not over, and the journal of a month while
 // that is not what its closing says, or an earlier one stays. It returns
 // ErrOnlyPostgres for SQLite, and ErrArchiving while another process does the same.
-func (s ArchiveStore) Archive(ctx context.Context, o ArchiveOrder, tell func(Archived)) error {
+func (s *Store) Archive(ctx context.Context, o ArchiveOrder, tell func(Archived)) error {
 	if s.dialect != Postgres {
 		return ErrOnlyPostgres
 	}
@@ -103,7 +103,7 @@ func (s ArchiveStore) Archive(ctx context.Context, o ArchiveOrder, tell func(Arc
 }
 
 // archiveOld is the periodic work.
-func (s ArchiveStore) archiveOld(ctx context.Context) error {
+func (s *Store) archiveOld(ctx context.Context) error {
 	err := s.Archive(ctx, ArchiveOrder{Keep: s.retention}, func(a Archived) {
 		what := []slog.Attr{slog.String("month", a.Month), slog.String("table", a.Table), slog.Int64("rows", a.Rows)}
 		if a.Kept != "" {
@@ -127,7 +127,7 @@ type oldPart struct {
 	open     string // which of its rows must not be there; empty: any may
 }
 
-func (s ArchiveStore) archiveMonths(ctx context.Context, o ArchiveOrder, tell func(Archived)) error {
+func (s *Store) archiveMonths(ctx context.Context, o ArchiveOrder, tell func(Archived)) error {
 	parts, err := s.oldParts(ctx, monthOf(s.now())-month(o.Keep))
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s ArchiveStore) archiveMonths(ctx context.Context, o ArchiveOrder, tell fu
 
 // archiveOrKeep archives a part, unless there is a reason that it stays. One that
 // is not part of its table any more had none.
-func (s ArchiveStore) archiveOrKeep(ctx context.Context, p oldPart, stays string, dryRun bool, tell func(Archived)) error {
+func (s *Store) archiveOrKeep(ctx context.Context, p oldPart, stays string, dryRun bool, tell func(Archived)) error {
 	if stays == "" || !p.attached {
 		if !dryRun {
 			return s.archivePart(ctx, p, tell)
@@ -173,7 +173,7 @@ func (s ArchiveStore) archiveOrKeep(ctx context.Context, p oldPart, stays string
 
 // oldParts returns what there is of the months before the given one, each month's
 // in the order in which they leave.
-func (s ArchiveStore) oldParts(ctx context.Context, before month) (map[month][]oldPart, error) {
+func (s *Store) oldParts(ctx context.Context, before month) (map[month][]oldPart, error) {
 	var found []struct {
 		Name     string
 		Oid      uint32
@@ -207,7 +207,7 @@ func kindOf(table string) string {
 }
 
 // monthStays says why a month stays; empty where all of it is over.
-func (s ArchiveStore) monthStays(ctx context.Context, m month) (string, error) {
+func (s *Store) monthStays(ctx context.Context, m month) (string, error) {
 	closed, err := lastClosed(ctx, s.read, m)
 	if err != nil {
 		return "", err
@@ -230,19 +230,19 @@ func (s ArchiveStore) monthStays(ctx context.Context, m month) (string, error) {
 
 // ledgerOf says why the journal of a month stays: because the month does, because
 // an earlier journal does, or because its postings are not those of its closing.
-func (s ArchiveStore) ledgerOf(ctx context.Context, m month, month, earlier string) (string, error) {
+func (s *Store) ledgerOf(ctx context.Context, m month, month, earlier string) (string, error) {
 	if month != "" {
 		return month, nil
 	}
 	if earlier != "" {
 		return "the journal of an earlier month stays", nil
 	}
-	problems, err := s.ledger.CheckMonth(ctx, m.start())
+	problems, err := s.CheckMonth(ctx, m.start())
 	return strings.Join(problems, ", "), err
 }
 
 // archivePart brings a part into its files and drops it.
-func (s ArchiveStore) archivePart(ctx context.Context, p oldPart, tell func(Archived)) error {
+func (s *Store) archivePart(ctx context.Context, p oldPart, tell func(Archived)) error {
 	var first []Archived
 	if p.attached {
 		var err error
@@ -290,7 +290,7 @@ func asFound(ctx context.Context, tx txn, p oldPart, attached bool) error {
 
 // detach takes a part out of its table, so that nobody finds or changes it. What
 // has become open since it was looked at keeps it there.
-func (s ArchiveStore) detach(ctx context.Context, p oldPart) error {
+func (s *Store) detach(ctx context.Context, p oldPart) error {
 	return s.inStrictTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := asFound(ctx, tx, p, true); err != nil {
 			return err
@@ -311,7 +311,7 @@ func (s ArchiveStore) detach(ctx context.Context, p oldPart) error {
 }
 
 // drop drops a part that is in its files, and notes where they are.
-func (s ArchiveStore) drop(ctx context.Context, p oldPart, files []Archived) error {
+func (s *Store) drop(ctx context.Context, p oldPart, files []Archived) error {
 	return s.inStrictTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := asFound(ctx, tx, p, false); err != nil {
 			return err
@@ -342,7 +342,7 @@ func (s ArchiveStore) drop(ctx context.Context, p oldPart, files []Archived) err
 
 // inStrictTx runs fn alone among those that change partitions. Who has to wait for
 // a lock lets everybody else pass, and tries again.
-func (s ArchiveStore) inStrictTx(ctx context.Context, fn transaction) (err error) {
+func (s *Store) inStrictTx(ctx context.Context, fn transaction) (err error) {
 	for range detachTries {
 		err = transactOnce(ctx, poolTx(s.write), func(ctx context.Context, tx txn) error {
 			if _, err := tx.direct.ExecContext(ctx, alone); err != nil {

@@ -57,7 +57,7 @@ func (p partition) exports() []export {
 }
 
 // exportAll brings the texts of a part into files.
-func (s ArchiveStore) exportAll(ctx context.Context, p oldPart) ([]Archived, error) {
+func (s *Store) exportAll(ctx context.Context, p oldPart) ([]Archived, error) {
 	var all []Archived
 	for _, of := range p.exports() {
 		a, err := s.export(ctx, p.month, of)
@@ -75,7 +75,7 @@ const exportTries = 3
 
 // export brings a text into a file, unless it is there, and reads that back. One
 // without rows has no file.
-func (s ArchiveStore) export(ctx context.Context, m month, of export) (Archived, error) {
+func (s *Store) export(ctx context.Context, m month, of export) (Archived, error) {
 	for try := 1; ; try++ {
 		a, err := s.exportOnce(ctx, m, of)
 		if try == exportTries || !errors.Is(err, blob.ErrDamaged) {
@@ -87,7 +87,7 @@ func (s ArchiveStore) export(ctx context.Context, m month, of export) (Archived,
 	}
 }
 
-func (s ArchiveStore) exportOnce(ctx context.Context, m month, of export) (Archived, error) {
+func (s *Store) exportOnce(ctx context.Context, m month, of export) (Archived, error) {
 	a := Archived{Month: m.String(), Table: of.name}
 	sum := sha256.New()
 	var err error
@@ -123,12 +123,12 @@ func (s ArchiveStore) exportOnce(ctx context.Context, m month, of export) (Archi
 
 // archives is where the files go and are read back from: no copy on this machine's
 // disk stands for them.
-func (s ArchiveStore) archives() blob.Store {
+func (s *Store) archives() blob.Store {
 	return s.blobs
 }
 
 // copyRows writes the rows of a query to w, and returns how many they are.
-func (s ArchiveStore) copyRows(ctx context.Context, w io.Writer, rows string) (n int64, err error) {
+func (s *Store) copyRows(ctx context.Context, w io.Writer, rows string) (n int64, err error) {
 	conn, err := s.reports.DB.Conn(ctx)
 	if err != nil {
 		return 0, err
@@ -147,7 +147,7 @@ func (s ArchiveStore) copyRows(ctx context.Context, w io.Writer, rows string) (n
 
 // readExport reads a file, and returns its size, or an error where it is not there
 // or does not have what was written.
-func (s ArchiveStore) readExport(ctx context.Context, a Archived) (size int64, err error) {
+func (s *Store) readExport(ctx context.Context, a Archived) (size int64, err error) {
 	content, size, err := s.archives().Open(ctx, a.Key)
 	if err != nil {
 		return 0, err
@@ -176,7 +176,7 @@ func (s ArchiveStore) readExport(ctx context.Context, a Archived) (size int64, e
 }
 
 // describe puts the manifest beside a file, and reads it back.
-func (s ArchiveStore) describe(ctx context.Context, a Archived) error {
+func (s *Store) describe(ctx context.Context, a Archived) error {
 	text, err := json.Marshal(manifestOfArchive{archiveFormat, a})
 	if err != nil {
 		return err
@@ -200,6 +200,6 @@ func (s ArchiveStore) describe(ctx context.Context, a Archived) error {
 func (a Archived) manifest() string { return strings.TrimSuffix(a.Key, archiveFile) + archiveManifest }
 
 // forgetExport deletes a file that is of no month any more.
-func (s ArchiveStore) forgetExport(ctx context.Context, a Archived) error {
+func (s *Store) forgetExport(ctx context.Context, a Archived) error {
 	return errors.Join(s.archives().Delete(ctx, a.manifest()), s.archives().Delete(ctx, a.Key))
 }

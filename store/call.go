@@ -130,17 +130,17 @@ func (r *callRow) held() credit.Amount {
 }
 
 // Call returns the call with the id, or ErrNotFound.
-func (s CallStore) Call(ctx context.Context, id string) (Call, error) {
+func (s *Store) Call(ctx context.Context, id string) (Call, error) {
 	return s.readCall(ctx, id, "")
 }
 
 // CallByResult returns the call whose result has the id, or ErrNotFound.
-func (s CallStore) CallByResult(ctx context.Context, resultID string) (Call, error) {
+func (s *Store) CallByResult(ctx context.Context, resultID string) (Call, error) {
 	return s.readCall(ctx, CallID(resultID), resultID)
 }
 
 // readCall reads a call whose result has the id, where that is not empty.
-func (s CallStore) readCall(ctx context.Context, id, resultID string) (Call, error) {
+func (s *Store) readCall(ctx context.Context, id, resultID string) (Call, error) {
 	var row callRow
 	if !storable(id) {
 		return Call{}, fmt.Errorf("read call: %w", ErrNotFound)
@@ -165,7 +165,7 @@ func (s CallStore) readCall(ctx context.Context, id, resultID string) (Call, err
 //   - ErrNotFound: no such account, or the key is unknown, expired or revoked;
 //   - *PinError: a job's file cannot be read by its account;
 //   - ErrQuoteUsed: another call has the promised price, or it has just expired.
-func (s CallStore) Begin(ctx context.Context, c NewCall) error {
+func (s *Store) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
@@ -183,7 +183,7 @@ func (s CallStore) Begin(ctx context.Context, c NewCall) error {
 				if err != nil || begun {
 					return err
 				}
-				return s.begin(ctx, tx, c)
+				return s.beginCall(ctx, tx, c)
 			})
 		}
 	}
@@ -229,14 +229,14 @@ func (c NewCall) row(now time.Time) callRow {
 	return row
 }
 
-// begin is Begin within a transaction. All transactions lock in this order:
+// beginCall is Begin within a transaction. All transactions lock in this order:
 // call, idempotency key, quote, account, API key.
-func (s CallStore) begin(ctx context.Context, tx txn, c NewCall) error {
+func (s *Store) beginCall(ctx context.Context, tx txn, c NewCall) error {
 	now := s.now()
-	if err := s.claims.claimKey(ctx, tx, c, now); err != nil {
+	if err := s.claimKey(ctx, tx, c, now); err != nil {
 		return err
 	}
-	if err := s.quotes.useQuote(ctx, tx, c, now); err != nil {
+	if err := s.useQuote(ctx, tx, c, now); err != nil {
 		return err
 	}
 	row := c.row(now)
@@ -253,7 +253,7 @@ func (s CallStore) begin(ctx context.Context, tx txn, c NewCall) error {
 	}
 	held := row.held()
 	hold := posting{accountID: c.AccountID, kind: KindHold, cause: c.ID, at: now, books: books{wallet: -held, held: held}, balance: balance}
-	if err := s.ledger.post(ctx, tx, &hold); err != nil {
+	if err := s.post(ctx, tx, &hold); err != nil {
 		return err
 	}
 	return s.beginMore(ctx, tx, &row, c)
@@ -261,7 +261,7 @@ func (s CallStore) begin(ctx context.Context, tx txn, c NewCall) error {
 
 // beginMore records what only some calls have: a callback, and a place in the
 // queue.
-func (s CallStore) beginMore(ctx context.Context, tx txn, row *callRow, c NewCall) error {
+func (s *Store) beginMore(ctx context.Context, tx txn, row *callRow, c NewCall) error {
 	if c.CallbackURL != "" {
 		callback := callbackRow{CallID: c.ID, URL: c.CallbackURL, Receiver: callbackReceiver(c.AccountID, c.CallbackURL), CreatedAt: row.CreatedAt}
 		if _, err := tx.NewInsert().Model(&callback).Exec(ctx); err != nil {
@@ -269,7 +269,7 @@ func (s CallStore) beginMore(ctx context.Context, tx txn, row *callRow, c NewCal
 		}
 	}
 	if c.Job != nil {
-		if err := s.jobs.enqueue(ctx, tx, row, c.Job); err != nil {
+		if err := s.enqueue(ctx, tx, row, c.Job); err != nil {
 			return err
 		}
 	}
@@ -279,7 +279,7 @@ func (s CallStore) beginMore(ctx context.Context, tx txn, row *callRow, c NewCal
 // callInsert records a call that begins.
 var callInsert = callsTable.insert()
 
-func (s CallStore) insertCall(ctx context.Context, tx txn, r *callRow) error {
+func (s *Store) insertCall(ctx context.Context, tx txn, r *callRow) error {
 	_, err := s.exec(ctx, tx, callInsert, callsTable.values(r)...)
 	return err
 }
@@ -290,7 +290,7 @@ func (s CallStore) insertCall(ctx context.Context, tx txn, r *callRow) error {
 // and changes nothing. It returns ErrCallEnded, and changes nothing, when the
 // call was released meanwhile or settled otherwise; ErrNotFound for an unknown
 // call.
-func (s CallStore) Settle(ctx context.Context, end Settlement) error {
+func (s *Store) Settle(ctx context.Context, end Settlement) error {
 	if end.Charge < 0 {
 		return fmt.Errorf("settle call: the charge must not be negative; got %s", end.Charge)
 	}
@@ -323,7 +323,7 @@ var endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, durat
 	AND ($7 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $7 AND tries = $8))
 	RETURNING ` + callsTable.columns("calls")
 
-func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
+func (s *Store) settle(ctx context.Context, tx txn, end Settlement) error {
 	now := s.now()
 	var row callRow
 	lease, try := end.by()
@@ -335,7 +335,7 @@ func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
 	if err != nil {
 		return err
 	}
-	if err := s.claims.finishClaim(ctx, tx, &row); err != nil {
+	if err := s.finishClaim(ctx, tx, &row); err != nil {
 		return err
 	}
 	held, paid := row.held(), end.Charge
@@ -346,7 +346,7 @@ func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
 		accountID: row.AccountID, kind: KindSettle, cause: row.ID, at: now, books: books{held: -held, revenue: paid, wallet: held - paid},
 	}
 	if end.File != nil {
-		if err := s.files.addFile(ctx, tx, &row, *end.File, now); err != nil {
+		if err := s.addFile(ctx, tx, &row, *end.File, now); err != nil {
 			return err
 		}
 	}
@@ -356,15 +356,15 @@ func (s CallStore) settle(ctx context.Context, tx txn, end Settlement) error {
 	if err := s.returnFunds(ctx, tx, &row, &earned, row.Quote-end.Charge); err != nil {
 		return err
 	}
-	return s.ledger.countUsage(ctx, tx, &row, end.Charge)
+	return s.countUsage(ctx, tx, &row, end.Charge)
 }
 
 // finish does what follows from the end of a call, whatever the end was.
-func (s CallStore) finish(ctx context.Context, tx txn, row *callRow, n *Outbox, now time.Time) error {
-	if err := s.jobs.endJob(ctx, tx, row); err != nil {
+func (s *Store) finish(ctx context.Context, tx txn, row *callRow, n *Outbox, now time.Time) error {
+	if err := s.endJob(ctx, tx, row); err != nil {
 		return err
 	}
-	return s.events.writeOutbox(ctx, tx, row, n, now)
+	return s.writeOutbox(ctx, tx, row, n, now)
 }
 
 // settleRefusal says why no running call took the settlement; nil when the same
@@ -387,19 +387,19 @@ func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 // hold, takes it out of the limits' counters, frees the idempotency key and
 // writes what is told of it, where n is not nil. It has no effect on a call
 // that has ended. It returns ErrNotFound for an unknown call.
-func (s CallStore) Release(ctx context.Context, callID string, f Failure, n *Outbox) error {
+func (s *Store) Release(ctx context.Context, callID string, f Failure, n *Outbox) error {
 	return s.releaseFor(ctx, ending{callID, f, n}, nil)
 }
 
 // ReleaseJob is Release for the worker that has the job. It has no effect on a
 // job that is not this worker's any more, because its lease ended and another
 // has taken it on.
-func (s CallStore) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) error {
+func (s *Store) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) error {
 	return s.releaseFor(ctx, ending{job.Call.ID, f, n}, &job)
 }
 
 // releaseFor releases a call that is running, and the job's, where there is one.
-func (s CallStore) releaseFor(ctx context.Context, end ending, job *Job) error {
+func (s *Store) releaseFor(ctx context.Context, end ending, job *Job) error {
 	var err error
 	switch {
 	case s.dialect == Postgres:
@@ -414,7 +414,7 @@ func (s CallStore) releaseFor(ctx context.Context, end ending, job *Job) error {
 }
 
 // releaseIf releases a call if it is running and meets the condition.
-func (s CallStore) releaseIf(ctx context.Context, end ending, condition string, args ...any) error {
+func (s *Store) releaseIf(ctx context.Context, end ending, condition string, args ...any) error {
 	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 		released, err := s.release(ctx, tx, end, condition, args...)
 		if err != nil || released {
@@ -437,7 +437,7 @@ type ending struct {
 
 // release is Release within a transaction, for a running call that also meets
 // the condition. It reports whether there was one.
-func (s CallStore) release(ctx context.Context, tx txn, end ending, condition string, args ...any) (bool, error) {
+func (s *Store) release(ctx context.Context, tx txn, end ending, condition string, args ...any) (bool, error) {
 	now := s.now()
 	var row callRow
 	err := tx.NewUpdate().Model(&row).

@@ -35,7 +35,7 @@ const (
 )
 
 // beginPostgres is begin in one statement.
-func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
+func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 	for range holdAttempts {
 		now := s.now()
 		row := c.row(now)
@@ -85,10 +85,10 @@ func (s CallStore) beginPostgres(ctx context.Context, c NewCall) error {
 
 // missingPins returns the pins that cannot be kept, where the text of one of them
 // cannot even be asked for.
-func (s CallStore) missingPins(ctx context.Context, c NewCall, pins []string) error {
+func (s *Store) missingPins(ctx context.Context, c NewCall, pins []string) error {
 	var missing PinError
 	for _, id := range pins {
-		if _, err := s.files.AccountFile(ctx, c.AccountID, id); errors.Is(err, ErrNotFound) {
+		if _, err := s.AccountFile(ctx, c.AccountID, id); errors.Is(err, ErrNotFound) {
 			missing.FileIDs = append(missing.FileIDs, id)
 		} else if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (s CallStore) missingPins(ctx context.Context, c NewCall, pins []string) er
 }
 
 // beginRefusal says why a call was not begun; nil when it is to be tried again.
-func (s CallStore) beginRefusal(ctx context.Context, row *callRow, now time.Time, err error) error {
+func (s *Store) beginRefusal(ctx context.Context, row *callRow, now time.Time, err error) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err
@@ -119,7 +119,7 @@ func (s CallStore) beginRefusal(ctx context.Context, row *callRow, now time.Time
 }
 
 // settlePostgres is settle in one statement.
-func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
+func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 	now := s.now()
 	file, err := end.keeps(now)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s CallStore) settlePostgres(ctx context.Context, end Settlement) error {
 }
 
 // accountOf returns whose a call is that ends, where this process knows.
-func (s CallStore) accountOf(call string, job *Job) string {
+func (s *Store) accountOf(call string, job *Job) string {
 	if job != nil {
 		return job.Call.AccountID
 	}
@@ -159,7 +159,7 @@ func (s CallStore) accountOf(call string, job *Job) string {
 
 // releasePostgres is releaseIf in one statement, for the worker that has the job
 // where it is one.
-func (s CallStore) releasePostgres(ctx context.Context, end ending, job *Job) error {
+func (s *Store) releasePostgres(ctx context.Context, end ending, job *Job) error {
 	now := s.now()
 	told, err := s.tells(end.outbox, now)
 	if err != nil {
@@ -198,12 +198,12 @@ type telling struct {
 }
 
 // tells prepares what is told of a call's end, if anything: whom, the database knows.
-func (s CallStore) tells(outbox *Outbox, now time.Time) (t telling, err error) {
+func (s *Store) tells(outbox *Outbox, now time.Time) (t telling, err error) {
 	if outbox == nil {
 		return t, nil
 	}
 	if outbox.Event != "" {
-		event, err := s.events.event(newEvent{kind: outbox.Event, data: outbox.Data, at: now})
+		event, err := s.event(newEvent{kind: outbox.Event, data: outbox.Data, at: now})
 		if err != nil {
 			return t, err
 		}
@@ -223,7 +223,7 @@ func (s CallStore) tells(outbox *Outbox, now time.Time) (t telling, err error) {
 // itself whether it has happened before: again where PostgreSQL asks for it, and
 // where the answer is lost. It waits for the account's other calls before it takes a
 // connection.
-func (s CallStore) callFunction(ctx context.Context, account, text string, args ...any) (verdict string, err error) {
+func (s *Store) callFunction(ctx context.Context, account, text string, args ...any) (verdict string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	giveBack, err := s.accountSlots.take(ctx, account)
@@ -242,7 +242,7 @@ func (s CallStore) callFunction(ctx context.Context, account, text string, args 
 }
 
 // claimedBy returns whose the idempotency key is; nil where it is the call itself.
-func (s CallStore) claimedBy(ctx context.Context, db bun.IDB, c NewCall) error {
+func (s *Store) claimedBy(ctx context.Context, db bun.IDB, c NewCall) error {
 	var other claimRow
 	err := db.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).Scan(ctx)
 	if errors.Is(notFound(err), ErrNotFound) {

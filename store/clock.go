@@ -105,12 +105,12 @@ func (c *clock) compare(ctx context.Context, db *sql.DB) (reading, error) {
 }
 
 // Now is the time by which everything is kept: the database's on PostgreSQL.
-func (s TaskStore) Now() time.Time { return s.now() }
+func (s *Store) Now() time.Time { return s.now() }
 
 // CheckClock compares the clock of this machine with the database's. It returns
 // a *ClockError when it is off by more than MaxClockError. On SQLite there is
 // nothing to compare it with.
-func (s TaskStore) CheckClock(ctx context.Context) error {
+func (s *Store) CheckClock(ctx context.Context) error {
 	if s.clock == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s TaskStore) CheckClock(ctx context.Context) error {
 
 // ClockOff is how far the clock of this machine was ahead of the database's when
 // they were last compared, or behind it where negative: 0 on SQLite.
-func (s TaskStore) ClockOff() time.Duration {
+func (s *Store) ClockOff() time.Duration {
 	if s.clock == nil {
 		return 0
 	}
@@ -134,7 +134,7 @@ func (s TaskStore) ClockOff() time.Duration {
 
 // keepTime compares the clocks again and again until ctx ends, and says when the
 // machine's goes wrong, and when it is right again.
-func (s TaskStore) keepTime(ctx context.Context) {
+func (s *Store) keepTime(ctx context.Context) {
 	wrong := false
 	for ctx.Err() == nil {
 		r, err := s.clock.compare(ctx, s.write.DB)

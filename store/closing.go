@@ -31,7 +31,7 @@ func lastClosed(ctx context.Context, db bun.IDB, upTo month) (month, error) {
 
 // CloseMonths closes the months that have ended. Any number of processes may do
 // so at once, and one that dies is made good by the next.
-func (s LedgerStore) CloseMonths(ctx context.Context) error {
+func (s *Store) CloseMonths(ctx context.Context) error {
 	due := monthOf(s.now().Add(-closingDelay)) - 1
 	last, err := lastClosed(ctx, s.write, due)
 	if err == nil && last == 0 {
@@ -48,7 +48,7 @@ func (s LedgerStore) CloseMonths(ctx context.Context) error {
 
 // beforeFirst returns the month before the first one with a posting, or the
 // given one when there is none up to it.
-func (s LedgerStore) beforeFirst(ctx context.Context, none month) (month, error) {
+func (s *Store) beforeFirst(ctx context.Context, none month) (month, error) {
 	var first int64
 	err := s.write.NewRaw("SELECT COALESCE(MIN(created_at), -1) FROM accounts").Scan(ctx, &first)
 	if err != nil || first < 0 {
@@ -80,7 +80,7 @@ var closeAccounts = `INSERT INTO closings (account_id, month, entries, ` + bookN
 	WHERE TRUE
 	ON CONFLICT (account_id, month) DO NOTHING`
 
-func (s LedgerStore) closeMonth(ctx context.Context, m month) error {
+func (s *Store) closeMonth(ctx context.Context, m month) error {
 	for after := ""; ; {
 		var ids []string
 		err := s.read.NewRaw("SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?", after, closingBatch).Scan(ctx, &ids)
@@ -126,7 +126,7 @@ var monthCheck = `WITH moved AS (
 // its closings, and returns what contradicts them, as sentences: whoever changes
 // history is found out. It returns nothing for a month that is not closed, or whose
 // journal was archived.
-func (s LedgerStore) CheckMonth(ctx context.Context, at time.Time) (problems []string, err error) {
+func (s *Store) CheckMonth(ctx context.Context, at time.Time) (problems []string, err error) {
 	m := monthOf(at)
 	err = s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {
 		last, err := lastClosed(ctx, tx, m)

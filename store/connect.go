@@ -21,7 +21,7 @@ import (
 // databaseName is the SQLite file in the data folder when no URL is set.
 const databaseName = "relaypdf.db"
 
-func (s *core) connect(ctx context.Context, cfg Config) error {
+func (s *Store) connect(ctx context.Context, cfg Config) error {
 	rawURL := cfg.URL
 	switch {
 	case rawURL == "" || strings.HasPrefix(rawURL, "sqlite:"):
@@ -44,7 +44,7 @@ func (s *core) connect(ctx context.Context, cfg Config) error {
 }
 
 // watch tells a hook of every statement from here on.
-func watch(s *core, hook bun.QueryHook) {
+func watch(s *Store, hook bun.QueryHook) {
 	if hook == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func sqlitePath(rawURL, dataDir string) (string, error) {
 // connectSQLite opens the writing connection and a pool of reading ones. All
 // writers of the process queue in Go for the one connection instead of meeting
 // SQLITE_BUSY; other processes are waited for by busy_timeout.
-func (s *core) connectSQLite(ctx context.Context, path string) error {
+func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	s.dialect, s.path = SQLite, path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -140,7 +140,7 @@ func openSQLite(path string, params ...string) (*bun.DB, error) {
 	return bun.NewDB(db, sqlitedialect.New()), nil
 }
 
-func (s *core) connectPostgres(ctx context.Context, c Config) error {
+func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	s.dialect = Postgres
 	way, err := parseRoute(c.URL)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *core) connectPostgres(ctx context.Context, c Config) error {
 }
 
 // migratePostgres brings the schema up to date, on connections of its own.
-func (s *core) migratePostgres(ctx context.Context, session route) error {
+func (s *Store) migratePostgres(ctx context.Context, session route) error {
 	db := bun.NewDB(session.open(migrationBounds, minConns), pgdialect.New())
 	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, s.log, db, Postgres, s.now()) })
 	return errors.Join(err, db.Close())

@@ -46,7 +46,7 @@ type credentials struct {
 // ChangeCredentials changes how a person signs in. Every other session of the person
 // ends, and so does every link, code and pending change that was made before. It
 // returns ErrExists when the address or the identity is another person's.
-func (p *People) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
+func (p *Store) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
 	if c.Email != nil {
 		email, err := MailAddress(*c.Email)
 		if err != nil {
@@ -54,15 +54,15 @@ func (p *People) ChangeCredentials(ctx context.Context, id string, c CredentialC
 		}
 		c.Email = &email
 	}
-	return p.update(ctx, "change credentials", func(ctx context.Context, tx txn) error {
-		before, saved, err := p.credentials(ctx, tx, id)
+	return p.updatePerson(ctx, "change credentials", func(ctx context.Context, tx txn) error {
+		before, saved, err := p.personCredentials(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if err := p.apply(ctx, tx, id, c); err != nil {
+		if err := p.applyCredentials(ctx, tx, id, c); err != nil {
 			return err
 		}
-		if err := p.endAll(ctx, tx, id, c.KeepSession); err != nil {
+		if err := p.endSessions(ctx, tx, id, c.KeepSession); err != nil {
 			return err
 		}
 		if c.Tell == nil {
@@ -76,12 +76,12 @@ func (p *People) ChangeCredentials(ctx context.Context, id string, c CredentialC
 		if err != nil || len(letters) == 0 {
 			return err
 		}
-		return keepLetters(ctx, tx, letters, p.store.now())
+		return keepLetters(ctx, tx, letters, p.now())
 	})
 }
 
-// credentials reads a person, whom nobody else changes until the transaction ends.
-func (p *People) credentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
+// personCredentials reads a person, whom nobody else changes until the transaction ends.
+func (p *Store) personCredentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
 	var row personRow
 	if err := notFound(tx.NewUpdate().Model(&row).Set("email = email").Where("id = ?", id).Returning("*").Scan(ctx)); err != nil {
 		return row, credentials{}, err
@@ -91,18 +91,18 @@ func (p *People) credentials(ctx context.Context, tx txn, id string) (personRow,
 	return row, saved, err
 }
 
-func (p *People) apply(ctx context.Context, tx txn, id string, c CredentialChange) error {
-	now := toMicros(p.store.now())
+func (p *Store) applyCredentials(ctx context.Context, tx txn, id string, c CredentialChange) error {
+	now := toMicros(p.now())
 	if c.Password != nil {
-		if err := p.set(ctx, tx, id, "password = ?, password_set_at = ?", *c.Password, now); err != nil {
+		if err := p.setPerson(ctx, tx, id, "password = ?, password_set_at = ?", *c.Password, now); err != nil {
 			return err
 		}
 	}
 	if c.Email != nil {
-		if err := p.free(ctx, tx, id, "email", *c.Email); err != nil {
+		if err := p.freePersonColumn(ctx, tx, id, "email", *c.Email); err != nil {
 			return err
 		}
-		if err := p.set(ctx, tx, id, "email = ?, verified_at = ?", *c.Email, now); err != nil {
+		if err := p.setPerson(ctx, tx, id, "email = ?, verified_at = ?", *c.Email, now); err != nil {
 			return err
 		}
 	}
@@ -122,8 +122,8 @@ func (p *People) apply(ctx context.Context, tx txn, id string, c CredentialChang
 	return p.setFactor(ctx, tx, id, c.Factor.Sealed, hashes)
 }
 
-// free returns ErrExists where another person has a value of a column.
-func (p *People) free(ctx context.Context, tx txn, id, column, value string) error {
+// freePersonColumn returns ErrExists where another person has a value of a column.
+func (p *Store) freePersonColumn(ctx context.Context, tx txn, id, column, value string) error {
 	taken, err := tx.NewSelect().Table("people").Where("? = ? AND id <> ?", bun.Ident(column), value, id).Exists(ctx)
 	if err == nil && taken {
 		err = ErrExists
@@ -131,18 +131,18 @@ func (p *People) free(ctx context.Context, tx txn, id, column, value string) err
 	return err
 }
 
-func (p *People) setIdentity(ctx context.Context, tx txn, id, identity string) error {
+func (p *Store) setIdentity(ctx context.Context, tx txn, id, identity string) error {
 	if identity == "" {
-		return p.set(ctx, tx, id, "identity = NULL")
+		return p.setPerson(ctx, tx, id, "identity = NULL")
 	}
-	if err := p.free(ctx, tx, id, "identity", identity); err != nil {
+	if err := p.freePersonColumn(ctx, tx, id, "identity", identity); err != nil {
 		return err
 	}
-	return p.set(ctx, tx, id, "identity = ?", identity)
+	return p.setPerson(ctx, tx, id, "identity = ?", identity)
 }
 
-func (p *People) setFactor(ctx context.Context, tx txn, id string, sealed []byte, hashes [][]byte) error {
-	if err := p.set(ctx, tx, id, "factor = ?", sealed); err != nil {
+func (p *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte, hashes [][]byte) error {
+	if err := p.setPerson(ctx, tx, id, "factor = ?", sealed); err != nil {
 		return err
 	}
 	if _, err := tx.NewDelete().Table("recovery_codes").Where("person_id = ?", id).Exec(ctx); err != nil {
@@ -157,10 +157,10 @@ func (p *People) setFactor(ctx context.Context, tx txn, id string, sealed []byte
 	return nil
 }
 
-// endAll ends what lets somebody act as a person without a credential: sessions but
+// endSessions ends what lets somebody act as a person without a credential: sessions but
 // one, links of emails but those that undo, and codes that no app has exchanged.
-func (p *People) endAll(ctx context.Context, tx txn, id, keepSession string) error {
-	if _, err := endSessions(tx, p.store.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
+func (p *Store) endSessions(ctx context.Context, tx txn, id, keepSession string) error {
+	if _, err := endSessions(tx, p.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
 		return err
 	}
 	if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose <> ?", id, TokenUndo).Exec(ctx); err != nil {
@@ -173,12 +173,12 @@ func (p *People) endAll(ctx context.Context, tx txn, id, keepSession string) err
 	return err
 }
 
-func (p *People) addUndo(ctx context.Context, tx txn, id string, saved credentials) (secret string, err error) {
+func (p *Store) addUndo(ctx context.Context, tx txn, id string, saved credentials) (secret string, err error) {
 	data, err := json.Marshal(saved)
 	if err != nil {
 		return "", err
 	}
-	now := p.store.now()
+	now := p.now()
 	secret = rand.Text()
 	row := tokenRow{Hash: tokenHash(secret), Purpose: TokenUndo, PersonID: id, Data: string(data), CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(UndoLife))}
 	_, err = tx.NewInsert().Model(&row).Exec(ctx)
@@ -186,7 +186,7 @@ func (p *People) addUndo(ctx context.Context, tx txn, id string, saved credentia
 }
 
 // UndoEmail returns the address that a link of TokenUndo restores, or ErrUsed.
-func (p *People) UndoEmail(ctx context.Context, secret string) (string, error) {
+func (p *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
 	t, err := p.Token(ctx, TokenUndo, secret)
 	if err != nil {
 		return "", err
@@ -196,14 +196,14 @@ func (p *People) UndoEmail(ctx context.Context, secret string) (string, error) {
 	return saved.Email, wrapped("read link", err)
 }
 
-// Undo takes a link of TokenUndo: the person gets the address, identity and second
+// UndoCredentials takes a link of TokenUndo: the person gets the address, identity and second
 // factor of before the change, and a new password. All sessions end, and with them
 // every link and pending change, also those that undo later changes. It returns
 // ErrUsed for a link that does not work, and ErrExists when another person has shown
 // the address to be theirs since.
-func (p *People) Undo(ctx context.Context, secret, passwordHash string) (personID string, err error) {
-	return personID, p.update(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
-		now := toMicros(p.store.now())
+func (p *Store) UndoCredentials(ctx context.Context, secret, passwordHash string) (personID string, err error) {
+	return personID, p.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
+		now := toMicros(p.now())
 		var row tokenRow
 		err := notFound(tx.NewRaw("DELETE FROM tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING *", tokenHash(secret), TokenUndo, now).Scan(ctx, &row))
 		if errors.Is(err, ErrNotFound) {
@@ -217,10 +217,10 @@ func (p *People) Undo(ctx context.Context, secret, passwordHash string) (personI
 		if err := json.Unmarshal([]byte(row.Data), &saved); err != nil {
 			return err
 		}
-		if err := p.vacate(ctx, tx, personID, saved.Email); err != nil {
+		if err := p.vacateEmail(ctx, tx, personID, saved.Email); err != nil {
 			return err
 		}
-		if err := p.set(ctx, tx, personID, "email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?", saved.Email, now, passwordHash, now); err != nil {
+		if err := p.setPerson(ctx, tx, personID, "email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?", saved.Email, now, passwordHash, now); err != nil {
 			return err
 		}
 		identity := ""
@@ -240,13 +240,13 @@ func (p *People) Undo(ctx context.Context, secret, passwordHash string) (personI
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND created_at >= ?", personID, row.CreatedAt).Exec(ctx); err != nil {
 			return err
 		}
-		return p.endAll(ctx, tx, personID, "")
+		return p.endSessions(ctx, tx, personID, "")
 	})
 }
 
-// vacate makes room for an address that is a person's again: who has signed up with
+// vacateEmail makes room for an address that is a person's again: who has signed up with
 // it since, and has not shown it to be theirs, goes. It returns ErrExists for others.
-func (p *People) vacate(ctx context.Context, tx txn, id, email string) error {
+func (p *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error {
 	var others []personRow
 	if err := tx.NewSelect().Model(&others).Where("email = ? AND id <> ?", email, id).Scan(ctx); err != nil {
 		return err
@@ -255,20 +255,20 @@ func (p *People) vacate(ctx context.Context, tx txn, id, email string) error {
 		if other.VerifiedAt != nil {
 			return ErrExists
 		}
-		if err := p.remove(ctx, tx, other.ID); err != nil {
+		if err := p.removePerson(ctx, tx, other.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Claim gives a person whose address was not verified to who has shown the address to
+// ClaimPerson gives a person whose address was not verified to who has shown the address to
 // be theirs. Whatever somebody else has set up before ends: password, identity, second
 // factor, sessions and links. It returns ErrExists when the address was verified
 // before, and when the identity is another person's.
-func (p *People) Claim(ctx context.Context, id string, n NewPerson) error {
-	return p.update(ctx, "claim person", func(ctx context.Context, tx txn) error {
-		now := toMicros(p.store.now())
+func (p *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
+	return p.updatePerson(ctx, "claim person", func(ctx context.Context, tx txn) error {
+		now := toMicros(p.now())
 		first, err := changed(tx.NewUpdate().Table("people").Set("verified_at = ?, password = ?", now, n.Password).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
 		switch {
@@ -278,12 +278,12 @@ func (p *People) Claim(ctx context.Context, id string, n NewPerson) error {
 			return ErrExists
 		}
 		if n.Password != "" {
-			err = p.set(ctx, tx, id, "password_set_at = ?", now)
+			err = p.setPerson(ctx, tx, id, "password_set_at = ?", now)
 		} else {
-			err = p.set(ctx, tx, id, "password_set_at = NULL")
+			err = p.setPerson(ctx, tx, id, "password_set_at = NULL")
 		}
 		if err == nil && n.Name != "" {
-			err = p.set(ctx, tx, id, "name = ?", clean(n.Name, 100))
+			err = p.setPerson(ctx, tx, id, "name = ?", clean(n.Name, 100))
 		}
 		if err == nil {
 			err = p.setIdentity(ctx, tx, id, n.Identity)
@@ -297,6 +297,6 @@ func (p *People) Claim(ctx context.Context, id string, n NewPerson) error {
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}
-		return p.endAll(ctx, tx, id, "")
+		return p.endSessions(ctx, tx, id, "")
 	})
 }

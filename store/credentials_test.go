@@ -16,7 +16,7 @@ func (f *fixture) undoable(t *testing.T, id string, c store.CredentialChange) st
 		secret = undo
 		return nil, nil
 	}
-	if err := f.People().ChangeCredentials(t.Context(), id, c); err != nil {
+	if err := f.ChangeCredentials(t.Context(), id, c); err != nil {
 		t.Fatal(err)
 	}
 	return secret
@@ -26,7 +26,7 @@ func (f *fixture) undoable(t *testing.T, id string, c store.CredentialChange) st
 // each kind of change ends them.
 func TestChangesOfCredentialsEndWhatWasPending(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		for name, change := range map[string]store.CredentialChange{
 			"password": {Password: new("new")}, "email": {Email: new("new@example.com")}, "identity": {Identity: new("https://id.example 1")},
 			"factor": {Factor: &store.Factor{Sealed: []byte("sealed"), Codes: []string{"AAAA"}}},
@@ -62,9 +62,9 @@ func TestChangesOfCredentialsEndWhatWasPending(t *testing.T) {
 // one after the other: the first link brings all of them back, and ends the others.
 func TestUndoRestoresCredentials(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
-		if _, err := people.Verify(ctx, p.ID, ""); err != nil {
+		if _, err := people.VerifyPerson(ctx, p.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		owner := f.undoable(t, p.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("hers"), Codes: []string{"AAAA"}}})
@@ -73,17 +73,17 @@ func TestUndoRestoresCredentials(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		second := f.undoable(t, p.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("his"), Codes: []string{"BBBB"}}, Identity: new("https://id.example 1")})
 		// He signs up with the address that he has taken, to keep it from coming back.
-		if _, err := people.Create(ctx, store.NewPerson{Email: "eve@example.com", Password: "his"}); err != nil {
+		if _, err := people.CreatePerson(ctx, store.NewPerson{Email: "eve@example.com", Password: "his"}); err != nil {
 			t.Fatal(err)
 		}
 		f.signIn(t, "his", p.ID)
 		if email, err := people.UndoEmail(ctx, first); err != nil || email != "eve@example.com" {
 			t.Errorf("the link restores %q, %v", email, err)
 		}
-		if id, err := people.Undo(ctx, first, "new hash"); err != nil || id != p.ID {
+		if id, err := people.UndoCredentials(ctx, first, "new hash"); err != nil || id != p.ID {
 			t.Fatalf("got %q, %v", id, err)
 		}
-		got, err := people.ByEmail(ctx, "eve@example.com")
+		got, err := people.PersonByEmail(ctx, "eve@example.com")
 		if err != nil || got.ID != p.ID || got.Password != "new hash" || string(got.Factor) != "hers" || got.Identity != "" {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -97,7 +97,7 @@ func TestUndoRestoresCredentials(t *testing.T) {
 			t.Errorf("the sessions %v are left", left)
 		}
 		for name, secret := range map[string]string{"the same link": first, "the link of the later change": second, "a guess": "guess"} {
-			if _, err := people.Undo(ctx, secret, "his"); !errors.Is(err, store.ErrUsed) {
+			if _, err := people.UndoCredentials(ctx, secret, "his"); !errors.Is(err, store.ErrUsed) {
 				t.Errorf("%s: got %v, want ErrUsed", name, err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestUndoRestoresCredentials(t *testing.T) {
 			t.Errorf("the link of her own change before: %v", err)
 		}
 		f.clock.Advance(store.UndoLife)
-		if _, err := people.Undo(ctx, owner, "late"); !errors.Is(err, store.ErrUsed) {
+		if _, err := people.UndoCredentials(ctx, owner, "late"); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("after a week: got %v, want ErrUsed", err)
 		}
 	})
@@ -115,13 +115,13 @@ func TestUndoRestoresCredentials(t *testing.T) {
 // since is not taken from them.
 func TestUndoLeavesVerifiedPeopleAlone(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
 		undo := f.undoable(t, p.ID, store.CredentialChange{Email: new("new@example.com")})
-		if _, err := people.Create(ctx, store.NewPerson{Email: "eve@example.com", Verified: true}); err != nil {
+		if _, err := people.CreatePerson(ctx, store.NewPerson{Email: "eve@example.com", Verified: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := people.Undo(ctx, undo, "hash"); !errors.Is(err, store.ErrExists) {
+		if _, err := people.UndoCredentials(ctx, undo, "hash"); !errors.Is(err, store.ErrExists) {
 			t.Errorf("got %v, want ErrExists", err)
 		}
 	})
@@ -131,24 +131,24 @@ func TestUndoLeavesVerifiedPeopleAlone(t *testing.T) {
 // else has made, without that one's password, sessions and links; once.
 func TestClaimEndsWhatOthersHaveSetUp(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
 		f.signIn(t, "his", p.ID)
 		undo := f.undoable(t, p.ID, store.CredentialChange{Identity: new("https://id.example 1"), Factor: &store.Factor{Sealed: []byte("his")}, KeepSession: "his"})
-		if err := people.Claim(ctx, p.ID, store.NewPerson{Password: "hers", Name: "Eve"}); err != nil {
+		if err := people.ClaimPerson(ctx, p.ID, store.NewPerson{Password: "hers", Name: "Eve"}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := people.ByID(ctx, p.ID)
+		got, err := people.Person(ctx, p.ID)
 		if err != nil || got.Password != "hers" || got.Name != "Eve" || got.VerifiedAt == nil || got.Identity != "" || len(got.Factor) != 0 {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		if left := f.sessionTokens(t, p.ID); len(left) != 0 {
 			t.Errorf("the sessions %v are left", left)
 		}
-		if _, err := people.Undo(ctx, undo, "his"); !errors.Is(err, store.ErrUsed) {
+		if _, err := people.UndoCredentials(ctx, undo, "his"); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("his link: got %v, want ErrUsed", err)
 		}
-		if err := people.Claim(ctx, p.ID, store.NewPerson{Password: "his"}); !errors.Is(err, store.ErrExists) {
+		if err := people.ClaimPerson(ctx, p.ID, store.NewPerson{Password: "his"}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("once more: got %v, want ErrExists", err)
 		}
 	})
@@ -159,7 +159,7 @@ func TestAddressesHaveOneSpelling(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		p := f.newPerson(t, "zoë@example.com")
 		for _, spelling := range []string{"ZOË@example.com", " zoë@EXAMPLE.com\t", "zoe\u0308@example.com", "ｚoë@example.com"} {
-			if got, err := f.People().ByEmail(t.Context(), spelling); err != nil || got.ID != p.ID {
+			if got, err := f.PersonByEmail(t.Context(), spelling); err != nil || got.ID != p.ID {
 				t.Errorf("%q: got %+v, %v", spelling, got, err)
 			}
 		}
@@ -170,7 +170,7 @@ func TestAddressesHaveOneSpelling(t *testing.T) {
 // using theirs, and for an unknown address an email is stored as well.
 func TestResetRequestsDoNotEndEarlierLinks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
 		var told []string
 		var secrets []string
@@ -192,7 +192,7 @@ func TestResetRequestsDoNotEndEarlierLinks(t *testing.T) {
 		if _, err := people.Token(ctx, store.TokenReset, secrets[2]); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("nobody's link: got %v, want ErrUsed", err)
 		}
-		if letters, err := f.Letters().Claim(ctx, 10); err != nil || len(letters) != 3 {
+		if letters, err := f.ClaimLetters(ctx, 10); err != nil || len(letters) != 3 {
 			t.Errorf("%d emails are stored, %v", len(letters), err)
 		}
 	})

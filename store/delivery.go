@@ -91,7 +91,7 @@ func (r *deliveryRow) delivery() Delivery {
 
 // Delivery returns the account's delivery with the id. It returns ErrNotFound
 // for an unknown id and for another account's.
-func (s DeliveryStore) Delivery(ctx context.Context, accountID, id string) (Delivery, error) {
+func (s *Store) Delivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	d, err := readDelivery(ctx, s.read, accountID, id)
 	if err != nil {
 		return Delivery{}, fmt.Errorf("read delivery: %w", err)
@@ -101,7 +101,7 @@ func (s DeliveryStore) Delivery(ctx context.Context, accountID, id string) (Deli
 
 // DeliveryBody returns a delivery, and what is sent of it, byte for byte. It returns
 // ErrNotFound as Delivery does.
-func (s DeliveryStore) DeliveryBody(ctx context.Context, accountID, id string) (Delivery, []byte, error) {
+func (s *Store) DeliveryBody(ctx context.Context, accountID, id string) (Delivery, []byte, error) {
 	d, err := s.Delivery(ctx, accountID, id)
 	if err != nil {
 		return d, nil, err
@@ -129,7 +129,7 @@ func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delive
 // attempts for the same event, the first of them due now. It returns
 // ErrNotFound as Delivery does, ErrCallback, ErrNotFailed, and ErrWebhookOff when
 // its endpoint takes nothing any more.
-func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
+func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	var delivery Delivery
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		d, err := readDelivery(ctx, tx, accountID, id)
@@ -169,14 +169,14 @@ func (s DeliveryStore) ReplayDelivery(ctx context.Context, accountID, id string)
 
 // EventBody returns an event of the account's as it is sent, byte for byte. It
 // returns ErrNotFound as Delivery does.
-func (s DeliveryStore) EventBody(ctx context.Context, accountID, id string) (body []byte, err error) {
+func (s *Store) EventBody(ctx context.Context, accountID, id string) (body []byte, err error) {
 	err = s.read.NewSelect().TableExpr("events").Column("body").Where("id = ? AND account_id = ?", id, accountID).Scan(ctx, &body)
 	return body, wrapped("read event", notFound(err))
 }
 
 // FailedDeliveries counts the account's deliveries that were made from since on
 // and have failed, up to most.
-func (s DeliveryStore) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {
+func (s *Store) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {
 	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		some := tx.NewSelect().TableExpr("deliveries").ColumnExpr("1").
 			Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).Limit(int64(most))
@@ -193,7 +193,7 @@ const deliverySample = 2000
 
 // CountDeliveries counts the account's deliveries that were made from since on, the
 // latest deliverySample of them.
-func (s DeliveryStore) CountDeliveries(ctx context.Context, accountID string, since time.Time) (DeliveryCounts, error) {
+func (s *Store) CountDeliveries(ctx context.Context, accountID string, since time.Time) (DeliveryCounts, error) {
 	var rows []struct {
 		Status string
 		Count  int64

@@ -144,7 +144,7 @@ const lookAgain = 5
 // ClaimDeliveries takes on attempts that are due, at most limit and at most one
 // for each receiver, so that calling it until it returns none serves all in
 // turns. It returns none when nothing is due or nothing has room.
-func (s DeliveryStore) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, error) {
+func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, error) {
 	if err := s.endWaits(ctx); err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
@@ -168,7 +168,7 @@ func (s DeliveryStore) ClaimDeliveries(ctx context.Context, limit int) ([]DueDel
 // claimOnce takes deliveries on, and reports whether there were any. On SQLite that
 // is one transaction with what is read for them. On PostgreSQL the deliveries are
 // taken first, by a statement alone: no process that is frozen holds their locks.
-func (s DeliveryStore) claimOnce(ctx context.Context, limit int) (found bool, claimed []DueDelivery, err error) {
+func (s *Store) claimOnce(ctx context.Context, limit int) (found bool, claimed []DueDelivery, err error) {
 	take := func(ctx context.Context, db bun.IDB, text string) (rows []deliveryRow, err error) {
 		until := toMicros(s.now().Add(AttemptLease))
 		err = db.NewRaw(text, s.NewID("attempt"), until, accountAttempts, limit).Scan(ctx, &rows)
@@ -202,7 +202,7 @@ func (s DeliveryStore) claimOnce(ctx context.Context, limit int) (found bool, cl
 }
 
 // endWaits makes the deliveries ready whose time has come.
-func (s DeliveryStore) endWaits(ctx context.Context) error {
+func (s *Store) endWaits(ctx context.Context) error {
 	now := toMicros(s.now())
 	if s.dialect == Postgres {
 		some, err := s.read.NewSelect().TableExpr("deliveries").Where(waitIsOver, now).Exists(ctx)
@@ -226,7 +226,7 @@ func (s DeliveryStore) endWaits(ctx context.Context) error {
 }
 
 // prepareAll puts together what the attempts need.
-func (s DeliveryStore) prepareAll(ctx context.Context, tx txn, rows []deliveryRow) ([]DueDelivery, error) {
+func (s *Store) prepareAll(ctx context.Context, tx txn, rows []deliveryRow) ([]DueDelivery, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -279,7 +279,7 @@ func readAddressed(ctx context.Context, tx txn, rows []deliveryRow) (map[string]
 // prepare puts together what an attempt needs. An endpoint that was disabled or deleted
 // while the event was being written has its deliveries canceled here; the
 // attempt is nil.
-func (s DeliveryStore) prepare(ctx context.Context, tx txn, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
+func (s *Store) prepare(ctx context.Context, tx txn, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
 	event := events[row.EventID]
 	if event == nil {
 		return nil, fmt.Errorf("the event of delivery %s: %w", row.ID, ErrNotFound)
@@ -308,7 +308,7 @@ func (s DeliveryStore) prepare(ctx context.Context, tx txn, row *deliveryRow, ev
 
 // ReturnAttempt gives back an attempt that was not made to its end. It does not
 // count, and is due at once.
-func (s DeliveryStore) ReturnAttempt(ctx context.Context, d DueDelivery) error {
+func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE deliveries SET lease = '', leased_until = NULL, next_attempt_at = ?, ready = TRUE WHERE id = ? AND lease = ? AND status = 'pending'",
 			toMicros(s.now()), d.ID, d.lease).Exec(ctx)
@@ -327,7 +327,7 @@ func (s DeliveryStore) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 // wants nothing more, or that has only failed for five days and on three of them, is disabled. It
 // returns ErrNotFound, and changes nothing, when the attempt is not this
 // process's any more: it took too long, or the delivery was canceled.
-func (s DeliveryStore) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
+func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
 	var row deliveryRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The endpoint first, as where it is changed, so that neither waits for
@@ -387,7 +387,7 @@ const mostPast = 5 * MaxAttempts
 
 // EarlierAttempts returns the attempts of a delivery before its last one, the
 // latest first.
-func (s DeliveryStore) EarlierAttempts(ctx context.Context, d Delivery) ([]PastAttempt, error) {
+func (s *Store) EarlierAttempts(ctx context.Context, d Delivery) ([]PastAttempt, error) {
 	var rows []struct {
 		At         int64
 		StatusCode *int

@@ -302,7 +302,7 @@ func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.T
 
 // mint makes the key of a device.
 func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell TellingKey) (CollectedKey, error) {
-	made, secret := d.store.keys.newRow(NewKey{
+	made, secret := d.store.newRow(NewKey{
 		AccountID: *row.AccountID, Name: row.KeyName, Test: row.KeyTest, ExpiresAt: fromMicrosPtr(row.KeyExpiresAt), SpendLimit: row.KeyLimit,
 	})
 	if _, err := tx.NewInsert().Model(made).Exec(ctx); err != nil {

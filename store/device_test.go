@@ -34,7 +34,7 @@ func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.Pers
 func (f *fixture) member(t *testing.T, email, role string) store.Person {
 	t.Helper()
 	p := f.newPerson(t, email)
-	if err := f.Members().Add(t.Context(), f.acc.ID, p.ID, role); err != nil {
+	if err := f.AddMember(t.Context(), f.acc.ID, p.ID, role); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -85,7 +85,7 @@ func TestDeviceGetsAKey(t *testing.T) {
 		if want := []string{"cli lantern-ci-02", "lantern-ci-02", "dev@example.com", "owner@example.com"}; !slices.Equal(told, want) {
 			t.Errorf("told %v, want %v", told, want)
 		}
-		if letters, err := f.Letters().Claim(ctx, 5); err != nil || len(letters) != 1 {
+		if letters, err := f.ClaimLetters(ctx, 5); err != nil || len(letters) != 1 {
 			t.Errorf("%d letters wait, %v; want 1", len(letters), err)
 		}
 		key, account, err := f.KeyBySecret(ctx, got.Secret)
@@ -252,10 +252,10 @@ func TestWhoLeavesMakesNoKey(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, f *fixture, person string) error{
 		"left": func(t *testing.T, f *fixture, person string) error {
-			return f.Members().Remove(t.Context(), f.acc.ID, person)
+			return f.RemoveMember(t.Context(), f.acc.ID, person)
 		},
 		"viewer": func(t *testing.T, f *fixture, person string) error {
-			return f.Members().SetRole(t.Context(), f.acc.ID, person, store.RoleViewer)
+			return f.SetMemberRole(t.Context(), f.acc.ID, person, store.RoleViewer)
 		},
 		"ending": func(t *testing.T, f *fixture, _ string) error {
 			_, err := f.EndAccount(t.Context(), f.acc.ID)

@@ -33,7 +33,7 @@ func notPostponed(column string) string {
 // transaction with the notes about them; those that failed are postponed and logged.
 // The error says that the database failed, that ctx ended, or that not one of the
 // blobs could be deleted.
-func (s FileStore) discard(ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error) (gone []string, err error) {
+func (s *Store) discard(ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error) (gone []string, err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func (s FileStore) discard(ctx context.Context, keys []string, forget func(ctx c
 }
 
 // postpone notes blobs that could not be deleted.
-func (s FileStore) postpone(ctx context.Context, tx txn, failed map[string]error) error {
+func (s *Store) postpone(ctx context.Context, tx txn, failed map[string]error) error {
 	now := s.now()
 	for key, err := range failed {
 		_, err = tx.NewRaw(`INSERT INTO undeleted_blobs AS u (blob_key, failures, retry_at, error) VALUES (?0, 1, ?1 + ?2, ?4)
@@ -89,7 +89,7 @@ func (s FileStore) postpone(ctx context.Context, tx txn, failed map[string]error
 }
 
 // FailedDeletions is how many deletions of blobs have failed in this process.
-func (s FileStore) FailedDeletions() int64 { return s.failedDeletions.Load() }
+func (s *Store) FailedDeletions() int64 { return s.failedDeletions.Load() }
 
 // dropPause is how long results of dead processes are left to DeleteOrphanBlobs after
 // one of them could not be deleted: a place that hangs must not keep the reaper from
@@ -98,7 +98,7 @@ const dropPause = time.Minute
 
 // dropResult deletes what a process that died had written for a call. What
 // fails is made good by DeleteOrphanBlobs.
-func (s FileStore) dropResult(ctx context.Context, callID string, try int) {
+func (s *Store) dropResult(ctx context.Context, callID string, try int) {
 	if last := s.dropFailed.Load(); last != 0 && time.Since(fromMicros(last)) < dropPause {
 		return
 	}

@@ -82,7 +82,7 @@ func (a *applying) takeDisputes(ctx context.Context) error {
 			return err
 		}
 		p := Posting{AccountID: a.row.AccountID, Kind: KindChargeback, Amount: more, Reference: reference, Reason: reason}
-		if err := a.ledger.credit(ctx, a.tx, p, ""); err != nil {
+		if err := a.credit(ctx, a.tx, p, ""); err != nil {
 			return err
 		}
 		if _, err := a.tx.NewRaw("UPDATE stripe_disputes SET taken = ? WHERE id = ?", int64(due), d.ID).Exec(ctx); err != nil {
@@ -91,7 +91,7 @@ func (a *applying) takeDisputes(ctx context.Context) error {
 		a.row.Disputed += more
 		a.change.Taken += more
 		if more > 0 {
-			if a.change.SwitchOff, err = a.reloads.switchOff(ctx, a.tx, &a.row, "A payment is disputed at the bank.", a.now); err != nil {
+			if a.change.SwitchOff, err = a.switchOff(ctx, a.tx, &a.row, "A payment is disputed at the bank.", a.now); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func (a *applying) disputeReference(ctx context.Context, id string) (string, err
 }
 
 // OpenDisputes returns disputes that nobody has decided yet, at most limit.
-func (s PaymentStore) OpenDisputes(ctx context.Context, limit int) (ids []string, err error) {
+func (s *Store) OpenDisputes(ctx context.Context, limit int) (ids []string, err error) {
 	err = s.read.NewRaw("SELECT id FROM stripe_disputes WHERE state = ? ORDER BY created_at LIMIT ?", DisputeOpen, limit).Scan(ctx, &ids)
 	return ids, wrapped("read open disputes", err)
 }

@@ -57,11 +57,11 @@ func (t *tally) take(most int) map[string]int64 {
 // was counted is written together, within a second or when the store is closed.
 // No money and no limit depends on it, so a process that is killed may lose the
 // counts of its last second.
-func (s FileStore) CountDownload(id string) { s.downloads.add(id, 1) }
+func (s *Store) CountDownload(id string) { s.downloads.add(id, 1) }
 
 // recordDownloads writes the downloads that were counted, until ctx ends and once
 // more then.
-func (s FileStore) recordDownloads(ctx context.Context) {
+func (s *Store) recordDownloads(ctx context.Context) {
 	failed := false
 	for last := false; !last; {
 		pause(ctx, downloadsEvery)
@@ -75,7 +75,7 @@ func (s FileStore) recordDownloads(ctx context.Context) {
 }
 
 // writeDownloads writes all counts. What fails is counted again later.
-func (s FileStore) writeDownloads(ctx context.Context, last bool) error {
+func (s *Store) writeDownloads(ctx context.Context, last bool) error {
 	if last {
 		bounded, cancel := context.WithTimeout(ctx, downloadsLast)
 		defer cancel()
@@ -95,7 +95,7 @@ func (s FileStore) writeDownloads(ctx context.Context, last bool) error {
 	}
 }
 
-func (s FileStore) addDownloads(ctx context.Context, counts map[string]int64) error {
+func (s *Store) addDownloads(ctx context.Context, counts map[string]int64) error {
 	rows := make([]string, 0, len(counts))
 	args := make([]any, 0, 2*len(counts))
 	for id, n := range counts {

@@ -99,7 +99,7 @@ const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
 
 // writeOutbox writes what a call's end is told of: the event to the account's
 // endpoints, and the data to the call's callback.
-func (s EventStore) writeOutbox(ctx context.Context, tx txn, call *callRow, n *Outbox, now time.Time) error {
+func (s *Store) writeOutbox(ctx context.Context, tx txn, call *callRow, n *Outbox, now time.Time) error {
 	if n == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func callbackReceiver(accountID, callback string) string {
 
 // publish writes an event and its deliveries to the endpoints that want it.
 // Without any there is nothing to write.
-func (s EventStore) publish(ctx context.Context, tx txn, n newEvent) error {
+func (s *Store) publish(ctx context.Context, tx txn, n newEvent) error {
 	to, err := s.recipients(ctx, tx, n)
 	if err != nil || len(to) == 0 {
 		return err
@@ -177,7 +177,7 @@ func (s EventStore) publish(ctx context.Context, tx txn, n newEvent) error {
 const recipientSelect = `SELECT id, url FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL AND enabled
 	AND (events = '' OR ',' || events || ',' LIKE $2)`
 
-func (s EventStore) recipients(ctx context.Context, tx txn, n newEvent) (to []recipient, err error) {
+func (s *Store) recipients(ctx context.Context, tx txn, n newEvent) (to []recipient, err error) {
 	rows, err := s.queryAll(ctx, tx, recipientSelect, n.accountID, "%,"+n.kind+",%")
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (s EventStore) recipients(ctx context.Context, tx txn, n newEvent) (to []re
 	return to, rows.Err()
 }
 
-func (s EventStore) event(n newEvent) (eventRow, error) {
+func (s *Store) event(n newEvent) (eventRow, error) {
 	id := s.NewID("evt")
 	body, err := json.Marshal(Envelope{ID: id, Type: n.kind, CreatedAt: n.at.UTC().Truncate(time.Millisecond), Data: n.data})
 	if err != nil {
@@ -203,7 +203,7 @@ func (s EventStore) event(n newEvent) (eventRow, error) {
 }
 
 // deliver writes an event with one delivery, due at once, to each recipient.
-func (s EventStore) deliver(ctx context.Context, tx txn, event *eventRow, to []recipient) ([]deliveryRow, error) {
+func (s *Store) deliver(ctx context.Context, tx txn, event *eventRow, to []recipient) ([]deliveryRow, error) {
 	if _, err := tx.NewInsert().Model(event).Exec(ctx); err != nil {
 		return nil, err
 	}

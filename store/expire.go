@@ -10,7 +10,7 @@ import (
 // and rows of expired files and of the inputs of ended jobs. What a live job needs
 // stays. It takes on at most limit of a kind at once, until nothing is left or ctx
 // ends. A kind that fails keeps no other from being removed.
-func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
+func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 	return errors.Join(s.deleteRows(ctx, limit), rounds(ctx, limit, s.deleteExpiredFiles, s.deleteSpentInputs),
 		s.deleteRows(ctx, limit)) // The rows of old jobs stay until their inputs have gone.
 }
@@ -18,12 +18,12 @@ func (s UpkeepStore) DeleteExpired(ctx context.Context, limit int) error {
 // deleteRows removes what has had its time and is in the database alone: inputs that
 // were kept, accounts whose owner wanted that, jobs and events that are older than
 // JobRetention, and idle processes that were killed.
-func (s UpkeepStore) deleteRows(ctx context.Context, limit int) error {
+func (s *Store) deleteRows(ctx context.Context, limit int) error {
 	steps := []expiryStep{s.endAccounts, s.deleteKeptInputs}
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
 	}
-	return errors.Join(s.queue.forgetIdle(ctx), rounds(ctx, limit, steps...))
+	return errors.Join(s.forgetIdle(ctx), rounds(ctx, limit, steps...))
 }
 
 // expiryStep removes at most limit of a kind, and returns how many it found.
@@ -51,17 +51,17 @@ func rounds(ctx context.Context, limit int, steps ...expiryStep) error {
 	return errors.Join(faults...)
 }
 
-func (s UpkeepStore) deleteExpiredFiles(ctx context.Context, limit int) (int, error) {
-	found, _, err := s.files.deleteExpired(ctx, limit)
+func (s *Store) deleteExpiredFiles(ctx context.Context, limit int) (int, error) {
+	found, _, err := s.deleteExpired(ctx, limit)
 	return found, err
 }
 
-func (s UpkeepStore) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
-	spent, err := s.jobs.spentInputs(ctx, limit)
+func (s *Store) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
+	spent, err := s.spentInputs(ctx, limit)
 	if err != nil {
 		return 0, err
 	}
-	return len(spent), s.jobs.dropInputs(ctx, spent)
+	return len(spent), s.dropInputs(ctx, spent)
 }
 
 // oldRows delete rows whose time has passed, children before their parents.
@@ -89,7 +89,7 @@ var oldRows = []string{
 		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = cb.call_id AND calls.status = 'running') LIMIT ?1)`,
 }
 
-func (s UpkeepStore) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
+func (s *Store) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
 	before := toMicros(s.now().Add(-JobRetention))
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		res, err := tx.NewRaw(query, before, limit).Exec(ctx)

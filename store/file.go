@@ -66,7 +66,7 @@ func (r *fileRow) file() File {
 // AddFile keeps the result of a call that is settled already, because it did
 // not reach its caller. Adding the same file again is harmless. It returns
 // ErrNotFound for an unknown call and ErrCallEnded for one that is not done.
-func (s FileStore) AddFile(ctx context.Context, callID string, f File) error {
+func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		var call callRow
 		if err := tx.NewSelect().Model(&call).Where("id = ?", callID).Scan(ctx); err != nil {
@@ -107,7 +107,7 @@ func newFileRow(f File, accountID string, callID *string, region string, now tim
 }
 
 // addFile writes the row of a call's result, unless it is there already.
-func (s FileStore) addFile(ctx context.Context, tx txn, call *callRow, f File, now time.Time) error {
+func (s *Store) addFile(ctx context.Context, tx txn, call *callRow, f File, now time.Time) error {
 	if err := f.check(now); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ const publicOnly = "f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHE
 // PublicFile returns the result with the id, which whoever knows it may download.
 // It returns ErrNotFound when the file is missing, expired, deleted or an upload,
 // or its account is suspended.
-func (s FileStore) PublicFile(ctx context.Context, id string) (File, error) {
+func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
 	return s.liveFile(ctx, id, publicOnly)
 }
 
@@ -141,12 +141,12 @@ const madeBy = "(f.key_id = ? OR EXISTS (SELECT 1 FROM calls WHERE calls.id = f.
 
 // AccountFile returns a file of the account, an upload or a result. It returns
 // ErrNotFound when the account has no such file, or not any more.
-func (s FileStore) AccountFile(ctx context.Context, accountID, id string) (File, error) {
+func (s *Store) AccountFile(ctx context.Context, accountID, id string) (File, error) {
 	return s.liveFile(ctx, id, "f.account_id = ?", accountID)
 }
 
 // liveFile returns a file that has neither expired nor been deleted.
-func (s FileStore) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
+func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
 	var row fileRow
 	if !storable(id) {
 		return File{}, fmt.Errorf("read file: %w", ErrNotFound)

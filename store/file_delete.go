@@ -11,17 +11,17 @@ import (
 // DeleteFile deletes a file of the account: from the commit on nobody can open
 // it but a job that pinned it; its bytes go at once, or when that job has ended.
 // It returns ErrNotFound when the account has no such file, or not any more.
-func (s FileStore) DeleteFile(ctx context.Context, accountID, id string) error {
+func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
 	return s.deleteFile(ctx, id, "f.account_id = ?", accountID)
 }
 
 // DeleteKeyFile is DeleteFile of a file that the key made: an upload of its own, or the
 // result of one of its calls.
-func (s FileStore) DeleteKeyFile(ctx context.Context, accountID, keyID, id string) error {
+func (s *Store) DeleteKeyFile(ctx context.Context, accountID, keyID, id string) error {
 	return s.deleteFile(ctx, id, "f.account_id = ? AND "+madeBy, accountID, keyID, keyID)
 }
 
-func (s FileStore) deleteFile(ctx context.Context, id, where string, args ...any) error {
+func (s *Store) deleteFile(ctx context.Context, id, where string, args ...any) error {
 	if !storable(id) {
 		return fmt.Errorf("delete file: %w", ErrNotFound)
 	}
@@ -47,7 +47,7 @@ func (s FileStore) deleteFile(ctx context.Context, id, where string, args ...any
 
 // TakeDownFile deletes any file at once, on behalf of the operator: a job that
 // has yet to read it will fail. It returns what it was, or ErrNotFound.
-func (s FileStore) TakeDownFile(ctx context.Context, id string) (File, error) {
+func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
 	if !storable(id) {
 		return File{}, fmt.Errorf("take file down: %w", ErrNotFound)
 	}
@@ -73,14 +73,14 @@ func (s FileStore) TakeDownFile(ctx context.Context, id string) (File, error) {
 // DeleteExpiredFiles removes the bytes and rows of at most limit files that
 // have expired or been deleted and that no job needs, and returns the keys of
 // the blobs it removed.
-func (s FileStore) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
+func (s *Store) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, error) {
 	_, keys, err := s.deleteExpired(ctx, limit)
 	return keys, err
 }
 
 // deleteExpired is DeleteExpiredFiles, and returns how many files it found besides. A
 // blob that cannot be deleted is passed over for a while.
-func (s FileStore) deleteExpired(ctx context.Context, limit int) (found int, keys []string, err error) {
+func (s *Store) deleteExpired(ctx context.Context, limit int) (found int, keys []string, err error) {
 	found, keys, err = s.removeFiles(ctx, limit, "f.expires_at <= ?0 AND "+notPostponed("f.blob_key"), toMicros(s.now()))
 	return found, keys, wrapped("delete expired files", err)
 }
@@ -88,7 +88,7 @@ func (s FileStore) deleteExpired(ctx context.Context, limit int) (found int, key
 // removeFiles removes blobs first and rows after, so that a crash in between
 // leaves a row to repeat with and not a blob that nobody knows of. It returns how many
 // files it found, and the keys of the blobs that have gone.
-func (s FileStore) removeFiles(ctx context.Context, limit int, where string, args ...any) (found int, gone []string, err error) {
+func (s *Store) removeFiles(ctx context.Context, limit int, where string, args ...any) (found int, gone []string, err error) {
 	rows, err := s.condemn(ctx, limit, where, args...)
 	if err != nil {
 		return 0, nil, err
@@ -110,7 +110,7 @@ func (s FileStore) removeFiles(ctx context.Context, limit int, where string, arg
 
 // condemn marks files whose time is over, and returns those whose bytes nobody
 // needs: once a file is marked, no job can pin it any more.
-func (s FileStore) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
+func (s *Store) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
 	const unpinned = "NOT EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id)"
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		rows = nil

@@ -14,9 +14,9 @@ import (
 func TestOutsidersHaveOneGrantEach(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()
-		dev, err := f.People().Create(ctx, store.NewPerson{Email: "dev@example.com", Verified: true})
+		dev, err := f.CreatePerson(ctx, store.NewPerson{Email: "dev@example.com", Verified: true})
 		if err == nil {
-			err = f.Members().Add(ctx, f.acc.ID, dev.ID, store.RoleDeveloper)
+			err = f.AddMember(ctx, f.acc.ID, dev.ID, store.RoleDeveloper)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestOutsidersHaveOneGrantEach(t *testing.T) {
 			}
 			f.clock.Advance(store.GrantDays * 24 * time.Hour)
 		}
-		if err := f.Members().SetRole(ctx, f.acc.ID, dev.ID, store.RoleViewer); err != nil {
+		if err := f.SetMemberRole(ctx, f.acc.ID, dev.ID, store.RoleViewer); err != nil {
 			t.Fatal(err)
 		}
 		if access, err := grants.Outside(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {

@@ -287,13 +287,13 @@ func TestGrantsEndWithWhoAllowedThem(t *testing.T) {
 		known  bool // who shows the token is told why nothing opens
 	}{
 		"left": {change: func(t *testing.T, f *fixture, person string) error {
-			return f.Members().Remove(t.Context(), f.acc.ID, person)
+			return f.RemoveMember(t.Context(), f.acc.ID, person)
 		}},
 		"viewer": {change: func(t *testing.T, f *fixture, person string) error {
-			return f.Members().SetRole(t.Context(), f.acc.ID, person, store.RoleViewer)
+			return f.SetMemberRole(t.Context(), f.acc.ID, person, store.RoleViewer)
 		}},
 		"removed": {change: func(t *testing.T, f *fixture, person string) error {
-			return f.People().Remove(t.Context(), person)
+			return f.RemovePerson(t.Context(), person)
 		}},
 		"ending": {change: func(t *testing.T, f *fixture, _ string) error {
 			_, err := f.EndAccount(t.Context(), f.acc.ID)

@@ -32,7 +32,7 @@ const holdUpdate = `UPDATE accounts SET
 
 // holdFunds takes the call's hold from its account, within the account's
 // limits, and returns the day on which the call counts and what the wallet has left.
-func (s CallStore) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (day int64, balance credit.Amount, err error) {
+func (s *Store) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (day int64, balance credit.Amount, err error) {
 	held := c.held()
 	for range holdAttempts {
 		err := notFound(s.queryRow(ctx, tx, holdUpdate, int64(held), int64(c.Quote), today, c.AccountID).Scan(&day, &balance))
@@ -76,7 +76,7 @@ const spendUpdate = `UPDATE keys SET spent = spent + $1
 	AND (spend_limit IS NULL OR spent + $1 <= spend_limit)`
 
 // spendKey counts the call towards the spending limit of its key, if it has one.
-func (s CallStore) spendKey(ctx context.Context, tx txn, c *callRow, now time.Time) error {
+func (s *Store) spendKey(ctx context.Context, tx txn, c *callRow, now time.Time) error {
 	if c.KeyID == nil {
 		return nil
 	}
@@ -117,10 +117,10 @@ const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $
 // of an account wait for each other from here to the commit. What the posting gives
 // back goes to the wallet, and unspent leaves the counters of the limits. The day's
 // counter is left alone when a newer day has begun.
-func (s CallStore) returnFunds(ctx context.Context, tx txn, c *callRow, p *posting, unspent credit.Amount) error {
+func (s *Store) returnFunds(ctx context.Context, tx txn, c *callRow, p *posting, unspent credit.Amount) error {
 	err := s.queryRow(ctx, tx, fundsUpdate, int64(p.books.wallet), int64(c.held()), c.Day, int64(unspent), c.AccountID).Scan(&p.balance)
 	if err == nil {
-		err = s.ledger.post(ctx, tx, p)
+		err = s.post(ctx, tx, p)
 	}
 	if err != nil || c.KeyID == nil || unspent == 0 {
 		return err

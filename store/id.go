@@ -32,7 +32,7 @@ const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 var idEncoding = base32.NewEncoding(crockford).WithPadding(base32.NoPadding)
 
 // NewID returns a new id of the store's region, such as "acc_…".
-func (s *core) NewID(kind string) string { return newID(kind, s.region, s.now()) }
+func (s *Store) NewID(kind string) string { return newID(kind, s.region, s.now()) }
 
 // NewID returns a new id for what belongs to no store and no region.
 func NewID(kind string) string { return newID(kind, DefaultRegion, time.Now()) }

@@ -47,7 +47,7 @@ func (r *claimRow) claim() Claim {
 
 // Claim returns who holds the account's idempotency key, or ErrNotFound when
 // nobody does: the call failed, or the claim has expired.
-func (s IdempotencyStore) Claim(ctx context.Context, accountID, key string) (Claim, error) {
+func (s *Store) Claim(ctx context.Context, accountID, key string) (Claim, error) {
 	var row claimRow
 	err := s.read.NewSelect().Model(&row).Where("account_id = ? AND idem_key = ?", accountID, key).
 		Where("expires_at > ?", toMicros(s.now())).Scan(ctx)
@@ -67,7 +67,7 @@ var claimInsert = claimsTable.insert() + `
 // claimKey takes the idempotency key for the call, or returns a *ClaimedError.
 // The insert is the decision: of two calls at once, the second waits for the
 // first one's transaction and then meets its row. An expired row is replaced.
-func (s IdempotencyStore) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) error {
+func (s *Store) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
@@ -78,14 +78,14 @@ func (s IdempotencyStore) claimKey(ctx context.Context, tx txn, c NewCall, now t
 	if err != nil || took {
 		return err
 	}
-	return s.calls.claimedBy(ctx, tx, c)
+	return s.claimedBy(ctx, tx, c)
 }
 
 // claimUpdate marks a claim as done. $1 state, $2 account, $3 key, $4 call.
 const claimUpdate = `UPDATE idempotency SET state = $1 WHERE account_id = $2 AND idem_key = $3 AND call_id = $4`
 
 // finishClaim marks the key's call as done.
-func (s IdempotencyStore) finishClaim(ctx context.Context, tx txn, c *callRow) error {
+func (s *Store) finishClaim(ctx context.Context, tx txn, c *callRow) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}

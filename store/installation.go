@@ -11,12 +11,6 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Installation is what its operators see: all accounts together.
-type Installation struct{ store *Store }
-
-// Installation returns the whole of what the store keeps.
-func (s *Store) Installation() *Installation { return &Installation{s} }
-
 // States of AccountSearch.
 const (
 	AccountActive    = "active"
@@ -36,13 +30,13 @@ type AccountSearch struct {
 // likeSpecial are the characters that mean something in a pattern.
 var likeSpecial = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
-// Accounts searches the accounts.
-func (i *Installation) Accounts(ctx context.Context, f AccountSearch) (Page[Account], error) {
+// SearchAccounts searches the accounts.
+func (i *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Account], error) {
 	text := strings.ToLower(strings.TrimSpace(f.Text))
 	if !storable(text) {
 		return Page[Account]{}, nil
 	}
-	page, err := readPage[Account, accountRow](ctx, i.store.core, "acc", f.List, func(q *bun.SelectQuery) {
+	page, err := readPage[Account, accountRow](ctx, i, "acc", f.List, func(q *bun.SelectQuery) {
 		switch f.State {
 		case AccountActive:
 			q.Where("NOT suspended")
@@ -69,9 +63,9 @@ func keyPrefix(text string) string {
 	return text[:shownChars]
 }
 
-// Spent returns what the settled calls of accounts came to from the UTC day of
+// SpentByAccount returns what the settled calls of accounts came to from the UTC day of
 // since on, by account.
-func (i *Installation) Spent(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
+func (i *Store) SpentByAccount(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
 	spent := map[string]credit.Amount{}
 	if len(accountIDs) == 0 {
 		return spent, nil
@@ -80,7 +74,7 @@ func (i *Installation) Spent(ctx context.Context, accountIDs []string, since tim
 		AccountID string
 		Amount    credit.Amount
 	}
-	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().TableExpr("usage_days").ColumnExpr("account_id, CAST(SUM(amount) AS BIGINT) AS amount").
 			Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").Scan(ctx, &rows)
 	})
@@ -90,21 +84,21 @@ func (i *Installation) Spent(ctx context.Context, accountIDs []string, since tim
 	return spent, wrapped("read what accounts spent", err)
 }
 
-// Delivery returns the delivery with the id, whosever it is, or ErrNotFound.
-func (i *Installation) Delivery(ctx context.Context, id string) (Delivery, error) {
+// DeliveryByID returns the delivery with the id, whosever it is, or ErrNotFound.
+func (i *Store) DeliveryByID(ctx context.Context, id string) (Delivery, error) {
 	var row deliveryRow
 	if !storable(id) {
 		return Delivery{}, fmt.Errorf("read delivery: %w", ErrNotFound)
 	}
-	err := notFound(i.store.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
+	err := notFound(i.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
 	return row.delivery(), wrapped("read delivery", err)
 }
 
-// Running returns the calls and jobs that have not ended, of all accounts, the
+// RunningCalls returns the calls and jobs that have not ended, of all accounts, the
 // oldest first, at most limit.
-func (i *Installation) Running(ctx context.Context, limit int) ([]Call, error) {
+func (i *Store) RunningCalls(ctx context.Context, limit int) ([]Call, error) {
 	var rows []callRow
-	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().Model(&rows).Where("status = 'running'").Order("id").Limit(int64(limit)).Scan(ctx)
 	})
 	list := make([]Call, len(rows))
@@ -122,11 +116,11 @@ type Backlog struct {
 }
 
 // Backlog counts what waits.
-func (i *Installation) Backlog(ctx context.Context) (Backlog, error) {
+func (i *Store) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
-	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
-		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.store.now())).
+		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.now())).
 			Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
 	})
 	return b, wrapped("count what waits", err)
@@ -138,11 +132,11 @@ type RegionCalls struct {
 	Done, Failed, Running int64
 }
 
-// Regions counts the calls that began from since on by the region in their id,
+// CallsByRegion counts the calls that began from since on by the region in their id,
 // sorted by its name.
-func (i *Installation) Regions(ctx context.Context, since time.Time) ([]RegionCalls, error) {
+func (i *Store) CallsByRegion(ctx context.Context, since time.Time) ([]RegionCalls, error) {
 	var list []RegionCalls
-	err := i.store.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().TableExpr("calls").
 			ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
 			ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").

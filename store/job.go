@@ -72,7 +72,7 @@ const (
 )
 
 // enqueue makes a job of the call, within the transaction of its hold.
-func (s JobStore) enqueue(ctx context.Context, tx txn, call *callRow, job *NewJob) error {
+func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, job *NewJob) error {
 	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt, job.Kind); err != nil {
 		return err
 	}
@@ -81,13 +81,13 @@ func (s JobStore) enqueue(ctx context.Context, tx txn, call *callRow, job *NewJo
 			return err
 		}
 	}
-	return s.files.pin(ctx, tx, call, job.Pins)
+	return s.pin(ctx, tx, call, job.Pins)
 }
 
 // ReturnJob puts a job back that its worker could not finish because it has to
 // stop. The try does not count. A job that is not this worker's any more is
 // left alone.
-func (s JobStore) ReturnJob(ctx context.Context, job Job) error {
+func (s *Store) ReturnJob(ctx context.Context, job Job) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = tries - 1
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
@@ -115,7 +115,7 @@ type Orphan struct {
 
 // OrphanedCalls returns running calls with a callback whose process is gone, at
 // most limit. Those without one are released by Reap.
-func (s JobStore) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) {
+func (s *Store) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) {
 	var rows []callRow
 	err := s.write.NewSelect().Model(&rows).Where("status = ?", CallRunning).Where(orphaned, toMicros(s.now())).
 		Order("id").Limit(int64(limit)).Scan(ctx)
@@ -131,7 +131,7 @@ func (s JobStore) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error
 
 // ReleaseOrphan ends a call whose process is gone as failed and writes what is
 // told of it. It has no effect if the call has ended or was taken on again.
-func (s JobStore) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *Outbox) error {
+func (s *Store) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *Outbox) error {
 	var gone string
 	var args []any
 	switch {
@@ -144,18 +144,18 @@ func (s JobStore) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n 
 		gone, args = orphaned, []any{toMicros(s.now())}
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := s.calls.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
+		_, err := s.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("release orphaned call: %w", err)
 	}
-	s.files.dropResult(ctx, stale.Call.ID, stale.Tries)
+	s.dropResult(ctx, stale.Call.ID, stale.Tries)
 	return nil
 }
 
 // OrphanedJobs returns running jobs whose process is gone, at most limit.
-func (s JobStore) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
+func (s *Store) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
 	var rows []jobRow
 	err := s.write.NewSelect().Model(&rows).Where(orphanedJobs, toMicros(s.now())).Order("seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s JobStore) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error)
 
 // OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
 // most limit.
-func (s JobStore) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
+func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
 	var rows []jobRow
 	err := s.write.NewSelect().Model(&rows).Where("state = ?", jobQueued).Where("created_at <= ?", s.waitOver()).
 		Order("created_at").Limit(int64(limit)).Scan(ctx)
@@ -184,12 +184,12 @@ func (s JobStore) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) 
 }
 
 // waitOver is when jobs were queued whose wait is over now.
-func (s JobStore) waitOver() int64 { return toMicros(s.now().Add(-MaxJobWait)) }
+func (s *Store) waitOver() int64 { return toMicros(s.now().Add(-MaxJobWait)) }
 
-func (s JobStore) orphans(ctx context.Context, rows []jobRow, lease string) ([]Orphan, error) {
+func (s *Store) orphans(ctx context.Context, rows []jobRow, lease string) ([]Orphan, error) {
 	list := make([]Orphan, 0, len(rows))
 	for _, row := range rows {
-		call, err := s.calls.Call(ctx, row.CallID)
+		call, err := s.Call(ctx, row.CallID)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (s JobStore) orphans(ctx context.Context, rows []jobRow, lease string) ([]O
 }
 
 // orphanedJob is the condition under which a job still is the orphaned one.
-func (s JobStore) orphanedJob(job Orphan) (condition string, args []any) {
+func (s *Store) orphanedJob(job Orphan) (condition string, args []any) {
 	switch {
 	case job.waits:
 		return "j.state = 'queued' AND j.created_at <= ?", []any{s.waitOver()}
@@ -213,7 +213,7 @@ func (s JobStore) orphanedJob(job Orphan) (condition string, args []any) {
 // lease and were begun before the time, at most limit of either. Those that the
 // process does not work on are orphaned: the database failed when they were taken
 // on, or when their end was to be written.
-func (s JobStore) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Orphan, error) {
+func (s *Store) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Orphan, error) {
 	var calls []callRow
 	var jobs []jobRow
 	err := s.write.NewSelect().Model(&calls).Where("status = ? AND lease = ? AND created_at < ?", CallRunning, lease, toMicros(before)).
@@ -234,7 +234,7 @@ func (s JobStore) LeasedCalls(ctx context.Context, lease string, before time.Tim
 
 // RequeueOrphan lets a job whose process has died wait for another, and reports
 // whether it did: not if another process was first, or its tries are used up.
-func (s JobStore) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
+func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	requeued := false
 	gone, args := s.orphanedJob(job)
 	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
@@ -248,7 +248,7 @@ func (s JobStore) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	}
 	if requeued {
 		s.wake()
-		s.files.dropResult(ctx, job.Call.ID, job.Tries)
+		s.dropResult(ctx, job.Call.ID, job.Tries)
 	}
 	return requeued, nil
 }
@@ -260,7 +260,7 @@ const (
 )
 
 // endJob takes an ended call out of the queue and lets go of its files.
-func (s JobStore) endJob(ctx context.Context, tx txn, call *callRow) error {
+func (s *Store) endJob(ctx context.Context, tx txn, call *callRow) error {
 	if call.Mode != Async {
 		return nil
 	}
@@ -270,14 +270,14 @@ func (s JobStore) endJob(ctx context.Context, tx txn, call *callRow) error {
 	if _, err := s.exec(ctx, tx, inputDelete, call.ID); err != nil {
 		return err
 	}
-	return s.files.unpin(ctx, tx, call.ID)
+	return s.unpin(ctx, tx, call.ID)
 }
 
 // Job returns the account's job with the id, which is that of its result. It
 // returns ErrNotFound for an unknown id, another account's, a call that is no
 // job, and a job that is older than JobRetention.
-func (s JobStore) Job(ctx context.Context, accountID, resultID string) (Call, error) {
-	call, err := s.calls.CallByResult(ctx, resultID)
+func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, error) {
+	call, err := s.CallByResult(ctx, resultID)
 	if err != nil {
 		return Call{}, err
 	}
@@ -289,7 +289,7 @@ func (s JobStore) Job(ctx context.Context, accountID, resultID string) (Call, er
 
 // spentInputs returns the keys of inputs that no job needs any more and whose deletion is
 // not postponed, at most limit.
-func (s JobStore) spentInputs(ctx context.Context, limit int) ([]string, error) {
+func (s *Store) spentInputs(ctx context.Context, limit int) ([]string, error) {
 	var rows []jobRow
 	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Where(notPostponed("j.input_key"), toMicros(s.now()))
 	if err := query.Limit(int64(limit)).Scan(ctx); err != nil {
@@ -303,14 +303,14 @@ func (s JobStore) spentInputs(ctx context.Context, limit int) ([]string, error) 
 }
 
 // DropInput deletes the blob of an ended job's input.
-func (s JobStore) DropInput(ctx context.Context, key string) error {
+func (s *Store) DropInput(ctx context.Context, key string) error {
 	return s.dropInputs(ctx, []string{key})
 }
 
 // dropInputs deletes the blobs of ended jobs' inputs: first the bytes, then the keys,
 // so that a crash in between is made good by the next call.
-func (s JobStore) dropInputs(ctx context.Context, keys []string) error {
-	_, err := s.files.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
+func (s *Store) dropInputs(ctx context.Context, keys []string) error {
+	_, err := s.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
 		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE input_key IN (?) AND input_key <> '' AND state = ?", bun.List(gone), jobEnded).Exec(ctx)
 		return err
 	})

@@ -54,7 +54,7 @@ func firstJob(waiting string) string {
 
 // kinds are those of a claim, as its statement takes them. Jobs of a release that
 // did not write their kind are everybody's.
-func (s QueueStore) kinds(known []string) (any, error) {
+func (s *Store) kinds(known []string) (any, error) {
 	known = append([]string{""}, known...)
 	if s.dialect == Postgres {
 		return known, nil
@@ -72,7 +72,7 @@ const (
 
 // ClaimJob takes on the next job, which then carries the lease. It returns
 // ErrNotFound when none waits that is of a known kind.
-func (s QueueStore) ClaimJob(ctx context.Context, lease string, known ...string) (Job, error) {
+func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Job, error) {
 	for range claimAttempts {
 		job, err := s.claimJob(ctx, lease, known)
 		if err == nil {
@@ -105,7 +105,7 @@ func (s QueueStore) ClaimJob(ctx context.Context, lease string, known ...string)
 
 // claimJob takes on a job, or returns ErrNotFound when it found none or another
 // worker was first.
-func (s QueueStore) claimJob(ctx context.Context, lease string, known []string) (Job, error) {
+func (s *Store) claimJob(ctx context.Context, lease string, known []string) (Job, error) {
 	kinds, err := s.kinds(known)
 	if err != nil {
 		return Job{}, err

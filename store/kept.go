@@ -79,7 +79,7 @@ func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) erro
 }
 
 // deleteKeptInputs removes inputs whose time has passed.
-func (s UpkeepStore) deleteKeptInputs(ctx context.Context, limit int) (deleted int, err error) {
+func (s *Store) deleteKeptInputs(ctx context.Context, limit int) (deleted int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		res, err := tx.NewRaw(`DELETE FROM kept_inputs WHERE call_id IN (SELECT call_id FROM kept_inputs WHERE expires_at <= ? LIMIT ?)`, toMicros(s.now()), limit).Exec(ctx)
 		if err != nil {

@@ -97,7 +97,7 @@ func (r *keyRow) key() Key {
 // CreateKey makes a key and returns it with its secret, "pdf_live_" or
 // "pdf_test_" and 40 random characters, which is not stored and cannot be shown
 // again. It returns ErrNotFound for an unknown account.
-func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
+func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
@@ -120,7 +120,7 @@ func (s KeyStore) CreateKey(ctx context.Context, n NewKey) (Key, string, error) 
 }
 
 // newRow is a key that is not stored yet, with its secret.
-func (s KeyStore) newRow(n NewKey) (*keyRow, string) {
+func (s *Store) newRow(n NewKey) (*keyRow, string) {
 	prefix := LivePrefix
 	if n.Test {
 		prefix = TestPrefix
@@ -147,7 +147,7 @@ func (n NewKey) check() error {
 
 // Keys returns the account's keys, the oldest first, revoked ones and those of grants
 // included.
-func (s KeyStore) Keys(ctx context.Context, accountID string) ([]Key, error) {
+func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
 	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
@@ -161,7 +161,7 @@ func (s KeyStore) Keys(ctx context.Context, accountID string) ([]Key, error) {
 
 // RevokeKey ends a key for good. Revoking it again changes nothing. It returns
 // ErrNotFound when the account has no such key.
-func (s KeyStore) RevokeKey(ctx context.Context, accountID, keyID string) error {
+func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewRaw("UPDATE keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? AND account_id = ?",
 			toMicros(s.now()), keyID, accountID).Exec(ctx))
@@ -190,7 +190,7 @@ var (
 // KeyBySecret returns the key with the secret, and its account, in one query. It
 // returns ErrNotFound for an unknown or revoked key. An expired key and a
 // suspended account are returned: the caller says so to their owner.
-func (s KeyStore) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
+func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
 	key, account, err := s.keyAndAccount(ctx, authenticate, hashSecret(secret))
 	if err != nil {
 		return Key{}, Account{}, err
@@ -211,11 +211,11 @@ func noteUse(uses chan<- string, key Key, now time.Time) {
 
 // KeyByID returns a key of an account, and the account, as KeyBySecret does. It is
 // for what a key has made, and no use of it.
-func (s KeyStore) KeyByID(ctx context.Context, accountID, keyID string) (Key, Account, error) {
+func (s *Store) KeyByID(ctx context.Context, accountID, keyID string) (Key, Account, error) {
 	return s.keyAndAccount(ctx, keyByID, keyID, accountID)
 }
 
-func (s KeyStore) keyAndAccount(ctx context.Context, query string, args ...any) (Key, Account, error) {
+func (s *Store) keyAndAccount(ctx context.Context, query string, args ...any) (Key, Account, error) {
 	var row keyRow
 	var account accountRow
 	found := append(keysTable.places(&row), accountsTable.places(&account)...)
@@ -227,7 +227,7 @@ func (s KeyStore) keyAndAccount(ctx context.Context, query string, args ...any) 
 
 // recordKeyUses writes the times of last use behind the requests' backs, at
 // most once a minute and key, until ctx ends.
-func (s KeyStore) recordKeyUses(ctx context.Context) {
+func (s *Store) recordKeyUses(ctx context.Context) {
 	recorded := make(map[string]time.Time)
 	for {
 		select {
@@ -249,7 +249,7 @@ func (s KeyStore) recordKeyUses(ctx context.Context) {
 	}
 }
 
-func (s KeyStore) recordKeyUse(ctx context.Context, id string, now time.Time) error {
+func (s *Store) recordKeyUse(ctx context.Context, id string, now time.Time) error {
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// Another process may have recorded a later use.
 		_, err := tx.NewRaw("UPDATE keys SET last_used_at = ?0 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?0)",

@@ -12,7 +12,7 @@ const KeyOverlap = 24 * time.Hour
 // RollKey makes a key of the same name and limits as another of the account,
 // and ends that one after KeyOverlap. It returns ErrNotFound when the account
 // has no such key, or the key does not work any more.
-func (s KeyStore) RollKey(ctx context.Context, accountID, keyID string) (Key, string, error) {
+func (s *Store) RollKey(ctx context.Context, accountID, keyID string) (Key, string, error) {
 	var next keyRow
 	var secret string
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {

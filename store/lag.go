@@ -19,7 +19,7 @@ type Lag struct {
 }
 
 // Lag reads how far what waits is behind, for all processes together.
-func (s UpkeepStore) Lag(ctx context.Context) (lag Lag, err error) {
+func (s *Store) Lag(ctx context.Context) (lag Lag, err error) {
 	now := toMicros(s.now())
 	for _, part := range []struct {
 		into  *time.Duration
@@ -42,7 +42,7 @@ func (s UpkeepStore) Lag(ctx context.Context) (lag Lag, err error) {
 }
 
 // Pools returns the pools of connections by what they are for.
-func (s UpkeepStore) Pools() map[string]*sql.DB {
+func (s *Store) Pools() map[string]*sql.DB {
 	pools := map[string]*sql.DB{"write": s.write.DB, "reports": s.reports.DB, "pages": s.pages.DB}
 	if s.read != s.write {
 		pools["read"] = s.read.DB
@@ -52,4 +52,4 @@ func (s UpkeepStore) Pools() map[string]*sql.DB {
 
 // LedgerProblems is how many contradictions the last check of a closed month has
 // found that this process did.
-func (s UpkeepStore) LedgerProblems() int64 { return s.drift.Load() }
+func (s *Store) LedgerProblems() int64 { return s.drift.Load() }

@@ -42,7 +42,7 @@ var Abandoned = Failure{
 // Lease is the sign of life of a process. Calls carry its id, and are released
 // when it is gone.
 type Lease struct {
-	store LeaseStore
+	store *Store
 	id    string
 	file  *os.File // holds the lock that proves that the process lives
 	stop  context.CancelFunc
@@ -68,7 +68,7 @@ type leaseRow struct {
 // free: its holds are released at once. Where the folder is a copy, or came from
 // another machine, the process may go on elsewhere: its lease ends when nobody has
 // renewed it for a time.
-func (s LeaseStore) Acquire(ctx context.Context, dir string) (*Lease, error) {
+func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w; choose a folder that this user may write to", err)
 	}
@@ -177,7 +177,7 @@ func (l *Lease) watched(ctx context.Context) error {
 }
 
 // leaseExpiry returns when a lease expires; 0 where there is none.
-func (s LeaseStore) leaseExpiry(ctx context.Context, id string) (expires int64, err error) {
+func (s *Store) leaseExpiry(ctx context.Context, id string) (expires int64, err error) {
 	err = s.write.NewSelect().Model((*leaseRow)(nil)).Column("expires_at").Where("id = ?", id).Scan(ctx, &expires)
 	if errors.Is(notFound(err), ErrNotFound) {
 		return 0, nil
@@ -239,7 +239,7 @@ func (l *Lease) renew(ctx context.Context) error {
 }
 
 // endLease removes a lease and releases the calls that carry it.
-func (s LeaseStore) endLease(ctx context.Context, id string) error {
+func (s *Store) endLease(ctx context.Context, id string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*leaseRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
@@ -265,7 +265,7 @@ const unheard = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM callbacks WHERE
 // those that OrphanedCalls and OrphanedJobs tell of, and deletes expired leases and
 // idempotency keys. It returns how many calls it released. Any number of
 // processes may reap at once.
-func (s LeaseStore) Reap(ctx context.Context) (int, error) {
+func (s *Store) Reap(ctx context.Context) (int, error) {
 	now := toMicros(s.now())
 	released, err := s.releaseWhere(ctx, orphaned+" AND "+unheard, now)
 	if err != nil {
@@ -287,7 +287,7 @@ func (s LeaseStore) Reap(ctx context.Context) (int, error) {
 // transaction of its own that checks the condition again, so that no
 // transaction is long and none holds the rows of two accounts. It returns how
 // many there were.
-func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...any) (int, error) {
+func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any) (int, error) {
 	released, after := 0, ""
 	for {
 		var ids []string
@@ -299,7 +299,7 @@ func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...
 		for _, id := range ids {
 			ok := false
 			err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-				ok, err = s.calls.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
+				ok, err = s.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
 				return err
 			})
 			if err != nil {
@@ -307,7 +307,7 @@ func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...
 			}
 			if ok {
 				released++
-				s.files.dropResult(ctx, id, 0)
+				s.dropResult(ctx, id, 0)
 			}
 		}
 		after = ids[len(ids)-1]
@@ -316,7 +316,7 @@ func (s LeaseStore) releaseWhere(ctx context.Context, condition string, args ...
 
 // deleteInBatches repeats a DELETE with the arguments now and reapBatch until
 // nothing is left for it.
-func (s LeaseStore) deleteInBatches(ctx context.Context, query string, now int64) error {
+func (s *Store) deleteInBatches(ctx context.Context, query string, now int64) error {
 	for {
 		var n int64
 		err := s.inTx(ctx, func(ctx context.Context, tx txn) error {

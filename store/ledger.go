@@ -69,7 +69,7 @@ var errPosted = fmt.Errorf("the reference was posted before: %w", ErrExists)
 
 // post writes one row of the journal, unless it moves nothing. It returns
 // errPosted for a reference of before.
-func (s LedgerStore) post(ctx context.Context, tx txn, p *posting) error {
+func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 	if p.books == (books{}) {
 		return nil
 	}

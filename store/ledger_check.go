@@ -127,7 +127,7 @@ const sumOfBooks = "(promotion + payment + adjustment + held + revenue + debt + 
 // were earned, and usage and the counters of the limits agree with the calls. It
 // reads what has happened since the last month that was closed, and the closings
 // of that; CheckMonth looks at what was closed.
-func (s LedgerStore) CheckLedger(ctx context.Context) (LedgerReport, error) {
+func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 	var r LedgerReport
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {
 		closed, err := lastClosed(ctx, tx, monthOf(s.now()))

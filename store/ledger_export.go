@@ -74,7 +74,7 @@ const ledgerBefore = `SELECT CAST(
 // one snapshot of the database, until yield returns an error. Months that were
 // archived are left out, and count in the balances. Nothing but the posting at hand
 // is in memory.
-func (s LedgerStore) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
+func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error { return readLedger(ctx, tx, q, yield) })
 	if err != nil {
 		return fmt.Errorf("read ledger: %w", err)

@@ -31,17 +31,11 @@ const letterTerm = 2 * time.Minute
 // given up.
 var letterPauses = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 
-// Letters are mails on their way.
-type Letters struct{ store *Store }
-
-// Letters returns the letters of the store.
-func (s *Store) Letters() *Letters { return &Letters{s} }
-
-// Add puts a sealed letter into the queue under an id that NewID made.
-func (l *Letters) Add(ctx context.Context, id string, sealed []byte) error {
-	now := toMicros(l.store.now())
+// AddLetter puts a sealed letter into the queue under an id that NewID made.
+func (l *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
+	now := toMicros(l.now())
 	row := letterRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
-	return l.update(ctx, "keep letter", func(ctx context.Context, tx txn) error {
+	return l.updateLetters(ctx, "keep letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -80,15 +74,15 @@ func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) er
 	return err
 }
 
-// Claim takes on letters that are due, at most limit. Each is this process's
+// ClaimLetters takes on letters that are due, at most limit. Each is this process's
 // alone for two minutes, and due again after that unless it is removed.
-func (l *Letters) Claim(ctx context.Context, limit int) ([]Letter, error) {
+func (l *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 	var rows []letterRow
-	err := l.update(ctx, "claim letters", func(ctx context.Context, tx txn) error {
+	err := l.updateLetters(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
-		now := l.store.now()
+		now := l.now()
 		due := tx.NewSelect().Model((*letterRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").Limit(int64(limit))
-		if l.store.dialect == Postgres {
+		if l.dialect == Postgres {
 			due.For("UPDATE SKIP LOCKED")
 		}
 		return tx.NewRaw("UPDATE letters SET attempts = attempts + 1, due_at = ? WHERE id IN (?) RETURNING *", toMicros(now.Add(letterTerm)), due).Scan(ctx, &rows)
@@ -100,27 +94,27 @@ func (l *Letters) Claim(ctx context.Context, limit int) ([]Letter, error) {
 	return list, err
 }
 
-// Remove ends a letter that was sent.
-func (l *Letters) Remove(ctx context.Context, id string) error {
-	return l.update(ctx, "remove letter", func(ctx context.Context, tx txn) error {
+// RemoveLetter ends a letter that was sent.
+func (l *Store) RemoveLetter(ctx context.Context, id string) error {
+	return l.updateLetters(ctx, "remove letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*letterRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
 }
 
-// Fail puts off a letter that could not be sent, or ends it after its last
+// FailLetter puts off a letter that could not be sent, or ends it after its last
 // attempt, and reports whether it did that.
-func (l *Letters) Fail(ctx context.Context, letter Letter) (ended bool, err error) {
+func (l *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err error) {
 	if letter.Attempts > len(letterPauses) {
-		return true, l.Remove(ctx, letter.ID)
+		return true, l.RemoveLetter(ctx, letter.ID)
 	}
-	due := l.store.now().Add(letterPauses[letter.Attempts-1])
-	return false, l.update(ctx, "put off letter", func(ctx context.Context, tx txn) error {
+	due := l.now().Add(letterPauses[letter.Attempts-1])
+	return false, l.updateLetters(ctx, "put off letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*letterRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).Exec(ctx)
 		return err
 	})
 }
 
-func (l *Letters) update(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, l.store.inTx(ctx, fn))
+func (l *Store) updateLetters(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, l.inTx(ctx, fn))
 }

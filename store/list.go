@@ -45,7 +45,7 @@ type listed[Item any] interface {
 func readPage[Item any, Row any, PtrRow interface {
 	*Row
 	listed[Item]
-}](ctx context.Context, s *core, kind string, l List, filter func(*bun.SelectQuery)) (Page[Item], error) {
+}](ctx context.Context, s *Store, kind string, l List, filter func(*bun.SelectQuery)) (Page[Item], error) {
 	if l.Limit == 0 {
 		l.Limit = DefaultList
 	}
@@ -104,8 +104,8 @@ func (r *callRow) key() string         { return r.ID }
 func (r *callRow) item(time.Time) Call { return r.call() }
 
 // Calls lists the calls of an account.
-func (s CallStore) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
-	page, err := readPage[Call, callRow](ctx, s.core, "call", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
+	page, err := readPage[Call, callRow](ctx, s, "call", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
 		equal(q, "operation", f.Operation)
 		equal(q, "key_id", f.KeyID)
@@ -122,12 +122,12 @@ func (s CallStore) Calls(ctx context.Context, f CallFilter) (Page[Call], error) 
 }
 
 // Jobs lists the jobs of an account that can still be asked for.
-func (s JobStore) Jobs(ctx context.Context, f CallFilter) (Page[Call], error) {
+func (s *Store) Jobs(ctx context.Context, f CallFilter) (Page[Call], error) {
 	f.Mode = Async
 	if oldest := s.now().Add(-JobRetention); f.After.Before(oldest) {
 		f.After = oldest
 	}
-	return s.calls.Calls(ctx, f)
+	return s.Calls(ctx, f)
 }
 
 // FileFilter says which files are meant.
@@ -144,8 +144,8 @@ func (r *fileRow) key() string         { return r.ID }
 func (r *fileRow) item(time.Time) File { return r.file() }
 
 // Files lists the account's files that have neither expired nor been deleted.
-func (s FileStore) Files(ctx context.Context, f FileFilter) (Page[File], error) {
-	page, err := readPage[File, fileRow](ctx, s.core, "file", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Files(ctx context.Context, f FileFilter) (Page[File], error) {
+	page, err := readPage[File, fileRow](ctx, s, "file", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ? AND deleted_at IS NULL AND expires_at > ?", f.AccountID, toMicros(s.now()))
 		if f.Uploads {
 			q.Where("call_id IS NULL")
@@ -177,8 +177,8 @@ func (r *deliveryRow) key() string             { return r.ID }
 func (r *deliveryRow) item(time.Time) Delivery { return r.delivery() }
 
 // Deliveries lists the deliveries of an account.
-func (s DeliveryStore) Deliveries(ctx context.Context, f DeliveryFilter) (Page[Delivery], error) {
-	page, err := readPage[Delivery, deliveryRow](ctx, s.core, "dlv", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) (Page[Delivery], error) {
+	page, err := readPage[Delivery, deliveryRow](ctx, s, "dlv", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
 		equal(q, "endpoint_id", f.EndpointID)
 		equal(q, "status", f.Status)
@@ -201,8 +201,8 @@ func (r *accountRow) key() string                { return r.ID }
 func (r *accountRow) item(now time.Time) Account { return r.account(now) }
 
 // Accounts lists accounts.
-func (s AccountStore) Accounts(ctx context.Context, f AccountFilter) (Page[Account], error) {
-	page, err := readPage[Account, accountRow](ctx, s.core, "acc", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Accounts(ctx context.Context, f AccountFilter) (Page[Account], error) {
+	page, err := readPage[Account, accountRow](ctx, s, "acc", f.List, func(q *bun.SelectQuery) {
 		if f.Email != "" && storable(f.Email) {
 			q.Where("email >= ?0 AND email < ?0 || ?1", f.Email, "\U0010FFFF")
 		}

@@ -72,8 +72,8 @@ func (r *journalRow) item(time.Time) Posted {
 const outsideCalls = "kind NOT IN ('hold', 'settle', 'release')"
 
 // Postings lists the journal of an account.
-func (s LedgerStore) Postings(ctx context.Context, f PostingFilter) (Page[Posted], error) {
-	page, err := readPage[Posted, journalRow](ctx, s.core, "jrn", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Postings(ctx context.Context, f PostingFilter) (Page[Posted], error) {
+	page, err := readPage[Posted, journalRow](ctx, s, "jrn", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
 		equal(q, "kind", f.Kind)
 		if f.WithoutCalls || adds[f.Kind] != nil || takes[f.Kind] != nil {

@@ -66,30 +66,24 @@ func (r *inviteRow) invite() Invite {
 	return Invite{r.ID, r.AccountID, r.AccountName, r.Email, r.Role, r.InviterID, fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt)}
 }
 
-// Members are the people of accounts, and those who were invited.
-type Members struct{ store *Store }
-
-// Members returns the members of the store's accounts.
-func (s *Store) Members() *Members { return &Members{s} }
-
-// Of returns the accounts that a person is a member of, the oldest membership
+// Memberships returns the accounts that a person is a member of, the oldest membership
 // first.
-func (m *Members) Of(ctx context.Context, personID string) ([]Membership, error) {
-	return m.list(ctx, "m.person_id = ?", personID)
+func (m *Store) Memberships(ctx context.Context, personID string) ([]Membership, error) {
+	return m.listMembers(ctx, "m.person_id = ?", personID)
 }
 
-// In returns the members of an account, the oldest first.
-func (m *Members) In(ctx context.Context, accountID string) ([]Membership, error) {
-	return m.list(ctx, "m.account_id = ?", accountID)
+// AccountMembers returns the members of an account, the oldest first.
+func (m *Store) AccountMembers(ctx context.Context, accountID string) ([]Membership, error) {
+	return m.listMembers(ctx, "m.account_id = ?", accountID)
 }
 
-func (m *Members) list(ctx context.Context, where, id string) ([]Membership, error) {
+func (m *Store) listMembers(ctx context.Context, where, id string) ([]Membership, error) {
 	var rows []struct {
 		AccountID, AccountName, Role string
 		JoinedAt                     int64
 		Person                       personRow `bun:"embed:p_"`
 	}
-	err := m.store.read.NewSelect().TableExpr("members AS m").
+	err := m.read.NewSelect().TableExpr("members AS m").
 		Join("JOIN people AS p ON p.id = m.person_id").Join("JOIN accounts AS a ON a.id = m.account_id").
 		ColumnExpr("m.account_id, m.role, m.created_at AS joined_at, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
 		ColumnExpr("p.id AS p_id, p.email AS p_email, p.name AS p_name, p.verified_at AS p_verified_at, p.created_at AS p_created_at").
@@ -105,18 +99,18 @@ func (m *Members) list(ctx context.Context, where, id string) ([]Membership, err
 	return list, nil
 }
 
-// Add makes a person a member. It returns ErrExists when they are one already.
-func (m *Members) Add(ctx context.Context, accountID, personID, role string) error {
-	return m.update(ctx, "add member", func(ctx context.Context, tx txn) error {
-		return m.add(ctx, tx, accountID, personID, role)
+// AddMember makes a person a member. It returns ErrExists when they are one already.
+func (m *Store) AddMember(ctx context.Context, accountID, personID, role string) error {
+	return m.updateMembers(ctx, "add member", func(ctx context.Context, tx txn) error {
+		return m.addMember(ctx, tx, accountID, personID, role)
 	})
 }
 
-func (m *Members) add(ctx context.Context, tx txn, accountID, personID, role string) error {
+func (m *Store) addMember(ctx context.Context, tx txn, accountID, personID, role string) error {
 	if !slices.Contains(Roles(), role) {
 		return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 	}
-	row := memberRow{AccountID: accountID, PersonID: personID, Role: role, CreatedAt: toMicros(m.store.now())}
+	row := memberRow{AccountID: accountID, PersonID: personID, Role: role, CreatedAt: toMicros(m.now())}
 	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && !added {
 		err = ErrExists
@@ -124,10 +118,10 @@ func (m *Members) add(ctx context.Context, tx txn, accountID, personID, role str
 	return err
 }
 
-// SetRole changes a member's role, and ends the member's sessions. It returns
+// SetMemberRole changes a member's role, and ends the member's sessions. It returns
 // ErrLastOwner when nobody else owns the account.
-func (m *Members) SetRole(ctx context.Context, accountID, personID, role string) error {
-	return m.update(ctx, "set role", func(ctx context.Context, tx txn) error {
+func (m *Store) SetMemberRole(ctx context.Context, accountID, personID, role string) error {
+	return m.updateMembers(ctx, "set role", func(ctx context.Context, tx txn) error {
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 		}
@@ -135,25 +129,25 @@ func (m *Members) SetRole(ctx context.Context, accountID, personID, role string)
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
-		return m.owned(ctx, tx, accountID, personID, err)
+		return m.ownedMember(ctx, tx, accountID, personID, err)
 	})
 }
 
-// Remove ends a membership and the member's sessions. It returns ErrLastOwner
+// RemoveMember ends a membership and the member's sessions. It returns ErrLastOwner
 // when nobody else owns the account.
-func (m *Members) Remove(ctx context.Context, accountID, personID string) error {
-	return m.update(ctx, "remove member", func(ctx context.Context, tx txn) error {
+func (m *Store) RemoveMember(ctx context.Context, accountID, personID string) error {
+	return m.updateMembers(ctx, "remove member", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
-		return m.owned(ctx, tx, accountID, personID, err)
+		return m.ownedMember(ctx, tx, accountID, personID, err)
 	})
 }
 
-// owned ends a change of a member: the account must have an owner, and the
+// ownedMember ends a change of a member: the account must have an owner, and the
 // member signs in again.
-func (m *Members) owned(ctx context.Context, tx txn, accountID, personID string, err error) error {
+func (m *Store) ownedMember(ctx context.Context, tx txn, accountID, personID string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -169,22 +163,22 @@ func (m *Members) owned(ctx context.Context, tx txn, accountID, personID string,
 	case owners == 0:
 		return ErrLastOwner
 	}
-	_, err = endSessions(tx, m.store.now()).Where("person_id = ?", personID).Exec(ctx)
+	_, err = endSessions(tx, m.now()).Where("person_id = ?", personID).Exec(ctx)
 	return err
 }
 
 // NewInvite invites an address to an account and returns what the link carries.
 // An invitation of the same address that was made before ends.
-func (m *Members) NewInvite(ctx context.Context, i Invite) (secret string, err error) {
+func (m *Store) NewInvite(ctx context.Context, i Invite) (secret string, err error) {
 	if i.Email, err = MailAddress(i.Email); err != nil {
 		return "", err
 	}
 	secret = rand.Text()
 	row := inviteRow{
-		ID: m.store.NewID("inv"), AccountID: i.AccountID, Email: i.Email, Role: i.Role, InviterID: i.InviterID,
-		TokenHash: tokenHash(secret), CreatedAt: toMicros(m.store.now()), ExpiresAt: toMicros(i.ExpiresAt),
+		ID: m.NewID("inv"), AccountID: i.AccountID, Email: i.Email, Role: i.Role, InviterID: i.InviterID,
+		TokenHash: tokenHash(secret), CreatedAt: toMicros(m.now()), ExpiresAt: toMicros(i.ExpiresAt),
 	}
-	return secret, m.update(ctx, "invite", func(ctx context.Context, tx txn) error {
+	return secret, m.updateMembers(ctx, "invite", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (account_id, email) DO UPDATE").
 			Set("id = EXCLUDED.id, role = EXCLUDED.role, inviter_id = EXCLUDED.inviter_id, token_hash = EXCLUDED.token_hash, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at").Exec(ctx)
 		return err
@@ -192,9 +186,9 @@ func (m *Members) NewInvite(ctx context.Context, i Invite) (secret string, err e
 }
 
 // Invites returns the open invitations of an account.
-func (m *Members) Invites(ctx context.Context, accountID string) ([]Invite, error) {
+func (m *Store) Invites(ctx context.Context, accountID string) ([]Invite, error) {
 	var rows []inviteRow
-	err := m.store.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(m.store.now())).Order("created_at", "id").Scan(ctx)
+	err := m.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(m.now())).Order("created_at", "id").Scan(ctx)
 	list := make([]Invite, len(rows))
 	for i := range rows {
 		list[i] = rows[i].invite()
@@ -203,25 +197,25 @@ func (m *Members) Invites(ctx context.Context, accountID string) ([]Invite, erro
 }
 
 // Invite returns the invitation of a link, or ErrUsed.
-func (m *Members) Invite(ctx context.Context, secret string) (Invite, error) {
+func (m *Store) Invite(ctx context.Context, secret string) (Invite, error) {
 	var row inviteRow
-	err := m.store.read.NewSelect().Model(&row).ColumnExpr("i.*, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
+	err := m.read.NewSelect().Model(&row).ColumnExpr("i.*, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
 		Join("JOIN accounts AS a ON a.id = i.account_id").
-		Where("i.token_hash = ? AND i.expires_at > ?", tokenHash(secret), toMicros(m.store.now())).Scan(ctx)
+		Where("i.token_hash = ? AND i.expires_at > ?", tokenHash(secret), toMicros(m.now())).Scan(ctx)
 	if errors.Is(notFound(err), ErrNotFound) {
 		err = ErrUsed
 	}
 	return row.invite(), wrapped("read invitation", err)
 }
 
-// Accept makes a person a member as the invitation of a link says, which works
+// AcceptInvite makes a person a member as the invitation of a link says, which works
 // no more. It returns ErrUsed for a link that does not work.
-func (m *Members) Accept(ctx context.Context, secret, personID string) (Invite, error) {
+func (m *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invite, error) {
 	i, err := m.Invite(ctx, secret)
 	if err != nil {
 		return Invite{}, err
 	}
-	return i, m.update(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
+	return i, m.updateMembers(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("token_hash = ?", tokenHash(secret)).Exec(ctx))
 		switch {
 		case err != nil:
@@ -229,7 +223,7 @@ func (m *Members) Accept(ctx context.Context, secret, personID string) (Invite, 
 		case !ok:
 			return ErrUsed
 		}
-		if err := m.add(ctx, tx, i.AccountID, personID, i.Role); err != nil && !errors.Is(err, ErrExists) {
+		if err := m.addMember(ctx, tx, i.AccountID, personID, i.Role); err != nil && !errors.Is(err, ErrExists) {
 			return err
 		}
 		return nil
@@ -237,8 +231,8 @@ func (m *Members) Accept(ctx context.Context, secret, personID string) (Invite, 
 }
 
 // CancelInvite ends an invitation of an account, or returns ErrNotFound.
-func (m *Members) CancelInvite(ctx context.Context, accountID, id string) error {
-	return m.update(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
+func (m *Store) CancelInvite(ctx context.Context, accountID, id string) error {
+	return m.updateMembers(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("account_id = ? AND id = ?", accountID, id).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
@@ -247,6 +241,6 @@ func (m *Members) CancelInvite(ctx context.Context, accountID, id string) error 
 	})
 }
 
-func (m *Members) update(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, m.store.inTx(ctx, fn))
+func (m *Store) updateMembers(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, m.inTx(ctx, fn))
 }

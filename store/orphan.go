@@ -58,15 +58,15 @@ var errEnough = errors.New("enough was looked at")
 // sweepMost blobs at most, and goes on from there the next time, in whichever process;
 // those that rows refer to cost a statement for each batch. It is a task, which one
 // process does for all (Upkeep).
-func (s UpkeepStore) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
+func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 	return s.sweepBlobs(ctx, sweepMost, limit)
 }
 
 // sweepBlobs looks at that many blobs, and begins anew where it comes to their end
 // without having begun there.
-func (s UpkeepStore) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
+func (s *Store) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
 	swept := s.blobs.Sweep(ctx)
-	w := &sweep{UpkeepStore: s, left: most, limit: limit}
+	w := &sweep{Store: s, left: most, limit: limit}
 	begun, err := w.sweptTo(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("delete orphan blobs: %w", errors.Join(swept, err))
@@ -101,7 +101,7 @@ func (w *sweep) noteSwept(ctx context.Context, place string) error {
 
 // sweep is one look at many blobs.
 type sweep struct {
-	UpkeepStore
+	*Store
 
 	left    int // that may be looked at yet
 	limit   int // that may be removed
@@ -188,7 +188,7 @@ func (w *sweep) remove(ctx context.Context, orphans []string) error {
 
 // isOrphan looks at the writer before it looks at the rows: a writer that has
 // gone writes no row any more.
-func (s UpkeepStore) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
+func (s *Store) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 	gone, err := s.writerGone(ctx, b)
 	if err != nil || !gone {
 		return false, err
@@ -198,7 +198,7 @@ func (s UpkeepStore) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 }
 
 // writerGone reports whether whoever wrote a blob cannot refer to it any more.
-func (s UpkeepStore) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
+func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
 	if strings.HasPrefix(b.Key, archivePrefix) {
 		return false, nil // What was archived stays for as long as its owner wants.
 	}
@@ -211,7 +211,7 @@ func (s UpkeepStore) writerGone(ctx context.Context, b blob.Entry) (bool, error)
 		return time.Since(b.ModTime) >= orphanAge, nil
 	}
 	id, _, _ := strings.Cut(rest, "-")
-	call, err := s.calls.Call(ctx, id)
+	call, err := s.Call(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return true, nil
@@ -225,14 +225,14 @@ func (s UpkeepStore) writerGone(ctx context.Context, b blob.Entry) (bool, error)
 	return s.leaseGone(ctx, call.Lease)
 }
 
-func (s UpkeepStore) leaseGone(ctx context.Context, id string) (bool, error) {
+func (s *Store) leaseGone(ctx context.Context, id string) (bool, error) {
 	alive, err := s.write.NewSelect().Model((*leaseRow)(nil)).Where("id = ? AND expires_at > ?", id, toMicros(s.now())).Exists(ctx)
 	return err == nil && !alive, err
 }
 
 // InUse returns which of the blobs have the bytes of a file that has neither expired
 // nor been deleted.
-func (s UpkeepStore) InUse(ctx context.Context, keys []string) (map[string]bool, error) {
+func (s *Store) InUse(ctx context.Context, keys []string) (map[string]bool, error) {
 	return keySet(ctx, s.read.NewRaw("SELECT blob_key FROM files WHERE blob_key IN (?) AND deleted_at IS NULL AND expires_at > ?", bun.List(keys), toMicros(s.now())))
 }
 
@@ -248,7 +248,7 @@ func keySet(ctx context.Context, query *bun.RawQuery) (map[string]bool, error) {
 }
 
 // knownBlobs returns the keys of those blobs that a file or a job refers to.
-func (s UpkeepStore) knownBlobs(ctx context.Context, blobs []blob.Entry) (map[string]bool, error) {
+func (s *Store) knownBlobs(ctx context.Context, blobs []blob.Entry) (map[string]bool, error) {
 	keys := make([]string, len(blobs))
 	for i, b := range blobs {
 		keys[i] = b.Key

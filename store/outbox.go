@@ -7,13 +7,13 @@ import (
 // NewDeliveries tells, after the commit, that a transaction of this process has
 // written deliveries that are due. What was written before the channel is read
 // is told once. Those of other processes are found by looking.
-func (s DeliveryStore) NewDeliveries() <-chan struct{} { return s.due }
+func (s *Store) NewDeliveries() <-chan struct{} { return s.due }
 
 type outboxKey struct{}
 
 // announcing watches whether a transaction writes deliveries; committed is to
 // be told of its end, and makes it known.
-func (s *core) announcing(fn transaction) (watched transaction, committed func(error)) {
+func (s *Store) announcing(fn transaction) (watched transaction, committed func(error)) {
 	wrote := false
 	watched = func(ctx context.Context, tx txn) error {
 		wrote = false // The transaction may have been run before, in vain.
@@ -28,7 +28,7 @@ func (s *core) announcing(fn transaction) (watched transaction, committed func(e
 }
 
 // dueNow makes it known that deliveries were written.
-func (s *core) dueNow() {
+func (s *Store) dueNow() {
 	select {
 	case s.due <- struct{}{}:
 	default: // It is known already, and was not looked after yet.

@@ -143,7 +143,7 @@ func waitingMonths(ctx context.Context, tx txn, table, kind string, now month) (
 
 // MakePartitions makes the partitions of the next months, and of those before of
 // which rows wait for theirs.
-func (s UpkeepStore) MakePartitions(ctx context.Context) error {
+func (s *Store) MakePartitions(ctx context.Context) error {
 	err := untilUnlocked(ctx, s.log, func() error { return makePartitions(ctx, s.write, s.dialect, s.now()) })
 	if err != nil {
 		return fmt.Errorf("make partitions: %w", err)

@@ -84,7 +84,7 @@ func (r *paymentRow) payment() Payment {
 
 // OpenTopUp writes down that an account's owner wants to pay, before the
 // provider is asked. The amount is one of whole cents.
-func (s PaymentStore) OpenTopUp(ctx context.Context, accountID, customer string, amount credit.Amount) (Payment, error) {
+func (s *Store) OpenTopUp(ctx context.Context, accountID, customer string, amount credit.Amount) (Payment, error) {
 	if err := checkPayment(amount); err != nil {
 		return Payment{}, fmt.Errorf("open payment: %w", err)
 	}
@@ -110,7 +110,7 @@ func checkPayment(amount credit.Amount) error {
 
 // SetPaymentSession notes the page on which a payment is made. It returns
 // ErrNotFound for an unknown payment.
-func (s PaymentStore) SetPaymentSession(ctx context.Context, id, session string) error {
+func (s *Store) SetPaymentSession(ctx context.Context, id, session string) error {
 	return s.changePayment(ctx, "note payment session", id, "session = ?", session)
 }
 
@@ -120,12 +120,12 @@ type PaymentDetails struct{ Card, ReceiptURL string }
 
 // DescribePayment notes the card and the receipt of a payment. It returns
 // ErrNotFound for an unknown payment.
-func (s PaymentStore) DescribePayment(ctx context.Context, id string, d PaymentDetails) error {
+func (s *Store) DescribePayment(ctx context.Context, id string, d PaymentDetails) error {
 	return s.changePayment(ctx, "describe payment", id, "card = CASE WHEN ?0 = '' THEN card ELSE ?0 END, receipt_url = CASE WHEN ?1 = '' THEN receipt_url ELSE ?1 END",
 		clean(d.Card, 100), clean(d.ReceiptURL, 2000))
 }
 
-func (s PaymentStore) changePayment(ctx context.Context, doing, id, set string, args ...any) error {
+func (s *Store) changePayment(ctx context.Context, doing, id, set string, args ...any) error {
 	return wrapped(doing, s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Model((*paymentRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
 		if err == nil && !known {
@@ -136,7 +136,7 @@ func (s PaymentStore) changePayment(ctx context.Context, doing, id, set string, 
 }
 
 // Payment returns a payment, or ErrNotFound.
-func (s PaymentStore) Payment(ctx context.Context, id string) (Payment, error) {
+func (s *Store) Payment(ctx context.Context, id string) (Payment, error) {
 	var row paymentRow
 	if !storable(id) {
 		return Payment{}, fmt.Errorf("read payment: %w", ErrNotFound)
@@ -156,8 +156,8 @@ type PaymentFilter struct {
 }
 
 // Payments lists the payments of an account.
-func (s PaymentStore) Payments(ctx context.Context, f PaymentFilter) (Page[Payment], error) {
-	page, err := readPage[Payment, paymentRow](ctx, s.core, "pay", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Payments(ctx context.Context, f PaymentFilter) (Page[Payment], error) {
+	page, err := readPage[Payment, paymentRow](ctx, s, "pay", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
 		if f.Told {
 			q.Where("state <> ? AND (state <> ? OR kind = ?)", PaymentExpired, PaymentOpen, PaymentAutoReload)
@@ -172,7 +172,7 @@ func (s PaymentStore) Payments(ctx context.Context, f PaymentFilter) (Page[Payme
 // WaitingPayments returns payments of which it is not known how they end, and
 // that were not looked at since the time before: those looked at the longest ago
 // first, at most limit. They count as looked at now.
-func (s PaymentStore) WaitingPayments(ctx context.Context, before time.Time, limit int) ([]Payment, error) {
+func (s *Store) WaitingPayments(ctx context.Context, before time.Time, limit int) ([]Payment, error) {
 	var rows []paymentRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		rows = nil
@@ -206,7 +206,7 @@ type customerRow struct {
 }
 
 // Customer returns who an account is at the provider, or ErrNotFound.
-func (s PaymentStore) Customer(ctx context.Context, accountID string) (Customer, error) {
+func (s *Store) Customer(ctx context.Context, accountID string) (Customer, error) {
 	var row customerRow
 	if err := s.read.NewSelect().Model(&row).Where("account_id = ?", accountID).Scan(ctx); err != nil {
 		return Customer{}, fmt.Errorf("read customer: %w", notFound(err))
@@ -216,7 +216,7 @@ func (s PaymentStore) Customer(ctx context.Context, accountID string) (Customer,
 
 // AddCustomer notes who an account is at the provider, unless that is known,
 // and returns what is known then.
-func (s PaymentStore) AddCustomer(ctx context.Context, accountID, customer string) (Customer, error) {
+func (s *Store) AddCustomer(ctx context.Context, accountID, customer string) (Customer, error) {
 	var row customerRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = customerRow{}
@@ -227,7 +227,7 @@ func (s PaymentStore) AddCustomer(ctx context.Context, accountID, customer strin
 }
 
 // SetCard notes which saved method is charged from now on; an empty one is none.
-func (s PaymentStore) SetCard(ctx context.Context, accountID, method, card string) error {
+func (s *Store) SetCard(ctx context.Context, accountID, method, card string) error {
 	return wrapped("set card", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewRaw("UPDATE stripe_customers SET method = ?, card = ? WHERE account_id = ?", method, clean(card, 100), accountID).Exec(ctx))
 		if err == nil && !known {
@@ -238,7 +238,7 @@ func (s PaymentStore) SetCard(ctx context.Context, accountID, method, card strin
 }
 
 // Mark returns until when something was done, or the zero time.
-func (s PaymentStore) Mark(ctx context.Context, name string) (time.Time, error) {
+func (s *Store) Mark(ctx context.Context, name string) (time.Time, error) {
 	var at int64
 	err := notFound(s.read.NewRaw("SELECT at FROM stripe_marks WHERE name = ?", name).Scan(ctx, &at))
 	if errors.Is(err, ErrNotFound) {
@@ -248,7 +248,7 @@ func (s PaymentStore) Mark(ctx context.Context, name string) (time.Time, error) 
 }
 
 // SetMark notes until when something was done.
-func (s PaymentStore) SetMark(ctx context.Context, name string, at time.Time) error {
+func (s *Store) SetMark(ctx context.Context, name string, at time.Time) error {
 	return wrapped("set mark", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("INSERT INTO stripe_marks (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = EXCLUDED.at", name, toMicros(at)).Exec(ctx)
 		return err

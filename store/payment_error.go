@@ -20,7 +20,7 @@ type PaymentError struct {
 
 // NotePaymentError records an error for operators, once for each subject, and
 // reports whether it is new. The metric counts the new ones.
-func (s PaymentStore) NotePaymentError(ctx context.Context, e PaymentError) (fresh bool, err error) {
+func (s *Store) NotePaymentError(ctx context.Context, e PaymentError) (fresh bool, err error) {
 	now := toMicros(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().TableExpr("payment_errors").Where("subject = ?", clean(e.Subject, 255)).Exists(ctx)
@@ -40,7 +40,7 @@ func (s PaymentStore) NotePaymentError(ctx context.Context, e PaymentError) (fre
 }
 
 // PaymentErrors returns the latest errors, at most limit.
-func (s PaymentStore) PaymentErrors(ctx context.Context, limit int) ([]PaymentError, error) {
+func (s *Store) PaymentErrors(ctx context.Context, limit int) ([]PaymentError, error) {
 	var rows []struct {
 		Subject, PaymentID, AccountID, Error string
 		FirstAt, LastAt                      int64
@@ -54,7 +54,7 @@ func (s PaymentStore) PaymentErrors(ctx context.Context, limit int) ([]PaymentEr
 }
 
 // ResolvePaymentError removes what is recorded of a subject.
-func (s PaymentStore) ResolvePaymentError(ctx context.Context, subject string) error {
+func (s *Store) ResolvePaymentError(ctx context.Context, subject string) error {
 	return wrapped("resolve payment error", s.inTx(ctx, func(ctx context.Context, tx txn) error { return resolvePaymentError(ctx, tx, subject) }))
 }
 
@@ -64,10 +64,10 @@ func resolvePaymentError(ctx context.Context, tx txn, subject string) error {
 }
 
 // CountPaymentErrors returns how many errors this process has recorded.
-func (s PaymentStore) CountPaymentErrors() int64 { return s.paymentErrors.Load() }
+func (s *Store) CountPaymentErrors() int64 { return s.paymentErrors.Load() }
 
 // PaymentByIntent returns the payment that an intent pays, or ErrNotFound.
-func (s PaymentStore) PaymentByIntent(ctx context.Context, intent string) (Payment, error) {
+func (s *Store) PaymentByIntent(ctx context.Context, intent string) (Payment, error) {
 	var id string
 	if intent == "" || !storable(intent) {
 		return Payment{}, fmt.Errorf("read payment: %w", ErrNotFound)

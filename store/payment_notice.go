@@ -74,7 +74,7 @@ var ErrOtherPayment = errors.New("the notice contradicts the payment")
 // that is not known yet waits for it; one that was paid and has no row is rebuilt
 // from its Origin. It returns ErrOtherPayment where the amount is not the
 // payment's, and ErrNoOrigin for one that was paid and cannot be rebuilt.
-func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change PaymentChange, err error) {
+func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change PaymentChange, err error) {
 	for _, name := range []string{n.Event, n.PaymentID, n.Session, n.Intent} {
 		if len(name) > 255 || !storable(name) {
 			return PaymentChange{}, errors.New("apply payment: a name has more than 255 bytes, or no text")
@@ -89,7 +89,7 @@ func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change
 				return err
 			}
 		}
-		a := applying{PaymentStore: s, tx: tx, notice: n, change: &change, now: s.now()}
+		a := applying{Store: s, tx: tx, notice: n, change: &change, now: s.now()}
 		return a.do(ctx)
 	})
 	return change, wrapped("apply payment", err)
@@ -98,7 +98,7 @@ func (s PaymentStore) ApplyPayment(ctx context.Context, n PaymentNotice) (change
 // applying is a notice on its way, within a transaction. It locks the intent,
 // then the payment, then the account.
 type applying struct {
-	PaymentStore
+	*Store
 	tx     txn
 	notice PaymentNotice
 	row    paymentRow
@@ -228,7 +228,7 @@ func (a *applying) move(ctx context.Context) error {
 	case state == PaymentAction:
 		a.row.State, a.row.ActionURL, a.row.Reason = PaymentAction, clean(a.notice.ActionURL, 2000), clean(a.notice.Reason, 500)
 		a.change.Action = true
-		return a.reloads.await(ctx, a.tx, &a.row, a.now)
+		return a.await(ctx, a.tx, &a.row, a.now)
 	case state == PaymentDeclined:
 		state = PaymentFailed
 		fallthrough
@@ -240,7 +240,7 @@ func (a *applying) move(ctx context.Context) error {
 		}
 		a.change.Failed = true
 		var err error
-		a.change.SwitchOff, err = a.reloads.fail(ctx, a.tx, &a.row, a.now)
+		a.change.SwitchOff, err = a.fail(ctx, a.tx, &a.row, a.now)
 		return err
 	}
 }
@@ -255,7 +255,7 @@ func (a *applying) pay(ctx context.Context) error {
 		event, reason = EventAutoReload, "Auto-reload"
 	}
 	p := Posting{AccountID: a.row.AccountID, Kind: KindPayment, Amount: a.row.Amount, Reference: a.name(), Reason: reason}
-	if err := a.ledger.credit(ctx, a.tx, p, event); err != nil {
+	if err := a.credit(ctx, a.tx, p, event); err != nil {
 		return err
 	}
 	a.row.State, a.row.Reason, a.row.ActionURL = PaymentPaid, "", ""
@@ -264,7 +264,7 @@ func (a *applying) pay(ctx context.Context) error {
 	if a.row.Kind == PaymentTopUp {
 		return nil
 	}
-	return a.reloads.succeed(ctx, a.tx, &a.row)
+	return a.succeed(ctx, a.tx, &a.row)
 }
 
 // name is the reference of what is posted for the payment.
@@ -300,14 +300,14 @@ func (a *applying) takeRefund(ctx context.Context, refunded credit.Amount) error
 	}
 	a.row.Refunded = due
 	a.change.Taken += more
-	return a.ledger.credit(ctx, a.tx, Posting{
+	return a.credit(ctx, a.tx, Posting{
 		AccountID: a.row.AccountID, Kind: KindRefund, Amount: more, Reference: fmt.Sprintf("%s to %d%s", a.name(), due, reference), Reason: reason,
 	}, "")
 }
 
 // ForgetPaymentEvents deletes what is known of events and errors from before a time,
 // when they come no more, and of intents that have turned out to be nobody's.
-func (s PaymentStore) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
+func (s *Store) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
 	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",

@@ -62,12 +62,6 @@ func (r *personRow) person() Person {
 	return p
 }
 
-// People are those who sign in, with their passwords, links and second factors.
-type People struct{ store *Store }
-
-// People returns the people of the store.
-func (s *Store) People() *People { return &People{s} }
-
 // ErrUsed means that a link or a code does not work: it was used before, has
 // expired, or never existed.
 var ErrUsed = errors.New("the link or code was used before, or has expired")
@@ -90,24 +84,24 @@ func MailAddress(text string) (string, error) {
 	return address, nil
 }
 
-// Create adds a person. It returns ErrExists when the address has one, or the
+// CreatePerson adds a person. It returns ErrExists when the address has one, or the
 // outside identity.
-func (p *People) Create(ctx context.Context, n NewPerson) (Person, error) {
+func (p *Store) CreatePerson(ctx context.Context, n NewPerson) (Person, error) {
 	var made Person
-	err := p.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-		made, err = p.create(ctx, tx, n)
+	err := p.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
+		made, err = p.createPerson(ctx, tx, n)
 		return err
 	})
 	return made, wrapped("create person", err)
 }
 
-func (p *People) create(ctx context.Context, tx txn, n NewPerson) (Person, error) {
+func (p *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, error) {
 	email, err := MailAddress(n.Email)
 	if err != nil {
 		return Person{}, err
 	}
-	now := toMicros(p.store.now())
-	row := personRow{ID: p.store.NewID("per"), Email: email, Name: clean(n.Name, 100), Password: n.Password, CreatedAt: now}
+	now := toMicros(p.now())
+	row := personRow{ID: p.NewID("per"), Email: email, Name: clean(n.Name, 100), Password: n.Password, CreatedAt: now}
 	if n.Password != "" {
 		row.PasswordSetAt = &now
 	}
@@ -124,36 +118,36 @@ func (p *People) create(ctx context.Context, tx txn, n NewPerson) (Person, error
 	return row.person(), err
 }
 
-// ByID returns a person, or ErrNotFound.
-func (p *People) ByID(ctx context.Context, id string) (Person, error) {
-	return p.where(ctx, "id = ?", id)
+// Person returns a person, or ErrNotFound.
+func (p *Store) Person(ctx context.Context, id string) (Person, error) {
+	return p.personWhere(ctx, "id = ?", id)
 }
 
-// ByEmail returns the person with an address in any spelling, or ErrNotFound.
-func (p *People) ByEmail(ctx context.Context, email string) (Person, error) {
-	return p.where(ctx, "email = ?", NormalAddress(email))
+// PersonByEmail returns the person with an address in any spelling, or ErrNotFound.
+func (p *Store) PersonByEmail(ctx context.Context, email string) (Person, error) {
+	return p.personWhere(ctx, "email = ?", NormalAddress(email))
 }
 
-// ByIdentity returns the person linked to an outside identity, or ErrNotFound.
-func (p *People) ByIdentity(ctx context.Context, identity string) (Person, error) {
-	return p.where(ctx, "identity = ?", identity)
+// PersonByIdentity returns the person linked to an outside identity, or ErrNotFound.
+func (p *Store) PersonByIdentity(ctx context.Context, identity string) (Person, error) {
+	return p.personWhere(ctx, "identity = ?", identity)
 }
 
-func (p *People) where(ctx context.Context, where, arg string) (Person, error) {
+func (p *Store) personWhere(ctx context.Context, where, arg string) (Person, error) {
 	var row personRow
 	if !storable(arg) || arg == "" {
 		return Person{}, fmt.Errorf("read person: %w", ErrNotFound)
 	}
-	if err := p.store.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
+	if err := p.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
 		return Person{}, fmt.Errorf("read person: %w", notFound(err))
 	}
 	return row.person(), nil
 }
 
-// All returns everybody who signs in.
-func (p *People) All(ctx context.Context) ([]Person, error) {
+// People returns everybody who signs in.
+func (p *Store) People(ctx context.Context) ([]Person, error) {
 	var rows []personRow
-	if err := p.store.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
+	if err := p.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read people: %w", err)
 	}
 	list := make([]Person, len(rows))
@@ -163,36 +157,36 @@ func (p *People) All(ctx context.Context) ([]Person, error) {
 	return list, nil
 }
 
-// SetName changes a person's name.
-func (p *People) SetName(ctx context.Context, id, name string) error {
-	return p.change(ctx, "set name", id, "name = ?", clean(name, 100))
+// SetPersonName changes a person's name.
+func (p *Store) SetPersonName(ctx context.Context, id, name string) error {
+	return p.changePerson(ctx, "set name", id, "name = ?", clean(name, 100))
 }
 
-// Verify records that a person's address is theirs, and reports whether that was not
+// VerifyPerson records that a person's address is theirs, and reports whether that was not
 // known before. If so, every other session of the person ends, and every link. It is
 // for who has signed up in the same browser or is known by other means: Claim is for
 // everyone else.
-func (p *People) Verify(ctx context.Context, id, keepSession string) (first bool, err error) {
-	err = p.update(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
-		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(p.store.now())).
+func (p *Store) VerifyPerson(ctx context.Context, id, keepSession string) (first bool, err error) {
+	err = p.updatePerson(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
+		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(p.now())).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
 		if err != nil || !first {
 			return err
 		}
-		return p.endAll(ctx, tx, id, keepSession)
+		return p.endSessions(ctx, tx, id, keepSession)
 	})
 	return first, err
 }
 
 // SetOperator makes a person an operator of the installation, or ends that.
-func (p *People) SetOperator(ctx context.Context, id string, operator bool) error {
-	return p.change(ctx, "set operator", id, "operator = ?", operator)
+func (p *Store) SetOperator(ctx context.Context, id string, operator bool) error {
+	return p.changePerson(ctx, "set operator", id, "operator = ?", operator)
 }
 
 // UseFactorStep records the time step of a code, so that the code works once.
 // It returns ErrUsed when the step, or a later one, was used before.
-func (p *People) UseFactorStep(ctx context.Context, id string, step int64) error {
-	return p.update(ctx, "use code", func(ctx context.Context, tx txn) error {
+func (p *Store) UseFactorStep(ctx context.Context, id string, step int64) error {
+	return p.updatePerson(ctx, "use code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
@@ -202,9 +196,9 @@ func (p *People) UseFactorStep(ctx context.Context, id string, step int64) error
 }
 
 // UseRecoveryCode takes one of a person's recovery codes, or returns ErrUsed.
-func (p *People) UseRecoveryCode(ctx context.Context, id, code string) error {
+func (p *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
-	return p.update(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
+	return p.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
@@ -214,18 +208,18 @@ func (p *People) UseRecoveryCode(ctx context.Context, id, code string) error {
 }
 
 // RecoveryCodes returns how many a person has left.
-func (p *People) RecoveryCodes(ctx context.Context, id string) (int, error) {
-	n, err := p.store.read.NewSelect().Table("recovery_codes").Where("person_id = ?", id).Count(ctx)
+func (p *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
+	n, err := p.read.NewSelect().Table("recovery_codes").Where("person_id = ?", id).Count(ctx)
 	return int(n), wrapped("count recovery codes", err)
 }
 
-// Remove deletes a person with all that is theirs alone: memberships, sessions,
+// RemovePerson deletes a person with all that is theirs alone: memberships, sessions,
 // links and second factor. It returns ErrNotFound for nobody.
-func (p *People) Remove(ctx context.Context, id string) error {
-	return p.update(ctx, "remove person", func(ctx context.Context, tx txn) error { return p.remove(ctx, tx, id) })
+func (p *Store) RemovePerson(ctx context.Context, id string) error {
+	return p.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error { return p.removePerson(ctx, tx, id) })
 }
 
-func (p *People) remove(ctx context.Context, tx txn, id string) error {
+func (p *Store) removePerson(ctx context.Context, tx txn, id string) error {
 	for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
 		if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
@@ -238,11 +232,11 @@ func (p *People) remove(ctx context.Context, tx txn, id string) error {
 	return err
 }
 
-func (p *People) change(ctx context.Context, doing, id, set string, args ...any) error {
-	return p.update(ctx, doing, func(ctx context.Context, tx txn) error { return p.set(ctx, tx, id, set, args...) })
+func (p *Store) changePerson(ctx context.Context, doing, id, set string, args ...any) error {
+	return p.updatePerson(ctx, doing, func(ctx context.Context, tx txn) error { return p.setPerson(ctx, tx, id, set, args...) })
 }
 
-func (p *People) set(ctx context.Context, tx txn, id, set string, args ...any) error {
+func (p *Store) setPerson(ctx context.Context, tx txn, id, set string, args ...any) error {
 	ok, err := changed(tx.NewUpdate().Table("people").Set(set, args...).Where("id = ?", id).Exec(ctx))
 	if err == nil && !ok {
 		err = ErrNotFound
@@ -250,8 +244,8 @@ func (p *People) set(ctx context.Context, tx txn, id, set string, args ...any) e
 	return err
 }
 
-func (p *People) update(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, p.store.inTx(ctx, fn))
+func (p *Store) updatePerson(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, p.inTx(ctx, fn))
 }
 
 // wrapped says what was being done when an error came.

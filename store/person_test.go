@@ -13,7 +13,7 @@ import (
 
 func (f *fixture) newPerson(t *testing.T, email string) store.Person {
 	t.Helper()
-	p, err := f.People().Create(t.Context(), store.NewPerson{Email: email, Name: "Ada", Password: "hash"})
+	p, err := f.CreatePerson(t.Context(), store.NewPerson{Email: email, Name: "Ada", Password: "hash"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,22 +22,22 @@ func (f *fixture) newPerson(t *testing.T, email string) store.Person {
 
 func TestPeople(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		made := f.newPerson(t, " Eve@Example.com ")
-		got, err := people.ByEmail(ctx, "EVE@example.com")
+		got, err := people.PersonByEmail(ctx, "EVE@example.com")
 		if err != nil || got.ID != made.ID || got.Email != "eve@example.com" || got.Password != "hash" || got.VerifiedAt != nil || got.PasswordSetAt == nil {
 			t.Errorf("by email: got %+v, %v", got, err)
 		}
-		if _, err := people.Create(ctx, store.NewPerson{Email: "eve@example.COM"}); !errors.Is(err, store.ErrExists) {
+		if _, err := people.CreatePerson(ctx, store.NewPerson{Email: "eve@example.COM"}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("the same address again: got %v, want ErrExists", err)
 		}
 		for _, email := range []string{"", "eve", "@example.com", "eve@", "e ve@example.com", "eve@example.com\nbcc: x", "\xff@example.com", "<eve@example.com>"} {
-			if _, err := people.Create(ctx, store.NewPerson{Email: email}); err == nil {
+			if _, err := people.CreatePerson(ctx, store.NewPerson{Email: email}); err == nil {
 				t.Errorf("the address %q was accepted", email)
 			}
 		}
 		for _, want := range []bool{true, false} {
-			if first, err := people.Verify(ctx, made.ID, ""); err != nil || first != want {
+			if first, err := people.VerifyPerson(ctx, made.ID, ""); err != nil || first != want {
 				t.Errorf("verify: got %v, %v; want %v", first, err, want)
 			}
 		}
@@ -48,17 +48,17 @@ func TestPeople(t *testing.T) {
 		if err := people.ChangeCredentials(ctx, made.ID, store.CredentialChange{Identity: new("https://id.example 1")}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := people.ByIdentity(ctx, "https://id.example 1"); err != nil || got.ID != made.ID {
+		if got, err := people.PersonByIdentity(ctx, "https://id.example 1"); err != nil || got.ID != made.ID {
 			t.Errorf("by identity: got %+v, %v", got, err)
 		}
-		mallory, err := people.ByEmail(ctx, "mallory@example.com")
+		mallory, err := people.PersonByEmail(ctx, "mallory@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := people.ChangeCredentials(ctx, mallory.ID, store.CredentialChange{Identity: new("https://id.example 1")}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("another's identity: got %v, want ErrExists", err)
 		}
-		if _, err := people.ByID(ctx, "per_unknown"); !errors.Is(err, store.ErrNotFound) {
+		if _, err := people.Person(ctx, "per_unknown"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an unknown id: got %v, want ErrNotFound", err)
 		}
 	})
@@ -66,7 +66,7 @@ func TestPeople(t *testing.T) {
 
 func TestLinksWorkOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
 		link := store.Token{Purpose: store.TokenReset, PersonID: p.ID, Data: "x", ExpiresAt: noon.Add(time.Hour)}
 		before, err := people.NewToken(ctx, link)
@@ -101,7 +101,7 @@ func TestLinksWorkOnce(t *testing.T) {
 
 func TestSecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, people := t.Context(), f.People()
+		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
 		if err := people.ChangeCredentials(ctx, p.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("sealed"), Codes: []string{"AAAA", "BBBB"}}}); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestSecondFactor(t *testing.T) {
 		if err := people.ChangeCredentials(ctx, p.ID, store.CredentialChange{Factor: &store.Factor{}}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := people.ByID(ctx, p.ID); err != nil || len(got.Factor) != 0 {
+		if got, err := people.Person(ctx, p.ID); err != nil || len(got.Factor) != 0 {
 			t.Errorf("turned off: got %+v, %v", got, err)
 		}
 	})
@@ -189,7 +189,7 @@ func TestSessions(t *testing.T) {
 		if err != nil || len(again) != 1 || again[0].ID != list[1].ID || !again[0].CreatedAt.Equal(noon) || !again[0].SeenAt.Equal(noon.Add(2*time.Minute)) {
 			t.Errorf("seen again: got %+v, %v", again, err)
 		}
-		if err := f.People().ChangeCredentials(ctx, eve.ID, store.CredentialChange{Password: new("new"), KeepSession: "kept"}); err != nil {
+		if err := f.ChangeCredentials(ctx, eve.ID, store.CredentialChange{Password: new("new"), KeepSession: "kept"}); err != nil {
 			t.Fatal(err)
 		}
 		if left := f.sessionTokens(t, eve.ID); len(left) != 0 {
@@ -207,18 +207,18 @@ func TestSessions(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, members := t.Context(), f.Members()
+		ctx, members := t.Context(), f
 		eve, bob := f.newPerson(t, "eve@example.com"), f.newPerson(t, "bob@example.com")
-		if err := members.Add(ctx, f.acc.ID, eve.ID, store.RoleOwner); err != nil {
+		if err := members.AddMember(ctx, f.acc.ID, eve.ID, store.RoleOwner); err != nil {
 			t.Fatal(err)
 		}
-		if err := members.Add(ctx, f.acc.ID, eve.ID, store.RoleViewer); !errors.Is(err, store.ErrExists) {
+		if err := members.AddMember(ctx, f.acc.ID, eve.ID, store.RoleViewer); !errors.Is(err, store.ErrExists) {
 			t.Errorf("a member again: got %v, want ErrExists", err)
 		}
-		if err := members.Add(ctx, f.acc.ID, bob.ID, "king"); err == nil {
+		if err := members.AddMember(ctx, f.acc.ID, bob.ID, "king"); err == nil {
 			t.Error("an unknown role was accepted")
 		}
-		for name, leave := range map[string]error{"demoted": members.SetRole(ctx, f.acc.ID, eve.ID, store.RoleViewer), "removed": members.Remove(ctx, f.acc.ID, eve.ID)} {
+		for name, leave := range map[string]error{"demoted": members.SetMemberRole(ctx, f.acc.ID, eve.ID, store.RoleViewer), "removed": members.RemoveMember(ctx, f.acc.ID, eve.ID)} {
 			if !errors.Is(leave, store.ErrLastOwner) {
 				t.Errorf("the last owner %s: got %v, want ErrLastOwner", name, leave)
 			}
@@ -233,30 +233,30 @@ func TestMembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := members.Accept(ctx, old, bob.ID); !errors.Is(err, store.ErrUsed) {
+		if _, err := members.AcceptInvite(ctx, old, bob.ID); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("the invitation before: got %v, want ErrUsed", err)
 		}
 		if list, err := members.Invites(ctx, f.acc.ID); err != nil || len(list) != 1 || list[0].Email != "bob@example.com" {
 			t.Errorf("invitations: got %+v, %v", list, err)
 		}
-		if _, err := members.Accept(ctx, secret, bob.ID); err != nil {
+		if _, err := members.AcceptInvite(ctx, secret, bob.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := members.Accept(ctx, secret, bob.ID); !errors.Is(err, store.ErrUsed) {
+		if _, err := members.AcceptInvite(ctx, secret, bob.ID); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("accepted again: got %v, want ErrUsed", err)
 		}
 		f.signIn(t, "bob's", bob.ID)
-		if err := members.SetRole(ctx, f.acc.ID, bob.ID, store.RoleBilling); err != nil {
+		if err := members.SetMemberRole(ctx, f.acc.ID, bob.ID, store.RoleBilling); err != nil {
 			t.Fatal(err)
 		}
 		if left := f.sessionTokens(t, bob.ID); len(left) != 0 {
 			t.Errorf("after a change of role: %v is left", left)
 		}
-		list, err := members.In(ctx, f.acc.ID)
+		list, err := members.AccountMembers(ctx, f.acc.ID)
 		if err != nil || len(list) != 2 || list[1].Person.Email != "bob@example.com" || list[1].Role != store.RoleBilling || list[1].AccountName != "ada@example.com" {
 			t.Errorf("members: got %+v, %v", list, err)
 		}
-		if of, err := members.Of(ctx, bob.ID); err != nil || len(of) != 1 || of[0].AccountID != f.acc.ID {
+		if of, err := members.Memberships(ctx, bob.ID); err != nil || len(of) != 1 || of[0].AccountID != f.acc.ID {
 			t.Errorf("memberships: got %+v, %v", of, err)
 		}
 	})
@@ -266,13 +266,13 @@ func TestMembers(t *testing.T) {
 // one of them has to stay.
 func TestOwnersCannotRemoveEachOther(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, members := t.Context(), f.Members()
+		ctx, members := t.Context(), f
 		for round := range 10 {
 			acc := f.newAccount(t, fmt.Sprintf("acc%d@example.com", round), 0)
 			var owners []store.Person
 			for i := range 2 {
 				p := f.newPerson(t, fmt.Sprintf("owner%d-%d@example.com", round, i))
-				if err := members.Add(ctx, acc.ID, p.ID, store.RoleOwner); err != nil {
+				if err := members.AddMember(ctx, acc.ID, p.ID, store.RoleOwner); err != nil {
 					t.Fatal(err)
 				}
 				owners = append(owners, p)
@@ -280,10 +280,10 @@ func TestOwnersCannotRemoveEachOther(t *testing.T) {
 			var both sync.WaitGroup
 			errs := make([]error, 2)
 			for i, p := range owners {
-				both.Go(func() { errs[i] = members.Remove(ctx, acc.ID, p.ID) })
+				both.Go(func() { errs[i] = members.RemoveMember(ctx, acc.ID, p.ID) })
 			}
 			both.Wait()
-			if left, err := members.In(ctx, acc.ID); err != nil || len(left) != 1 {
+			if left, err := members.AccountMembers(ctx, acc.ID); err != nil || len(left) != 1 {
 				t.Fatalf("round %d: %d owners are left, %v; removing said %v", round, len(left), err, errs)
 			}
 		}

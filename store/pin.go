@@ -35,7 +35,7 @@ const pinLock = `UPDATE files SET deleted_at = NULL WHERE id = ? AND account_id 
 // pin keeps files for a job. Either all of them can be read now, or it returns
 // a *PinError that names those that cannot. Files are locked in the order of
 // their ids, so that two jobs never wait for each other.
-func (s FileStore) pin(ctx context.Context, tx txn, call *callRow, ids []string) error {
+func (s *Store) pin(ctx context.Context, tx txn, call *callRow, ids []string) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var missing PinError
 	rows := make([]pinRow, 0, len(ids))
@@ -65,7 +65,7 @@ func (s FileStore) pin(ctx context.Context, tx txn, call *callRow, ids []string)
 // PinnedFile returns a file that the call pinned, although it may have expired
 // or been deleted since. It returns ErrNotFound when the call did not pin it,
 // or the operator took it down.
-func (s FileStore) PinnedFile(ctx context.Context, callID, id string) (File, error) {
+func (s *Store) PinnedFile(ctx context.Context, callID, id string) (File, error) {
 	if !storable(id) {
 		return File{}, fmt.Errorf("read pinned file: %w", ErrNotFound)
 	}
@@ -89,7 +89,7 @@ const unpinDelete = `DELETE FROM pins WHERE call_id = $1`
 
 // unpin lets go of an ended call's files. Those that nobody can open any more
 // are deleted by DeleteExpiredFiles.
-func (s FileStore) unpin(ctx context.Context, tx txn, callID string) error {
+func (s *Store) unpin(ctx context.Context, tx txn, callID string) error {
 	_, err := s.exec(ctx, tx, unpinDelete, callID)
 	return err
 }

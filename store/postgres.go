@@ -249,7 +249,7 @@ const writablePostgres = `SELECT 1 WHERE EXISTS (SELECT 1 FROM accounts) OR NOT 
 
 // checkPostgres reports whether PostgreSQL can be read and accepts writes. A
 // connection to a server that has become read-only is replaced first.
-func (s *core) checkPostgres(ctx context.Context) (err error) {
+func (s *Store) checkPostgres(ctx context.Context) (err error) {
 	for range 2 {
 		var one int
 		if err = s.write.DB.QueryRowContext(ctx, writablePostgres).Scan(&one); err == nil || !lost(err) {

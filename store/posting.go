@@ -67,7 +67,7 @@ func (p Posting) check() error {
 // its endpoints. Post reports whether it did anything: not for a reference that
 // was posted before. It returns ErrNotFound for an unknown account, and ErrExists
 // when the reference was posted with another amount.
-func (s LedgerStore) Post(ctx context.Context, p Posting) (posted bool, err error) {
+func (s *Store) Post(ctx context.Context, p Posting) (posted bool, err error) {
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -85,13 +85,13 @@ func (s LedgerStore) Post(ctx context.Context, p Posting) (posted bool, err erro
 }
 
 // Credit posts a payment.
-func (s LedgerStore) Credit(ctx context.Context, accountID string, amount credit.Amount, reference string) error {
+func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amount, reference string) error {
 	_, err := s.Post(ctx, Posting{AccountID: accountID, Kind: KindPayment, Amount: amount, Reference: reference, Reason: reference})
 	return err
 }
 
 // samePosting returns nil when the posting of that reference is the given one.
-func (s LedgerStore) samePosting(ctx context.Context, p Posting) error {
+func (s *Store) samePosting(ctx context.Context, p Posting) error {
 	var worth credit.Amount
 	err := s.write.NewRaw("SELECT amount FROM journal_references WHERE account_id = ? AND kind = ? AND reference = ?",
 		p.AccountID, p.Kind, p.Reference).Scan(ctx, &worth)
@@ -117,7 +117,7 @@ const fundsLock = `UPDATE accounts SET balance = balance WHERE id = ? RETURNING 
 
 // credit is Post within a transaction. event is what the endpoints are told of a
 // payment.
-func (s LedgerStore) credit(ctx context.Context, tx txn, p Posting, event string) error {
+func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) error {
 	var a accountRow
 	if err := tx.NewRaw(fundsLock, p.AccountID).Scan(ctx, &a); err != nil {
 		return notFound(err)
@@ -143,7 +143,7 @@ func (s LedgerStore) credit(ctx context.Context, tx txn, p Posting, event string
 	if _, err := update.Exec(ctx); err != nil || p.Kind != KindPayment {
 		return err
 	}
-	return s.events.publish(ctx, tx, newEvent{
+	return s.publish(ctx, tx, newEvent{
 		accountID: p.AccountID, kind: event, at: now,
 		data: WalletNews{AmountMicrodollars: p.Amount, BalanceMicrodollars: a.Balance + wallet},
 	})

@@ -60,7 +60,7 @@ func (i *idleness) ask(jobs int64) {
 }
 
 // lookEvery is how often a process looks for jobs itself.
-func (s QueueStore) lookEvery() time.Duration {
+func (s *Store) lookEvery() time.Duration {
 	if s.dialect == SQLite {
 		return 250 * time.Millisecond
 	}
@@ -69,14 +69,14 @@ func (s QueueStore) lookEvery() time.Duration {
 
 // wake wakes a worker of this process, or else one of another. It is called when the
 // transaction that made a job wait is committed.
-func (s *core) wake() {
+func (s *Store) wake() {
 	if !s.wakeHere() && s.dialect == Postgres {
 		s.idle.ask(1)
 	}
 }
 
 // wakeHere wakes a worker of this process, and reports whether one was free.
-func (s *core) wakeHere() bool {
+func (s *Store) wakeHere() bool {
 	g := s.local.Load()
 	return g != nil && g.wake()
 }
@@ -88,7 +88,7 @@ const tellOne = `WITH told AS (
 ) SELECT pg_notify(name, '') FROM told`
 
 // tellOthers tells other processes of jobs that wait, until ctx ends.
-func (s QueueStore) tellOthers(ctx context.Context) {
+func (s *Store) tellOthers(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -103,7 +103,7 @@ func (s QueueStore) tellOthers(ctx context.Context) {
 }
 
 // tellIdle notifies as many idle processes as there are jobs.
-func (s QueueStore) tellIdle(ctx context.Context, jobs int64) error {
+func (s *Store) tellIdle(ctx context.Context, jobs int64) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	_, err := s.write.DB.ExecContext(ctx, tellOne, jobs)
@@ -112,7 +112,7 @@ func (s QueueStore) tellIdle(ctx context.Context, jobs int64) error {
 
 // sayIdle has this process told of the next job that no other takes, if it listens.
 // Who says so looks for jobs once more: one that came before was told to nobody.
-func (s QueueStore) sayIdle(ctx context.Context) error {
+func (s *Store) sayIdle(ctx context.Context) error {
 	name := s.idle.name.Load()
 	if name == nil || !s.idle.said.CompareAndSwap(false, true) {
 		return nil
@@ -129,7 +129,7 @@ func (s QueueStore) sayIdle(ctx context.Context) error {
 
 // sayGone takes back that a worker of this process is idle. A job that it was told of
 // and does not take any more is another's.
-func (s QueueStore) sayGone(ctx context.Context) {
+func (s *Store) sayGone(ctx context.Context) {
 	name := s.idle.name.Swap(nil)
 	if name == nil || !s.idle.said.Swap(false) {
 		return
@@ -148,7 +148,7 @@ func (s QueueStore) sayGone(ctx context.Context) {
 
 // forgetIdle removes processes that have not said for long that they are idle: they
 // were killed.
-func (s QueueStore) forgetIdle(ctx context.Context) error {
+func (s *Store) forgetIdle(ctx context.Context) error {
 	if s.dialect != Postgres {
 		return nil
 	}
@@ -183,7 +183,7 @@ type QueueConfig struct {
 
 // RunQueue works on jobs until ctx ends; then it lets those under way finish
 // within the grace, and cuts off the rest. A store runs one queue at a time.
-func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
+func (s *Store) RunQueue(ctx context.Context, cfg QueueConfig) error {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	g := &gate{limit: cfg.Workers, work: func() {
@@ -208,7 +208,7 @@ func (s QueueStore) RunQueue(ctx context.Context, cfg QueueConfig) error {
 }
 
 // lookForJobs wakes a worker whenever jobs wait, until ctx ends.
-func (s QueueStore) lookForJobs(ctx context.Context, known []string, g *gate) {
+func (s *Store) lookForJobs(ctx context.Context, known []string, g *gate) {
 	again := s.now().Add(idleAgain)
 	for ctx.Err() == nil {
 		var waiting bool
@@ -230,14 +230,14 @@ func (s QueueStore) lookForJobs(ctx context.Context, known []string, g *gate) {
 }
 
 // jobsWait reports whether jobs of known kinds wait.
-func (s QueueStore) jobsWait(ctx context.Context, known []string) (bool, error) {
+func (s *Store) jobsWait(ctx context.Context, known []string) (bool, error) {
 	kinds := bun.List(append([]string{""}, known...))
 	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Where("kind IN (?)", kinds).Exists(ctx)
 }
 
 // listen wakes a worker when this process is told of a job, on a connection of its
 // own, until ctx ends.
-func (s QueueStore) listen(ctx context.Context, g *gate) {
+func (s *Store) listen(ctx context.Context, g *gate) {
 	defer s.sayGone(ctx)
 	name := s.NewID("worker")
 	for told := false; ctx.Err() == nil; {
@@ -250,7 +250,7 @@ func (s QueueStore) listen(ctx context.Context, g *gate) {
 	}
 }
 
-func (s QueueStore) listenOnce(ctx context.Context, name string, g *gate, listening func()) error {
+func (s *Store) listenOnce(ctx context.Context, name string, g *gate, listening func()) error {
 	conn, err := s.openListener(ctx, name)
 	if err != nil {
 		return err
@@ -280,7 +280,7 @@ func (s QueueStore) listenOnce(ctx context.Context, name string, g *gate, listen
 }
 
 // openListener opens a connection that listens for this process.
-func (s QueueStore) openListener(ctx context.Context, name string) (*pgx.Conn, error) {
+func (s *Store) openListener(ctx context.Context, name string) (*pgx.Conn, error) {
 	begin, cancel := bounded(ctx)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(begin, s.session)

@@ -56,7 +56,7 @@ func (r *quoteRow) quote() Quote {
 }
 
 // NewQuote promises a price for what the digest sums up.
-func (s QuoteStore) NewQuote(ctx context.Context, accountID string, digest []byte, amount credit.Amount) (Quote, error) {
+func (s *Store) NewQuote(ctx context.Context, accountID string, digest []byte, amount credit.Amount) (Quote, error) {
 	now := s.now()
 	row := quoteRow{
 		ID: s.NewID("quote"), AccountID: accountID, Digest: digest, Amount: amount,
@@ -75,7 +75,7 @@ func (s QuoteStore) NewQuote(ctx context.Context, accountID string, digest []byt
 // Quote returns a price that an account may use for what the digest sums up. The
 // errors are ErrNotFound, also for another account's, ErrQuoteExpired,
 // ErrQuoteUsed and ErrQuoteOther.
-func (s QuoteStore) Quote(ctx context.Context, accountID, id string, digest []byte) (Quote, error) {
+func (s *Store) Quote(ctx context.Context, accountID, id string, digest []byte) (Quote, error) {
 	var row quoteRow
 	err := ErrNotFound
 	if storable(id) {
@@ -97,7 +97,7 @@ func (s QuoteStore) Quote(ctx context.Context, accountID, id string, digest []by
 }
 
 // useQuote takes the quote for a call that begins, whose price it is.
-func (s QuoteStore) useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
+func (s *Store) useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.QuoteID == "" {
 		return nil
 	}
@@ -119,7 +119,7 @@ func freeQuote(ctx context.Context, tx txn, c *callRow) error {
 // BeginGeneration counts a generation as failed until EndGeneration is told
 // otherwise, so that those which run at once cannot fail more often than allowed.
 // It returns the day on which it counts, or ErrTooManyFailures.
-func (s QuoteStore) BeginGeneration(ctx context.Context, accountID string) (day int64, err error) {
+func (s *Store) BeginGeneration(ctx context.Context, accountID string) (day int64, err error) {
 	day = dayOf(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewRaw(`INSERT INTO generation_days AS g (account_id, day, failures) VALUES (?0, ?1, 1)
@@ -137,7 +137,7 @@ func (s QuoteStore) BeginGeneration(ctx context.Context, accountID string) (day 
 }
 
 // EndGeneration takes back what BeginGeneration has counted on a day.
-func (s QuoteStore) EndGeneration(ctx context.Context, accountID string, day int64) error {
+func (s *Store) EndGeneration(ctx context.Context, accountID string, day int64) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE generation_days SET failures = failures - 1 WHERE account_id = ? AND day = ? AND failures > 0", accountID, day).Exec(ctx)
 		return err

@@ -76,7 +76,7 @@ func CheckAutoReload(r AutoReload) error {
 // SetAutoReload changes how an account's wallet refills itself. Failures of
 // before are forgotten, and an attempt may be made at once. It returns
 // ErrNotFound for an unknown account.
-func (s ReloadStore) SetAutoReload(ctx context.Context, accountID string, r AutoReload) error {
+func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReload) error {
 	if err := CheckAutoReload(r); err != nil {
 		return fmt.Errorf("set auto-reload: %w", err)
 	}
@@ -99,7 +99,7 @@ func (s ReloadStore) SetAutoReload(ctx context.Context, accountID string, r Auto
 
 // AutoReload returns how the account's wallet refills itself, or ErrNotFound
 // where its owner has never said.
-func (s ReloadStore) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
+func (s *Store) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
 	var row struct {
 		reloadRow
 
@@ -115,7 +115,7 @@ func (s ReloadStore) AutoReload(ctx context.Context, accountID string) (AutoRelo
 }
 
 // takenSince is what auto-reload has taken since a time, or may still take.
-func (s ReloadStore) takenSince(ctx context.Context, db bun.IDB, accountID string, since time.Time) (taken credit.Amount, err error) {
+func (s *Store) takenSince(ctx context.Context, db bun.IDB, accountID string, since time.Time) (taken credit.Amount, err error) {
 	err = db.NewRaw("SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payments WHERE account_id = ? AND kind = ? AND created_at >= ? AND state IN (?, ?, ?)",
 		accountID, PaymentAutoReload, toMicros(since), PaymentOpen, PaymentAction, PaymentPaid).Scan(ctx, &taken)
 	return taken, err
@@ -132,7 +132,7 @@ const (
 
 // DueReloads returns the ids of accounts whose wallets are to be refilled, at
 // most limit.
-func (s ReloadStore) DueReloads(ctx context.Context, limit int) ([]string, error) {
+func (s *Store) DueReloads(ctx context.Context, limit int) ([]string, error) {
 	var ids []string
 	err := s.read.NewSelect().Model((*reloadRow)(nil)).Column("account_id").Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).
 		Order("account_id").Limit(int64(limit)).Scan(ctx, &ids)
@@ -140,7 +140,7 @@ func (s ReloadStore) DueReloads(ctx context.Context, limit int) ([]string, error
 }
 
 // ReloadDue reports whether the account's wallet is to be refilled.
-func (s ReloadStore) ReloadDue(ctx context.Context, accountID string) (bool, error) {
+func (s *Store) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 	due, err := s.read.NewSelect().Model((*reloadRow)(nil)).Where("account_id = ?", accountID).
 		Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).Exists(ctx)
 	return due, wrapped("read due reload", err)
@@ -151,7 +151,7 @@ func (s ReloadStore) ReloadDue(ctx context.Context, accountID string) (bool, err
 // returns ErrNotFound when there is nothing to do, or another process does it,
 // and ErrMonthlyCap, once a month, where the owner allows no more of it: those who
 // pay are told so.
-func (s ReloadStore) ClaimReload(ctx context.Context, accountID string, tell Telling) (Reload, error) {
+func (s *Store) ClaimReload(ctx context.Context, accountID string, tell Telling) (Reload, error) {
 	var claimed Reload
 	capped := false
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -183,7 +183,7 @@ func (s ReloadStore) ClaimReload(ctx context.Context, accountID string, tell Tel
 		if capped {
 			return tellPayers(ctx, tx, now, accountID, PaymentChange{Capped: true}, tell)
 		}
-		p, err := s.begin(ctx, tx, &row, now)
+		p, err := s.beginReload(ctx, tx, &row, now)
 		claimed = Reload{Payment: p}
 		return err
 	})
@@ -199,7 +199,7 @@ var ErrMonthlyCap = errors.New("auto-reload has reached its monthly cap")
 
 // capped tells the account's endpoints that the month's cap allows no more, if
 // it does not; nobody looks again before the next one.
-func (s ReloadStore) capped(ctx context.Context, tx txn, row *reloadRow, now time.Time) (bool, error) {
+func (s *Store) capped(ctx context.Context, tx txn, row *reloadRow, now time.Time) (bool, error) {
 	taken, err := s.takenSince(ctx, tx, row.AccountID, monthOf(now).start())
 	if err != nil || taken+row.Amount <= row.Monthly {
 		return false, err
@@ -211,8 +211,8 @@ func (s ReloadStore) capped(ctx context.Context, tx txn, row *reloadRow, now tim
 	return true, s.tell(ctx, tx, row.AccountID, row.Amount, fmt.Sprintf("Auto-reload has taken %s this month, of at most %s.", taken, row.Monthly), now)
 }
 
-// begin writes down a new attempt.
-func (s ReloadStore) begin(ctx context.Context, tx txn, row *reloadRow, now time.Time) (Payment, error) {
+// beginReload writes down a new attempt.
+func (s *Store) beginReload(ctx context.Context, tx txn, row *reloadRow, now time.Time) (Payment, error) {
 	var c customerRow
 	if err := tx.NewSelect().Model(&c).Where("account_id = ?", row.AccountID).Scan(ctx); err != nil {
 		return Payment{}, notFound(err)
@@ -230,7 +230,7 @@ func (s ReloadStore) begin(ctx context.Context, tx txn, row *reloadRow, now time
 
 // PutOffReload leaves an attempt of which nobody knows how it ended, to be
 // looked at again after a pause. It has no effect on one that has ended.
-func (s ReloadStore) PutOffReload(ctx context.Context, r Reload, pause time.Duration) error {
+func (s *Store) PutOffReload(ctx context.Context, r Reload, pause time.Duration) error {
 	return wrapped("put off reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
 			toMicros(s.now().Add(pause)), r.AccountID, r.ID).Exec(ctx)
@@ -239,13 +239,13 @@ func (s ReloadStore) PutOffReload(ctx context.Context, r Reload, pause time.Dura
 }
 
 // succeed ends the attempt that was paid.
-func (s ReloadStore) succeed(ctx context.Context, tx txn, p *paymentRow) error {
+func (s *Store) succeed(ctx context.Context, tx txn, p *paymentRow) error {
 	_, err := tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, not_before = 0, failures = 0 WHERE account_id = ? AND attempt = ?", p.AccountID, p.ID).Exec(ctx)
 	return err
 }
 
 // await gives the owner time to confirm an attempt.
-func (s ReloadStore) await(ctx context.Context, tx txn, p *paymentRow, now time.Time) error {
+func (s *Store) await(ctx context.Context, tx txn, p *paymentRow, now time.Time) error {
 	_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
 		toMicros(now.Add(ReloadActionTime)), p.AccountID, p.ID).Exec(ctx)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s ReloadStore) await(ctx context.Context, tx txn, p *paymentRow, now time.
 
 // fail ends an attempt that was refused, and lets nobody try again for a while,
 // or ever, where it was one too many; then it returns why.
-func (s ReloadStore) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
+func (s *Store) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
 	var row reloadRow
 	err = notFound(tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1 WHERE account_id = ? AND attempt = ? RETURNING *",
 		p.AccountID, p.ID).Scan(ctx, &row))
@@ -277,7 +277,7 @@ func (s ReloadStore) fail(ctx context.Context, tx txn, p *paymentRow, now time.T
 }
 
 // switchOff ends the account's auto-reload, if it is on, and then returns why.
-func (s ReloadStore) switchOff(ctx context.Context, tx txn, p *paymentRow, why string, now time.Time) (string, error) {
+func (s *Store) switchOff(ctx context.Context, tx txn, p *paymentRow, why string, now time.Time) (string, error) {
 	off, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = FALSE WHERE id = ? AND auto_reload", p.AccountID).Exec(ctx))
 	if err != nil || !off {
 		return "", err
@@ -290,12 +290,12 @@ func (s ReloadStore) switchOff(ctx context.Context, tx txn, p *paymentRow, why s
 }
 
 // tell tells the account's endpoints that its wallet was not refilled.
-func (s ReloadStore) tell(ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time) error {
+func (s *Store) tell(ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time) error {
 	var balance credit.Amount
 	if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
 		return notFound(err)
 	}
-	return s.events.publish(ctx, tx, newEvent{
+	return s.publish(ctx, tx, newEvent{
 		accountID: accountID, kind: EventAutoReloadFailed, at: now,
 		data: WalletNews{AmountMicrodollars: amount, BalanceMicrodollars: balance, Reason: clean(reason, 500)},
 	})

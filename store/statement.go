@@ -38,7 +38,7 @@ var writingTexts = []string{
 }
 
 // compilePaidPath prepares what every paid call runs.
-func (s *core) compilePaidPath(ctx context.Context) (err error) {
+func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 	if s.dialect == Postgres {
 		s.writing, err = compile(ctx, s.write.DB, append([]string{claimPostgres, beginFunction, jobFunction, settleFunction, releaseFunction}, writingTexts...)...)
 	} else {
@@ -66,7 +66,7 @@ func (tx txn) statement(ctx context.Context, of compiled, text string) *sql.Stmt
 }
 
 // exec runs a statement of the paid path in tx.
-func (s *core) exec(ctx context.Context, tx txn, text string, args ...any) (sql.Result, error) {
+func (s *Store) exec(ctx context.Context, tx txn, text string, args ...any) (sql.Result, error) {
 	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
 		return stmt.ExecContext(ctx, args...)
 	}
@@ -74,7 +74,7 @@ func (s *core) exec(ctx context.Context, tx txn, text string, args ...any) (sql.
 }
 
 // queryRow runs a statement of the paid path that returns a row, or none.
-func (s *core) queryRow(ctx context.Context, tx txn, text string, args ...any) *sql.Row {
+func (s *Store) queryRow(ctx context.Context, tx txn, text string, args ...any) *sql.Row {
 	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -83,7 +83,7 @@ func (s *core) queryRow(ctx context.Context, tx txn, text string, args ...any) *
 
 // queryAlone runs a statement of the paid path that is a transaction by itself
 // and returns a row, or none.
-func (s *core) queryAlone(ctx context.Context, text string, args ...any) *sql.Row {
+func (s *Store) queryAlone(ctx context.Context, text string, args ...any) *sql.Row {
 	if stmt := s.writing[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -91,7 +91,7 @@ func (s *core) queryAlone(ctx context.Context, text string, args ...any) *sql.Ro
 }
 
 // queryAll runs a statement of the paid path that returns any number of rows.
-func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (*sql.Rows, error) {
+func (s *Store) queryAll(ctx context.Context, tx txn, text string, args ...any) (*sql.Rows, error) {
 	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
 		return stmt.QueryContext(ctx, args...)
 	}
@@ -101,7 +101,7 @@ func (s *core) queryAll(ctx context.Context, tx txn, text string, args ...any) (
 // readRow runs a reading statement of the paid path, and scans its row into places.
 // On SQLite it is over before anybody could cut it short: what watches a context that
 // may end costs two goroutines there, and as much as the reading.
-func (s *core) readRow(ctx context.Context, places []any, text string, args ...any) error {
+func (s *Store) readRow(ctx context.Context, places []any, text string, args ...any) error {
 	if s.dialect == Postgres || s.reading == nil {
 		deadline, cancel := bounded(ctx)
 		defer cancel()

@@ -9,7 +9,7 @@ import (
 
 // Statement lists the journal of an account as Postings does, with what the
 // wallet held once each posting was made, and what the calls were.
-func (s LedgerStore) Statement(ctx context.Context, f PostingFilter) (Page[Posted], error) {
+func (s *Store) Statement(ctx context.Context, f PostingFilter) (Page[Posted], error) {
 	page, err := s.Postings(ctx, f)
 	if err != nil || len(page.Items) == 0 {
 		return page, err
@@ -50,14 +50,14 @@ const balanceQuery = `WITH next AS (
 
 // findBalance fills in what the wallet held after a posting of before balances were
 // noted.
-func (s LedgerStore) findBalance(ctx context.Context, p *Posted) error {
+func (s *Store) findBalance(ctx context.Context, p *Posted) error {
 	return s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewRaw(balanceQuery, p.AccountID, p.ID).Scan(ctx, &p.Balance)
 	})
 }
 
 // balanceBelow is findBalance for a posting before another one whose balance is known.
-func (s LedgerStore) balanceBelow(ctx context.Context, p, next *Posted) error {
+func (s *Store) balanceBelow(ctx context.Context, p, next *Posted) error {
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewRaw("SELECT CAST(COALESCE(SUM(wallet), 0) AS BIGINT) FROM journal WHERE account_id = ? AND id > ? AND id < ?",
 			p.AccountID, p.ID, next.ID).Scan(ctx, &p.Balance)
@@ -69,7 +69,7 @@ func (s LedgerStore) balanceBelow(ctx context.Context, p, next *Posted) error {
 // NoteBalances fills in the balances of at most limit postings without calls of before
 // they were noted, the latest first, so that lists need not sum up what came since.
 // One posting is one short transaction, and the postings between two are read once.
-func (s LedgerStore) NoteBalances(ctx context.Context, limit int) error {
+func (s *Store) NoteBalances(ctx context.Context, limit int) error {
 	var old []struct{ ID, AccountID string }
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewRaw("SELECT id, account_id FROM journal WHERE balance IS NULL AND "+outsideCalls+" ORDER BY id DESC LIMIT ?", limit).Scan(ctx, &old)
@@ -87,7 +87,7 @@ func (s LedgerStore) NoteBalances(ctx context.Context, limit int) error {
 }
 
 // nameCalls fills in the operations and the keys of postings.
-func (s LedgerStore) nameCalls(ctx context.Context, items []Posted) error {
+func (s *Store) nameCalls(ctx context.Context, items []Posted) error {
 	var ids []string
 	for _, p := range items {
 		if p.CallID != "" {

@@ -86,12 +86,10 @@ type Config struct {
 	Watch bun.QueryHook
 }
 
-// core is what every part of a handle of the store works with: the other parts, the
-// connections that this handle reads with, and what all handles share.
-type core struct {
+// Store is a handle of the database and its blobs. It is safe for concurrent use.
+// Handles of the same database differ in the connections they read with.
+type Store struct {
 	*base
-	parts
-
 	read    *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
 	reports *bun.DB  // a small pool for what reads much
 	reading compiled // on read; nil where nothing is prepared
@@ -138,14 +136,13 @@ type base struct {
 // Open connects to the database, creates or migrates its schema and prepares
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	c := &core{readTimeout: reportTimeout, base: &base{
+	s := &Store{readTimeout: reportTimeout, base: &base{
 		dataDir: cfg.DataDir, retention: cfg.Retention, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
 		idle: idleness{tell: make(chan struct{}, 1)},
 	}}
-	c.renewEvery = leaseEvery
-	s := c.assemble()
-	chooseClock(c, cfg)
+	s.renewEvery = leaseEvery
+	chooseClock(s, cfg)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -158,7 +155,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(ctx, cfg); err != nil {
 		return nil, err
 	}
-	watch(c, cfg.Watch)
+	watch(s, cfg.Watch)
 	// The store's work ends with Close, not with the context it was opened in.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -182,8 +179,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // its own, each statement within pageTimeout, so that neither pages nor paid calls wait
 // for each other. It writes as s does, and ends with s.
 func (s *Store) ForPages() *Store {
-	c := &core{base: s.base, read: s.pages, reports: s.pages, readTimeout: pageTimeout}
-	return c.assemble()
+	return &Store{base: s.base, read: s.pages, reports: s.pages, readTimeout: pageTimeout}
 }
 
 // work runs what the store does in the background, until ctx ends.
@@ -192,7 +188,7 @@ func (s *Store) work(ctx context.Context, name string, run func(context.Context)
 }
 
 // chooseClock picks what tells the time.
-func chooseClock(s *core, cfg Config) {
+func chooseClock(s *Store, cfg Config) {
 	if s.now != nil {
 		return
 	}
@@ -206,7 +202,7 @@ func chooseClock(s *core, cfg Config) {
 	}
 }
 
-func (s *core) prepareFolders() error {
+func (s *Store) prepareFolders() error {
 	if s.dataDir == "" {
 		return errors.New("open the store: no data folder is set; name one that this user may write to")
 	}
@@ -233,7 +229,7 @@ func (s *Store) Close() error {
 	return s.closeConnections()
 }
 
-func (s *core) closeConnections() error {
+func (s *Store) closeConnections() error {
 	if s.writer != nil {
 		s.writer.close()
 	}
@@ -246,7 +242,7 @@ func (s *core) closeConnections() error {
 
 // Ping reports whether the database answers, can be read and accepts writes, and
 // whether SQLite's disk has room for them.
-func (s *core) Ping(ctx context.Context) error {
+func (s *Store) Ping(ctx context.Context) error {
 	if s.dialect == Postgres {
 		return s.checkPostgres(ctx)
 	}
@@ -268,17 +264,17 @@ func (s *core) Ping(ctx context.Context) error {
 }
 
 // Dialect returns SQLite or Postgres.
-func (s *core) Dialect() string { return s.dialect }
+func (s *Store) Dialect() string { return s.dialect }
 
 // Blobs returns where the bytes of files are kept.
-func (s *core) Blobs() blob.Store { return s.blobs }
+func (s *Store) Blobs() blob.Store { return s.blobs }
 
 // reportTimeout bounds a report that somebody waits for, the wait for a
 // connection included.
 const reportTimeout = 20 * time.Second
 
 // inReport is inSnapshot within the time that the handle gives reads.
-func (s *core) inReport(ctx context.Context, fn func(context.Context, txn) error) error {
+func (s *Store) inReport(ctx context.Context, fn func(context.Context, txn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.readTimeout)
 	defer cancel()
 	return s.inSnapshot(ctx, fn)
@@ -286,7 +282,7 @@ func (s *core) inReport(ctx context.Context, fn func(context.Context, txn) error
 
 // inSnapshot runs fn in one reading transaction that sees a single state. It has
 // connections of its own: what reads much keeps nobody else waiting.
-func (s *core) inSnapshot(ctx context.Context, fn func(context.Context, txn) error) error {
+func (s *Store) inSnapshot(ctx context.Context, fn func(context.Context, txn) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
 	if s.dialect == Postgres {
 		opts.Isolation = sql.LevelRepeatableRead

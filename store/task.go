@@ -35,7 +35,7 @@ const (
 
 // RunTasks does what is due of the tasks, each on its own clock, until ctx ends.
 // Any number of processes may do so.
-func (s TaskStore) RunTasks(ctx context.Context, tasks []Task) {
+func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 	var all sync.WaitGroup
 	for _, task := range tasks {
 		all.Go(func() {
@@ -55,7 +55,7 @@ func (s TaskStore) RunTasks(ctx context.Context, tasks []Task) {
 // RunTask does a task if it is due and no other process is at it, and reports
 // whether it did.
 // With a wrong clock, nothing is done: the error is a *ClockError.
-func (s TaskStore) RunTask(ctx context.Context, task Task) (done bool, err error) {
+func (s *Store) RunTask(ctx context.Context, task Task) (done bool, err error) {
 	if err := s.CheckClock(ctx); err != nil {
 		return false, err
 	}
@@ -72,7 +72,7 @@ func (s TaskStore) RunTask(ctx context.Context, task Task) (done bool, err error
 }
 
 // claimTask takes a task that is due, for its term. Whoever looks first makes its row.
-func (s TaskStore) claimTask(ctx context.Context, name, lease string, term time.Duration) (mine bool, err error) {
+func (s *Store) claimTask(ctx context.Context, name, lease string, term time.Duration) (mine bool, err error) {
 	now := s.now()
 	var rests bool
 	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))", name, toMicros(now)).Scan(ctx, &rests)
@@ -90,7 +90,7 @@ func (s TaskStore) claimTask(ctx context.Context, name, lease string, term time.
 }
 
 // endTask says when the task is due again: soon where it failed.
-func (s TaskStore) endTask(ctx context.Context, task Task, lease string, fault error) error {
+func (s *Store) endTask(ctx context.Context, task Task, lease string, fault error) error {
 	now, text := s.now(), ""
 	next := now.Add(task.Every)
 	if fault != nil {
@@ -106,7 +106,7 @@ func (s TaskStore) endTask(ctx context.Context, task Task, lease string, fault e
 // Upkeep are the store's own tasks: it closes months and checks a closed one,
 // makes partitions, archives old months where that is wanted, and deletes what has
 // had its time. Failing checks are told of in the log.
-func (s UpkeepStore) Upkeep() []Task {
+func (s *Store) Upkeep() []Task {
 	const batch = 500
 	sweep := func(ctx context.Context) error {
 		_, err := s.DeleteOrphanBlobs(ctx, batch)
@@ -119,19 +119,19 @@ func (s UpkeepStore) Upkeep() []Task {
 		{Name: "delete inputs of ended jobs", Every: time.Minute, Do: func(ctx context.Context) error { return rounds(ctx, batch, s.deleteSpentInputs) }},
 		{Name: "sweep orphaned blobs", Every: time.Hour, Do: sweep},
 		{Name: "make partitions", Every: 6 * time.Hour, Do: s.MakePartitions},
-		{Name: "close months", Every: time.Hour, Do: s.ledger.CloseMonths},
-		{Name: "note balances of old postings", Every: time.Hour, Do: func(ctx context.Context) error { return s.ledger.NoteBalances(ctx, 10*batch) }},
+		{Name: "close months", Every: time.Hour, Do: s.CloseMonths},
+		{Name: "note balances of old postings", Every: time.Hour, Do: func(ctx context.Context) error { return s.NoteBalances(ctx, 10*batch) }},
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
 	if s.retention > 0 {
-		tasks = append(tasks, Task{Name: "archive", Every: 6 * time.Hour, Do: s.archive.archiveOld, Term: archiveTerm})
+		tasks = append(tasks, Task{Name: "archive", Every: 6 * time.Hour, Do: s.archiveOld, Term: archiveTerm})
 	}
 	return tasks
 }
 
 // checkSomeMonth checks a closed month whose journal is here, each day the next in
 // turn.
-func (s UpkeepStore) checkSomeMonth(ctx context.Context) error {
+func (s *Store) checkSomeMonth(ctx context.Context) error {
 	begins, err := ledgerBegins(ctx, s.read)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s UpkeepStore) checkSomeMonth(ctx context.Context) error {
 		return err
 	}
 	at := month(months[dayOf(s.now())%int64(len(months))]).start()
-	problems, err := s.ledger.CheckMonth(ctx, at)
+	problems, err := s.CheckMonth(ctx, at)
 	if err == nil {
 		s.drift.Store(int64(len(problems)))
 	}

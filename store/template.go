@@ -158,7 +158,7 @@ func object(text json.RawMessage) string {
 // CreateTemplate makes a template with a draft. It returns ErrExists when the slug
 // is taken, ErrTooMany when the account has MaxTemplates, and ErrNotFound for an
 // unknown account.
-func (s TemplateStore) CreateTemplate(ctx context.Context, n NewTemplate) (Template, error) {
+func (s *Store) CreateTemplate(ctx context.Context, n NewTemplate) (Template, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Template{}, err
@@ -166,7 +166,7 @@ func (s TemplateStore) CreateTemplate(ctx context.Context, n NewTemplate) (Templ
 	now := toMicros(s.now())
 	var row templateRow
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		if err := s.webhooks.lockAccount(ctx, tx, n.AccountID); err != nil {
+		if err := s.lockAccount(ctx, tx, n.AccountID); err != nil {
 			return err
 		}
 		has, err := tx.NewSelect().Model((*templateRow)(nil)).Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
@@ -261,7 +261,7 @@ func versionOf(ctx context.Context, db bun.IDB, id string, version int) (templat
 
 // Template returns the account's template with an id or a slug. It returns
 // ErrNotFound for an unknown one, a deleted one and another account's.
-func (s TemplateStore) Template(ctx context.Context, accountID, ref string) (Template, error) {
+func (s *Store) Template(ctx context.Context, accountID, ref string) (Template, error) {
 	var found Template
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {
 		row, err := findTemplate(ctx, tx, accountID, ref)
@@ -296,8 +296,8 @@ func (r *templateRow) item(time.Time) Template { return r.template(TemplateConte
 const maxListed = 8 << 20
 
 // Templates lists templates, the newest first, without their sources.
-func (s TemplateStore) Templates(ctx context.Context, f TemplateFilter) (Page[Template], error) {
-	page, err := readPage[Template, templateRow](ctx, s.core, "", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Templates(ctx context.Context, f TemplateFilter) (Page[Template], error) {
+	page, err := readPage[Template, templateRow](ctx, s, "", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ? AND deleted_at IS NULL", f.AccountID)
 		equal(q, "category", f.Category)
 		switch f.State {
@@ -321,7 +321,7 @@ func (s TemplateStore) Templates(ctx context.Context, f TemplateFilter) (Page[Te
 }
 
 // TemplateCategories returns the categories that the account's templates have.
-func (s TemplateStore) TemplateCategories(ctx context.Context, accountID string) ([]string, error) {
+func (s *Store) TemplateCategories(ctx context.Context, accountID string) ([]string, error) {
 	var names []string
 	err := s.read.NewSelect().Model((*templateRow)(nil)).Distinct().Column("category").
 		Where("account_id = ? AND deleted_at IS NULL AND category <> ''", accountID).Order("category").Scan(ctx, &names)
@@ -333,7 +333,7 @@ func (s TemplateStore) TemplateCategories(ctx context.Context, accountID string)
 
 // fillListed gives the entries of a page their sample data and options, and cuts
 // the page where these become too large.
-func (s TemplateStore) fillListed(ctx context.Context, page *Page[Template]) error {
+func (s *Store) fillListed(ctx context.Context, page *Page[Template]) error {
 	var total int64
 	var drafts, published []string
 	at := make(map[string]*Template, len(page.Items))

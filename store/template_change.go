@@ -10,7 +10,7 @@ import (
 // changeTemplate carries out one change of a live template in a transaction that
 // no other change of it runs beside. expected is the revision that the caller has
 // seen; 0 is any. It returns ErrChanged where it is another.
-func (s TemplateStore) changeTemplate(ctx context.Context, accountID, ref string, expected int64, change func(context.Context, txn, *templateRow) error) (Template, error) {
+func (s *Store) changeTemplate(ctx context.Context, accountID, ref string, expected int64, change func(context.Context, txn, *templateRow) error) (Template, error) {
 	var changed Template
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row, err := findTemplate(ctx, tx, accountID, ref)
@@ -45,14 +45,14 @@ func (s TemplateStore) changeTemplate(ctx context.Context, accountID, ref string
 // UpdateTemplate changes a template's draft, and starts one where there is none.
 // It returns ErrExists when the slug is taken, ErrChanged as expected asks for,
 // and ErrNotFound as Template does.
-func (s TemplateStore) UpdateTemplate(ctx context.Context, accountID, ref string, expected int64, c TemplateChange) (Template, error) {
+func (s *Store) UpdateTemplate(ctx context.Context, accountID, ref string, expected int64, c TemplateChange) (Template, error) {
 	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		content, err := contentOf(ctx, tx, row)
 		if err != nil {
 			return err
 		}
 		if c.Slug != nil && *c.Slug != row.Slug {
-			if err := s.webhooks.lockAccount(ctx, tx, accountID); err != nil {
+			if err := s.lockAccount(ctx, tx, accountID); err != nil {
 				return err
 			}
 			if row.Slug, err = freeSlug(ctx, tx, accountID, *c.Slug, false); err != nil {
@@ -100,7 +100,7 @@ func dropDraft(ctx context.Context, tx txn, row *templateRow) error {
 // PublishTemplate makes the draft the next version, with the partials that it
 // keeps. It returns ErrNoDraft where there is none, ErrTooMany after MaxVersions,
 // ErrChanged as expected asks for, and ErrNotFound as Template does.
-func (s TemplateStore) PublishTemplate(ctx context.Context, accountID, ref string, expected int64, comment string, partials map[string]string) (Template, error) {
+func (s *Store) PublishTemplate(ctx context.Context, accountID, ref string, expected int64, comment string, partials map[string]string) (Template, error) {
 	kept, err := json.Marshal(partials)
 	if err != nil {
 		return Template{}, err
@@ -143,7 +143,7 @@ func (s TemplateStore) PublishTemplate(ctx context.Context, accountID, ref strin
 // DiscardTemplate drops the draft of a published template. It returns
 // ErrNeverPublished where nothing would be left, ErrNoDraft, and ErrNotFound as
 // Template does.
-func (s TemplateStore) DiscardTemplate(ctx context.Context, accountID, ref string, expected int64) (Template, error) {
+func (s *Store) DiscardTemplate(ctx context.Context, accountID, ref string, expected int64) (Template, error) {
 	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		switch {
 		case row.PublishedVersion == nil:
@@ -166,7 +166,7 @@ func (s TemplateStore) DiscardTemplate(ctx context.Context, accountID, ref strin
 
 // RestoreTemplate makes a version the draft. It returns ErrChanged as expected asks
 // for, and ErrNotFound as Template does and for an unknown version.
-func (s TemplateStore) RestoreTemplate(ctx context.Context, accountID, ref string, expected int64, version int) (Template, error) {
+func (s *Store) RestoreTemplate(ctx context.Context, accountID, ref string, expected int64, version int) (Template, error) {
 	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		found, err := versionOf(ctx, tx, row.ID, version)
 		if err != nil {
@@ -183,7 +183,7 @@ func (s TemplateStore) RestoreTemplate(ctx context.Context, accountID, ref strin
 // DeleteTemplate deletes a template softly: its versions stay for the jobs that
 // have them, and its draft for who takes it back. It returns ErrNotFound as
 // Template does.
-func (s TemplateStore) DeleteTemplate(ctx context.Context, accountID, ref string) error {
+func (s *Store) DeleteTemplate(ctx context.Context, accountID, ref string) error {
 	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(_ context.Context, _ txn, row *templateRow) error {
 		now := toMicros(s.now())
 		row.DeletedAt = &now
@@ -202,14 +202,14 @@ const UndeleteTime = 24 * time.Hour
 // where a new template has taken it. It returns ErrTooMany when the account has
 // MaxTemplates, and ErrNotFound for a template that was not deleted within
 // UndeleteTime, and for another account's.
-func (s TemplateStore) UndeleteTemplate(ctx context.Context, accountID, id string) (Template, error) {
+func (s *Store) UndeleteTemplate(ctx context.Context, accountID, id string) (Template, error) {
 	var found Template
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if !storable(id) {
 			return ErrNotFound
 		}
 		// Two who take it back at once come one after the other.
-		if err := s.webhooks.lockAccount(ctx, tx, accountID); err != nil {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
 		var row templateRow
@@ -243,7 +243,7 @@ func (s TemplateStore) UndeleteTemplate(ctx context.Context, accountID, id strin
 
 // TemplateVersions lists the versions of a template, the newest first, without
 // their contents. It returns ErrNotFound as Template does.
-func (s TemplateStore) TemplateVersions(ctx context.Context, accountID, ref string) ([]TemplateVersion, error) {
+func (s *Store) TemplateVersions(ctx context.Context, accountID, ref string) ([]TemplateVersion, error) {
 	row, err := findTemplate(ctx, s.read, accountID, ref)
 	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
@@ -273,7 +273,7 @@ var (
 // TemplateVersion returns a published version of a live template, the last one for
 // 0, and the template's id. It returns ErrNotFound as Template does, and where
 // there is no such version.
-func (s TemplateStore) TemplateVersion(ctx context.Context, accountID, ref string, version int) (id string, found TemplateVersion, err error) {
+func (s *Store) TemplateVersion(ctx context.Context, accountID, ref string, version int) (id string, found TemplateVersion, err error) {
 	if !storable(ref) {
 		return "", TemplateVersion{}, fmt.Errorf("read version: %w", ErrNotFound)
 	}
@@ -286,12 +286,12 @@ func (s TemplateStore) TemplateVersion(ctx context.Context, accountID, ref strin
 
 // PinnedVersion returns a version that was found before, although its template may
 // have been deleted since. It returns ErrNotFound for another account's.
-func (s TemplateStore) PinnedVersion(ctx context.Context, accountID, id string, version int) (TemplateVersion, error) {
+func (s *Store) PinnedVersion(ctx context.Context, accountID, id string, version int) (TemplateVersion, error) {
 	_, found, err := s.version(ctx, versionPinned, id, accountID, version)
 	return found, err
 }
 
-func (s TemplateStore) version(ctx context.Context, query, ref, accountID string, version int) (id string, found TemplateVersion, err error) {
+func (s *Store) version(ctx context.Context, query, ref, accountID string, version int) (id string, found TemplateVersion, err error) {
 	var row templateVersionRow
 	if err := s.readRow(ctx, versionsTable.places(&row), query, ref, accountID, version); err != nil {
 		return "", found, fmt.Errorf("read version: %w", notFound(err))

@@ -29,10 +29,10 @@ const MaxPartialBytes = 5 << 20
 
 // PutPartial makes or replaces a partial. It returns ErrTooMany when the account has
 // MaxPartials or MaxPartialBytes of them, and ErrNotFound for an unknown account.
-func (s TemplateStore) PutPartial(ctx context.Context, accountID, name, html string) (Partial, error) {
+func (s *Store) PutPartial(ctx context.Context, accountID, name, html string) (Partial, error) {
 	row := partialRow{AccountID: accountID, Name: name, HTML: html, UpdatedAt: toMicros(s.now())}
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		if err := s.webhooks.lockAccount(ctx, tx, accountID); err != nil {
+		if err := s.lockAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
 		var count, size int
@@ -59,7 +59,7 @@ func (r *partialRow) partial() Partial {
 }
 
 // Partials returns all partials of an account by name, with their sources.
-func (s TemplateStore) Partials(ctx context.Context, accountID string) ([]Partial, error) {
+func (s *Store) Partials(ctx context.Context, accountID string) ([]Partial, error) {
 	var rows []partialRow
 	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("name").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read partials: %w", err)
@@ -72,7 +72,7 @@ func (s TemplateStore) Partials(ctx context.Context, accountID string) ([]Partia
 }
 
 // Partial returns one partial. It returns ErrNotFound where there is none.
-func (s TemplateStore) Partial(ctx context.Context, accountID, name string) (Partial, error) {
+func (s *Store) Partial(ctx context.Context, accountID, name string) (Partial, error) {
 	var row partialRow
 	err := ErrNotFound
 	if storable(name) {
@@ -86,7 +86,7 @@ func (s TemplateStore) Partial(ctx context.Context, accountID, name string) (Par
 
 // DeletePartial deletes a partial. Published versions keep it. It returns
 // ErrNotFound where there is none.
-func (s TemplateStore) DeletePartial(ctx context.Context, accountID, name string) error {
+func (s *Store) DeletePartial(ctx context.Context, accountID, name string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if !storable(name) {
 			return ErrNotFound

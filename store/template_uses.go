@@ -32,7 +32,7 @@ func PartialsIn(html string) []string {
 
 // PartialUses returns the templates of an account that show partials, by name. One
 // of them at a time is in memory, and whoever reads less does not wait for it.
-func (s TemplateStore) PartialUses(ctx context.Context, accountID string) (list []PartialUse, err error) {
+func (s *Store) PartialUses(ctx context.Context, accountID string) (list []PartialUse, err error) {
 	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		rows, err := tx.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").
 			Join("LEFT JOIN template_drafts AS d ON d.template_id = t.id").

@@ -25,17 +25,17 @@ func keepTrace(ctx context.Context, tx txn, c NewCall) error {
 
 // Trace returns what the trace of a call goes on from, as NewCall had it; empty
 // where it has none.
-func (s JobStore) Trace(ctx context.Context, callID string) (string, error) {
+func (s *Store) Trace(ctx context.Context, callID string) (string, error) {
 	return s.readTrace(ctx, "?0", callID)
 }
 
 // EventTrace is Trace of the call that an event tells of, if it tells of one.
-func (s JobStore) EventTrace(ctx context.Context, eventID string) (string, error) {
+func (s *Store) EventTrace(ctx context.Context, eventID string) (string, error) {
 	return s.readTrace(ctx, "(SELECT call_id FROM events WHERE id = ?0)", eventID)
 }
 
 // readTrace reads what was kept for the call that an expression means by the id.
-func (s JobStore) readTrace(ctx context.Context, call, id string) (trace string, err error) {
+func (s *Store) readTrace(ctx context.Context, call, id string) (trace string, err error) {
 	query := "SELECT COALESCE(MAX(trace), '') FROM (SELECT trace FROM jobs WHERE call_id = " + call +
 		" UNION ALL SELECT trace FROM callbacks WHERE call_id = " + call + ") AS kept"
 	if err := s.read.NewRaw(query, id).Scan(ctx, &trace); err != nil {

@@ -31,7 +31,7 @@ func (e *UnknownError) Unwrap() error { return e.Cause }
 // transaction, SQLite gives up a batch, or the connection is lost before the
 // commit. It must have no effect outside of the transaction. The error is an
 // *UnknownError where the commit's answer is lost.
-func (s *core) inTx(ctx context.Context, fn transaction) error {
+func (s *Store) inTx(ctx context.Context, fn transaction) error {
 	return s.transact(ctx, fn, func(err error) bool {
 		var unknown *UnknownError
 		return !errors.As(err, &unknown)
@@ -42,7 +42,7 @@ func (s *core) inTx(ctx context.Context, fn transaction) error {
 // happened before: it runs again too when the answer to its commit is lost,
 // until its outcome is known or the time is up. SQLite is in this process, so
 // that a commit which goes on to fail is no matter of patience.
-func (s *core) inCertainTx(ctx context.Context, fn transaction) error {
+func (s *Store) inCertainTx(ctx context.Context, fn transaction) error {
 	asked := 0
 	return s.transact(ctx, fn, func(error) bool {
 		asked++
@@ -56,7 +56,7 @@ func (s *core) inCertainTx(ctx context.Context, fn transaction) error {
 type unsynced struct{}
 
 // transact runs a transaction, again after an error that may is true of.
-func (s *core) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {
+func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	fn, committed := s.announcing(fn)

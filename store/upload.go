@@ -44,7 +44,7 @@ const uploadsUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BI
 // It is private to the account. It returns a *QuotaError when the account has
 // no room for it, ErrSuspended when the account may not send any and
 // ErrNotFound for an unknown account; the file was not kept then.
-func (s FileStore) AddUpload(ctx context.Context, f File) error {
+func (s *Store) AddUpload(ctx context.Context, f File) error {
 	now := s.now()
 	if f.ID == "" || !blob.ValidKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {
 		return errors.New("add upload: an upload needs an id, a blob key, a size and a time of expiry in the future")

@@ -39,7 +39,7 @@ const usageUpsert = `INSERT INTO usage_days AS u (account_id, day, operation, ke
 
 // countUsage adds a settled call to the sums of its day. The calls of an account
 // wait for each other from here to the commit, as they do for its wallet.
-func (s LedgerStore) countUsage(ctx context.Context, tx txn, c *callRow, charge credit.Amount) error {
+func (s *Store) countUsage(ctx context.Context, tx txn, c *callRow, charge credit.Amount) error {
 	key := ""
 	if c.KeyID != nil {
 		key = *c.KeyID
@@ -59,7 +59,7 @@ type usageSums struct {
 
 // Usage sums up the account's settled calls from the UTC day of from until the
 // end of the UTC day of to.
-func (s LedgerStore) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
+func (s *Store) Usage(ctx context.Context, accountID string, from, to time.Time) (Usage, error) {
 	u := usageOf(from, to)
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		_, err := u.read(ctx, tx, accountID, "operation")

@@ -20,7 +20,7 @@ type WalletNews struct {
 
 // AlertEmptyWallet tells the account's endpoints that a call of the quote was
 // refused for an empty balance: the first time, and then at most hourly.
-func (s AccountStore) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
+func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		now := s.now()
 		due, err := changed(tx.NewRaw(`INSERT INTO wallet_alerts (account_id, refused_at) VALUES (?0, ?1)
@@ -33,7 +33,7 @@ func (s AccountStore) AlertEmptyWallet(ctx context.Context, accountID string, qu
 		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
 			return notFound(err)
 		}
-		return s.events.publish(ctx, tx, newEvent{
+		return s.publish(ctx, tx, newEvent{
 			accountID: accountID, kind: EventPaymentRequired, at: now,
 			data: WalletNews{AmountMicrodollars: quote, BalanceMicrodollars: balance, Reason: "the wallet does not cover a call"},
 		})

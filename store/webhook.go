@@ -96,7 +96,7 @@ func (r *webhookRow) webhook(now time.Time) Webhook {
 
 // CreateWebhook adds an endpoint. It returns ErrTooManyWebhooks when the account
 // has MaxWebhooks already, and ErrNotFound for an unknown account.
-func (s WebhookStore) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, error) {
+func (s *Store) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, error) {
 	row := webhookRow{
 		ID: n.ID, AccountID: n.AccountID, URL: n.URL, Events: strings.Join(n.Events, ","), Secret: n.Secret, SecretPrefix: n.SecretPrefix,
 		Enabled: true, CreatedAt: toMicros(s.now()),
@@ -123,7 +123,7 @@ func (s WebhookStore) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook,
 
 // lockAccount makes the transaction the only one that counts what belongs to
 // the account. On SQLite every writing transaction is alone anyway.
-func (s WebhookStore) lockAccount(ctx context.Context, tx txn, id string) error {
+func (s *Store) lockAccount(ctx context.Context, tx txn, id string) error {
 	query := tx.NewSelect().Model((*accountRow)(nil)).Column("id").Where("id = ?", id)
 	if s.dialect == Postgres {
 		query = query.For("NO KEY UPDATE")
@@ -133,7 +133,7 @@ func (s WebhookStore) lockAccount(ctx context.Context, tx txn, id string) error 
 }
 
 // Webhooks returns the account's endpoints, the oldest first.
-func (s WebhookStore) Webhooks(ctx context.Context, accountID string) ([]Webhook, error) {
+func (s *Store) Webhooks(ctx context.Context, accountID string) ([]Webhook, error) {
 	var rows []webhookRow
 	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND deleted_at IS NULL", accountID).Order("created_at", "id").Scan(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ const MaxTraffic = 1000
 
 // WebhookTraffic returns what the account's endpoints were sent since a time, by
 // their ids.
-func (s WebhookStore) WebhookTraffic(ctx context.Context, accountID string, since time.Time) (map[string]Traffic, error) {
+func (s *Store) WebhookTraffic(ctx context.Context, accountID string, since time.Time) (map[string]Traffic, error) {
 	var rows []struct {
 		ID    string
 		Count int64
@@ -178,7 +178,7 @@ func (s WebhookStore) WebhookTraffic(ctx context.Context, accountID string, sinc
 
 // Webhook returns the account's endpoint with the id. It returns ErrNotFound
 // for an unknown id, a deleted endpoint's and another account's.
-func (s WebhookStore) Webhook(ctx context.Context, accountID, id string) (Webhook, error) {
+func (s *Store) Webhook(ctx context.Context, accountID, id string) (Webhook, error) {
 	row, err := liveWebhook(ctx, s.read, accountID, id)
 	if err != nil {
 		return Webhook{}, fmt.Errorf("read webhook: %w", err)
@@ -200,7 +200,7 @@ func liveWebhook(ctx context.Context, db bun.IDB, accountID, id string) (webhook
 // UpdateWebhook changes an endpoint. Disabling it cancels what is pending;
 // enabling it, and giving it another address, forgets how long it has failed.
 // It returns ErrNotFound as Webhook does.
-func (s WebhookStore) UpdateWebhook(ctx context.Context, accountID, id string, change WebhookChange) (Webhook, error) {
+func (s *Store) UpdateWebhook(ctx context.Context, accountID, id string, change WebhookChange) (Webhook, error) {
 	return s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
 		if change.URL != nil {
 			q.Set("url = ?", *change.URL).Set("failing_since = NULL")
@@ -220,7 +220,7 @@ func (s WebhookStore) UpdateWebhook(ctx context.Context, accountID, id string, c
 // RollWebhook gives an endpoint a new sealed secret. The one in use stays so
 // for RollPeriod, or until ActivateWebhook; a new one that was never activated
 // is dropped. It returns ErrNotFound as Webhook does.
-func (s WebhookStore) RollWebhook(ctx context.Context, accountID, id string, secret []byte, prefix string) (Webhook, error) {
+func (s *Store) RollWebhook(ctx context.Context, accountID, id string, secret []byte, prefix string) (Webhook, error) {
 	now := s.now()
 	return s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
 		q.Set("previous_secret = CASE WHEN previous_until > ? THEN previous_secret ELSE secret END", toMicros(now)).
@@ -231,7 +231,7 @@ func (s WebhookStore) RollWebhook(ctx context.Context, accountID, id string, sec
 
 // ActivateWebhook puts an endpoint's new secret into use at once and forgets
 // the one before. It returns ErrNotFound as Webhook does.
-func (s WebhookStore) ActivateWebhook(ctx context.Context, accountID, id string) (Webhook, error) {
+func (s *Store) ActivateWebhook(ctx context.Context, accountID, id string) (Webhook, error) {
 	return s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
 		q.Set("previous_secret = NULL").Set("previous_until = NULL")
 	})
@@ -239,7 +239,7 @@ func (s WebhookStore) ActivateWebhook(ctx context.Context, accountID, id string)
 
 // DeleteWebhook deletes an endpoint and its secrets, and cancels what is
 // pending. It returns ErrNotFound as Webhook does.
-func (s WebhookStore) DeleteWebhook(ctx context.Context, accountID, id string) error {
+func (s *Store) DeleteWebhook(ctx context.Context, accountID, id string) error {
 	now := toMicros(s.now())
 	_, err := s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
 		q.Set("deleted_at = ?", now).Set("secret = ?", []byte{}).Set("previous_secret = NULL").Set("previous_until = NULL")
@@ -249,7 +249,7 @@ func (s WebhookStore) DeleteWebhook(ctx context.Context, accountID, id string) e
 
 // changeWebhook carries out an update of one live endpoint and cancels what is
 // pending where the endpoint takes nothing afterwards.
-func (s WebhookStore) changeWebhook(ctx context.Context, accountID, id string, set func(*bun.UpdateQuery)) (Webhook, error) {
+func (s *Store) changeWebhook(ctx context.Context, accountID, id string, set func(*bun.UpdateQuery)) (Webhook, error) {
 	if !storable(id) {
 		return Webhook{}, fmt.Errorf("change webhook: %w", ErrNotFound)
 	}
@@ -296,7 +296,7 @@ func cancelDeliveries(ctx context.Context, tx txn, endpoint *webhookRow) error {
 
 // TestWebhook sends an EventTest with the data to one endpoint, which must be
 // enabled (else ErrWebhookOff). It returns ErrNotFound as Webhook does.
-func (s WebhookStore) TestWebhook(ctx context.Context, accountID, id string, data any) (Delivery, error) {
+func (s *Store) TestWebhook(ctx context.Context, accountID, id string, data any) (Delivery, error) {
 	var delivery Delivery
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		endpoint, err := liveWebhook(ctx, tx, accountID, id)
@@ -306,11 +306,11 @@ func (s WebhookStore) TestWebhook(ctx context.Context, accountID, id string, dat
 		if endpoint.off() != "" {
 			return ErrWebhookOff
 		}
-		event, err := s.events.event(newEvent{accountID: accountID, kind: EventTest, data: data, at: s.now()})
+		event, err := s.event(newEvent{accountID: accountID, kind: EventTest, data: data, at: s.now()})
 		if err != nil {
 			return err
 		}
-		rows, err := s.events.deliver(ctx, tx, &event, []recipient{{ID: &endpoint.ID, URL: endpoint.URL}})
+		rows, err := s.deliver(ctx, tx, &event, []recipient{{ID: &endpoint.ID, URL: endpoint.URL}})
 		if err != nil {
 			return err
 		}

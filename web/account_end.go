@@ -9,9 +9,9 @@ import (
 )
 
 // endAccount has the account deleted after a grace, told to all its owners.
-func (w endings) endAccount(v *visit) error {
+func (w *Web) endAccount(v *visit) error {
 	if v.value("confirm") != v.account.Name {
-		return settings(w).settingsPage(v, func(m *views.Settings) {
+		return (*Web)(w).settingsPage(v, func(m *views.Settings) {
 			m.Close.Errors["confirm"] = "This must be " + v.account.Name + ", as it is written above."
 		})
 	}
@@ -32,7 +32,7 @@ func (w endings) endAccount(v *visit) error {
 }
 
 // keepAccount takes that back.
-func (w endings) keepAccount(v *visit) error {
+func (w *Web) keepAccount(v *visit) error {
 	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (w endings) keepAccount(v *visit) error {
 	return v.redirect(settingsPath)
 }
 
-func (w endings) tellOwners(v *visit, subject string, lines []string) error {
-	members, err := w.members.In(v.ctx(), v.account.ID)
+func (w *Web) tellOwners(v *visit, subject string, lines []string) error {
+	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	for _, m := range members {
 		if m.Role == store.RoleOwner {
-			err = errors.Join(err, w.send(v.ctx(), mail.Letter{
+			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Letter{
 				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open the settings", URL: w.cfg.BaseURL + settingsPath},
 			}))
 		}

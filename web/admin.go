@@ -25,10 +25,10 @@ const (
 // adminPage is a page of the operator's: all of them open the same section.
 func (v *visit) adminPage(title string) views.Page { return v.page(title, adminPath) }
 
-func (w operators) showAccounts(v *visit) error {
+func (w *Web) showAccounts(v *visit) error {
 	m := views.AdminAccounts{Text: v.value("q"), State: v.value("state")}
 	f := store.AccountSearch{Text: m.Text, State: m.State, List: store.List{Cursor: v.value("cursor")}}
-	page, err := w.all.Accounts(v.ctx(), f)
+	page, err := w.all.SearchAccounts(v.ctx(), f)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (w operators) showAccounts(v *visit) error {
 	for _, a := range page.Items {
 		ids = append(ids, a.ID)
 	}
-	spent, err := w.all.Spent(v.ctx(), ids, w.now().AddDate(0, 0, -29))
+	spent, err := w.all.SpentByAccount(v.ctx(), ids, w.now().AddDate(0, 0, -29))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func accountState(a store.Account) views.Status {
 }
 
 // tiles show how the service does, above the accounts.
-func (w operators) tiles(v *visit) ([]views.AdminTile, error) {
+func (w *Web) tiles(v *visit) ([]views.AdminTile, error) {
 	b, err := w.all.Backlog(v.ctx())
 	if err != nil {
 		return nil, err
@@ -94,14 +94,14 @@ func (w operators) tiles(v *visit) ([]views.AdminTile, error) {
 
 // engines returns the state of what renders; nothing where the process has no
 // engines.
-func (w operators) engines() views.Engines {
+func (w *Web) engines() views.Engines {
 	if w.cfg.Engines == nil {
 		return views.Engines{}
 	}
 	return w.cfg.Engines()
 }
 
-func (w operators) showEngine(v *visit) error {
+func (w *Web) showEngine(v *visit) error {
 	b, err := w.all.Backlog(v.ctx())
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (w operators) showEngine(v *visit) error {
 	return v.show(http.StatusOK, views.AdminEnginesPage(v.adminPage("Engine"), m))
 }
 
-func (w operators) showJobs(v *visit) error {
+func (w *Web) showJobs(v *visit) error {
 	m := views.AdminJobs{Text: v.value("q")}
 	calls, err := w.callsFor(v, m.Text)
 	if err != nil {
@@ -129,9 +129,9 @@ func (w operators) showJobs(v *visit) error {
 
 // callsFor returns the calls that run, or the one whose id or result's id is
 // looked for.
-func (w operators) callsFor(v *visit, text string) ([]store.Call, error) {
+func (w *Web) callsFor(v *visit, text string) ([]store.Call, error) {
 	if text == "" {
-		return w.all.Running(v.ctx(), runningShown)
+		return w.all.RunningCalls(v.ctx(), runningShown)
 	}
 	call, err := w.store.Call(v.ctx(), text)
 	if errors.Is(err, store.ErrNotFound) {
@@ -143,10 +143,10 @@ func (w operators) callsFor(v *visit, text string) ([]store.Call, error) {
 	return []store.Call{call}, err
 }
 
-func (w operators) showDeliveries(v *visit) error {
+func (w *Web) showAllDeliveries(v *visit) error {
 	m := views.AdminDeliveries{Text: v.value("q")}
 	if m.Text != "" {
-		d, err := w.all.Delivery(v.ctx(), m.Text)
+		d, err := w.all.DeliveryByID(v.ctx(), m.Text)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			m.Missing = true
@@ -154,7 +154,7 @@ func (w operators) showDeliveries(v *visit) error {
 			return err
 		default:
 			m.Account = d.AccountID
-			if m.Open, err = deliveries(w).deliveryDetail(v, d); err != nil {
+			if m.Open, err = (*Web)(w).deliveryDetail(v, d); err != nil {
 				return err
 			}
 			m.Open.Replayable = false // its account's members replay it
@@ -163,8 +163,8 @@ func (w operators) showDeliveries(v *visit) error {
 	return v.show(http.StatusOK, views.AdminDeliveriesPage(v.adminPage("Deliveries"), m))
 }
 
-func (w operators) showEdge(v *visit) error {
-	regions, err := w.all.Regions(v.ctx(), w.now().Add(-regionSpan))
+func (w *Web) showEdge(v *visit) error {
+	regions, err := w.all.CallsByRegion(v.ctx(), w.now().Add(-regionSpan))
 	if err != nil {
 		return err
 	}
@@ -178,11 +178,11 @@ func (w operators) showEdge(v *visit) error {
 	return v.show(http.StatusOK, views.AdminEdgePage(v.adminPage("Edge"), m))
 }
 
-func (w operators) showSettingsInForce(v *visit) error {
+func (w *Web) showSettingsInForce(v *visit) error {
 	return v.show(http.StatusOK, views.AdminSettingsPage(v.adminPage("Settings in force"), w.cfg.Settings))
 }
 
-func (w operators) showAudit(v *visit) error {
+func (w *Web) showAudit(v *visit) error {
 	entries, err := w.audit.ByOperators(v.ctx(), v.value("cursor"), auditShown+1)
 	if err != nil {
 		return err

@@ -29,15 +29,15 @@ var moneyKinds = []views.Choice{
 }
 
 // accountNamed returns the account that an address names.
-func (w operators) accountNamed(v *visit) (store.Account, error) {
+func (w *Web) accountNamed(v *visit) (store.Account, error) {
 	return w.store.Account(v.ctx(), chi.URLParam(v.r, "id"))
 }
 
-func (w operators) showAccount(v *visit) error { return w.accountPage(v, nil) }
+func (w *Web) showAccount(v *visit) error { return w.accountPage(v, nil) }
 
 // accountPage shows an account, after change has put in what was typed and is
 // wrong.
-func (w operators) accountPage(v *visit, change func(*views.AdminAccount)) error {
+func (w *Web) accountPage(v *visit, change func(*views.AdminAccount)) error {
 	account, err := w.accountNamed(v)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (w operators) accountPage(v *visit, change func(*views.AdminAccount)) error
 		// A form that is sent twice posts once.
 		Money: views.Form{Values: map[string]string{"reference": w.store.NewID("ref")}, Errors: map[string]string{}},
 	}
-	spent, err := w.all.Spent(v.ctx(), []string{account.ID}, w.now().AddDate(0, 0, -29))
+	spent, err := w.all.SpentByAccount(v.ctx(), []string{account.ID}, w.now().AddDate(0, 0, -29))
 	if err != nil {
 		return err
 	}
@@ -65,16 +65,16 @@ func (w operators) accountPage(v *visit, change func(*views.AdminAccount)) error
 	return v.show(status, views.AdminAccountPage(v.adminPage(m.Name), m))
 }
 
-func (w operators) fillKeys(v *visit, m *views.AdminAccount) error {
+func (w *Web) fillKeys(v *visit, m *views.AdminAccount) error {
 	list, err := w.store.Keys(v.ctx(), m.ID)
 	for _, k := range slices.Backward(list) {
-		m.Keys = append(m.Keys, keys(w).keyLine(k, store.Spent{}))
+		m.Keys = append(m.Keys, (*Web)(w).keyLine(k, store.Spent{}))
 	}
 	return err
 }
 
-func (w operators) fillMembers(v *visit, m *views.AdminAccount) error {
-	members, err := w.members.In(v.ctx(), m.ID)
+func (w *Web) fillMembers(v *visit, m *views.AdminAccount) error {
+	members, err := w.members.AccountMembers(v.ctx(), m.ID)
 	for _, member := range members {
 		m.Members = append(m.Members, views.Member{Email: member.Person.Email, Role: member.Role})
 	}
@@ -82,7 +82,7 @@ func (w operators) fillMembers(v *visit, m *views.AdminAccount) error {
 }
 
 // fillMoves fills in what happened in the account lately.
-func (w operators) fillMoves(v *visit, m *views.AdminAccount) error {
+func (w *Web) fillMoves(v *visit, m *views.AdminAccount) error {
 	calls, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: m.ID, List: store.List{Limit: adminRows}})
 	if err != nil {
 		return err
@@ -109,20 +109,20 @@ func (w operators) fillMoves(v *visit, m *views.AdminAccount) error {
 }
 
 // recordFor writes what an operator did to an account into the audit log.
-func (w operators) recordFor(v *visit, account store.Account, action, object, note string) error {
+func (w *Web) recordFor(v *visit, account store.Account, action, object, note string) error {
 	return w.audit.Add(v.ctx(), store.AuditEntry{
 		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
 		Address: w.cfg.ClientIP(v.r), Operator: true,
 	})
 }
 
-func (w operators) back(v *visit, account store.Account, sentence string) error {
+func (w *Web) backToAccount(v *visit, account store.Account, sentence string) error {
 	v.tell(sentence)
 	return v.redirect(adminPath + "/accounts/" + url.PathEscape(account.ID))
 }
 
 // standing suspends an account, or lifts that; either needs a reason.
-func (w operators) standing(suspend bool) func(*visit) error {
+func (w *Web) standing(suspend bool) func(*visit) error {
 	return func(v *visit) error {
 		account, err := w.accountNamed(v)
 		if err != nil {
@@ -144,12 +144,12 @@ func (w operators) standing(suspend bool) func(*visit) error {
 		if err := w.recordFor(v, account, action, account.Email, reason); err != nil {
 			return err
 		}
-		return w.back(v, account, told)
+		return w.backToAccount(v, account, told)
 	}
 }
 
 // postMoney credits or debits an account.
-func (w operators) postMoney(v *visit) error {
+func (w *Web) postMoney(v *visit) error {
 	account, err := w.accountNamed(v)
 	if err != nil {
 		return err
@@ -173,9 +173,9 @@ func (w operators) postMoney(v *visit) error {
 	posted, err := w.store.Post(v.ctx(), p)
 	switch {
 	case errors.Is(err, store.ErrExists), err == nil && !posted:
-		return w.back(v, account, "This form was sent before, so nothing was posted again.")
+		return w.backToAccount(v, account, "This form was sent before, so nothing was posted again.")
 	case errors.Is(err, credit.ErrOverflow):
-		return w.back(v, account, "Nothing was posted: the balance would be too large.")
+		return w.backToAccount(v, account, "Nothing was posted: the balance would be too large.")
 	case err != nil:
 		return err
 	}
@@ -183,11 +183,11 @@ func (w operators) postMoney(v *visit) error {
 	if err := w.recordFor(v, account, action, sum, p.Reason); err != nil {
 		return err
 	}
-	return w.back(v, account, sum+" "+told+account.Name+".")
+	return w.backToAccount(v, account, sum+" "+told+account.Name+".")
 }
 
 // moneyForm reads the amount, and says by field what is wrong with the form.
-func (w operators) moneyForm(v *visit) (credit.Amount, map[string]string) {
+func (w *Web) moneyForm(v *visit) (credit.Amount, map[string]string) {
 	wrong := map[string]string{}
 	amount, text := dollars(v.value("amount"))
 	switch {

@@ -20,11 +20,11 @@ import (
 // their own.
 func (h *house) operator(t *testing.T) *visitor {
 	t.Helper()
-	person, err := h.People().Create(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
+	person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.People().SetOperator(t.Context(), person.ID, true); err != nil {
+	if err := h.SetOperator(t.Context(), person.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	return h.signedIn(t, person)
@@ -33,7 +33,7 @@ func (h *house) operator(t *testing.T) *visitor {
 // signedIn signs a person in by a link.
 func (h *house) signedIn(t *testing.T, person store.Person) *visitor {
 	t.Helper()
-	secret, err := h.People().NewToken(t.Context(), store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: h.clock.Now().Add(time.Minute)})
+	secret, err := h.NewToken(t.Context(), store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: h.clock.Now().Add(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}

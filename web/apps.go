@@ -14,7 +14,7 @@ import (
 const appsPath = "/dashboard/apps"
 
 // showApps lists the programs that people have let in, those that can be used first.
-func (w apps) showApps(v *visit) error {
+func (w *Web) showApps(v *visit) error {
 	list, err := w.store.Grants().List(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (w apps) showApps(v *visit) error {
 	return v.show(http.StatusOK, views.AppsPage(v.page("Connected apps", settingsPath), m))
 }
 
-func (w apps) appLine(g store.Grant) views.App {
+func (w *Web) appLine(g store.Grant) views.App {
 	now := w.now()
 	line := views.App{
 		ID: g.ID, Name: g.Name, Back: backTo(g.Home), Email: g.Email, Since: g.CreatedAt, Ends: g.ExpiresAt, LastUsed: g.LastUsedAt, Limit: g.Limit, Spent: g.Spent,
@@ -59,7 +59,7 @@ func (w apps) appLine(g store.Grant) views.App {
 }
 
 // showApp shows a program, with what it may spend to be changed.
-func (w apps) showApp(v *visit) error {
+func (w *Web) showApp(v *visit) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (w apps) showApp(v *visit) error {
 }
 
 // limitApp changes what a program may spend.
-func (w apps) limitApp(v *visit) error {
+func (w *Web) limitApp(v *visit) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (w apps) limitApp(v *visit) error {
 }
 
 // revokeApp ends what a program may do.
-func (w apps) revokeApp(v *visit) error {
+func (w *Web) revokeApp(v *visit) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err

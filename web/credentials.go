@@ -108,7 +108,7 @@ func (w *Web) prove(v *visit, field string) (wrong string, ok bool, err error) {
 	}
 	_, allowed := w.allow(v.ctx(), "proof:"+storedToken(w.scs.Token(v.ctx())), triesPerPerson, triesWindow)
 	if proof == views.ProofCode {
-		err := factors{w}.useCode(v, *v.person, given)
+		err := w.useCode(v, *v.person, given)
 		switch {
 		case !allowed:
 			return "", false, errTooMany
@@ -127,14 +127,14 @@ func (w *Web) prove(v *visit, field string) (wrong string, ok bool, err error) {
 	return wrong, ok, err
 }
 
-// ask shows the page that asks for a credential before a change.
-func (w factors) ask(m views.Sure) func(*visit) error {
+// askFactor shows the page that asks for a credential before a change.
+func (w *Web) askFactor(m views.Sure) func(*visit) error {
 	return func(v *visit) error { return w.askSure(v, m, "") }
 }
 
 // sure makes a change once the visitor has shown that it is them. The form that the
 // visitor sent is sent again with the proof.
-func (w factors) sure(m views.Sure, do func(*visit) error) func(*visit) error {
+func (w *Web) sure(m views.Sure, do func(*visit) error) func(*visit) error {
 	return func(v *visit) error {
 		wrong, ok, err := w.prove(v, "password")
 		switch {
@@ -147,7 +147,7 @@ func (w factors) sure(m views.Sure, do func(*visit) error) func(*visit) error {
 	}
 }
 
-func (w factors) askSure(v *visit, m views.Sure, wrong string) error {
+func (w *Web) askSure(v *visit, m views.Sure, wrong string) error {
 	m.Proof = w.proofOf(v)
 	if m.Proof == views.ProofElsewhere {
 		return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
@@ -168,14 +168,14 @@ func (w factors) askSure(v *visit, m views.Sure, wrong string) error {
 
 // showConfirm asks a member without password and second factor to confirm that it is
 // them.
-func (w factors) showConfirm(v *visit) error {
+func (w *Web) showConfirm(v *visit) error {
 	if w.proofOf(v) != views.ProofElsewhere {
 		return v.redirect(settingsPath)
 	}
 	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
 }
 
-func (w factors) confirmPage(v *visit, status int, m views.Confirmation) error {
+func (w *Web) confirmPage(v *visit, status int, m views.Confirmation) error {
 	m.Email, m.Mail = v.person.Email, w.mail != nil
 	if v.person.Identity != "" {
 		m.Provider = w.cfg.provider()
@@ -184,7 +184,7 @@ func (w factors) confirmPage(v *visit, status int, m views.Confirmation) error {
 }
 
 // emailCode sends a code to the member's address. It works in this session, once.
-func (w factors) emailCode(v *visit) error {
+func (w *Web) emailCode(v *visit) error {
 	if w.mail == nil {
 		return errNotFound
 	}
@@ -193,7 +193,7 @@ func (w factors) emailCode(v *visit) error {
 	}
 	code := rand.Text()[:8]
 	w.scs.Put(v.ctx(), emailedKey, codeHash(v.person.ID, code)+" "+w.now().UTC().Format(time.RFC3339))
-	err := w.send(v.ctx(), mail.Letter{
+	err := w.sendEmail(v.ctx(), mail.Letter{
 		To: v.person.Email, Subject: "Your code is " + code[:4] + "-" + code[4:],
 		Lines: []string{"Type this code on the page that asked for it: " + code[:4] + "-" + code[4:] + ". It works once, for 10 minutes.", "If you did not ask for it, end your sessions in the settings."},
 	})
@@ -208,8 +208,8 @@ func codeHash(personID, code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// confirm takes an emailed code. Five wrong ones end it.
-func (w factors) confirm(v *visit) error {
+// confirmFactor takes an emailed code. Five wrong ones end it.
+func (w *Web) confirmFactor(v *visit) error {
 	hash, at, _ := strings.Cut(w.scs.GetString(v.ctx(), emailedKey), " ")
 	sent, err := time.Parse(time.RFC3339, at)
 	if err != nil || w.now().Sub(sent) > emailedLife {
@@ -236,7 +236,7 @@ func (w *Web) confirmed(v *visit) error {
 }
 
 // showUndo and undo take the link of an email about a change of credentials.
-func (w entrance) showUndo(v *visit) error {
+func (w *Web) showUndo(v *visit) error {
 	m, err := w.undoModel(v)
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func (w entrance) showUndo(v *visit) error {
 	return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
 }
 
-func (w entrance) undoModel(v *visit) (views.NewPassword, error) {
+func (w *Web) undoModel(v *visit) (views.NewPassword, error) {
 	email, err := w.people.UndoEmail(v.ctx(), v.value("token"))
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change", Email: email, Action: undoPath + "?token=" + v.value("token"),
@@ -252,7 +252,7 @@ func (w entrance) undoModel(v *visit) (views.NewPassword, error) {
 	}, err
 }
 
-func (w entrance) undo(v *visit) error {
+func (w *Web) undo(v *visit) error {
 	m, err := w.undoModel(v)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (w entrance) undo(v *visit) error {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
-	id, err := w.people.Undo(v.ctx(), v.value("token"), hashPassword(password))
+	id, err := w.people.UndoCredentials(v.ctx(), v.value("token"), hashPassword(password))
 	if errors.Is(err, store.ErrExists) {
 		m.Errors[""] = m.Email + " belongs to another member since. Write to the operator of this service."
 		return v.show(http.StatusConflict, views.NewPasswordPage(v.page(m.Title, ""), m))
@@ -270,7 +270,7 @@ func (w entrance) undo(v *visit) error {
 	if err != nil {
 		return err
 	}
-	person, err := w.people.ByID(v.ctx(), id)
+	person, err := w.people.Person(v.ctx(), id)
 	if err != nil {
 		return err
 	}

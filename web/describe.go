@@ -18,7 +18,7 @@ const describesPerMinute = 20
 // describeDraft asks what a template of a description would cost, which is free,
 // or has it written for a price that was accepted. Nothing is saved: what comes
 // back is the editor's to show.
-func (w editors) describeDraft(v *visit) error {
+func (w *Web) describeDraft(v *visit) error {
 	if _, ok := w.allow(v.ctx(), "describe:"+v.person.ID, describesPerMinute, time.Minute); !ok {
 		return errTooMany
 	}

@@ -50,9 +50,9 @@ func tooMany(wait time.Duration) error {
 }
 
 // serveProgram makes a handler of what programs ask: it looks at no session.
-func (w devices) serveProgram(p page) http.Handler {
+func (w *Web) serveProgram(p page) http.Handler {
 	return middleware.Recover(w.failProgram)(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{web: w.Web, w: rw, r: r}
+		v := &visit{web: w, w: rw, r: r}
 		err := readForm(v, rw, maxStranger)
 		if errors.Is(err, errForm) {
 			err = refuseProgram("invalid_request", "The form cannot be read.")
@@ -68,7 +68,7 @@ func (w devices) serveProgram(p page) http.Handler {
 
 // failProgram answers for what went wrong. What is no *programError is logged and
 // not shown.
-func (w devices) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
+func (w *Web) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
 	}
@@ -106,7 +106,7 @@ func parameter(v *visit, name string) (string, error) {
 }
 
 // checkClient refuses programs that are not known.
-func (w devices) checkClient(v *visit) error {
+func (w *Web) checkClient(v *visit) error {
 	client, err := parameter(v, "client_id")
 	if err == nil && client != wire.DeviceClient {
 		err = refuseProgram("invalid_client", "client_id must be "+wire.DeviceClient+".")
@@ -125,7 +125,7 @@ func deviceName(text string) string {
 }
 
 // begin gives a device its codes.
-func (w devices) begin(v *visit) error {
+func (w *Web) begin(v *visit) error {
 	if err := w.checkClient(v); err != nil {
 		return err
 	}
@@ -167,8 +167,8 @@ var deviceAnswers = []struct {
 	{store.ErrNotFound, "invalid_grant", "The device code is unknown."},
 }
 
-// token answers a device's question for its key.
-func (w devices) token(v *visit) error {
+// deviceToken answers a device's question for its key.
+func (w *Web) deviceToken(v *visit) error {
 	if err := w.checkClient(v); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (w devices) token(v *visit) error {
 	if wait, ok := w.allow(v.ctx(), "device:ask:"+w.cfg.ClientIP(v.r), asksPerAddress, time.Minute); !ok {
 		return tooMany(wait)
 	}
-	got, err := w.store.Devices().Collect(v.ctx(), secret, w.telling())
+	got, err := w.store.Devices().Collect(v.ctx(), secret, w.deviceTelling())
 	for _, answer := range deviceAnswers {
 		if errors.Is(err, answer.err) {
 			return refuseProgram(answer.code, answer.text)
@@ -208,9 +208,9 @@ func (w devices) token(v *visit) error {
 	return answerProgram(v.w, http.StatusOK, made)
 }
 
-// telling writes to people of a key that was made for a device; nil where no mail
+// deviceTelling writes to people of a key that was made for a device; nil where no mail
 // is sent.
-func (w devices) telling() store.TellingKey {
+func (w *Web) deviceTelling() store.TellingKey {
 	if w.mail == nil {
 		return nil
 	}
@@ -240,11 +240,11 @@ func sealAll(mailer Mailer, to []string, letter mail.Letter) ([]store.Letter, er
 	return kept, nil
 }
 
-// showCode asks for a code. It takes none from the address: who follows a link that
+// showDeviceCode asks for a code. It takes none from the address: who follows a link that
 // somebody has sent has to look at their own terminal.
-func (w devices) showCode(v *visit) error { return w.codePage(v, http.StatusOK, "") }
+func (w *Web) showDeviceCode(v *visit) error { return w.codePage(v, http.StatusOK, "") }
 
-func (w devices) codePage(v *visit, status int, wrong string) error {
+func (w *Web) codePage(v *visit, status int, wrong string) error {
 	m := views.Form{Errors: map[string]string{}}
 	if wrong != "" {
 		m.Errors["code"] = wrong
@@ -253,7 +253,7 @@ func (w devices) codePage(v *visit, status int, wrong string) error {
 }
 
 // typeCode shows who waits with the code that was typed.
-func (w devices) typeCode(v *visit) error {
+func (w *Web) typeCode(v *visit) error {
 	for key, most := range map[string]int{"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress, "device:person:" + v.person.ID: triesPerPerson} {
 		if wait, ok := w.allow(v.ctx(), key, most, triesWindow); !ok {
 			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+", then try again.")
@@ -271,7 +271,7 @@ func (w devices) typeCode(v *visit) error {
 	return v.show(http.StatusOK, views.DevicePage(v.page("Approve the command line", ""), m))
 }
 
-func (w devices) deviceModel(v *visit, d store.Device) views.Device {
+func (w *Web) deviceModel(v *visit, d store.Device) views.Device {
 	return views.Device{
 		Form: views.Form{Values: map[string]string{"limit": v.value("limit"), "expires": v.value("expires")}, Errors: map[string]string{}},
 		ID:   d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine, System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
@@ -279,9 +279,9 @@ func (w devices) deviceModel(v *visit, d store.Device) views.Device {
 	}
 }
 
-// decide approves or denies. The key is made when the device asks next: nobody else
+// decideDevice approves or denies. The key is made when the device asks next: nobody else
 // ever sees it.
-func (w devices) decide(v *visit) error {
+func (w *Web) decideDevice(v *visit) error {
 	device, err := w.store.Devices().Waiting(v.ctx(), v.value("id"), v.person.ID)
 	if err != nil {
 		return err
@@ -303,11 +303,11 @@ func (w devices) decide(v *visit) error {
 	return w.askAgain(v, m)
 }
 
-func (w devices) askAgain(v *visit, m views.Device) error {
+func (w *Web) askAgain(v *visit, m views.Device) error {
 	return v.show(http.StatusUnprocessableEntity, views.DevicePage(v.page("Approve the command line", ""), m))
 }
 
-func (w devices) approve(v *visit, m views.Device) error {
+func (w *Web) approve(v *visit, m views.Device) error {
 	n := store.NewKey{AccountID: v.account.ID, Name: m.KeyName, Test: w.local}
 	for name, read := range map[string]func(string) string{
 		"limit":   func(text string) (wrong string) { n.SpendLimit, wrong = dollars(text); return wrong },

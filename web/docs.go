@@ -24,7 +24,7 @@ const (
 )
 
 // contents are the table of contents beside every page of the documentation.
-func (w manuals) contents(open string) views.Docs {
+func (w *Web) contents(open string) views.Docs {
 	d := views.Docs{Open: open, Search: searchPath}
 	guides := views.DocsGroup{Title: "Guides"}
 	for _, g := range w.docs.Guides {
@@ -39,16 +39,16 @@ func (w manuals) contents(open string) views.Docs {
 }
 
 // showDocs leads to the first guide: it is where to begin.
-func (w manuals) showDocs(v *visit) error {
+func (w *Web) showDocs(v *visit) error {
 	return w.guide(v, w.docs.Guides[0].Slug, docsPath)
 }
 
-func (w manuals) showGuide(v *visit) error {
+func (w *Web) showGuide(v *visit) error {
 	slug := chi.URLParam(v.r, "guide")
 	return w.guide(v, slug, docsPath+"/"+slug)
 }
 
-func (w manuals) guide(v *visit, slug, path string) error {
+func (w *Web) guide(v *visit, slug, path string) error {
 	g, ok := w.docs.Guide(slug)
 	if !ok {
 		return errNotFound
@@ -75,7 +75,7 @@ func groupTitle(tag string) string { return cmp.Or(groupTitles[tag], categoryNam
 // partOfReference is the address of a group.
 func partOfReference(title string) string { return referencePath + "#" + strings.ToLower(title) }
 
-func (w manuals) referenceGroups() []views.ReferenceGroup {
+func (w *Web) referenceGroups() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
 	for _, o := range w.docs.Operations {
 		title := groupTitle(o.Tag)
@@ -88,12 +88,12 @@ func (w manuals) referenceGroups() []views.ReferenceGroup {
 	return groups
 }
 
-func (w manuals) showReference(v *visit) error {
+func (w *Web) showReference(v *visit) error {
 	p := w.publicPage(referenceTitle, referenceDescription, docsPath, referencePath)
 	return v.show(http.StatusOK, views.ReferencePage(p, w.contents(referencePath), w.referenceGroups()))
 }
 
-func (w manuals) showOperation(v *visit) error {
+func (w *Web) showOperation(v *visit) error {
 	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
 	if !ok {
 		return errNotFound
@@ -114,7 +114,7 @@ type searchEntry struct {
 const mostText = 1200
 
 // showSearchIndex sends what the search in the browser looks into.
-func (w manuals) showSearchIndex(v *visit) error {
+func (w *Web) showSearchIndex(v *visit) error {
 	var entries []searchEntry
 	for _, g := range w.docs.Guides {
 		for _, section := range g.Sections {
@@ -142,12 +142,12 @@ func (w manuals) showSearchIndex(v *visit) error {
 // moreLinks are the pages beside the documentation, for programs that read.
 var moreLinks = []views.Link{{URL: pricingPath, Text: "Prices"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
 
-func (w manuals) showLLMs(v *visit) error {
+func (w *Web) showLLMs(v *visit) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	return w.docs.LLMs(v.w, w.cfg.BaseURL, moreLinks)
 }
 
-func (w manuals) showLLMsFull(v *visit) error {
+func (w *Web) showLLMsFull(v *visit) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	return w.docs.Full(v.w)
 }

@@ -25,7 +25,7 @@ const documentsPath = "/dashboard/documents"
 var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed}
 
 // callFilter reads what the list is narrowed by.
-func (w documents) callFilter(v *visit) (views.DocumentFilter, store.CallFilter) {
+func (w *Web) callFilter(v *visit) (views.DocumentFilter, store.CallFilter) {
 	shown := views.DocumentFilter{Text: v.value("q"), Operation: v.value("operation"), Status: v.value("status"), Key: v.value("key"), Period: v.value("period")}
 	days, err := strconv.Atoi(shown.Period)
 	if err != nil || days < 1 || days > 30 {
@@ -37,7 +37,7 @@ func (w documents) callFilter(v *visit) (views.DocumentFilter, store.CallFilter)
 	}
 }
 
-func (w documents) showDocuments(v *visit) error {
+func (w *Web) showDocuments(v *visit) error {
 	shown, f := w.callFilter(v)
 	names, choices, err := w.keyNames(v.ctx(), v.account.ID)
 	if err != nil {
@@ -61,7 +61,7 @@ func (w documents) showDocuments(v *visit) error {
 
 // calls returns a page of calls, or the one whose id, result or request is
 // looked for.
-func (w documents) calls(v *visit, text string, f store.CallFilter) (store.Page[store.Call], error) {
+func (w *Web) calls(v *visit, text string, f store.CallFilter) (store.Page[store.Call], error) {
 	if text == "" {
 		return w.store.Calls(v.ctx(), f)
 	}
@@ -107,7 +107,7 @@ func pager(v *visit, path, next, shown string) views.Pager {
 
 // documentsOf shows calls of the account, with what their results are called
 // while these can be had. One statement reads that of all.
-func (w documents) documentsOf(v *visit, calls []store.Call, keys map[string]string) ([]views.Document, error) {
+func (w *Web) documentsOf(v *visit, calls []store.Call, keys map[string]string) ([]views.Document, error) {
 	var results []string
 	for _, call := range calls {
 		if call.ResultID != "" {
@@ -170,7 +170,7 @@ var stepWords = map[string]string{
 	"start": "Starting an engine", "template": "Template", "markdown": "Markdown", "work": "Work", "store": "Storing the result",
 }
 
-func (w documents) showDocument(v *visit) error {
+func (w *Web) showDocument(v *visit) error {
 	call, err := w.store.Call(v.ctx(), chi.URLParam(v.r, "id"))
 	if err == nil && call.AccountID != v.account.ID {
 		err = store.ErrNotFound
@@ -208,7 +208,7 @@ func (w documents) showDocument(v *visit) error {
 const shownText = 4000
 
 // keptInput fills in what the call was asked to do, where that was kept.
-func (w documents) keptInput(v *visit, m *views.DocumentDetail) error {
+func (w *Web) keptInput(v *visit, m *views.DocumentDetail) error {
 	if w.cfg.Input == nil {
 		return nil
 	}
@@ -254,7 +254,7 @@ func shortened(input any) any {
 }
 
 // runAgain makes a call anew from the input that was kept of it.
-func (w documents) runAgain(v *visit) error {
+func (w *Web) runAgain(v *visit) error {
 	id := chi.URLParam(v.r, "id")
 	call, err := w.store.Call(v.ctx(), id)
 	if err == nil && (call.AccountID != v.account.ID || w.cfg.Again == nil) {
@@ -277,7 +277,7 @@ func (w documents) runAgain(v *visit) error {
 // maxExport bounds the rows of one CSV file.
 const maxExport = 50_000
 
-func (w documents) exportDocuments(v *visit) error {
+func (w *Web) exportDocuments(v *visit) error {
 	_, f := w.callFilter(v)
 	names, _, err := w.keyNames(v.ctx(), v.account.ID)
 	if err != nil {

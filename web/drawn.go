@@ -80,7 +80,7 @@ func (d drawing) nameOf(stem string) string {
 
 // drawingOf returns the drawing with a name: the example of the first page, a page
 // of a layout, or the card of a public page.
-func (w drawings) drawingOf(name string) (drawing, bool) {
+func (w *Web) drawingOf(name string) (drawing, bool) {
 	stem, _, _ := strings.Cut(name, ".")
 	candidates := []drawing{}
 	kind, rest, _ := strings.Cut(stem, "_")
@@ -94,7 +94,7 @@ func (w drawings) drawingOf(name string) (drawing, bool) {
 			}
 		}
 	case "layout":
-		candidates = append(candidates, layouts(w).drawings(rest)...)
+		candidates = append(candidates, (*Web)(w).drawings(rest)...)
 	}
 	for _, d := range candidates {
 		if d.nameOf(stem) == name {
@@ -105,7 +105,7 @@ func (w drawings) drawingOf(name string) (drawing, bool) {
 }
 
 // showDrawn sends a drawing, which is made now where it was never asked for.
-func (w drawings) showDrawn(v *visit) error {
+func (w *Web) showDrawn(v *visit) error {
 	name := chi.URLParam(v.r, "name")
 	content, ok := w.pictures.find(name)
 	if !ok {
@@ -133,7 +133,7 @@ func (w drawings) showDrawn(v *visit) error {
 
 // makeDrawn draws when its turn comes, unless another visitor had it drawn
 // meanwhile.
-func (w drawings) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
+func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
 	if w.cfg.Draw == nil {
 		return nil, errNotFound
 	}
@@ -166,7 +166,7 @@ func cardStem(path string) string {
 }
 
 // card returns the name of the picture that links to a page are shown with.
-func (w publics) card(path string) string {
+func (w *Web) card(path string) string {
 	for _, place := range w.listed {
 		if place.path == path {
 			return cardDrawing(place).nameOf(cardStem(path))
@@ -216,12 +216,12 @@ func exampleDrawing() drawing {
 }
 
 // showRobots says what those may visit who list the web.
-func (w publics) showRobots(v *visit) error {
+func (w *Web) showRobots(v *visit) error {
 	return v.text("text/plain; charset=utf-8", "User-agent: *\nDisallow: /dashboard\nDisallow: /admin\nDisallow: /v1/\n\nSitemap: "+w.cfg.BaseURL+"/sitemap.xml\n")
 }
 
 // showSitemap lists the public pages.
-func (w publics) showSitemap(v *visit) error {
+func (w *Web) showSitemap(v *visit) error {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
 	for _, p := range w.listed {
@@ -232,7 +232,7 @@ func (w publics) showSitemap(v *visit) error {
 }
 
 // showStatus tells how the service is at this moment.
-func (w publics) showStatus(v *visit) error {
+func (w *Web) showStatus(v *visit) error {
 	m := views.ServiceStatus{Checks: []views.StatusCheck{}}
 	if w.cfg.Ready != nil {
 		m = w.cfg.Ready(v.ctx())

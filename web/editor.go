@@ -16,10 +16,10 @@ import (
 	"relaypdf/views"
 )
 
-// pages are those of one template. Those that answer with JSON are the editor's
+// editorPages are those of one template. Those that answer with JSON are the editor's
 // script's; the others work without it.
-func (w editors) pages() []page {
-	past := publications(w)
+func (w *Web) editorPages() []page {
+	past := (*Web)(w)
 	return []page{
 		{"GET", "/dashboard/templates/{id}", signedIn, w.showEditor},
 		{"POST", "/dashboard/templates/{id}", manages, w.saveForm},
@@ -58,7 +58,7 @@ func (v *visit) template() (wire.Template, string, error) {
 }
 
 // editorOf shows a template in the editor.
-func (w editors) editorOf(v *visit, t wire.Template, etag string) (views.Editor, error) {
+func (w *Web) editorOf(v *visit, t wire.Template, etag string) (views.Editor, error) {
 	m := views.Editor{
 		Card: cardOf(t), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: etag,
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
@@ -77,7 +77,7 @@ func (w editors) editorOf(v *visit, t wire.Template, etag string) (views.Editor,
 	return m, nil
 }
 
-func (w editors) showEditor(v *visit) error {
+func (w *Web) showEditor(v *visit) error {
 	found, etag, err := v.template()
 	if err != nil {
 		return err
@@ -95,14 +95,14 @@ func (w editors) showEditor(v *visit) error {
 }
 
 // editorPage shows the editor, whose script brings style of its own.
-func (w editors) editorPage(v *visit, status int, m views.Editor) error {
+func (w *Web) editorPage(v *visit, status int, m views.Editor) error {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "style-src 'self'", "style-src 'self' 'nonce-"+nonceOf(v.ctx())+"'", 1))
 	return v.show(status, views.EditorPage(v.page(m.Card.Name, templatesPath), m))
 }
 
 // fillPreview draws the pages for who has no script, or says why they cannot be.
-func (w editors) fillPreview(v *visit, m *views.Editor, in map[string]any) error {
+func (w *Web) fillPreview(v *visit, m *views.Editor, in map[string]any) error {
 	var made previewed
 	_, err := v.ask(http.MethodPost, templatesRoutes+"/pages", in, &made, "")
 	if r := refused(err); r != nil {
@@ -133,7 +133,7 @@ func problemsOf(r *refusal) []string {
 
 // saveForm saves what stands in the fields, for who has no script, and goes on to
 // what was pressed.
-func (w editors) saveForm(v *visit) error {
+func (w *Web) saveForm(v *visit) error {
 	found, etag, err := v.template()
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (v *visit) draft() (in map[string]any, wrong string) {
 }
 
 // saved goes on after the fields were saved.
-func (w editors) saved(v *visit, t wire.Template) error {
+func (w *Web) saved(v *visit, t wire.Template) error {
 	switch v.value("then") {
 	case "preview":
 		return v.redirect(pageOf(t.ID, "?preview=1"))
@@ -210,7 +210,7 @@ func (w editors) saved(v *visit, t wire.Template) error {
 
 // recordChange notes that somebody writes a template: once in a while, and not
 // for every time it is saved by itself.
-func (w editors) recordChange(v *visit, id, name, slug string) error {
+func (w *Web) recordChange(v *visit, id, name, slug string) error {
 	if _, ok := w.allow(v.ctx(), "changed:"+actorOf(v)+":"+id, 1, changesNoted); !ok {
 		return nil
 	}
@@ -226,7 +226,7 @@ func contentOf(t wire.Template) views.Content {
 
 // pass hands a request of the editor's script on to the interface, and its
 // answer back as it is.
-func (w editors) pass(v *visit, method, path string, body []byte) (*heard, error) {
+func (w *Web) pass(v *visit, method, path string, body []byte) (*heard, error) {
 	answer, err := v.hear(method, path, body, v.r.Header.Get("If-Match"))
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (w editors) pass(v *visit, method, path string, body []byte) (*heard, error
 }
 
 // forward answers with an answer of the interface as it is.
-func (w editors) forward(v *visit, answer *heard) error {
+func (w *Web) forward(v *visit, answer *heard) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/json")
 	for _, name := range []string{"ETag", "Retry-After"} {
@@ -257,12 +257,12 @@ func (v *visit) sent() ([]byte, error) {
 	return body, nil
 }
 
-func (w editors) showDraft(v *visit) error {
+func (w *Web) showDraft(v *visit) error {
 	_, err := w.pass(v, http.MethodGet, templateRoute(v, ""), nil)
 	return err
 }
 
-func (w editors) saveDraft(v *visit) error {
+func (w *Web) saveDraft(v *visit) error {
 	body, err := v.sent()
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (w editors) saveDraft(v *visit) error {
 }
 
 // keepDraft stores fields of the draft.
-func (w editors) keepDraft(v *visit, body []byte) error {
+func (w *Web) keepDraft(v *visit, body []byte) error {
 	answer, err := w.pass(v, http.MethodPatch, templateRoute(v, ""), body)
 	if err != nil || answer.Status != http.StatusOK {
 		return err
@@ -287,7 +287,7 @@ func (w editors) keepDraft(v *visit, body []byte) error {
 // a pause in typing causes.
 const checksPerMinute = 120
 
-func (w editors) checkDraft(v *visit) error {
+func (w *Web) checkDraft(v *visit) error {
 	body, err := v.sent()
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (w editors) checkDraft(v *visit) error {
 }
 
 // check looks through a template.
-func (w editors) check(v *visit, body []byte) error {
+func (w *Web) check(v *visit, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "check:"+actorOf(v), checksPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
@@ -304,7 +304,7 @@ func (w editors) check(v *visit, body []byte) error {
 	return err
 }
 
-func (w editors) drawDraft(v *visit) error {
+func (w *Web) drawDraft(v *visit) error {
 	body, err := v.sent()
 	if err != nil {
 		return err
@@ -314,7 +314,7 @@ func (w editors) drawDraft(v *visit) error {
 }
 
 // compareDraft shows what was typed beside what is stored now.
-func (w editors) compareDraft(v *visit) error {
+func (w *Web) compareDraft(v *visit) error {
 	body, err := v.sent()
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func (w editors) compareDraft(v *visit) error {
 }
 
 // printDraft makes the PDF of the draft, which is a call like any other.
-func (w editors) printDraft(v *visit) error {
+func (w *Web) printDraft(v *visit) error {
 	found, _, err := v.template()
 	if err != nil {
 		return err

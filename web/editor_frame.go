@@ -16,7 +16,7 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 // showFilled answers with the HTML of a draft, for the frame that stands where the
 // pages will be. Of a draft that cannot be filled nothing comes, and what the frame
 // shows stays; why it cannot is told with the pages.
-func (w editors) showFilled(v *visit) error {
+func (w *Web) showFilled(v *visit) error {
 	if err := v.r.ParseMultipartForm(maxDraft); err != nil {
 		return errForm
 	}
@@ -28,7 +28,7 @@ func (w editors) showFilled(v *visit) error {
 }
 
 // fillFrame answers with what a template is filled to.
-func (w editors) fillFrame(v *visit, in map[string]any, policy string) error {
+func (w *Web) fillFrame(v *visit, in map[string]any, policy string) error {
 	if _, ok := w.allow(v.ctx(), "filled:"+actorOf(v), framesPerMinute, time.Minute); !ok {
 		return nothing(v.w)
 	}

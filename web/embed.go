@@ -31,10 +31,10 @@ var (
 // linkPerMinute bounds what whoever has one link asks for.
 const linkPerMinute = 600
 
-// identify finds what the link of a request permits, while its key works, its
+// identifyEmbed finds what the link of a request permits, while its key works, its
 // account is not suspended, and its time is not over. Pages of its origin, and no
 // others, may frame what is answered, refusals too.
-func (w embeds) identify(v *visit) error {
+func (w *Web) identifyEmbed(v *visit) error {
 	session, err := embedding.Open(w.box, chi.URLParam(v.r, "token"))
 	if err != nil {
 		return errNotFound
@@ -66,13 +66,13 @@ func (w embeds) identify(v *visit) error {
 	return nil
 }
 
-// showEditor shows the editor with what the link permits.
-func (w embeds) showEditor(v *visit) error {
+// showEmbed shows the editor with what the link permits.
+func (w *Web) showEmbed(v *visit) error {
 	found, etag, err := v.template()
 	if err != nil {
 		return err
 	}
-	m, err := editors(w).editorOf(v, found, etag)
+	m, err := (*Web)(w).editorOf(v, found, etag)
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,12 @@ func (w embeds) showEditor(v *visit) error {
 	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
 	m.Embedded = &views.Embedded{ID: s.ID, Origin: s.Origin, ReturnURL: s.ReturnURL, Previews: s.May(embedding.Preview), Publishes: s.May(embedding.Publish)}
 	if v.value("preview") != "" && m.Embedded.Previews {
-		err = editors(w).fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options})
+		err = (*Web)(w).fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options})
 		if err != nil {
 			return err
 		}
 	}
-	return editors(w).editorPage(v, http.StatusOK, m)
+	return (*Web)(w).editorPage(v, http.StatusOK, m)
 }
 
 // fieldOf says which capability lets a link change a field of a draft.
@@ -95,7 +95,7 @@ var fieldOf = map[string]embedding.Capability{"html": embedding.Edit, "sampleDat
 
 // given returns the fields of a draft that were sent. One that the link does not
 // permit to change is refused, whatever is in it.
-func (w embeds) given(v *visit) (map[string]any, error) {
+func (w *Web) given(v *visit) (map[string]any, error) {
 	body, err := v.sent()
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func mayChange(v *visit, field string) error {
 }
 
 // whole adds what was not sent, as it is stored.
-func (w embeds) whole(v *visit, in map[string]any) error {
+func (w *Web) whole(v *visit, in map[string]any) error {
 	found, _, err := v.template()
 	if err != nil {
 		return err
@@ -139,8 +139,8 @@ func (w embeds) whole(v *visit, in map[string]any) error {
 	return nil
 }
 
-// saveDraft stores the fields that the link permits to change.
-func (w embeds) saveDraft(v *visit) error {
+// saveEmbed stores the fields that the link permits to change.
+func (w *Web) saveEmbed(v *visit) error {
 	in, err := w.given(v)
 	if err != nil {
 		return err
@@ -152,11 +152,11 @@ func (w embeds) saveDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return editors(w).keepDraft(v, body)
+	return (*Web)(w).keepDraft(v, body)
 }
 
-// checkDraft looks through what the link permits to change or to see.
-func (w embeds) checkDraft(v *visit) error {
+// checkEmbed looks through what the link permits to change or to see.
+func (w *Web) checkEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Preview) {
 		return errLinkDenies
 	}
@@ -172,12 +172,12 @@ func (w embeds) checkDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return editors(w).check(v, body)
+	return (*Web)(w).check(v, body)
 }
 
-// drawDraft draws the pages, which counts among the account's previews. Who may
+// drawEmbed draws the pages, which counts among the account's previews. Who may
 // not change a field sees what is stored of it.
-func (w embeds) drawDraft(v *visit) error {
+func (w *Web) drawEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies
 	}
@@ -192,12 +192,12 @@ func (w embeds) drawDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	_, err = editors(w).pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
+	_, err = (*Web)(w).pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
 	return err
 }
 
-// showFilled answers with the HTML that stands in for the pages.
-func (w embeds) showFilled(v *visit) error {
+// showFilledEmbed answers with the HTML that stands in for the pages.
+func (w *Web) showFilledEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies
 	}
@@ -222,23 +222,23 @@ func (w embeds) showFilled(v *visit) error {
 		return err
 	}
 	policy := strings.Replace(framePolicy, "frame-ancestors 'self'", "frame-ancestors 'self' "+v.embedded.Origin, 1)
-	return editors(w).fillFrame(v, in, policy)
+	return (*Web)(w).fillFrame(v, in, policy)
 }
 
-// compareDraft shows what was typed beside what another has stored.
-func (w embeds) compareDraft(v *visit) error {
+// compareEmbed shows what was typed beside what another has stored.
+func (w *Web) compareEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
 		return errLinkDenies
 	}
-	return editors(w).compareDraft(v)
+	return (*Web)(w).compareDraft(v)
 }
 
-// showPublish asks before the draft is published.
-func (w embeds) showPublish(v *visit) error {
+// showPublishEmbed asks before the draft is published.
+func (w *Web) showPublishEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies
 	}
-	m, err := publications(w).publishing(v, "")
+	m, err := (*Web)(w).publishing(v, "")
 	if err != nil {
 		return err
 	}
@@ -246,8 +246,8 @@ func (w embeds) showPublish(v *visit) error {
 	return v.show(http.StatusOK, views.PublishForm(m))
 }
 
-// publishDraft publishes the draft, and answers as the interface does.
-func (w embeds) publishDraft(v *visit) error {
+// publishEmbed publishes the draft, and answers as the interface does.
+func (w *Web) publishEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies
 	}
@@ -264,7 +264,7 @@ func (w embeds) publishDraft(v *visit) error {
 	if body, err = encoded(in); err != nil {
 		return err
 	}
-	answer, err := editors(w).pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
+	answer, err := (*Web)(w).pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
 	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}

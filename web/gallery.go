@@ -79,7 +79,7 @@ func (w *Web) galleryList(category, text string, where func(category string) str
 }
 
 // showGallery lists the layouts, all or those of a category.
-func (w layouts) showGallery(v *visit) error {
+func (w *Web) showGallery(v *visit) error {
 	where := func(category string) string { return strings.TrimSuffix(galleryPath+"/"+category, "/") }
 	category := chi.URLParam(v.r, "category")
 	m, ok := w.galleryList(category, v.value("q"), where)
@@ -92,7 +92,7 @@ func (w layouts) showGallery(v *visit) error {
 const galleryDescription = "Templates for invoices, labels, certificates, reports and more, each a page that the engine rendered from HTML and sample data. Take one, change it, and call it by name."
 
 // layout returns the layout that the address names.
-func (w layouts) layout(v *visit) (gallery.Layout, error) {
+func (w *Web) layout(v *visit) (gallery.Layout, error) {
 	l, ok := w.gallery.Get(chi.URLParam(v.r, "id"))
 	if !ok || l.Category != chi.URLParam(v.r, "category") {
 		return gallery.Layout{}, errNotFound
@@ -101,7 +101,7 @@ func (w layouts) layout(v *visit) (gallery.Layout, error) {
 }
 
 // drawings are the pages of a layout, and its document.
-func (w layouts) drawings(rest string) []drawing {
+func (w *Web) drawings(rest string) []drawing {
 	l, ok := w.gallery.Get(rest)
 	if !ok {
 		if at := strings.LastIndexByte(rest, '-'); at > 0 {
@@ -132,7 +132,7 @@ func layoutDrawing(l gallery.Layout, page int) (drawing, error) {
 }
 
 // showLayout shows one layout: its pages, its data, its HTML, and how it is called.
-func (w layouts) showLayout(v *visit) error {
+func (w *Web) showLayout(v *visit) error {
 	l, err := w.layout(v)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ var shownFirst = []string{
 // shownLayouts are the layouts on the first page.
 var shownLayouts = []string{"invoice-atelier", "report-signal", "certificate-laurel", "ticket-marquee", "menu-verbena"}
 
-func (w publics) home() views.Home {
+func (w *Web) home() views.Home {
 	d := exampleDrawing()
 	m := views.Home{
 		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Described), PDF: w.cfg.Prices["pdf.create"],
@@ -95,13 +95,13 @@ const homeFault = `{
   }
 }`
 
-func (w publics) showHome(v *visit) error {
+func (w *Web) showHome(v *visit) error {
 	return v.show(http.StatusOK, views.HomePage(w.publicPage(homeTitle, homeDescription, "", "/"), w.home()))
 }
 
 // tryLive makes a page of what a visitor typed. The answer is the first page
 // with it; nothing is kept.
-func (w publics) tryLive(v *visit) error {
+func (w *Web) tryLive(v *visit) error {
 	m := w.home()
 	m.Live.HTML = strings.TrimPrefix(v.r.PostFormValue("html"), "\r\n")
 	m.Live.Paper = v.value("paper")
@@ -122,7 +122,7 @@ func (w publics) tryLive(v *visit) error {
 }
 
 // makeLive draws the page, or says in a *DocumentError why not.
-func (w publics) makeLive(v *visit, m views.Live) (page views.LivePage, status int, err error) {
+func (w *Web) makeLive(v *visit, m views.Live) (page views.LivePage, status int, err error) {
 	refuse := func(status int, format string, args ...any) (views.LivePage, int, error) {
 		return views.LivePage{}, status, &DocumentError{fmt.Sprintf(format, args...)}
 	}

@@ -13,17 +13,17 @@ import (
 
 // invitation returns the invitation of a link, who has its address if anybody has, and
 // what its page shows.
-func (w entrance) invitation(v *visit) (store.Invite, store.Person, views.Invitation, error) {
+func (w *Web) invitation(v *visit) (store.Invite, store.Person, views.Invitation, error) {
 	secret := chi.URLParam(v.r, "token")
 	invite, err := w.members.Invite(v.ctx(), secret)
 	if err != nil {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
-	inviter, err := w.people.ByID(v.ctx(), invite.InviterID)
+	inviter, err := w.people.Person(v.ctx(), invite.InviterID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
-	person, err := w.people.ByEmail(v.ctx(), invite.Email)
+	person, err := w.people.PersonByEmail(v.ctx(), invite.Email)
 	known := err == nil
 	if known && w.mail != nil { // Without email the inviter has the link, which shows nothing of the address.
 		claimable, err := w.claimable(v.ctx(), person)
@@ -43,7 +43,7 @@ func (w entrance) invitation(v *visit) (store.Invite, store.Person, views.Invita
 	}, nil
 }
 
-func (w entrance) showInvite(v *visit) error {
+func (w *Web) showInvite(v *visit) error {
 	_, _, m, err := w.invitation(v)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (w entrance) showInvite(v *visit) error {
 // acceptInvite makes the invited person a member: the one who is signed in with
 // the invited address, or a new one. The link came to that address, which is
 // therefore theirs.
-func (w entrance) acceptInvite(v *visit) error {
+func (w *Web) acceptInvite(v *visit) error {
 	invite, known, m, err := w.invitation(v)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w entrance) acceptInvite(v *visit) error {
 		}
 		v.person = &person
 	}
-	if _, err := w.members.Accept(v.ctx(), chi.URLParam(v.r, "token"), v.person.ID); err != nil {
+	if _, err := w.members.AcceptInvite(v.ctx(), chi.URLParam(v.r, "token"), v.person.ID); err != nil {
 		return err
 	}
 	w.scs.Put(v.ctx(), accountKey, invite.AccountID)

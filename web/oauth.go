@@ -40,10 +40,10 @@ const (
 )
 
 // resource is what tokens are for: nothing else is (RFC 8707).
-func (w grants) resource() string { return w.cfg.BaseURL + resourcePath }
+func (w *Web) resource() string { return w.cfg.BaseURL + resourcePath }
 
 // describeServer tells programs where to ask (RFC 8414).
-func (w grants) describeServer(v *visit) error {
+func (w *Web) describeServer(v *visit) error {
 	base := w.cfg.BaseURL
 	return w.describe(v, map[string]any{
 		"issuer": base, "authorization_endpoint": base + authorizePath, "token_endpoint": base + wire.DeviceTokenPath,
@@ -57,7 +57,7 @@ func (w grants) describeServer(v *visit) error {
 }
 
 // describeResource tells programs who gives tokens for the door of agents (RFC 9728).
-func (w grants) describeResource(v *visit) error {
+func (w *Web) describeResource(v *visit) error {
 	servers := []string{w.cfg.BaseURL}
 	if w.cfg.TokenIssuer != "" {
 		servers = []string{w.cfg.TokenIssuer, w.cfg.BaseURL} // Programs take the first that they know.
@@ -69,13 +69,13 @@ func (w grants) describeResource(v *visit) error {
 }
 
 // describe answers with what pages of any origin may read.
-func (w grants) describe(v *visit, told map[string]any) error {
+func (w *Web) describe(v *visit, told map[string]any) error {
 	v.w.Header().Set("Access-Control-Allow-Origin", "*")
 	return answerProgram(v.w, http.StatusOK, told)
 }
 
 // allowReading answers a browser that asks before a page of another origin reads.
-func (w grants) allowReading(rw http.ResponseWriter, _ *http.Request) {
+func (w *Web) allowReading(rw http.ResponseWriter, _ *http.Request) {
 	h := rw.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
@@ -120,7 +120,7 @@ func (r registration) wrong() error {
 
 // register keeps a program that registers itself (RFC 7591). None gets a secret:
 // whatever it asks for, it is a public client, and PKCE is what protects its codes.
-func (w grants) register(v *visit) error {
+func (w *Web) register(v *visit) error {
 	if media, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return refuseProgram("invalid_client_metadata", "Send the metadata as application/json.")
 	}
@@ -149,14 +149,14 @@ func (w grants) register(v *visit) error {
 	})
 }
 
-// token answers a program's question for tokens, or a device's for its key.
-func (w grants) token(v *visit) error {
+// grantToken answers a program's question for tokens, or a device's for its key.
+func (w *Web) grantToken(v *visit) error {
 	kind, err := parameter(v, "grant_type")
 	if err != nil {
 		return err
 	}
 	if kind != codeGrant && kind != renewGrant {
-		return devices(w).token(v)
+		return (*Web)(w).deviceToken(v)
 	}
 	if v.r.Header.Get("Authorization") != "" {
 		return refuseProgram("invalid_client", "Programs have no secrets here: send client_id in the form, and no Authorization.")
@@ -188,7 +188,7 @@ func parametersOf(v *visit, needed, optional []string) (map[string]string, error
 }
 
 // checkResource refuses tokens for anything else.
-func (w grants) checkResource(resource string) error {
+func (w *Web) checkResource(resource string) error {
 	if resource != "" && resource != w.resource() {
 		return refuseProgram("invalid_target", "resource must be "+w.resource()+".")
 	}
@@ -196,7 +196,7 @@ func (w grants) checkResource(resource string) error {
 }
 
 // redeem changes a code for tokens.
-func (w grants) redeem(v *visit) error {
+func (w *Web) redeem(v *visit) error {
 	q, err := parametersOf(v, []string{"client_id", "code", "redirect_uri", "code_verifier"}, []string{"resource"})
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (w grants) redeem(v *visit) error {
 	}
 	got, err := w.store.Grants().Redeem(v.ctx(), store.Redemption{
 		Code: q["code"], ClientID: q["client_id"], Redirect: q["redirect_uri"], Challenge: challenge, Resource: q["resource"],
-	}, w.telling())
+	}, w.grantTelling())
 	if err == nil && w.mail != nil {
 		w.mail.Wake()
 	}
@@ -218,7 +218,7 @@ func (w grants) redeem(v *visit) error {
 }
 
 // renew changes a refresh token for the next ones.
-func (w grants) renew(v *visit) error {
+func (w *Web) renew(v *visit) error {
 	q, err := parametersOf(v, []string{"client_id", renewGrant}, []string{"resource", "scope"})
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ var grantAnswers = []struct {
 	{store.ErrScope, "invalid_scope", "scope holds more than was allowed."},
 }
 
-func (w grants) answerTokens(v *visit, got store.GrantTokens, err error) error {
+func (w *Web) answerTokens(v *visit, got store.GrantTokens, err error) error {
 	for _, answer := range grantAnswers {
 		if errors.Is(err, answer.err) {
 			return refuseProgram(answer.code, answer.text)
@@ -258,7 +258,7 @@ func (w grants) answerTokens(v *visit, got store.GrantTokens, err error) error {
 }
 
 // drop ends a token (RFC 7009). One that is unknown is none: that is what was wanted.
-func (w grants) drop(v *visit) error {
+func (w *Web) drop(v *visit) error {
 	q, err := parametersOf(v, []string{"client_id", "token"}, nil)
 	if err != nil {
 		return err
@@ -272,8 +272,8 @@ func (w grants) drop(v *visit) error {
 	return answerProgram(v.w, http.StatusOK, struct{}{})
 }
 
-// telling writes to people of a program that was let in; nil where no mail is sent.
-func (w grants) telling() store.TellingGrant {
+// grantTelling writes to people of a program that was let in; nil where no mail is sent.
+func (w *Web) grantTelling() store.TellingGrant {
 	if w.mail == nil {
 		return nil
 	}

@@ -112,7 +112,7 @@ type asker struct {
 
 // clientOf finds a program by its id: one that has registered itself, or one whose
 // id is the address of a document about it.
-func (w grants) clientOf(v *visit, id string) (asker, error) {
+func (w *Web) clientOf(v *visit, id string) (asker, error) {
 	if strings.HasPrefix(id, "https://") && w.cfg.Outward != nil {
 		return w.documented(v, id)
 	}
@@ -154,7 +154,7 @@ func (d *clientDocuments) put(a asker, until time.Time) {
 }
 
 // documented finds a program by the document that its id is the address of.
-func (w grants) documented(v *visit, id string) (asker, error) {
+func (w *Web) documented(v *visit, id string) (asker, error) {
 	u, err := url.Parse(id)
 	if err != nil || len(id) > maxClientID || u.Hostname() == "" || u.User != nil || strings.ContainsAny(id, "#\\ ") || u.Path == "" || u.Path == "/" ||
 		slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }) {
@@ -185,7 +185,7 @@ var (
 
 // fetch reads the document of a program, from public addresses only. It follows no
 // redirect: who has the address says what stands there.
-func (w grants) fetch(v *visit, id string) (registration, error) {
+func (w *Web) fetch(v *visit, id string) (registration, error) {
 	var found registration
 	ctx, cancel := context.WithTimeout(v.ctx(), documentTime)
 	defer cancel()

@@ -43,7 +43,7 @@ var challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // read reads a question. Until the program and its address are known, what is wrong
 // is told to the person alone.
-func (w consents) read(v *visit, values url.Values) (question, error) {
+func (w *Web) read(v *visit, values url.Values) (question, error) {
 	var q question
 	for name, list := range values {
 		if len(list) > 1 && name != "allow" {
@@ -82,7 +82,7 @@ func (w consents) read(v *visit, values url.Values) (question, error) {
 
 // wrong says what is wrong with the question of a known program, or nothing. A
 // program that says nothing of what its tokens are for wants the door of agents.
-func (w consents) wrong(values url.Values) (code, text string) {
+func (w *Web) wrong(values url.Values) (code, text string) {
 	resource := values.Get("resource")
 	switch {
 	case values.Get("response_type") != "code":
@@ -97,8 +97,8 @@ func (w consents) wrong(values url.Values) (code, text string) {
 	return "", ""
 }
 
-// back is the address that a person is led back to, with an answer (RFC 9207).
-func (w consents) back(q question, answer url.Values) string {
+// leaveConsentFor is the address that a person is led back to, with an answer (RFC 9207).
+func (w *Web) leaveConsentFor(q question, answer url.Values) string {
 	u, err := url.Parse(q.Redirect)
 	if err != nil {
 		return ""
@@ -115,8 +115,8 @@ func (w consents) back(q question, answer url.Values) string {
 	return u.String()
 }
 
-// ask shows a person what a program wants.
-func (w consents) ask(v *visit) error {
+// askConsent shows a person what a program wants.
+func (w *Web) askConsent(v *visit) error {
 	q, err := w.read(v, v.r.URL.Query())
 	if err != nil {
 		return w.refuse(v, err)
@@ -126,7 +126,7 @@ func (w consents) ask(v *visit) error {
 	return v.show(http.StatusOK, views.ConsentPage(v.page("Allow access", ""), m))
 }
 
-func (w consents) model(v *visit, q question) views.Consent {
+func (w *Web) model(v *visit, q question) views.Consent {
 	m := views.Consent{
 		Form:   views.Form{Values: map[string]string{"limit": v.value("limit"), "days": v.value("days")}, Errors: map[string]string{}},
 		Client: q.Name, Site: q.Site, Back: backTo(q.Redirect), Account: v.member.AccountName, AccountID: v.account.ID, Email: v.person.Email, Balance: v.account.Balance,
@@ -174,7 +174,7 @@ func backTo(redirect string) string {
 }
 
 // refuse shows why nothing can be allowed.
-func (w consents) refuse(v *visit, err error) error {
+func (w *Web) refuse(v *visit, err error) error {
 	var unknown *clientError
 	var wrong *refusedQuestion
 	m := views.ConsentEnd{Title: "This cannot be allowed"}
@@ -183,15 +183,15 @@ func (w consents) refuse(v *visit, err error) error {
 		m.Text = unknown.text
 	case errors.As(err, &wrong):
 		m.Text = wrong.question.Name + " asks in a way that is not supported: " + wrong.text
-		m.Back, m.To = w.back(wrong.question, url.Values{"error": {wrong.code}, "error_description": {wrong.text}}), backTo(wrong.question.Redirect)
+		m.Back, m.To = w.leaveConsentFor(wrong.question, url.Values{"error": {wrong.code}, "error_description": {wrong.text}}), backTo(wrong.question.Redirect)
 	default:
 		return err
 	}
 	return v.show(http.StatusBadRequest, views.ConsentEndPage(v.page(m.Title, ""), m))
 }
 
-// decide allows or denies what a program wants.
-func (w consents) decide(v *visit) error {
+// decideConsent allows or denies what a program wants.
+func (w *Web) decideConsent(v *visit) error {
 	q, err := w.read(v, v.r.PostForm) //nolint:forbidigo // what was sent; it sends nothing
 	if err != nil {
 		return w.refuse(v, err)
@@ -202,7 +202,7 @@ func (w consents) decide(v *visit) error {
 		if err := v.record("grant.denied", q.Name, backTo(q.Redirect)); err != nil {
 			return err
 		}
-		return w.leave(v, q, "Denied", q.Name+" gets nothing.", url.Values{"error": {"access_denied"}, "error_description": {"The person has denied it."}})
+		return w.leaveConsent(v, q, "Denied", q.Name+" gets nothing.", url.Values{"error": {"access_denied"}, "error_description": {"The person has denied it."}})
 	case v.value("decision") != "allow":
 		m.Errors[""] = "Allow or deny."
 	case v.value("account") != v.account.ID:
@@ -211,7 +211,7 @@ func (w consents) decide(v *visit) error {
 	return w.allowProgram(v, q, m)
 }
 
-func (w consents) allowProgram(v *visit, q question, m views.Consent) error {
+func (w *Web) allowProgram(v *visit, q question, m views.Consent) error {
 	consent := store.Consent{
 		Client: q.OAuthClient, Redirect: q.Redirect, Challenge: q.Challenge, Resource: q.Resource, AccountID: v.account.ID, PersonID: v.person.ID,
 	}
@@ -248,13 +248,13 @@ func (w consents) allowProgram(v *visit, q question, m views.Consent) error {
 	if err := v.record("grant.allowed", q.Name, strings.Join(consent.Scopes, " ")+" for "+backTo(q.Redirect)); err != nil {
 		return err
 	}
-	return w.leave(v, q, "Allowed", "You are on your way back to "+q.Name+".", url.Values{"code": {code}})
+	return w.leaveConsent(v, q, "Allowed", "You are on your way back to "+q.Name+".", url.Values{"code": {code}})
 }
 
-// leave leads a person back to the program. It is a page and no redirect: forms of
+// leaveConsent leads a person back to the program. It is a page and no redirect: forms of
 // ours lead nowhere else, which the browser holds them to.
-func (w consents) leave(v *visit, q question, title, text string, answer url.Values) error {
-	m := views.ConsentEnd{Title: title, Text: text, Back: w.back(q, answer), To: backTo(q.Redirect)}
+func (w *Web) leaveConsent(v *visit, q question, title, text string, answer url.Values) error {
+	m := views.ConsentEnd{Title: title, Text: text, Back: w.leaveConsentFor(q, answer), To: backTo(q.Redirect)}
 	v.w.Header().Set("Refresh", "0; url="+m.Back)
 	return v.show(http.StatusOK, views.ConsentEndPage(v.page(title, ""), m))
 }

@@ -495,11 +495,11 @@ func TestWhoMayLetAgentsIn(t *testing.T) {
 		t.Errorf("nobody got status %d, %q", got.status, got.header.Get("Location"))
 	}
 	for role, want := range map[string]int{store.RoleDeveloper: http.StatusOK, store.RoleBilling: http.StatusForbidden, store.RoleViewer: http.StatusForbidden} {
-		person, err := h.People().Create(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Members().Add(t.Context(), h.mayas(t).ID, person.ID, role); err != nil {
+		if err := h.AddMember(t.Context(), h.mayas(t).ID, person.ID, role); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.signedIn(t, person).get(path); got.status != want {

@@ -34,9 +34,6 @@ const (
 	oidcPerAddress = 60
 )
 
-// identities are the pages that go to an outside provider and back.
-type identities struct{ *Web }
-
 // errIdentity says that the provider's answer is of no use.
 var errIdentity = errors.New("the provider did not say who it is")
 
@@ -53,7 +50,7 @@ type outward struct {
 	At     time.Time `json:"at"`
 }
 
-func (w identities) cookieName() string {
+func (w *Web) cookieName() string {
 	if w.secure {
 		return secureOIDCCookie
 	}
@@ -61,7 +58,7 @@ func (w identities) cookieName() string {
 }
 
 // setCookie keeps text until somebody comes back; empty forgets it.
-func (w identities) setCookie(v *visit, text string) {
+func (w *Web) setCookie(v *visit, text string) {
 	age := int(oidcLife.Seconds())
 	if text == "" {
 		age = -1
@@ -72,10 +69,10 @@ func (w identities) setCookie(v *visit, text string) {
 	})
 }
 
-// leave sends somebody to the provider. It is a page with a link, which opens by
+// leaveForProvider sends somebody to the provider. It is a page with a link, which opens by
 // itself: browsers hold the target of a form's redirect to be one of the form's,
 // and the provider may lead on to hosts that nobody here knows.
-func (w identities) leave(v *visit, out outward) error {
+func (w *Web) leaveForProvider(v *visit, out outward) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
@@ -101,29 +98,29 @@ func (w identities) leave(v *visit, out outward) error {
 	return v.show(http.StatusOK, views.LeavePage(v.page("On to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
 }
 
-func (w identities) signIn(v *visit) error {
-	return w.leave(v, outward{Next: ownPath(v.value("next"))})
+func (w *Web) signInWithProvider(v *visit) error {
+	return w.leaveForProvider(v, outward{Next: ownPath(v.value("next"))})
 }
 
 // link begins to link an identity, once the member has shown that it is them.
-func (w identities) link(v *visit) error {
+func (w *Web) link(v *visit) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
-	return factors(w).sure(views.Sure{
+	return (*Web)(w).sure(views.Sure{
 		Title: "Link " + w.cfg.IdentityName + "?", Text: "From then on your account there logs you in here.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
 	}, func(v *visit) error {
-		return w.leave(v, outward{Next: settingsPath, Person: v.person.ID})
+		return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID})
 	})(v)
 }
 
-// confirm sends a member to the provider to confirm that it is them.
-func (w identities) confirm(v *visit) error {
-	return w.leave(v, outward{Next: settingsPath, Person: v.person.ID, Sure: true})
+// confirmWithProvider sends a member to the provider to confirm that it is them.
+func (w *Web) confirmWithProvider(v *visit) error {
+	return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID, Sure: true})
 }
 
 // comeBack goes on after the provider.
-func (w identities) comeBack(v *visit) error {
+func (w *Web) comeBack(v *visit) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
@@ -145,7 +142,7 @@ func (w identities) comeBack(v *visit) error {
 	if out.Person != "" {
 		return w.linkTo(v, out, claims)
 	}
-	person, err := w.people.ByIdentity(v.ctx(), claims.Identity)
+	person, err := w.people.PersonByIdentity(v.ctx(), claims.Identity)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.stranger(v, out, claims)
 	}
@@ -156,7 +153,7 @@ func (w identities) comeBack(v *visit) error {
 }
 
 // taken returns what the visitor's cookie keeps, and forgets it: it works once.
-func (w identities) taken(v *visit) (out outward, ok bool) {
+func (w *Web) taken(v *visit) (out outward, ok bool) {
 	cookie, err := v.r.Cookie(w.cookieName())
 	if err != nil {
 		return out, false
@@ -175,7 +172,7 @@ func (w identities) taken(v *visit) (out outward, ok bool) {
 
 // linkTo links an identity with the person who has asked for it, and who must
 // still be signed in.
-func (w identities) linkTo(v *visit, out outward, claims identity.Claims) error {
+func (w *Web) linkTo(v *visit, out outward, claims identity.Claims) error {
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity
 	}
@@ -199,7 +196,7 @@ func (w identities) linkTo(v *visit, out outward, claims identity.Claims) error 
 // anybody may sign up and the address is new. An address that is known stays its
 // person's: who has it logs in as before, and links the identity then. One that somebody
 // has signed up with, and not shown to be theirs, is the stranger's.
-func (w identities) stranger(v *visit, out outward, claims identity.Claims) error {
+func (w *Web) stranger(v *visit, out outward, claims identity.Claims) error {
 	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
 	email, err := store.MailAddress(claims.Email)
 	if err != nil || !claims.Verified {
@@ -211,7 +208,7 @@ func (w identities) stranger(v *visit, out outward, claims identity.Claims) erro
 		m.Why = why
 		return v.show(status, views.StrangerPage(v.page("Not linked yet", ""), m))
 	}
-	known, err := w.people.ByEmail(v.ctx(), email)
+	known, err := w.people.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -251,18 +248,18 @@ func (w identities) stranger(v *visit, out outward, claims identity.Claims) erro
 }
 
 // unlink ends the link with an identity, unless it is the only way in.
-func (w identities) unlink(v *visit) error {
+func (w *Web) unlink(v *visit) error {
 	if v.person.Password == "" {
 		v.tell("Set a password first: without one, nobody could log in as you any more.")
 		return v.redirect(settingsPath)
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
-	return factors(w).sure(views.Sure{
+	return (*Web)(w).sure(views.Sure{
 		Title: "Unlink " + name + "?", Text: "From then on only your password logs you in.", Action: identityPath + "/end", Button: "Unlink", Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
 	}, func(v *visit) error { return w.unlinkNow(v, name) })(v)
 }
 
-func (w identities) unlinkNow(v *visit, name string) error {
+func (w *Web) unlinkNow(v *visit, name string) error {
 	none := ""
 	err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Identity: &none}, true, "Log-in with "+name+" was changed", "Your account cannot be opened with "+name+" any more.")
 	if err == nil {

@@ -116,7 +116,7 @@ func TestStrangersWithAConfirmedAddressGetAnAccount(t *testing.T) {
 			t.Fatalf("got status %d, %q: %s", a.status, a.header.Get("Location"), textOf(a.body))
 		}
 		v.sees("/dashboard", "$5.00")
-		person, err := d.People().ByEmail(t.Context(), email)
+		person, err := d.PersonByEmail(t.Context(), email)
 		if err != nil || person.VerifiedAt == nil || person.Password != "" || !strings.HasPrefix(person.Identity, d.provider.URL+" 100") {
 			t.Errorf("got %+v, %v", person, err)
 		}
@@ -148,11 +148,11 @@ func TestNobodyIsTakenOver(t *testing.T) {
 	v := d.visitor(t)
 	wantNobody(t, v, "a known address", d.comes(v, "maya"), "maya@example.com has an account here. Log in as before")
 	// An address that the operator has made a member of an account.
-	made, err := d.People().Create(t.Context(), store.NewPerson{Email: "tom@example.com"})
+	made, err := d.CreatePerson(t.Context(), store.NewPerson{Email: "tom@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Members().Add(t.Context(), d.mayas(t).ID, made.ID, store.RoleViewer); err != nil {
+	if err := d.AddMember(t.Context(), d.mayas(t).ID, made.ID, store.RoleViewer); err != nil {
 		t.Fatal(err)
 	}
 	wantNobody(t, v, "an address that is not verified here", d.comes(v, "tom"), "has an account here")
@@ -162,7 +162,7 @@ func TestNobodyIsTakenOver(t *testing.T) {
 		d.provider.People["x"] = person
 		wantNobody(t, v, name, d.comes(v, "x"), "does not say that your address is confirmed")
 	}
-	if people, err := d.People().All(t.Context()); err != nil || len(people) != 2 {
+	if people, err := d.People(t.Context()); err != nil || len(people) != 2 {
 		t.Errorf("there are %d people, %v", len(people), err)
 	}
 }
@@ -248,7 +248,7 @@ func TestALinkIsNotForOthers(t *testing.T) {
 	if a := v.get(back); a.status != http.StatusForbidden {
 		t.Errorf("after logging out: got status %d", a.status)
 	}
-	if _, err := d.People().ByIdentity(t.Context(), d.provider.URL+" "+tom.Subject); err == nil {
+	if _, err := d.PersonByIdentity(t.Context(), d.provider.URL+" "+tom.Subject); err == nil {
 		t.Error("the identity was linked")
 	}
 }

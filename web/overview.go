@@ -16,7 +16,7 @@ import (
 
 // showOverview shows the account at a glance, or, before its first document, how
 // to make that.
-func (w overviews) showOverview(v *visit) error {
+func (w *Web) showOverview(v *visit) error {
 	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 6}})
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (w overviews) showOverview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	shown := documents(w)
+	shown := (*Web)(w)
 	if m.Latest, err = shown.documentsOf(v, latest.Items, names); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (w overviews) showOverview(v *visit) error {
 }
 
 // failing warns of the endpoint that has failed for longest; nil where none does.
-func (w overviews) failing(v *visit) (*views.Banner, error) {
+func (w *Web) failing(v *visit) (*views.Banner, error) {
 	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	var worst *store.Webhook
 	for i, e := range list {
@@ -70,7 +70,7 @@ func (w overviews) failing(v *visit) (*views.Banner, error) {
 	}, nil
 }
 
-func (w overviews) overview(v *visit, days int) (views.Overview, error) {
+func (w *Web) overview(v *visit, days int) (views.Overview, error) {
 	now := w.now().UTC()
 	from := now.AddDate(0, 0, 1-days)
 	activity, err := w.store.Activity(v.ctx(), v.account.ID, from, now)
@@ -143,7 +143,7 @@ func (w *Web) firstRun(v *visit, secret string) error {
 
 // awaitFirst tells the page of the first run where the first document is, once
 // there is one.
-func (w overviews) awaitFirst(v *visit) error {
+func (w *Web) awaitFirst(v *visit) error {
 	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 1, After: time.Time{}}})
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ const (
 	partialsRoute = templatesRoutes + "/partials"
 )
 
-// pages are those of partials.
-func (w partials) pages() []page {
+// partialPages are those of partials.
+func (w *Web) partialPages() []page {
 	return []page{
 		{"GET", partialsPath, signedIn, w.showPartials},
 		{"POST", partialsPath, manages, w.makePartial},
@@ -33,7 +33,7 @@ func (w partials) pages() []page {
 
 func partialRoute(name string) string { return partialsRoute + "/" + url.PathEscape(name) }
 
-func (w partials) showPartials(v *visit) error {
+func (w *Web) showPartials(v *visit) error {
 	var list wire.PartialList
 	if _, err := v.ask(http.MethodGet, partialsRoute, nil, &list, ""); err != nil {
 		return err
@@ -84,7 +84,7 @@ func absent(uses []store.PartialUse, all []wire.Partial) []string {
 }
 
 // partial is the one that the address names, with what shows it.
-func (w partials) partial(v *visit) (m views.PartialDetail, err error) {
+func (w *Web) partial(v *visit) (m views.PartialDetail, err error) {
 	var list wire.PartialList
 	if _, err := v.ask(http.MethodGet, partialsRoute, nil, &list, ""); err != nil {
 		return m, err
@@ -111,7 +111,7 @@ func (w partials) partial(v *visit) (m views.PartialDetail, err error) {
 	return m, nil
 }
 
-func (w partials) showPartial(v *visit) error {
+func (w *Web) showPartial(v *visit) error {
 	m, err := w.partial(v)
 	if err != nil {
 		return err
@@ -119,13 +119,13 @@ func (w partials) showPartial(v *visit) error {
 	return v.show(http.StatusOK, views.PartialPage(v.page(m.Name, templatesPath), m))
 }
 
-func (w partials) showNewPartial(v *visit) error {
+func (w *Web) showNewPartial(v *visit) error {
 	m := views.Form{Values: map[string]string{"name": v.value("name")}}
 	return v.show(http.StatusOK, views.NewPartialPage(v.page("New partial", templatesPath), m))
 }
 
 // makePartial makes one of a name that is free.
-func (w partials) makePartial(v *visit) error {
+func (w *Web) makePartial(v *visit) error {
 	name, html := v.value("name"), typed(v, "html")
 	wrong := map[string]string{}
 	_, err := v.ask(http.MethodGet, partialRoute(name), nil, nil, "")
@@ -157,7 +157,7 @@ func (w partials) makePartial(v *visit) error {
 
 // put keeps a partial, or says at the form's fields why it is not kept: partials
 // that show one another without end are among the reasons.
-func (w partials) put(v *visit, name, html string) (wrong map[string]string, err error) {
+func (w *Web) put(v *visit, name, html string) (wrong map[string]string, err error) {
 	_, err = v.ask(http.MethodPut, partialRoute(name), map[string]any{"html": html}, nil, "")
 	r := refused(err)
 	if r == nil {
@@ -174,7 +174,7 @@ func (w partials) put(v *visit, name, html string) (wrong map[string]string, err
 	return wrong, nil
 }
 
-func (w partials) savePartial(v *visit) error {
+func (w *Web) savePartial(v *visit) error {
 	m, err := w.partial(v)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (w partials) savePartial(v *visit) error {
 	return v.redirect(partialsPath + "/" + url.PathEscape(m.Name))
 }
 
-func (w partials) showDeletePartial(v *visit) error {
+func (w *Web) showDeletePartial(v *visit) error {
 	m, err := w.partial(v)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (w partials) showDeletePartial(v *visit) error {
 	return v.show(http.StatusOK, views.DeletePartialPage(v.page("Delete "+m.Name, templatesPath), m))
 }
 
-func (w partials) deletePartial(v *visit) error {
+func (w *Web) deletePartial(v *visit) error {
 	name := chi.URLParam(v.r, "name")
 	if _, err := v.ask(http.MethodDelete, partialRoute(name), nil, nil, ""); err != nil {
 		return err

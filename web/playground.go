@@ -47,8 +47,8 @@ const (
 	answerJob     = "async"
 )
 
-// pages are those on which operations are tried.
-func (w playgrounds) pages() []page {
+// playgroundPages are those on which operations are tried.
+func (w *Web) playgroundPages() []page {
 	return []page{
 		{"GET", playgroundPath, signedIn, w.showPlaygrounds},
 		{"GET", playgroundPath + "/{operation}", signedIn, w.showPlayground},
@@ -59,7 +59,7 @@ func (w playgrounds) pages() []page {
 
 // playground is one operation while it is tried.
 type playground struct {
-	playgrounds
+	*Web
 	*visit
 	operation views.Operation
 	name      string // of the row: pdf.create
@@ -67,19 +67,19 @@ type playground struct {
 	problem   string // with the form as a whole
 }
 
-// open returns the operation that the address names, with nothing filled in.
-func (w playgrounds) open(v *visit) (*playground, error) {
+// openPlayground returns the operation that the address names, with nothing filled in.
+func (w *Web) openPlayground(v *visit) (*playground, error) {
 	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
 	name := w.rowOf(o)
 	if !ok || name == "" {
 		return nil, errNotFound
 	}
-	return &playground{playgrounds: w, visit: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
+	return &playground{Web: w, visit: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
 }
 
 // rowOf returns the name of an operation's row, or nothing where it has none that is
 // offered.
-func (w playgrounds) rowOf(o views.Operation) string {
+func (w *Web) rowOf(o views.Operation) string {
 	i := slices.IndexFunc(w.cfg.Described, func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path })
 	if i < 0 {
 		return ""
@@ -88,7 +88,7 @@ func (w playgrounds) rowOf(o views.Operation) string {
 }
 
 // showPlaygrounds lists the operations, or goes on to the one that was chosen.
-func (w playgrounds) showPlaygrounds(v *visit) error {
+func (w *Web) showPlaygrounds(v *visit) error {
 	if chosen := v.value("operation"); chosen != "" {
 		return v.redirect(playgroundPath + "/" + url.PathEscape(chosen))
 	}
@@ -96,9 +96,9 @@ func (w playgrounds) showPlaygrounds(v *visit) error {
 }
 
 // playable are the operations that can be tried, by groups.
-func (w playgrounds) playable() []views.ReferenceGroup {
+func (w *Web) playable() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
-	for _, group := range (manuals{publics(w)}).referenceGroups() {
+	for _, group := range ((*Web)(w)).referenceGroups() {
 		group.List = slices.DeleteFunc(group.List, func(o views.Operation) bool { return w.rowOf(o) == "" })
 		if len(group.List) > 0 {
 			groups = append(groups, group)
@@ -108,8 +108,8 @@ func (w playgrounds) playable() []views.ReferenceGroup {
 }
 
 // showPlayground shows the form with what the address says, or with the example.
-func (w playgrounds) showPlayground(v *visit) error {
-	p, err := w.open(v)
+func (w *Web) showPlayground(v *visit) error {
+	p, err := w.openPlayground(v)
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,8 @@ func (p *playground) fill(text string) {
 
 // changePlayground shows what the fields come to, and adds and takes away things in
 // lists. Nothing is run.
-func (w playgrounds) changePlayground(v *visit) error {
-	p, err := w.open(v)
+func (w *Web) changePlayground(v *visit) error {
+	p, err := w.openPlayground(v)
 	if err != nil {
 		return err
 	}
@@ -276,8 +276,8 @@ func fileField(list *views.InputField) string {
 }
 
 // runPlayground makes the call, which is paid for like any other.
-func (w playgrounds) runPlayground(v *visit) error {
-	p, err := w.open(v)
+func (w *Web) runPlayground(v *visit) error {
+	p, err := w.openPlayground(v)
 	if err != nil {
 		return err
 	}
@@ -427,7 +427,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	if err != nil {
 		return err
 	}
-	shown := documents{p.Web}
+	shown := p.Web
 	if m.History, err = shown.documentsOf(p.visit, calls.Items, names); err != nil {
 		return err
 	}

@@ -434,11 +434,11 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 func TestPlaygroundIsForRoles(t *testing.T) {
 	h := playHouse(t)
 	h.join(t, "maya@example.com")
-	person, err := h.People().Create(t.Context(), store.NewPerson{Email: "vic@example.com", Verified: true})
+	person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "vic@example.com", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Members().Add(t.Context(), h.mayas(t).ID, person.ID, store.RoleViewer); err != nil {
+	if err := h.AddMember(t.Context(), h.mayas(t).ID, person.ID, store.RoleViewer); err != nil {
 		t.Fatal(err)
 	}
 	v := h.signedIn(t, person)

@@ -27,7 +27,7 @@ type Operation struct {
 }
 
 // priceLines is the price list in the order of the table.
-func (w publics) priceLines() []views.PriceLine {
+func (w *Web) priceLines() []views.PriceLine {
 	var lines []views.PriceLine
 	for _, o := range w.cfg.Described {
 		lines = append(lines, views.PriceLine{
@@ -46,7 +46,7 @@ var priceGroups = []struct{ title, names string }{
 }
 
 // showPricing shows the price list, and reckons what a month would cost.
-func (w publics) showPricing(v *visit) error {
+func (w *Web) showPricing(v *visit) error {
 	m := views.Pricing{Trial: w.cfg.Trial, SignUp: w.signUpOpen()}
 	tools := views.PriceGroup{Title: "Work on PDFs"}
 	groups := make([]views.PriceGroup, len(priceGroups))

@@ -22,13 +22,13 @@ const publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; f
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // serveAll makes a handler of a page for everybody.
-func (w publics) serveAll(p page) http.Handler {
+func (w *Web) serveAll(p page) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
 		w.serve(page{need: anybody, handle: func(*visit) error { return err }}).ServeHTTP(rw, r)
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		made := &middleware.Recorder{}
-		v := &visit{web: w.Web, w: made, r: r, public: true}
+		v := &visit{web: w, w: made, r: r, public: true}
 		var failed error
 		middleware.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			failed = readForm(v, rw, maxLiveForm)
@@ -105,7 +105,7 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 }
 
 // publicPage returns what a page for everybody needs beside its model.
-func (w publics) publicPage(title, description, open, path string) views.Page {
+func (w *Web) publicPage(title, description, open, path string) views.Page {
 	return views.Page{
 		Title: title, Open: open, Version: w.cfg.Version, Asset: w.assets.URL,
 		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen()},
@@ -155,7 +155,7 @@ type Drawn struct {
 type Drawer func(context.Context, Sheet) (Drawn, error)
 
 // list returns the public pages, as the sitemap has them.
-func (w publics) list() []place {
+func (w *Web) list() []place {
 	list := []place{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
 	for _, category := range w.gallery.Categories() {
 		list = append(list, place{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})

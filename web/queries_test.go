@@ -127,7 +127,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 				}
 				h.send(t, account.ID, hook.ID, 2, nil)
 				v.newTemplate("Bill of " + result)
-				if _, err := h.Members().NewInvite(t.Context(), store.Invite{AccountID: account.ID, Email: result[:30] + "@example.com", Role: store.RoleViewer, InviterID: "per_x", ExpiresAt: clock.Now().Add(time.Hour)}); err != nil {
+				if _, err := h.NewInvite(t.Context(), store.Invite{AccountID: account.ID, Email: result[:30] + "@example.com", Role: store.RoleViewer, InviterID: "per_x", ExpiresAt: clock.Now().Add(time.Hour)}); err != nil {
 					t.Fatal(err)
 				}
 				clock.Advance(time.Second)

@@ -17,21 +17,21 @@ const (
 	resetsWindow     = time.Hour
 )
 
-func (w entrance) showResetRequest(v *visit) error {
+func (w *Web) showResetRequest(v *visit) error {
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": v.value("email")}}, Mail: w.mail != nil}
 	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Reset the password", ""), m))
 }
 
 // requestReset sends a link that sets a new password. The answer is the same
 // for unknown addresses, and takes the same time.
-func (w entrance) requestReset(v *visit) error {
+func (w *Web) requestReset(v *visit) error {
 	email := v.value("email")
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
 	if _, err := store.MailAddress(email); err != nil {
 		m.Errors["email"] = "This must be an email address such as maya@example.com."
 		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset the password", ""), m))
 	}
-	person, err := w.people.ByEmail(v.ctx(), email)
+	person, err := w.people.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -52,7 +52,7 @@ func (w entrance) requestReset(v *visit) error {
 }
 
 // sendReset emails a link. For an address that nobody has it takes the same time.
-func (w entrance) sendReset(v *visit, email string) error {
+func (w *Web) sendReset(v *visit, email string) error {
 	if w.mail == nil {
 		return nil
 	}
@@ -69,14 +69,14 @@ func (w entrance) sendReset(v *visit, email string) error {
 	return err
 }
 
-func (w entrance) newPasswordModel(v *visit, token store.Token) (views.NewPassword, error) {
-	person, err := w.people.ByID(v.ctx(), token.PersonID)
+func (w *Web) newPasswordModel(v *visit, token store.Token) (views.NewPassword, error) {
+	person, err := w.people.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Set a new password", Email: person.Email, Action: "/password/new?token=" + v.value("token"),
 	}, err
 }
 
-func (w entrance) showNewPassword(v *visit) error {
+func (w *Web) showNewPassword(v *visit) error {
 	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (w entrance) showNewPassword(v *visit) error {
 // setNewPassword sets the password that the link of a letter is for. The link
 // shows the address to be the person's as well. A second factor is asked for
 // all the same.
-func (w entrance) setNewPassword(v *visit) error {
+func (w *Web) setNewPassword(v *visit) error {
 	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w entrance) setNewPassword(v *visit) error {
 		return err
 	}
 	hash := hashPassword(password)
-	err = w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
+	err = w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
 	if errors.Is(err, store.ErrExists) { // The address was verified before.
 		err = w.changeCredentials(v, token.PersonID, store.CredentialChange{Password: &hash}, false, passwordSubject, passwordLine)
 	}
@@ -118,7 +118,7 @@ func (w entrance) setNewPassword(v *visit) error {
 	}
 	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
 		// Somebody else may have signed up with the address, with a password of theirs.
-		if err := w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+		if err := w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ const (
 )
 
 // showLink and useLink sign in with a link that the command line printed.
-func (w entrance) showLink(v *visit) error {
+func (w *Web) showLink(v *visit) error {
 	if _, err := w.people.Token(v.ctx(), store.TokenSignIn, v.value("token")); err != nil {
 		return err
 	}
@@ -144,14 +144,14 @@ func (w entrance) showLink(v *visit) error {
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
 }
 
-func (w entrance) useLink(v *visit) error {
+func (w *Web) useLink(v *visit) error {
 	token, err := w.people.UseToken(v.ctx(), store.TokenSignIn, v.value("token"))
 	if err != nil {
 		return err
 	}
 	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
 		// Somebody else may have signed up with the address, with a password of theirs.
-		if err := w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+		if err := w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func (v *visit) keep() (bool, error) {
 }
 
 // kept returns the form that waits in the session, if one does.
-func (w entrance) kept(v *visit) (form keptForm, ok bool) {
+func (w *Web) kept(v *visit) (form keptForm, ok bool) {
 	sealed, err := base64.StdEncoding.DecodeString(w.scs.GetString(v.ctx(), keptKey))
 	if err != nil || len(sealed) == 0 {
 		return form, false
@@ -105,7 +105,7 @@ func fieldWord(name string) string {
 }
 
 // showKept shows the form that was sent when the session had ended.
-func (w entrance) showKept(v *visit) error {
+func (w *Web) showKept(v *visit) error {
 	if v.person == nil {
 		return v.askToSignIn()
 	}

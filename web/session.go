@@ -49,7 +49,7 @@ func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 
 // sessionFailed answers where a session could be neither read nor kept. A visitor who
 // left, as the editor leaves pages that are out of date, is no failure of ours.
-func (w entrance) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
+func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		middleware.Left(rw)
 		return

@@ -17,7 +17,7 @@ import (
 // auditShown is how many entries of the audit log stand on the page.
 const auditShown = 20
 
-func (w settings) settingsModel(v *visit) (views.Settings, error) {
+func (w *Web) settingsModel(v *visit) (views.Settings, error) {
 	m := views.Settings{
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
@@ -37,7 +37,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 	if m.Sessions, err = w.sessionLines(v); err != nil {
 		return m, err
 	}
-	members, err := w.members.In(v.ctx(), v.account.ID)
+	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return m, err
 	}
@@ -60,7 +60,7 @@ func (w settings) settingsModel(v *visit) (views.Settings, error) {
 	return m, err
 }
 
-func (w settings) sessionLines(v *visit) ([]views.Session, error) {
+func (w *Web) sessionLines(v *visit) ([]views.Session, error) {
 	list, err := w.sessions.Of(v.ctx(), v.person.ID)
 	here := storedToken(w.scs.Token(v.ctx()))
 	var lines []views.Session
@@ -107,11 +107,11 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}
 }
 
-func (w settings) showSettings(v *visit) error { return w.settingsPage(v, nil) }
+func (w *Web) showSettings(v *visit) error { return w.settingsPage(v, nil) }
 
 // settingsPage shows the settings, after change has put in what was typed and
 // is wrong.
-func (w settings) settingsPage(v *visit, change func(*views.Settings)) error {
+func (w *Web) settingsPage(v *visit, change func(*views.Settings)) error {
 	m, err := w.settingsModel(v)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ var sureEmail = views.Sure{
 	Action: settingsPath + "/profile", Button: "Change email", Back: settingsPath, Crumb: "Email",
 }
 
-func (w settings) saveProfile(v *visit) error {
+func (w *Web) saveProfile(v *visit) error {
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
 		return w.settingsPage(v, func(m *views.Settings) {
@@ -144,11 +144,11 @@ func (w settings) saveProfile(v *visit) error {
 			return err
 		}
 		if !ok {
-			return factors(w).askSure(v, sureEmail, wrong)
+			return (*Web)(w).askSure(v, sureEmail, wrong)
 		}
 	}
 	if name := v.value("name"); name != v.person.Name {
-		if err := w.people.SetName(v.ctx(), v.person.ID, name); err != nil {
+		if err := w.people.SetPersonName(v.ctx(), v.person.ID, name); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (w settings) saveProfile(v *visit) error {
 }
 
 // askNewAddress sends a link to a new address, and a warning to the old one.
-func (w settings) askNewAddress(v *visit, email string) error {
+func (w *Web) askNewAddress(v *visit, email string) error {
 	if _, ok := w.allow(v.ctx(), "email:person:"+v.person.ID, resetsPerPerson, resetsWindow); !ok {
 		return errTooMany
 	}
@@ -181,12 +181,12 @@ func (w settings) askNewAddress(v *visit, email string) error {
 	}
 	v.tell("Saved. The new address is used once its link is opened.")
 	return errors.Join(
-		w.send(v.ctx(), mail.Letter{To: email, Subject: "Confirm your new address", Lines: []string{"One click, and you log in with this address from then on."}, Link: mail.Link{Text: "Use this address", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
-		w.send(v.ctx(), mail.Letter{To: v.person.Email, Subject: "A new address was asked for", Lines: []string{"Somebody, probably you, wants to log in with " + email + " in the place of this address.", "If it was not you, change your password now."}}),
+		w.sendEmail(v.ctx(), mail.Letter{To: email, Subject: "Confirm your new address", Lines: []string{"One click, and you log in with this address from then on."}, Link: mail.Link{Text: "Use this address", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
+		w.sendEmail(v.ctx(), mail.Letter{To: v.person.Email, Subject: "A new address was asked for", Lines: []string{"Somebody, probably you, wants to log in with " + email + " in the place of this address.", "If it was not you, change your password now."}}),
 	)
 }
 
-func (w settings) saveKept(v *visit) error {
+func (w *Web) saveKept(v *visit) error {
 	keep := v.value("inputs") != ""
 	if err := w.store.KeptInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (w settings) saveKept(v *visit) error {
 	return v.redirect(settingsPath)
 }
 
-func (w settings) savePassword(v *visit) error {
+func (w *Web) savePassword(v *visit) error {
 	wrong := func(field, text string) error {
 		return w.settingsPage(v, func(m *views.Settings) { m.Password.Errors[field] = text })
 	}
@@ -211,7 +211,7 @@ func (w settings) savePassword(v *visit) error {
 	case err != nil:
 		return err
 	case !ok && w.proofOf(v) == views.ProofElsewhere:
-		return factors(w).showConfirm(v)
+		return (*Web)(w).showConfirm(v)
 	case !ok:
 		return wrong("current", cmp.Or(text, "This is required to change the password."))
 	}
@@ -230,7 +230,7 @@ func (w settings) savePassword(v *visit) error {
 	return v.redirect(settingsPath)
 }
 
-func (w settings) endSession(v *visit) error {
+func (w *Web) endSession(v *visit) error {
 	if err := w.sessions.End(v.ctx(), v.person.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (w settings) endSession(v *visit) error {
 	return v.redirect(settingsPath)
 }
 
-func (w settings) endSessions(v *visit) error {
+func (w *Web) endSessions(v *visit) error {
 	if err := w.endOthers(v.ctx(), v.person.ID); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (w settings) endSessions(v *visit) error {
 	return v.redirect(settingsPath)
 }
 
-func (w settings) inviteMember(v *visit) error {
+func (w *Web) inviteMember(v *visit) error {
 	wrong := func(text string) error {
 		return w.settingsPage(v, func(m *views.Settings) {
 			m.Invite.Values["email"], m.Invite.Values["role"], m.Invite.Errors["email"] = v.value("email"), v.value("role"), text
@@ -256,7 +256,7 @@ func (w settings) inviteMember(v *visit) error {
 	if err != nil {
 		return wrong("This must be an email address such as maya@example.com.")
 	}
-	members, err := w.members.In(v.ctx(), v.account.ID)
+	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (w settings) inviteMember(v *visit) error {
 		return err
 	}
 	address := w.cfg.BaseURL + "/invite/" + secret
-	err = errors.Join(v.record("member.invited", email, v.value("role")), w.send(v.ctx(), mail.Letter{
+	err = errors.Join(v.record("member.invited", email, v.value("role")), w.sendEmail(v.ctx(), mail.Letter{
 		To: email, Subject: "Join " + v.account.Name, Lines: []string{v.person.Email + " invites you to " + v.account.Name + ". The link works once, for seven days."}, Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
 	}))
 	if err != nil {
@@ -286,7 +286,7 @@ func (w settings) inviteMember(v *visit) error {
 	return v.redirect(settingsPath)
 }
 
-func (w settings) cancelInvite(v *visit) error {
+func (w *Web) cancelInvite(v *visit) error {
 	if err := w.members.CancelInvite(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
@@ -298,8 +298,8 @@ func (w settings) cancelInvite(v *visit) error {
 }
 
 // memberOf returns the member that an address names.
-func (w settings) memberOf(v *visit) (store.Membership, error) {
-	members, err := w.members.In(v.ctx(), v.account.ID)
+func (w *Web) memberOf(v *visit) (store.Membership, error) {
+	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return store.Membership{}, err
 	}
@@ -311,31 +311,31 @@ func (w settings) memberOf(v *visit) (store.Membership, error) {
 	return store.Membership{}, store.ErrNotFound
 }
 
-func (w settings) changeRole(v *visit) error {
+func (w *Web) changeRole(v *visit) error {
 	member, err := w.memberOf(v)
 	if err != nil {
 		return err
 	}
-	err = w.members.SetRole(v.ctx(), v.account.ID, member.Person.ID, v.value("role"))
+	err = w.members.SetMemberRole(v.ctx(), v.account.ID, member.Person.ID, v.value("role"))
 	if err == nil {
 		err = v.record("member.role", member.Person.Email, member.Role+" to "+v.value("role"))
 	}
 	return w.memberChanged(v, err, member.Person.Email+" is "+v.value("role")+" from now on, and logs in again.")
 }
 
-func (w settings) removeMember(v *visit) error {
+func (w *Web) removeMember(v *visit) error {
 	member, err := w.memberOf(v)
 	if err != nil {
 		return err
 	}
-	err = w.members.Remove(v.ctx(), v.account.ID, member.Person.ID)
+	err = w.members.RemoveMember(v.ctx(), v.account.ID, member.Person.ID)
 	if err == nil {
 		err = v.record("member.removed", member.Person.Email, "")
 	}
 	return w.memberChanged(v, err, member.Person.Email+" is not a member any more.")
 }
 
-func (w settings) memberChanged(v *visit, err error, done string) error {
+func (w *Web) memberChanged(v *visit, err error, done string) error {
 	if errors.Is(err, store.ErrLastOwner) {
 		err, done = nil, "An account needs at least one owner, so nothing was changed."
 	}
@@ -346,7 +346,7 @@ func (w settings) memberChanged(v *visit, err error, done string) error {
 	return v.redirect(settingsPath)
 }
 
-func (w settings) exportAudit(v *visit) error {
+func (w *Web) exportAudit(v *visit) error {
 	out := v.table("audit.csv")
 	if err := out.Write([]string{"at", "who", "action", "object", "note", "address"}); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (c *Config) provider() string {
 	return c.IdentityName
 }
 
-func (w entrance) showSignIn(v *visit) error {
+func (w *Web) showSignIn(v *visit) error {
 	if v.person != nil {
 		return v.redirect(v.value("next"))
 	}
@@ -41,14 +41,14 @@ func (w entrance) showSignIn(v *visit) error {
 
 // signIn checks email and password. It answers the same, in the same time, for
 // a wrong password and an unknown address.
-func (w entrance) signIn(v *visit) error {
+func (w *Web) signIn(v *visit) error {
 	m := w.signInModel(v)
 	refuse := func(status int, text string) error {
 		m.Errors["password"] = text
 		return v.show(status, views.SignInPage(v.page("Log in", ""), m))
 	}
 	email := v.value("email")
-	person, err := w.people.ByEmail(v.ctx(), email)
+	person, err := w.people.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -128,7 +128,7 @@ func (w *Web) alert(v *visit, person store.Person) error {
 	if err != nil || len(before) == 0 || slices.Contains(before, here) {
 		return err
 	}
-	return w.send(v.ctx(), mail.Letter{
+	return w.sendEmail(v.ctx(), mail.Letter{
 		To: person.Email, Subject: "New sign-in with " + here,
 		Lines: []string{
 			"Somebody, probably you, has signed in as " + person.Email + " with " + here + " from the address " + w.cfg.ClientIP(v.r) + ", " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
@@ -143,7 +143,7 @@ func (w *Web) endOthers(ctx context.Context, personID string) error {
 	return w.sessions.EndOthers(ctx, personID, storedToken(w.scs.Token(ctx)))
 }
 
-func (w entrance) signOut(v *visit) error {
+func (w *Web) signOut(v *visit) error {
 	if v.person != nil {
 		if err := v.record("session.ended", v.person.Email, ""); err != nil {
 			return err

@@ -25,7 +25,7 @@ const (
 	inviteLife = 7 * 24 * time.Hour
 )
 
-func (w joining) showSignUp(v *visit) error {
+func (w *Web) showSignUp(v *visit) error {
 	if v.person != nil {
 		return v.redirect("/dashboard")
 	}
@@ -37,7 +37,7 @@ func (w joining) showSignUp(v *visit) error {
 
 func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
 
-func (w joining) signUpModel(v *visit) views.SignUp {
+func (w *Web) signUpModel(v *visit) views.SignUp {
 	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider()}
 	if w.cfg.Trial > 0 {
 		m.Trial = views.Dollars(w.cfg.Trial)
@@ -48,7 +48,7 @@ func (w joining) signUpModel(v *visit) views.SignUp {
 // signUp makes a person and their account, and sends a link that shows the
 // address to be theirs. Whether the address was known already is told to it
 // alone.
-func (w joining) signUp(v *visit) error {
+func (w *Web) signUp(v *visit) error {
 	if !w.signUpOpen() {
 		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
 	}
@@ -69,7 +69,7 @@ func (w joining) signUp(v *visit) error {
 		return v.show(http.StatusTooManyRequests, views.SignUpPage(v.page("Create an account", ""), m))
 	}
 	hash := hashPassword(password)
-	person, err := w.people.Create(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
+	person, err := w.people.CreatePerson(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
 	switch {
 	case errors.Is(err, store.ErrExists):
 		err = w.remindOfAccount(v.ctx(), email)
@@ -86,42 +86,42 @@ func (w joining) signUp(v *visit) error {
 // remindOfAccount tells the owner of an address that somebody, who did not
 // learn that it is known, tried to sign up with it. An address that nobody has shown to
 // be theirs gets a link that does.
-func (w joining) remindOfAccount(ctx context.Context, email string) error {
-	person, err := w.people.ByEmail(ctx, email)
+func (w *Web) remindOfAccount(ctx context.Context, email string) error {
+	person, err := w.people.PersonByEmail(ctx, email)
 	if err != nil {
 		return err
 	}
 	if person.VerifiedAt == nil {
 		return w.sendVerification(ctx, person)
 	}
-	return w.send(ctx, mail.Letter{
+	return w.sendEmail(ctx, mail.Letter{
 		To: email, Subject: "You have an account already",
 		Lines: []string{"Somebody, probably you, tried to sign up with this address. It has an account already.", "If you have forgotten the password, set a new one. If it was not you, there is nothing to do."},
 		Link:  mail.Link{Text: "Reset the password", URL: w.cfg.BaseURL + "/password/reset"},
 	})
 }
 
-func (w joining) sendVerification(ctx context.Context, person store.Person) error {
+func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
 	secret, err := w.people.NewToken(ctx, store.Token{Purpose: store.TokenVerify, PersonID: person.ID, ExpiresAt: w.now().Add(verifyLife)})
 	if err != nil {
 		return err
 	}
-	return w.send(ctx, mail.Letter{
+	return w.sendEmail(ctx, mail.Letter{
 		To: person.Email, Subject: "Confirm your address",
 		Lines: []string{"Welcome. One click shows that this address is yours, and opens your account.", "The link works once, for three days."},
 		Link:  mail.Link{Text: "Confirm this address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
 	})
 }
 
-// send puts a letter into the queue; a service without mail sends none.
-func (w *Web) send(ctx context.Context, letter mail.Letter) error {
+// sendEmail puts a letter into the queue; a service without mail sends none.
+func (w *Web) sendEmail(ctx context.Context, letter mail.Letter) error {
 	if w.mail == nil {
 		return nil
 	}
 	return w.mail.Enqueue(ctx, letter)
 }
 
-func (w joining) showVerify(v *visit) error {
+func (w *Web) showVerify(v *visit) error {
 	token, purpose, err := w.verifyToken(v)
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func (w joining) showVerify(v *visit) error {
 
 // claimModel asks whoever opens the link of a sign-up in another browser for a password:
 // somebody else may have signed up with the address.
-func (w joining) claimModel(v *visit, token store.Token) (views.NewPassword, error) {
-	person, err := w.people.ByID(v.ctx(), token.PersonID)
+func (w *Web) claimModel(v *visit, token store.Token) (views.NewPassword, error) {
+	person, err := w.people.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
 		Note: "The sign-up for " + person.Email + " was in another browser, so choose the password here. It replaces the one of the sign-up.",
@@ -156,7 +156,7 @@ func (w joining) claimModel(v *visit, token store.Token) (views.NewPassword, err
 }
 
 // claimAddress verifies an address in another browser than the one of its sign-up.
-func (w joining) claimAddress(v *visit, token store.Token) error {
+func (w *Web) claimAddress(v *visit, token store.Token) error {
 	m, err := w.claimModel(v, token)
 	if err != nil {
 		return err
@@ -169,18 +169,18 @@ func (w joining) claimAddress(v *visit, token store.Token) error {
 	if _, err := w.people.UseToken(v.ctx(), store.TokenVerify, v.value("token")); err != nil {
 		return err
 	}
-	err = w.people.Claim(v.ctx(), token.PersonID, store.NewPerson{Password: hashPassword(password)})
+	err = w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hashPassword(password)})
 	if errors.Is(err, store.ErrExists) {
 		return store.ErrUsed
 	}
 	if err != nil {
 		return err
 	}
-	return w.open(v, token.PersonID)
+	return w.openSignUp(v, token.PersonID)
 }
 
-// open signs a person in whose address was verified just now.
-func (w joining) open(v *visit, personID string) error {
+// openSignUp signs a person in whose address was verified just now.
+func (w *Web) openSignUp(v *visit, personID string) error {
 	person, err := w.welcome(v.ctx(), personID)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) 
 	if person.VerifiedAt != nil || person.Operator {
 		return false, nil
 	}
-	memberships, err := w.members.Of(ctx, person.ID)
+	memberships, err := w.members.Memberships(ctx, person.ID)
 	return err == nil && len(memberships) == 0, err
 }
 
@@ -203,16 +203,16 @@ func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) 
 // replaces it: somebody else may have signed up with the address.
 func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (store.Person, error) {
 	if known.ID == "" {
-		return w.people.Create(ctx, n)
+		return w.people.CreatePerson(ctx, n)
 	}
-	if err := w.people.Claim(ctx, known.ID, n); err != nil {
+	if err := w.people.ClaimPerson(ctx, known.ID, n); err != nil {
 		return store.Person{}, err
 	}
-	return w.people.ByID(ctx, known.ID)
+	return w.people.Person(ctx, known.ID)
 }
 
 // verifyToken finds the link of a letter that shows an address to be theirs.
-func (w joining) verifyToken(v *visit) (store.Token, string, error) {
+func (w *Web) verifyToken(v *visit) (store.Token, string, error) {
 	for _, purpose := range []string{store.TokenVerify, store.TokenEmail} {
 		token, err := w.people.Token(v.ctx(), purpose, v.value("token"))
 		if !errors.Is(err, store.ErrUsed) {
@@ -222,7 +222,7 @@ func (w joining) verifyToken(v *visit) (store.Token, string, error) {
 	return store.Token{}, "", store.ErrUsed
 }
 
-func (w joining) verify(v *visit) error {
+func (w *Web) verify(v *visit) error {
 	token, purpose, err := w.verifyToken(v)
 	switch {
 	case err != nil:
@@ -240,11 +240,11 @@ func (w joining) verify(v *visit) error {
 	if purpose == store.TokenEmail {
 		return w.changeEmail(v, token)
 	}
-	return w.open(v, token.PersonID)
+	return w.openSignUp(v, token.PersonID)
 }
 
 // changeEmail puts an address into use that was shown to be the person's.
-func (w joining) changeEmail(v *visit, token store.Token) error {
+func (w *Web) changeEmail(v *visit, token store.Token) error {
 	change := store.CredentialChange{Email: &token.Data}
 	err := w.changeCredentials(v, token.PersonID, change, true, "Your email was changed", "From now on you log in with "+token.Data+", and not with this address.")
 	if errors.Is(err, store.ErrExists) {
@@ -264,14 +264,14 @@ func (w joining) changeEmail(v *visit, token store.Token) error {
 // welcome records that a person's address is theirs. Whoever has no account
 // then gets one, with the trial credit.
 func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error) {
-	if _, err := w.people.Verify(ctx, personID, ""); err != nil {
+	if _, err := w.people.VerifyPerson(ctx, personID, ""); err != nil {
 		return store.Person{}, err
 	}
-	person, err := w.people.ByID(ctx, personID)
+	person, err := w.people.Person(ctx, personID)
 	if err != nil {
 		return store.Person{}, err
 	}
-	memberships, err := w.members.Of(ctx, personID)
+	memberships, err := w.members.Memberships(ctx, personID)
 	if err != nil || len(memberships) > 0 {
 		return person, err
 	}
@@ -283,7 +283,7 @@ func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error
 	if err != nil {
 		return person, err
 	}
-	if err := w.members.Add(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
+	if err := w.members.AddMember(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
 		return person, err
 	}
 	return person, nil

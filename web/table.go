@@ -36,34 +36,34 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(publics{w}.pages(), w.memberPages(), devices{w}.pages(), grants{w}.pages(), consents{grants{w}}.pages(), apps{grants{w}}.pages(), templates{w}.pages(), partials{w}.pages(), editors{w}.pages(), embeds{w}.pages(), playgrounds{w}.pages(), identities{w}.pages(), factors{w}.pages(), wallets{w}.pages(), operators{w}.pages())
+	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.grantPages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
 }
 
-// pages are those that everybody finds.
-func (w publics) pages() []page {
+// publicPages are those that everybody finds.
+func (w *Web) publicPages() []page {
 	return []page{
 		{"GET", "/", everyone, w.showHome},
 		{"POST", "/", everyone, w.tryLive},
-		{"GET", galleryPath, everyone, layouts{w}.showGallery},
-		{"GET", galleryPath + "/{category}", everyone, layouts{w}.showGallery},
-		{"GET", galleryPath + "/{category}/{id}", everyone, layouts{w}.showLayout},
+		{"GET", galleryPath, everyone, w.showGallery},
+		{"GET", galleryPath + "/{category}", everyone, w.showGallery},
+		{"GET", galleryPath + "/{category}/{id}", everyone, w.showLayout},
 		{"GET", pricingPath, everyone, w.showPricing},
 		{"GET", statusPath, everyone, w.showStatus},
-		{"GET", docsPath, everyone, manuals{w}.showDocs},
-		{"GET", docsPath + "/search.json", everyone, manuals{w}.showSearchIndex},
-		{"GET", docsPath + "/{guide}", everyone, manuals{w}.showGuide},
-		{"GET", referencePath, everyone, manuals{w}.showReference},
-		{"GET", referencePath + "/{operation}", everyone, manuals{w}.showOperation},
-		{"GET", "/llms.txt", everyone, manuals{w}.showLLMs},
-		{"GET", "/llms-full.txt", everyone, manuals{w}.showLLMsFull},
-		{"GET", drawnPath + "{name}", everyone, drawings{w}.showDrawn},
+		{"GET", docsPath, everyone, w.showDocs},
+		{"GET", docsPath + "/search.json", everyone, w.showSearchIndex},
+		{"GET", docsPath + "/{guide}", everyone, w.showGuide},
+		{"GET", referencePath, everyone, w.showReference},
+		{"GET", referencePath + "/{operation}", everyone, w.showOperation},
+		{"GET", "/llms.txt", everyone, w.showLLMs},
+		{"GET", "/llms-full.txt", everyone, w.showLLMsFull},
+		{"GET", drawnPath + "{name}", everyone, w.showDrawn},
 		{"GET", "/robots.txt", everyone, w.showRobots},
 		{"GET", "/sitemap.xml", everyone, w.showSitemap},
 	}
 }
 
-// pages are those of the installation.
-func (w operators) pages() []page {
+// operatorPages are those of the installation.
+func (w *Web) operatorPages() []page {
 	return []page{
 		{"GET", "/admin", operates, w.showAccounts},
 		{"GET", "/admin/accounts/{id}", operates, w.showAccount},
@@ -72,56 +72,56 @@ func (w operators) pages() []page {
 		{"POST", "/admin/accounts/{id}/money", operates, w.postMoney},
 		{"GET", "/admin/engine", operates, w.showEngine},
 		{"GET", "/admin/jobs", operates, w.showJobs},
-		{"GET", "/admin/deliveries", operates, w.showDeliveries},
+		{"GET", "/admin/deliveries", operates, w.showAllDeliveries},
 		{"GET", "/admin/edge", operates, w.showEdge},
 		{"GET", "/admin/settings", operates, w.showSettingsInForce},
 		{"GET", "/admin/audit", operates, w.showAudit},
 	}
 }
 
-// pages are those that lead to an outside provider of identities and back.
-func (w identities) pages() []page {
+// providerPages are those that lead to an outside provider of identities and back.
+func (w *Web) providerPages() []page {
 	return []page{
-		{"POST", "/login/oidc", anybody, w.signIn},
+		{"POST", "/login/oidc", anybody, w.signInWithProvider},
 		{"GET", OIDCPath, anybody, w.comeBack},
 		{"POST", identityPath, signedIn, w.link},
 		{"POST", identityPath + "/end", signedIn, w.unlink},
-		{"POST", confirmPath + "/provider", signedIn, w.confirm},
+		{"POST", confirmPath + "/provider", signedIn, w.confirmWithProvider},
 	}
 }
 
-// pages are those of command lines that ask for a key (RFC 8628).
-func (w devices) pages() []page {
+// devicePages are those of command lines that ask for a key (RFC 8628).
+func (w *Web) devicePages() []page {
 	return []page{
 		{"POST", wire.DeviceBeginPath, programs, w.begin},
-		{"GET", devicePath, manages, w.showCode},
+		{"GET", devicePath, manages, w.showDeviceCode},
 		{"POST", devicePath, manages, w.typeCode},
-		{"POST", devicePath + "/decision", manages, w.decide},
+		{"POST", devicePath + "/decision", manages, w.decideDevice},
 	}
 }
 
-// pages are those of programs that ask to act for people (OAuth 2.1).
-func (w grants) pages() []page {
+// grantPages are those of programs that ask to act for people (OAuth 2.1).
+func (w *Web) grantPages() []page {
 	return []page{
 		{"GET", wire.ServerMetadataPath, programs, w.describeServer},
 		{"GET", wire.ResourceMetadataPath, programs, w.describeResource},
 		{"GET", wire.ResourceMetadataPath + resourcePath, programs, w.describeResource},
 		{"POST", registerPath, programs, w.register},
-		{"POST", wire.DeviceTokenPath, programs, w.token},
+		{"POST", wire.DeviceTokenPath, programs, w.grantToken},
 		{"POST", revokePath, programs, w.drop},
 	}
 }
 
-// pages are those of people who are asked.
-func (w consents) pages() []page {
+// consentPages are those of people who are asked.
+func (w *Web) consentPages() []page {
 	return []page{
-		{"GET", authorizePath, manages, w.ask},
-		{"POST", authorizePath, manages, w.decide},
+		{"GET", authorizePath, manages, w.askConsent},
+		{"POST", authorizePath, manages, w.decideConsent},
 	}
 }
 
-// pages are those of programs that were allowed.
-func (w apps) pages() []page {
+// appPages are those of programs that were allowed.
+func (w *Web) appPages() []page {
 	return []page{
 		{"GET", appsPath, signedIn, w.showApps},
 		{"GET", appsPath + "/{id}", manages, w.showApp},
@@ -130,8 +130,8 @@ func (w apps) pages() []page {
 	}
 }
 
-// pages are those of an account's money.
-func (w wallets) pages() []page {
+// walletPages are those of an account's money.
+func (w *Web) walletPages() []page {
 	return []page{
 		{"GET", "/dashboard/wallet", signedIn, w.showWallet},
 		{"POST", "/dashboard/wallet/limits", pays, w.saveLimits},
@@ -146,13 +146,13 @@ func (w wallets) pages() []page {
 
 // memberPages are those of everybody and of an account's members, on one screen.
 func (w *Web) memberPages() []page {
-	deliveriesPages, documentsPages, endpointsPages, entrancePages := deliveries{w}, documents{w}, endpoints{w}, entrance{w}
-	factorsPages, joiningPages, keysPages := factors{w}, joining{w}, keys{w}
-	overviewsPages, settingsPages := overviews{w}, settings{w}
+	deliveriesPages, documentsPages, endpointsPages, entrancePages := w, w, w, w
+	factorsPages, joiningPages, keysPages := w, w, w
+	overviewsPages, settingsPages := w, w
 	return []page{
 		{"GET", "/login", anybody, entrancePages.showSignIn},
 		{"POST", "/login", anybody, entrancePages.signIn},
-		{"GET", "/login/code", anybody, factorsPages.showCode},
+		{"GET", "/login/code", anybody, factorsPages.showFactorCode},
 		{"POST", "/login/code", anybody, factorsPages.checkCode},
 		{"GET", "/login/link", anybody, entrancePages.showLink},
 		{"POST", "/login/link", anybody, entrancePages.useLink},
@@ -213,40 +213,40 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/settings/invites/{id}/cancel", owns, settingsPages.cancelInvite},
 		{"POST", "/dashboard/settings/members/{id}/role", owns, settingsPages.changeRole},
 		{"POST", "/dashboard/settings/members/{id}/remove", owns, settingsPages.removeMember},
-		{"GET", "/dashboard/settings/export", owns, exports{w}.exportAccount},
-		{"POST", "/dashboard/settings/delete", owns, endings{w}.endAccount},
-		{"POST", "/dashboard/settings/delete/undo", owns, endings{w}.keepAccount},
+		{"GET", "/dashboard/settings/export", owns, w.exportAccount},
+		{"POST", "/dashboard/settings/delete", owns, w.endAccount},
+		{"POST", "/dashboard/settings/delete/undo", owns, w.keepAccount},
 		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
 	}
 }
 
-// pages are those of second factors, and of who confirms that it is them.
-func (w factors) pages() []page {
+// factorPages are those of second factors, and of who confirms that it is them.
+func (w *Web) factorPages() []page {
 	return []page{
 		{"GET", confirmPath, signedIn, w.showConfirm},
-		{"POST", confirmPath, signedIn, w.confirm},
+		{"POST", confirmPath, signedIn, w.confirmFactor},
 		{"POST", confirmPath + "/email", signedIn, w.emailCode},
 		{"GET", "/dashboard/settings/factor", signedIn, w.showFactorSetup},
 		{"POST", "/dashboard/settings/factor", signedIn, w.startFactor},
-		{"GET", "/dashboard/settings/factor/off", signedIn, w.ask(sureOff)},
+		{"GET", "/dashboard/settings/factor/off", signedIn, w.askFactor(sureOff)},
 		{"POST", "/dashboard/settings/factor/off", signedIn, w.sure(sureOff, w.stopFactor)},
-		{"GET", "/dashboard/settings/factor/recovery", signedIn, w.ask(sureCodes)},
+		{"GET", "/dashboard/settings/factor/recovery", signedIn, w.askFactor(sureCodes)},
 		{"POST", "/dashboard/settings/factor/recovery", signedIn, w.sure(sureCodes, w.renewCodes)},
 	}
 }
 
-// pages are those behind a link to the editor.
-func (w embeds) pages() []page {
+// embedPages are those behind a link to the editor.
+func (w *Web) embedPages() []page {
 	return []page{
-		{"GET", embedPath, linked, w.showEditor},
-		{"GET", embedPath + "/draft", linked, editors(w).showDraft},
-		{"POST", embedPath + "/draft", linked, w.saveDraft},
-		{"POST", embedPath + "/check", linked, w.checkDraft},
-		{"POST", embedPath + "/pages", linked, w.drawDraft},
-		{"POST", embedPath + "/filled", linked, w.showFilled},
-		{"POST", embedPath + "/compare", linked, w.compareDraft},
-		{"GET", embedPath + "/publish", linked, w.showPublish},
-		{"POST", embedPath + "/publish", linked, w.publishDraft},
+		{"GET", embedPath, linked, w.showEmbed},
+		{"GET", embedPath + "/draft", linked, (*Web)(w).showDraft},
+		{"POST", embedPath + "/draft", linked, w.saveEmbed},
+		{"POST", embedPath + "/check", linked, w.checkEmbed},
+		{"POST", embedPath + "/pages", linked, w.drawEmbed},
+		{"POST", embedPath + "/filled", linked, w.showFilledEmbed},
+		{"POST", embedPath + "/compare", linked, w.compareEmbed},
+		{"GET", embedPath + "/publish", linked, w.showPublishEmbed},
+		{"POST", embedPath + "/publish", linked, w.publishEmbed},
 	}
 }
 
@@ -260,16 +260,16 @@ func (w *Web) Handler() http.Handler {
 		handler := w.serve(p)
 		switch p.need {
 		case everyone:
-			handler = publics{w}.serveAll(p)
+			handler = w.serveAll(p)
 		case programs:
-			handler = devices{w}.serveProgram(p)
+			handler = w.serveProgram(p)
 		}
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
 		}
 		if p.method == http.MethodGet && p.need == programs {
-			r.Method(http.MethodOptions, p.pattern, http.HandlerFunc(grants{w}.allowReading))
+			r.Method(http.MethodOptions, p.pattern, http.HandlerFunc(w.allowReading))
 		}
 		if p.method == http.MethodGet && p.need != operates && p.need != programs && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)

@@ -38,7 +38,7 @@ type previewed struct {
 	Left         int      `json:"left"`
 }
 
-func (w templates) showThumbnail(v *visit) error {
+func (w *Web) showThumbnail(v *visit) error {
 	var found wire.Template
 	if _, err := v.ask(http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil, &found, ""); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (w templates) showThumbnail(v *visit) error {
 }
 
 // thumbnail returns the image of a template's first page.
-func (w templates) thumbnail(v *visit, t wire.Template) ([]byte, error) {
+func (w *Web) thumbnail(v *visit, t wire.Template) ([]byte, error) {
 	var partials wire.PartialList
 	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, ""); err != nil {
 		return nil, err

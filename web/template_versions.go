@@ -18,7 +18,7 @@ import (
 )
 
 // published returns what a version of a template holds.
-func (w publications) published(v *visit, id, version string) (wire.TemplateVersionContent, error) {
+func (w *Web) published(v *visit, id, version string) (wire.TemplateVersionContent, error) {
 	var found wire.TemplateVersionContent
 	if n, err := strconv.Atoi(version); err != nil || n < 1 {
 		return found, store.ErrNotFound
@@ -31,9 +31,9 @@ func versionContent(c wire.TemplateVersionContent) views.Content {
 	return views.Content{HTML: c.HTML, Sample: jsonText(c.SampleData), Options: jsonText(c.Options)}
 }
 
-func (w publications) showPublish(v *visit) error { return w.publishPage(v, http.StatusOK, "") }
+func (w *Web) showPublish(v *visit) error { return w.publishPage(v, http.StatusOK, "") }
 
-func (w publications) publishPage(v *visit, status int, wrong string) error {
+func (w *Web) publishPage(v *visit, status int, wrong string) error {
 	m, err := w.publishing(v, wrong)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (w publications) publishPage(v *visit, status int, wrong string) error {
 }
 
 // publishing is what is asked before a draft is published.
-func (w publications) publishing(v *visit, wrong string) (views.Publish, error) {
+func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
 	found, etag, err := v.template()
 	if err != nil {
 		return views.Publish{}, err
@@ -76,7 +76,7 @@ func (w publications) publishing(v *visit, wrong string) (views.Publish, error) 
 	return m, nil
 }
 
-func (w publications) publishDraft(v *visit) error {
+func (w *Web) publishDraft(v *visit) error {
 	var made wire.Template
 	_, err := v.ask(http.MethodPost, routeOf(chi.URLParam(v.r, "id"), "/publish"), map[string]any{"comment": v.value("comment")}, &made, v.value("etag"))
 	switch r := refused(err); {
@@ -96,11 +96,11 @@ func (w publications) publishDraft(v *visit) error {
 	return v.redirect(pageOf(made.ID, ""))
 }
 
-func (w publications) discardDraft(v *visit) error {
+func (w *Web) discardDraft(v *visit) error {
 	return w.changed(v, "/discard", map[string]any{}, "template.discarded", "The draft is the same as the published version again.")
 }
 
-func (w publications) restoreVersion(v *visit) error {
+func (w *Web) restoreVersion(v *visit) error {
 	version, err := strconv.Atoi(v.value("version"))
 	if err != nil {
 		return store.ErrNotFound
@@ -109,7 +109,7 @@ func (w publications) restoreVersion(v *visit) error {
 }
 
 // changed carries out a change of a template and goes back to it.
-func (w publications) changed(v *visit, below string, in any, action, done string) error {
+func (w *Web) changed(v *visit, below string, in any, action, done string) error {
 	var made wire.Template
 	id := chi.URLParam(v.r, "id")
 	_, err := v.ask(http.MethodPost, routeOf(id, below), in, &made, v.value("etag"))
@@ -127,7 +127,7 @@ func (w publications) changed(v *visit, below string, in any, action, done strin
 	return v.redirect(pageOf(made.ID, ""))
 }
 
-func (w publications) showVersions(v *visit) error {
+func (w *Web) showVersions(v *visit) error {
 	found, _, err := v.template()
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (w publications) showVersions(v *visit) error {
 	return v.show(http.StatusOK, views.VersionsPage(v.page(found.Name+", versions", templatesPath), m))
 }
 
-func (w publications) showVersion(v *visit) error {
+func (w *Web) showVersion(v *visit) error {
 	found, _, err := v.template()
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (w publications) showVersion(v *visit) error {
 	return v.show(http.StatusOK, views.VersionPage(v.page(fmt.Sprintf("%s, version %d", found.Name, version.Version), templatesPath), m))
 }
 
-func (w editors) showTemplateSettings(v *visit) error {
+func (w *Web) showTemplateSettings(v *visit) error {
 	found, _, err := v.template()
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (w editors) showTemplateSettings(v *visit) error {
 	return v.show(http.StatusOK, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found), form))
 }
 
-func (w editors) saveTemplateSettings(v *visit) error {
+func (w *Web) saveTemplateSettings(v *visit) error {
 	found, _, err := v.template()
 	if err != nil {
 		return err

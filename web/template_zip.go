@@ -50,7 +50,7 @@ type zippedFacts struct {
 	Description string `json:"description"`
 }
 
-func (w templates) exportTemplate(v *visit) error {
+func (w *Web) exportTemplate(v *visit) error {
 	var found wire.Template
 	var partials wire.PartialList
 	_, err := v.ask(http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil, &found, "")
@@ -93,9 +93,9 @@ func (w templates) exportTemplate(v *visit) error {
 	return err
 }
 
-func (w templates) showImport(v *visit) error { return w.importPage(v, http.StatusOK, "") }
+func (w *Web) showImport(v *visit) error { return w.importPage(v, http.StatusOK, "") }
 
-func (w templates) importPage(v *visit, status int, wrong string) error {
+func (w *Web) importPage(v *visit, status int, wrong string) error {
 	form := views.Form{Errors: map[string]string{}}
 	if wrong != "" {
 		form.Errors["file"] = wrong
@@ -103,7 +103,7 @@ func (w templates) importPage(v *visit, status int, wrong string) error {
 	return v.show(status, views.ImportPage(v.page("Import a template", templatesPath), form))
 }
 
-func (w templates) importTemplate(v *visit) error {
+func (w *Web) importTemplate(v *visit) error {
 	files, err := zippedFiles(v)
 	if err != nil {
 		return w.importPage(v, http.StatusUnprocessableEntity, err.Error())
@@ -224,7 +224,7 @@ func templateOf(files map[string]string) (map[string]any, error) {
 
 // importPartials makes the partials that the account lacks, and returns the names
 // of those that it has with another source.
-func (w templates) importPartials(v *visit, files map[string]string) (kept []string, err error) {
+func (w *Web) importPartials(v *visit, files map[string]string) (kept []string, err error) {
 	var have wire.PartialList
 	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &have, ""); err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ const (
 	templatesShown = 24
 )
 
-// pages are those of the list and of what makes templates.
-func (w templates) pages() []page {
+// templatePages are those of the list and of what makes templates.
+func (w *Web) templatePages() []page {
 	return []page{
 		{"GET", "/dashboard/templates", signedIn, w.showTemplates},
 		{"POST", "/dashboard/templates", manages, w.makeTemplate},
@@ -56,7 +56,7 @@ func cardOf(t wire.Template) views.TemplateCard {
 	return shown
 }
 
-func (w templates) showTemplates(v *visit) error {
+func (w *Web) showTemplates(v *visit) error {
 	filter := views.TemplateFilter{Text: v.value("q"), Category: v.value("category"), State: v.value("state")}
 	query := url.Values{"limit": {strconv.Itoa(templatesShown)}}
 	for name, value := range map[string]string{"search": filter.Text, "category": filter.Category, "state": filter.State, "cursor": v.value("cursor")} {
@@ -116,9 +116,9 @@ var blankTemplate = map[string]any{
 // newTemplatePath is the form of a new template, of the layout in its query.
 const newTemplatePath = templatesPath + "/new"
 
-func (w templates) showNewTemplate(v *visit) error { return w.newTemplatePage(v, http.StatusOK, nil) }
+func (w *Web) showNewTemplate(v *visit) error { return w.newTemplatePage(v, http.StatusOK, nil) }
 
-func (w templates) newTemplatePage(v *visit, status int, wrong map[string]string) error {
+func (w *Web) newTemplatePage(v *visit, status int, wrong map[string]string) error {
 	m := views.NewTemplate{Form: views.Form{Values: map[string]string{"name": v.value("name"), "category": v.value("category")}, Errors: wrong}}
 	if id := v.value("layout"); id != "" {
 		l, known := w.gallery.Get(id)
@@ -135,7 +135,7 @@ func (w templates) newTemplatePage(v *visit, status int, wrong map[string]string
 }
 
 // makeTemplate makes a template of nothing, or of a layout.
-func (w templates) makeTemplate(v *visit) error {
+func (w *Web) makeTemplate(v *visit) error {
 	in := map[string]any{}
 	if layout := v.value("layout"); layout != "" {
 		in["fromGallery"] = layout
@@ -163,7 +163,7 @@ func (w templates) makeTemplate(v *visit) error {
 }
 
 // create makes a template and records that.
-func (w templates) create(v *visit, in map[string]any) (wire.Template, error) {
+func (w *Web) create(v *visit, in map[string]any) (wire.Template, error) {
 	var made wire.Template
 	_, err := v.ask(http.MethodPost, templatesRoutes, in, &made, "")
 	if err == nil {
@@ -189,7 +189,7 @@ func wrongFields(r *refusal, fields ...string) map[string]string {
 	return wrong
 }
 
-func (w templates) showLayouts(v *visit) error {
+func (w *Web) showLayouts(v *visit) error {
 	const path = templatesPath + "/gallery"
 	m, ok := w.galleryList(v.value("category"), v.value("q"), func(category string) string {
 		if category == "" {
@@ -204,7 +204,7 @@ func (w templates) showLayouts(v *visit) error {
 	return v.show(http.StatusOK, views.StartersPage(v.page("Gallery", templatesPath), m))
 }
 
-func (w templates) duplicateTemplate(v *visit) error {
+func (w *Web) duplicateTemplate(v *visit) error {
 	var made wire.Template
 	_, err := v.ask(http.MethodPost, routeOf(chi.URLParam(v.r, "id"), "/duplicate"), map[string]any{}, &made, "")
 	if err == nil {
@@ -221,7 +221,7 @@ func (w templates) duplicateTemplate(v *visit) error {
 	return v.redirect(templatesPath)
 }
 
-func (w templates) deleteTemplate(v *visit) error {
+func (w *Web) deleteTemplate(v *visit) error {
 	var found wire.Template
 	id := chi.URLParam(v.r, "id")
 	_, err := v.ask(http.MethodGet, routeOf(id, ""), nil, &found, "")
@@ -238,7 +238,7 @@ func (w templates) deleteTemplate(v *visit) error {
 	return v.redirect(templatesPath)
 }
 
-func (w templates) undeleteTemplate(v *visit) error {
+func (w *Web) undeleteTemplate(v *visit) error {
 	back, err := w.store.UndeleteTemplate(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if errors.Is(err, store.ErrTooMany) {
 		v.tell("It stays deleted: an account has at most " + strconv.Itoa(store.MaxTemplates) + " templates.")

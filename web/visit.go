@@ -259,7 +259,7 @@ func (w *Web) answer(v *visit, p page) {
 func (w *Web) admit(v *visit, p page) error {
 	identify := w.identify
 	if p.need == linked {
-		identify = embeds{w}.identify
+		identify = w.identifyEmbed
 	}
 	if err := identify(v); err != nil {
 		return err
@@ -337,7 +337,7 @@ func (w *Web) identify(v *visit) error {
 	if id == "" {
 		return nil
 	}
-	person, err := w.people.ByID(v.ctx(), id)
+	person, err := w.people.Person(v.ctx(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.scs.Destroy(v.ctx())
 	}
@@ -351,7 +351,7 @@ func (w *Web) identify(v *visit) error {
 // identifyMember finds the account that the person of a visit acts for: the one
 // they chose, or the first.
 func (w *Web) identifyMember(v *visit) error {
-	memberships, err := w.members.Of(v.ctx(), v.person.ID)
+	memberships, err := w.members.Memberships(v.ctx(), v.person.ID)
 	if err != nil || len(memberships) == 0 {
 		return err
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // fillPayments adds what the wallet's page shows of payments.
-func (w wallets) fillPayments(v *visit, m *views.Wallet, forms walletForms) error {
+func (w *Web) fillPayments(v *visit, m *views.Wallet, forms walletForms) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: shownPayments}})
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (w wallets) fillPayments(v *visit, m *views.Wallet, forms walletForms) erro
 	return w.fillReload(v, m, forms.reload)
 }
 
-func (w wallets) fillReload(v *visit, m *views.Wallet, form *views.Form) error {
+func (w *Web) fillReload(v *visit, m *views.Wallet, form *views.Form) error {
 	kept, err := w.store.AutoReload(v.ctx(), v.account.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		kept, err = store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: store.DefaultMonthlyReload}, nil
@@ -126,7 +126,7 @@ func providerURL(address string) string {
 
 // paymentBanner tells of the payment that somebody has come back from, or of one
 // that waits for its owner.
-func (w wallets) paymentBanner(v *visit) (*views.Banner, error) {
+func (w *Web) paymentBanner(v *visit) (*views.Banner, error) {
 	if id := v.value("payment"); id != "" {
 		p, err := w.store.Payment(v.ctx(), id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.AccountID != v.account.ID {
@@ -162,7 +162,7 @@ func returnBanner(p store.Payment) *views.Banner {
 }
 
 // topUp sends the visitor to the provider's page.
-func (w wallets) topUp(v *visit) error {
+func (w *Web) topUp(v *visit) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
@@ -213,7 +213,7 @@ func (v *visit) leave(address string) error {
 	return nil
 }
 
-func (w wallets) openPortal(v *visit) error {
+func (w *Web) openPortal(v *visit) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
@@ -228,7 +228,7 @@ func (w wallets) openPortal(v *visit) error {
 
 // leavePortal is where the provider's page leads back to: another card may have
 // been chosen there.
-func (w wallets) leavePortal(v *visit) error {
+func (w *Web) leavePortal(v *visit) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
@@ -239,7 +239,7 @@ func (w wallets) leavePortal(v *visit) error {
 	return v.redirect(walletPath)
 }
 
-func (w wallets) saveReload(v *visit) error {
+func (w *Web) saveReload(v *visit) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
@@ -289,7 +289,7 @@ func (w wallets) saveReload(v *visit) error {
 	return v.redirect(walletPath)
 }
 
-func (w wallets) showReceipts(v *visit) error {
+func (w *Web) showReceipts(v *visit) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Cursor: v.value("cursor")}})
 	if err != nil {
 		return err

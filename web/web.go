@@ -152,11 +152,11 @@ type Mailer interface {
 // Web serves the pages. Its methods are safe for concurrent use.
 type Web struct {
 	store     *store.Store
-	people    *store.People
-	members   *store.Members
+	people    *store.Store
+	members   *store.Store
 	sessions  *store.Sessions
 	audit     *store.Audit
-	all       *store.Installation
+	all       *store.Store
 	box       *seal.Box
 	mail      Mailer
 	hooks     delivery.Endpoints
@@ -214,18 +214,18 @@ func New(cfg Config) (*Web, error) {
 	kept := cfg.Store.ForPages()
 	w := &Web{
 		gallery: layouts, pictures: newPictures(),
-		store: kept, people: kept.People(), members: kept.Members(), sessions: kept.Sessions(), audit: kept.Audit(), all: kept.Installation(),
+		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
 		paths: slices.Clone(cfg.Paths),
 	}
 	w.hooks = delivery.Endpoints{Store: kept, Box: cfg.Box, Check: w.checkURL}
 	w.scs = newSessions(w.sessions, w.secure)
-	w.scs.ErrorFunc = entrance{w}.sessionFailed
+	w.scs.ErrorFunc = w.sessionFailed
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
 		return nil, err
 	}
-	w.listed = publics{w}.list()
+	w.listed = w.list()
 	return w, nil
 }
 

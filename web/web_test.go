@@ -741,7 +741,7 @@ func TestMembersAndRoles(t *testing.T) {
 		if a := tom.do(http.MethodPost, "/dashboard/keys", url.Values{"name": {"x"}}); a.status != http.StatusForbidden {
 			t.Errorf("a viewer makes a key: got status %d", a.status)
 		}
-		person, err := h.People().ByEmail(t.Context(), "tom@example.com")
+		person, err := h.PersonByEmail(t.Context(), "tom@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -760,7 +760,7 @@ func TestMembersAndRoles(t *testing.T) {
 		if a := tom.get("/dashboard/keys"); a.status != http.StatusForbidden {
 			t.Errorf("a removed member: got status %d", a.status)
 		}
-		self, err := h.People().ByEmail(t.Context(), "maya@example.com")
+		self, err := h.PersonByEmail(t.Context(), "maya@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -823,11 +823,11 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 	account := h.mayas(t)
 	people := map[string]store.Person{}
 	for _, role := range store.Roles() {
-		person, err := h.People().Create(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Members().Add(t.Context(), account.ID, person.ID, role); err != nil {
+		if err := h.AddMember(t.Context(), account.ID, person.ID, role); err != nil {
 			t.Fatal(err)
 		}
 		people[role] = person

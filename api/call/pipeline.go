@@ -275,7 +275,7 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 	c.quote = c.prices[c.Operation.Name]
 	own, err := c.call.Price(ctx, c.env())
 	if err != nil {
-		return repeats{c}.instead(ctx, err)
+		return c.instead(ctx, err)
 	}
 	if own != nil {
 		c.quote, c.quoteID = own.Amount, own.QuoteID
@@ -293,7 +293,7 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 // was published after it was accepted.
 func (c *paidCall) pin(ctx context.Context) error {
 	if err := c.call.Pin(ctx, c.env()); err != nil {
-		return repeats{c}.instead(ctx, err)
+		return c.instead(ctx, err)
 	}
 	return nil
 }
@@ -386,7 +386,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			// The database failed, and may have written the hold all the same.
 			return moneyError(err) == nil && !store.DiskFull(err), err
 		}
-		if err := (repeats{c}).meet(ctx, claimed.Claim); err != nil {
+		if err := (c).meet(ctx, claimed.Claim); err != nil {
 			return false, err
 		}
 		if err := wait.next(ctx); err != nil {

@@ -11,12 +11,9 @@ import (
 	"relaypdf/store"
 )
 
-// repeats answers a request whose idempotency key another call has.
-type repeats struct{ *paidCall }
-
 // meet answers with what the call has come to that holds the idempotency key. It
 // returns nil while that is under way.
-func (r repeats) meet(ctx context.Context, claim store.Claim) error {
+func (r *paidCall) meet(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
 		return apierror.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
@@ -30,7 +27,7 @@ func (r repeats) meet(ctx context.Context, claim store.Claim) error {
 // instead is the end of a request that can no longer be carried out, because what
 // it names has gone: where an earlier call has its idempotency key, the answer is
 // that call's, and else the cause.
-func (r repeats) instead(ctx context.Context, cause error) error {
+func (r *paidCall) instead(ctx context.Context, cause error) error {
 	if r.IdempotencyKey == "" {
 		return cause
 	}
@@ -52,7 +49,7 @@ func (r repeats) instead(ctx context.Context, cause error) error {
 }
 
 // replay answers with the stored result of an earlier call.
-func (r repeats) replay(ctx context.Context, callID string) error {
+func (r *paidCall) replay(ctx context.Context, callID string) error {
 	call, err := r.store.Call(ctx, callID)
 	if err != nil {
 		return err

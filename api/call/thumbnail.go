@@ -98,7 +98,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 func small(ctx context.Context, renderer *render.Account, picture engine.Content) ([]byte, error) {
 	how := pdf.ConvertImageArgs{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
 	for range thumbnailTries {
-		made, _, err := render.PDFPages{Account: renderer}.ConvertImage(ctx, picture, how)
+		made, _, err := renderer.ConvertImage(ctx, picture, how)
 		if err != nil {
 			return nil, err
 		}

@@ -18,12 +18,12 @@ import (
 func grantOf(t *testing.T, s *apitest.Server, limit credit.Amount, scopes ...string) string {
 	t.Helper()
 	ctx := t.Context()
-	person, err := s.Store.People().ByEmail(ctx, "dev@example.com")
+	person, err := s.Store.PersonByEmail(ctx, "dev@example.com")
 	if err != nil {
-		if person, err = s.Store.People().Create(ctx, store.NewPerson{Email: "dev@example.com", Verified: true}); err != nil {
+		if person, err = s.Store.CreatePerson(ctx, store.NewPerson{Email: "dev@example.com", Verified: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Store.Members().Add(ctx, s.Account.ID, person.ID, store.RoleDeveloper); err != nil {
+		if err := s.Store.AddMember(ctx, s.Account.ID, person.ID, store.RoleDeveloper); err != nil {
 			t.Fatal(err)
 		}
 	}

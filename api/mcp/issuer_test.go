@@ -53,9 +53,9 @@ func newOutsider(t *testing.T) *outsider {
 // person is a member of the server's account.
 func (o *outsider) person(t *testing.T, email string, verified bool, role string) store.Person {
 	t.Helper()
-	person, err := o.Store.People().Create(t.Context(), store.NewPerson{Email: email, Verified: verified})
+	person, err := o.Store.CreatePerson(t.Context(), store.NewPerson{Email: email, Verified: verified})
 	if err == nil {
-		err = o.Store.Members().Add(t.Context(), o.Account.ID, person.ID, role)
+		err = o.Store.AddMember(t.Context(), o.Account.ID, person.ID, role)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func runEmail(ctx context.Context, env *Env, in *EmailInput) (schema.Result, err
 	size := in.paper(&checked)
 	how := render.Email{Width: size.width, Height: size.height, Files: render.EmailFiles(cmp.Or(in.Attachments, string(render.EmbedFiles)))}
 	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		doc, err := render.Emails{Account: env.Render}.Print(ctx, files[0], how)
+		doc, err := env.Render.PrintEmail(ctx, files[0], how)
 		result, err := pdfResult("email")(doc.Body, err)
 		result.Warnings = warnings(doc.Warnings)
 		return result, err

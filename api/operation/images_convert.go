@@ -40,7 +40,7 @@ func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (sche
 		how.Background = parseColor(in.Background)
 	}
 	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		made, more, err := render.PDFPages{Account: env.Render}.ConvertImage(ctx, files[0], how)
+		made, more, err := env.Render.ConvertImage(ctx, files[0], how)
 		if err != nil {
 			return schema.Result{}, err
 		}

@@ -107,18 +107,18 @@ func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (schema
 		return addFiles(ctx, env, in)
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		attachments := render.Attachments{Account: env.Render}
+		attachments := env.Render
 		switch in.Action {
 		case extractAttachments:
-			archive, err := attachments.Extract(ctx, file, in.names())
+			archive, err := attachments.ExtractAttachments(ctx, file, in.names())
 			if err != nil {
 				return schema.Result{}, err
 			}
 			return zipResult("attachments", archive), nil
 		case removeAttachments:
-			return pdfResult("document")(attachments.Remove(ctx, file, in.names()))
+			return pdfResult("document")(attachments.RemoveAttachments(ctx, file, in.names()))
 		}
-		list, err := attachments.List(ctx, file)
+		list, err := attachments.ListAttachments(ctx, file)
 		return schema.Result{Stem: "attachments", JSON: list}, err
 	})
 }
@@ -131,6 +131,6 @@ func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (schema.Resul
 		for i, f := range in.Files {
 			added = append(added, render.NewAttachment{Filename: f.Filename, ContentType: f.ContentType, Description: f.Description, Content: files[i+1]})
 		}
-		return pdfResult("document")(render.Attachments{Account: env.Render}.Add(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
+		return pdfResult("document")(env.Render.AddAttachments(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
 	})
 }

@@ -66,7 +66,7 @@ func runCrop(ctx context.Context, env *Env, in *CropInput) (schema.Result, error
 		field = "box"
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		cropped, err := render.PDFPages{Account: env.Render}.Crop(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
+		cropped, err := env.Render.CropPDF(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
 		return pdfResult("cropped")(cropped, offPage(err, field))
 	})
 }
@@ -79,7 +79,7 @@ type RepairInput struct {
 
 func runRepair(ctx context.Context, env *Env, in *RepairInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("repaired")(render.PDFPages{Account: env.Render}.Repair(ctx, file))
+		return pdfResult("repaired")(env.Render.RepairPDF(ctx, file))
 	})
 }
 
@@ -98,7 +98,7 @@ func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSou
 
 func runExtractImages(ctx context.Context, env *Env, in *ExtractImagesInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		archive, err := render.PDFPages{Account: env.Render}.Images(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
+		archive, err := env.Render.ExtractImages(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
 		if err != nil {
 			return schema.Result{}, err
 		}

@@ -121,7 +121,7 @@ func runData(ctx context.Context, env *Env, in *DataInput) (schema.Result, error
 		return runSchema(ctx, env, in)
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		text, about, err := render.PDFPages{Account: env.Render}.Markdown(ctx, file, in.how(env))
+		text, about, err := env.Render.MarkdownOfPDF(ctx, file, in.how(env))
 		if err != nil {
 			return schema.Result{}, err
 		}

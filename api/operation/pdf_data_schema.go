@@ -122,8 +122,8 @@ func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) 
 		if in.Quote {
 			how.Languages = nil
 		}
-		pages := render.PDFPages{Account: env.Render}
-		body, about, err := pages.Markdown(ctx, file, how)
+		pages := env.Render
+		body, about, err := pages.MarkdownOfPDF(ctx, file, how)
 		if err != nil {
 			return nil, err
 		}

@@ -44,7 +44,7 @@ func described[In any, P describer[In]](run func(context.Context, *Env, *In) (sc
 		if opened, ok := any(in).(interface{ opens() string }); ok {
 			password = opened.opens()
 		}
-		result.Body, err = render.PDFPages{Account: env.Render}.SetInfo(ctx, made, password, info)
+		result.Body, err = env.Render.SetPDFInfo(ctx, made, password, info)
 		return result, err
 	}
 }

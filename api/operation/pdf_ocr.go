@@ -59,7 +59,7 @@ func runOCR(ctx context.Context, env *Env, in *OCRInput) (schema.Result, error) 
 		how.Languages = []string{"eng"}
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		read, err := render.PDFPages{Account: env.Render}.Read(ctx, file, how)
+		read, err := env.Render.OCRPDF(ctx, file, how)
 		if err != nil || !how.Text {
 			return pdfResult("searchable")(read, err)
 		}

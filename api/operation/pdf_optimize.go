@@ -32,7 +32,7 @@ func runOptimize(ctx context.Context, env *Env, in *OptimizeInput) (schema.Resul
 
 func optimize(ctx context.Context, env *Env, source *PDFSource, how render.PDFOptimization, stem string) (schema.Result, error) {
 	return withPDF(ctx, env, source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult(stem)(render.PDFPages{Account: env.Render}.Optimize(ctx, file, how))
+		return pdfResult(stem)(env.Render.OptimizePDF(ctx, file, how))
 	})
 }
 

@@ -20,7 +20,7 @@ type ArchiveInput struct {
 // runArchive makes PDF/A, and tells what is different in it as warnings.
 func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		made, changes, err := render.PDFPages{Account: env.Render}.Archive(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())
+		made, changes, err := env.Render.ArchivePDF(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())
 		return changedResult("archive", made, changes, err)
 	})
 }

@@ -98,7 +98,7 @@ func runRedact(ctx context.Context, env *Env, in *RedactInput) (schema.Result, e
 		how.Areas = append(how.Areas, pdf.RedactArea(area))
 	}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		redacted, changes, err := render.PDFPages{Account: env.Render}.Redact(ctx, file, how)
+		redacted, changes, err := env.Render.RedactPDF(ctx, file, how)
 		return changedResult("redacted", redacted, changes, offPage(err, "areas"))
 	})
 }

@@ -49,7 +49,7 @@ func runResize(ctx context.Context, env *Env, in *ResizeInput) (schema.Result, e
 	var checked schema.Faults // by Validate, which found none
 	size := in.sheet(&checked)
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("resized")(render.PDFPages{Account: env.Render}.Resize(
+		return pdfResult("resized")(env.Render.ResizePDF(
 			ctx, file, in.Pages.text(), size.width*pointsPerInch, size.height*pointsPerInch, in.Fit == "fill"))
 	})
 }

@@ -66,7 +66,7 @@ func runNUp(ctx context.Context, env *Env, in *NUpInput) (schema.Result, error) 
 	var checked schema.Faults // by Validate, which found none
 	how := in.sheets(&checked)
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("sheets")(render.PDFPages{Account: env.Render}.NUp(ctx, file, in.Pages.text(), how))
+		return pdfResult("sheets")(env.Render.NUp(ctx, file, in.Pages.text(), how))
 	})
 }
 
@@ -95,6 +95,6 @@ func runBooklet(ctx context.Context, env *Env, in *BookletInput) (schema.Result,
 	size := sheetPaper(&checked, in.Format)
 	how := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("booklet")(render.PDFPages{Account: env.Render}.Booklet(ctx, file, how))
+		return pdfResult("booklet")(env.Render.Booklet(ctx, file, how))
 	})
 }

@@ -50,7 +50,7 @@ func (a *App) ready(ctx context.Context) views.ServiceStatus {
 		a.log.Warn("status not known", "error", err)
 	}
 	shown := views.ServiceStatus{OK: state.OK}
-	if all, err := a.Store.Installation().Backlog(ctx); err == nil {
+	if all, err := a.Store.Backlog(ctx); err == nil {
 		shown.Processes, shown.Queued, shown.Running = all.Processes, all.Queued, all.Running
 	}
 	capital := func(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

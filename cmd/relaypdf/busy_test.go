@@ -74,9 +74,9 @@ func newBusy(t *testing.T, config Config) *busy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	person, err := b.past.People().Create(t.Context(), store.NewPerson{Email: busyOwner, Name: "Maya Lind", Verified: true})
+	person, err := b.past.CreatePerson(t.Context(), store.NewPerson{Email: busyOwner, Name: "Maya Lind", Verified: true})
 	if err == nil {
-		err = b.past.Members().Add(t.Context(), b.account.ID, person.ID, store.RoleOwner)
+		err = b.past.AddMember(t.Context(), b.account.ID, person.ID, store.RoleOwner)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -90,9 +90,9 @@ func (c *chaos) newPayer(email string) *chaosPayer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	person, err := c.store.People().Create(ctx, store.NewPerson{Email: email, Verified: true})
+	person, err := c.store.CreatePerson(ctx, store.NewPerson{Email: email, Verified: true})
 	if err == nil {
-		err = c.store.Members().Add(ctx, account.ID, person.ID, store.RoleOwner)
+		err = c.store.AddMember(ctx, account.ID, person.ID, store.RoleOwner)
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -245,7 +245,7 @@ func (c *chaos) form(ctx context.Context, p *chaosPayer, path string, form url.V
 
 // logIn signs a payer in, and reports whether that worked.
 func (c *chaos) logIn(ctx context.Context, p *chaosPayer) bool {
-	secret, err := c.store.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: p.person, ExpiresAt: time.Now().Add(time.Hour)})
+	secret, err := c.store.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: p.person, ExpiresAt: time.Now().Add(time.Hour)})
 	if err != nil {
 		return false
 	}

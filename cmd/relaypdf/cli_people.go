@@ -23,7 +23,7 @@ func newPeopleCommand() *cobra.Command {
 
 // personByEmail finds the person that a command is about.
 func personByEmail(ctx context.Context, s *store.Store, email string) (store.Person, error) {
-	person, err := s.People().ByEmail(ctx, email)
+	person, err := s.PersonByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
 		return person, usagef("nobody signs in with %s; relaypdf people list shows who does", email)
 	}
@@ -37,7 +37,7 @@ func newPeopleList() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
-				people, err := s.People().All(ctx)
+				people, err := s.People(ctx)
 				if err != nil {
 					return err
 				}
@@ -79,7 +79,7 @@ func newPeopleLink() *cobra.Command {
 
 // signInLink makes a link that signs a person in once.
 func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
-	secret, err := s.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
+	secret, err := s.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func newPeoplePromote() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.People().SetOperator(ctx, person.ID, !*no); err != nil {
+			if err := s.SetOperator(ctx, person.ID, !*no); err != nil {
 				return err
 			}
 			action, words := "operator.named", "is an operator"
@@ -128,7 +128,7 @@ func newPeopleRemove() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := s.People().Remove(ctx, person.ID); err != nil {
+				if err := s.RemovePerson(ctx, person.ID); err != nil {
 					return err
 				}
 				if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "person.removed", Object: person.Email, Operator: true}); err != nil {
@@ -145,14 +145,14 @@ func newPeopleRemove() *cobra.Command {
 // ensureOwner makes sure that an account has an owner who can sign in: the
 // person with its address, whom the operator vouches for.
 func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.Person, error) {
-	person, err := s.People().Create(ctx, store.NewPerson{Email: account.Email, Verified: true})
+	person, err := s.CreatePerson(ctx, store.NewPerson{Email: account.Email, Verified: true})
 	if errors.Is(err, store.ErrExists) {
-		person, err = s.People().ByEmail(ctx, account.Email)
+		person, err = s.PersonByEmail(ctx, account.Email)
 	}
 	if err != nil {
 		return person, err
 	}
-	err = s.Members().Add(ctx, account.ID, person.ID, store.RoleOwner)
+	err = s.AddMember(ctx, account.ID, person.ID, store.RoleOwner)
 	if errors.Is(err, store.ErrExists) {
 		err = nil
 	}

@@ -90,7 +90,7 @@ func welcome(ctx context.Context, app *App, out io.Writer) error {
 	}
 	owner, err := ensureOwner(ctx, app.Store, account)
 	if err == nil && !owner.Operator {
-		err = app.Store.People().SetOperator(ctx, owner.ID, true)
+		err = app.Store.SetOperator(ctx, owner.ID, true)
 	}
 	if err != nil {
 		return err

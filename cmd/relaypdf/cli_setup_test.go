@@ -139,8 +139,8 @@ func TestEnvFileIsIgnoredInGit(t *testing.T) {
 // pagesAs is a browser without script in which somebody is signed in.
 func pagesAs(t *testing.T, app *App, email string) func(path string, form url.Values) string {
 	t.Helper()
-	ctx, people := t.Context(), app.Store.People()
-	person, err := people.Create(ctx, store.NewPerson{Email: email, Verified: true})
+	ctx, people := t.Context(), app.Store
+	person, err := people.CreatePerson(ctx, store.NewPerson{Email: email, Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func pagesAs(t *testing.T, app *App, email string) func(path string, form url.Va
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Store.Members().Add(ctx, account.ID, person.ID, store.RoleOwner); err != nil {
+	if err := app.Store.AddMember(ctx, account.ID, person.ID, store.RoleOwner); err != nil {
 		t.Fatal(err)
 	}
 	token, err := people.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: time.Now().Add(time.Hour)})

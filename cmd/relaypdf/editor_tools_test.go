@@ -169,7 +169,7 @@ func TestEditorKeepsWhatWasTyped(t *testing.T) {
 		}
 	}
 
-	person, err := app.Store.People().ByEmail(t.Context(), "maya@example.com")
+	person, err := app.Store.PersonByEmail(t.Context(), "maya@example.com")
 	if err == nil {
 		err = app.Store.Sessions().EndOthers(t.Context(), person.ID, "")
 	}

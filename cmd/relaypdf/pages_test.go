@@ -334,7 +334,7 @@ func (s *screen) sees(words string) {
 // signIn opens a link as `relaypdf people link` prints it.
 func (s *screen) signIn(email string) {
 	s.t.Helper()
-	person, err := s.app.Store.People().ByEmail(s.t.Context(), email)
+	person, err := s.app.Store.PersonByEmail(s.t.Context(), email)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -406,11 +406,11 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lena, err := app.Store.People().Create(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
+	lena, err := app.Store.CreatePerson(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Store.People().SetOperator(t.Context(), lena.ID, true); err != nil {
+	if err := app.Store.SetOperator(t.Context(), lena.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	operator := openScreen(t, browser, app)
@@ -497,8 +497,8 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 // that asks for a second factor.
 func lookAtTheDoor(t *testing.T, app *App, s *screen) {
 	t.Helper()
-	people := app.Store.People()
-	tom, err := people.Create(t.Context(), store.NewPerson{Email: "tom@example.com", Verified: true})
+	people := app.Store
+	tom, err := people.CreatePerson(t.Context(), store.NewPerson{Email: "tom@example.com", Verified: true})
 	undo := ""
 	if err == nil {
 		err = people.ChangeCredentials(t.Context(), tom.ID, store.CredentialChange{

@@ -75,14 +75,14 @@ func (d database) signIn(ctx context.Context, url string, i int) (*client, error
 	if err != nil {
 		return nil, err
 	}
-	person, err := d.store.People().Create(ctx, store.NewPerson{Email: fmt.Sprintf("owner-%d@example.com", i), Verified: true})
+	person, err := d.store.CreatePerson(ctx, store.NewPerson{Email: fmt.Sprintf("owner-%d@example.com", i), Verified: true})
 	if err != nil {
 		return nil, err
 	}
-	if err := d.store.Members().Add(ctx, account.ID, person.ID, store.RoleOwner); err != nil {
+	if err := d.store.AddMember(ctx, account.ID, person.ID, store.RoleOwner); err != nil {
 		return nil, err
 	}
-	token, err := d.store.People().NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: time.Now().Add(time.Hour)})
+	token, err := d.store.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: time.Now().Add(time.Hour)})
 	if err != nil {
 		return nil, err
 	}

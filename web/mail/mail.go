@@ -52,7 +52,7 @@ type Config struct {
 // Post sends letters. Its methods are safe for concurrent use.
 type Post struct {
 	cfg     Config
-	letters *store.Letters
+	letters *store.Store
 	host    string
 	options []gomail.Option
 	wake    chan struct{}
@@ -74,7 +74,7 @@ func New(cfg Config) (*Post, error) {
 	if err != nil || server.Hostname() == "" || server.Scheme != "smtp" && server.Scheme != "smtps" {
 		return nil, errors.New("the address of the mail server must be like smtp://user:password@host:587 or smtps://user:password@host:465")
 	}
-	p := &Post{cfg: cfg, letters: cfg.Store.Letters(), host: server.Hostname(), wake: make(chan struct{}, 1)}
+	p := &Post{cfg: cfg, letters: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
 	if err := gomail.NewMsg().From(cfg.From); err != nil {
 		return nil, fmt.Errorf("the sender of mails must be an address such as relaypdf <noreply@example.com>: %w", err)
 	}
@@ -107,7 +107,7 @@ func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
 	if err != nil {
 		return err
 	}
-	if err := p.letters.Add(ctx, kept.ID, kept.Sealed); err != nil {
+	if err := p.letters.AddLetter(ctx, kept.ID, kept.Sealed); err != nil {
 		return err
 	}
 	p.Wake()
@@ -153,7 +153,7 @@ func (p *Post) Run(ctx context.Context) {
 
 func (p *Post) sendDue(ctx context.Context) error {
 	for ctx.Err() == nil {
-		due, err := p.letters.Claim(ctx, batch)
+		due, err := p.letters.ClaimLetters(ctx, batch)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -177,9 +177,9 @@ func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
 		err = p.send(ctx, letter)
 	}
 	if err == nil {
-		return p.letters.Remove(ctx, kept.ID)
+		return p.letters.RemoveLetter(ctx, kept.ID)
 	}
-	ended, failed := p.letters.Fail(ctx, kept)
+	ended, failed := p.letters.FailLetter(ctx, kept)
 	// The address stays out of the log.
 	p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "send letter failed", slog.String("letter", kept.ID), slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err))
 	return failed

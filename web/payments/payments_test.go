@@ -92,9 +92,9 @@ func (s *shop) newAccount(t *testing.T, email string) store.Account {
 	if err != nil {
 		t.Fatal(err)
 	}
-	person, err := s.People().Create(t.Context(), store.NewPerson{Email: email, Name: "Maya"})
+	person, err := s.CreatePerson(t.Context(), store.NewPerson{Email: email, Name: "Maya"})
 	if err == nil {
-		err = s.Members().Add(t.Context(), account.ID, person.ID, store.RoleOwner)
+		err = s.AddMember(t.Context(), account.ID, person.ID, store.RoleOwner)
 	}
 	if err == nil {
 		_, err = s.CreateWebhook(t.Context(), store.NewWebhook{
@@ -194,7 +194,7 @@ func (s *shop) wantTold(t *testing.T, want map[string]int) {
 // wrote checks the subjects of the letters that were kept, in any order.
 func (s *shop) wrote(t *testing.T, want ...string) {
 	t.Helper()
-	kept, err := s.Letters().Claim(t.Context(), 100)
+	kept, err := s.ClaimLetters(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,19 +33,16 @@ const (
 // Tasks are what one process at a time does for all.
 func (p *Payments) Tasks() []store.Task {
 	return []store.Task{
-		{Name: "refill wallets", Every: time.Minute, Do: reloading{p}.refillDue},
+		{Name: "refill wallets", Every: time.Minute, Do: p.refillDue},
 		{Name: "reconcile with Stripe", Every: time.Hour, Do: p.Reconcile},
 	}
 }
 
 // Reconcile compares Stripe's lists with ours, and makes good what no event has
 // told: payments, refunds, disputes, and pages on which nobody paid.
-func (p *Payments) Reconcile(ctx context.Context) error { return reconciling{p}.all(ctx) }
+func (p *Payments) Reconcile(ctx context.Context) error { return p.all(ctx) }
 
-// reconciling compares lists.
-type reconciling struct{ *Payments }
-
-func (p reconciling) all(ctx context.Context) error {
+func (p *Payments) all(ctx context.Context) error {
 	began := p.now()
 	mark, err := p.store.Mark(ctx, markName)
 	if err != nil {
@@ -72,7 +69,7 @@ func list(ctx context.Context) stripe.ListParams {
 	return stripe.ListParams{Context: ctx, Limit: stripe.Int64(100)}
 }
 
-func (p reconciling) reconcileIntents(ctx context.Context, since time.Time) error {
+func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error {
 	params := &stripe.PaymentIntentListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	params.AddExpand("data.latest_charge")
 	var failures []error
@@ -87,7 +84,7 @@ func (p reconciling) reconcileIntents(ctx context.Context, since time.Time) erro
 
 // reconcileIntent carries out what a PaymentIntent tells. One that cannot be applied
 // is reported, and keeps no other from being looked at.
-func (p reconciling) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
+func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
 	change, err := p.applyIntent(ctx, i)
 	if lasting(err) {
 		_, err = p.reportIntent(ctx, i, err)
@@ -113,7 +110,7 @@ func (p reconciling) reconcileIntent(ctx context.Context, i *stripe.PaymentInten
 
 // describePaid is describe where the money has come: what Stripe says will never be
 // there, such as a deleted card, is done without.
-func (p reconciling) describePaid(ctx context.Context, payment store.Payment) error {
+func (p *Payments) describePaid(ctx context.Context, payment store.Payment) error {
 	err := p.describe(ctx, payment)
 	if err != nil && (!uncertain(err) || errors.Is(err, store.ErrNotFound)) {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "read receipt failed", slog.String("payment", payment.ID), slog.Any("error", err))
@@ -124,7 +121,7 @@ func (p reconciling) describePaid(ctx context.Context, payment store.Payment) er
 
 // reconcileRefunds looks at refunds that are new, and at those that have failed:
 // the bank may take weeks to say so.
-func (p reconciling) reconcileRefunds(ctx context.Context, since time.Time) error {
+func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error {
 	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(p.now().Add(-firstLook))}
 	var failures []error
 	seen := map[string]bool{}
@@ -145,7 +142,7 @@ func (p reconciling) reconcileRefunds(ctx context.Context, since time.Time) erro
 	return errors.Join(append(failures, refunds.Err())...)
 }
 
-func (p reconciling) reconcileRefund(ctx context.Context, i *stripe.PaymentIntent) error {
+func (p *Payments) reconcileRefund(ctx context.Context, i *stripe.PaymentIntent) error {
 	if ours := p.foreign(i.Livemode, string(i.Currency)) == nil; !ours {
 		return nil
 	}
@@ -159,7 +156,7 @@ func (p reconciling) reconcileRefund(ctx context.Context, i *stripe.PaymentInten
 	return err
 }
 
-func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) error {
+func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error {
 	// A decision may change without an event, months later.
 	if recent := p.now().Add(-disputeTerm); recent.Before(since) {
 		since = recent
@@ -185,7 +182,7 @@ func (p reconciling) reconcileDisputes(ctx context.Context, since time.Time) err
 	return errors.Join(failures...)
 }
 
-func (p reconciling) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
+func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) error {
 	told := disputeOf(d.ID, string(d.Status), d.Amount, p.now())
 	if told == nil || d.PaymentIntent == nil || d.Livemode != p.live {
 		return nil // It is not about money that came to us.
@@ -203,7 +200,7 @@ func (p reconciling) reconcileDispute(ctx context.Context, d *stripe.Dispute) er
 
 // reconcileWaiting looks at pages of Stripe's on which somebody may have paid
 // long after they were made.
-func (p reconciling) reconcileWaiting(ctx context.Context) error {
+func (p *Payments) reconcileWaiting(ctx context.Context) error {
 	waiting, err := p.store.WaitingPayments(ctx, p.now().Add(-clockSkew/2), lookBatch)
 	failures := []error{err}
 	for _, payment := range waiting {
@@ -220,7 +217,7 @@ func gone(err error) bool {
 	return errors.As(err, &told) && told.HTTPStatusCode == http.StatusNotFound
 }
 
-func (p reconciling) reconcilePage(ctx context.Context, payment store.Payment) error {
+func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) error {
 	expired := store.PaymentNotice{PaymentID: payment.ID, State: store.PaymentExpired}
 	if payment.Session == "" {
 		// Nobody was shown the page, if there was one.

@@ -33,16 +33,13 @@ func (p *Payments) Refill(ctx context.Context, accountID string) error {
 	if due, err := p.store.ReloadDue(ctx, accountID); err != nil || !due {
 		return err
 	}
-	_, err := reloading{p}.refill(ctx, accountID)
+	_, err := p.refill(ctx, accountID)
 	return err
 }
 
-// reloading refills wallets from saved cards.
-type reloading struct{ *Payments }
-
 // refillDue refills wallets that are low, until Stripe fails to answer: then the
 // others would wait in vain.
-func (p reloading) refillDue(ctx context.Context) error {
+func (p *Payments) refillDue(ctx context.Context) error {
 	ids, err := p.store.DueReloads(ctx, reloadRound)
 	if err != nil {
 		return err
@@ -60,7 +57,7 @@ func (p reloading) refillDue(ctx context.Context) error {
 
 // refill makes one attempt, or learns what came of one, and reports whether
 // Stripe answered.
-func (p reloading) refill(ctx context.Context, accountID string) (answered bool, err error) {
+func (p *Payments) refill(ctx context.Context, accountID string) (answered bool, err error) {
 	attempt, err := p.store.ClaimReload(ctx, accountID, p.telling())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -93,7 +90,7 @@ func (p reloading) refill(ctx context.Context, accountID string) (answered bool,
 
 // attempt asks Stripe for the money of an attempt and returns what came of it;
 // an error leaves that open. What was asked for before is looked up first.
-func (p reloading) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
 	if !r.Again {
 		return p.charge(ctx, r)
 	}
@@ -116,7 +113,7 @@ func (p reloading) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 }
 
 // cancel ends a payment that its owner has not confirmed in time.
-func (p reloading) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentNotice, error) {
+func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentNotice, error) {
 	params := &stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("abandoned")}
 	params.Context = ctx
 	i, err := p.intents.Cancel(i.ID, params)
@@ -132,7 +129,7 @@ func (p reloading) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.P
 
 // charge takes the money of an attempt from the saved card. Stripe does it once
 // for the attempt's id.
-func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
 	params := &stripe.PaymentIntentParams{
 		Amount: cents(r.Amount), Currency: stripe.String("usd"), Customer: &r.Customer, PaymentMethod: &r.Method,
 		Confirm: stripe.Bool(true), OffSession: stripe.Bool(true), ReturnURL: stripe.String(p.cfg.BaseURL + walletPath),
@@ -175,7 +172,7 @@ func (p reloading) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 }
 
 // lookUp finds what Stripe has made for a payment; nil is nothing.
-func (p reloading) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
+func (p *Payments) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
 	if payment.Intent != "" {
 		return p.intent(ctx, payment.Intent)
 	}
