@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func TestZipTakesEmptyFiles(t *testing.T) {
 	answer := s.Send(t, apitest.Request{Path: "/v1/zip", Body: `{"files":[
 		{"url":"` + lab.files.URL + `/empty","filename":"a.txt"},{"file":"","filename":"b.txt"},{"file":"YQ","filename":"c.txt"}]}`}).OK(t)
 	names, contents := unpack(t, answer.Body)
-	if got, want := append(names, contents...), []string{"a.txt", "b.txt", "c.txt", "", "", "a"}; !reflect.DeepEqual(got, want) {
+	if got, want := slices.Concat(names, contents), []string{"a.txt", "b.txt", "c.txt", "", "", "a"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
