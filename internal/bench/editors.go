@@ -75,7 +75,7 @@ func (l *lab) newEditor(ctx context.Context, key string, i int) (*editor, error)
 		return nil, err
 	}
 	answer, err := l.client.post(ctx, key, newRequest("/v1/templates/"+slug+"/sessions", map[string]any{
-		"capabilities": []string{"edit", "data", "preview"}, "origin": "https://app.example.com",
+		"capabilities": []string{"edit", "data", "options", "preview"}, "origin": "https://app.example.com",
 	}, nil))
 	if err != nil {
 		return nil, err
@@ -125,7 +125,8 @@ func (e *editor) pause(ctx context.Context) error {
 		_, err := e.post(ctx, "", check)
 		checked <- err
 	}()
-	answer, err := e.post(ctx, "", newRequest(e.path+"/pages?scale=1", map[string]any{"html": e.html(), "sampleData": map[string]any{"name": "Ada"}}, nil))
+	patient := map[string]any{"timeout": 60_000} // Previews step back behind all else on the machine.
+	answer, err := e.post(ctx, "", newRequest(e.path+"/pages?scale=1", map[string]any{"html": e.html(), "sampleData": map[string]any{"name": "Ada"}, "options": patient}, nil))
 	var drawn struct{ Pages int }
 	if err == nil {
 		err = json.Unmarshal(answer, &drawn)

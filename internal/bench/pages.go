@@ -13,10 +13,7 @@ import (
 )
 
 // What the account has whose pages are measured: a year of calls.
-const (
-	pageCalls = 1_000_000
-	pageDays  = 365
-)
+const pageCalls, pageDays = 1_000_000, 365
 
 // pages measures the dashboard of a large account on both databases, against the same
 // pages of a new one.

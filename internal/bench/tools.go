@@ -150,7 +150,8 @@ func newFixtures(ctx context.Context, l *lab) (_ *fixtures, err error) {
 		return nil, err
 	}
 	scan := map[string]any{"files": []any{with(f.file("scan.png"), "filename", "scan.png")}, "options": map[string]any{"format": "A4"}}
-	return f, f.make(ctx, l, "scan.pdf", newRequest("/v1/pdf/from-images", scan, pdfMagic))
+	err = f.make(ctx, l, "scan.pdf", newRequest("/v1/pdf/from-images", scan, pdfMagic))
+	return f, err
 }
 
 // make adds a file that the service makes.
