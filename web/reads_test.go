@@ -37,7 +37,6 @@ func holdPool(t *testing.T, pool *sql.DB, count int) (release func()) {
 // while all connections of the paid path are taken, and paid calls go on while those of
 // the pages are: a page fails then, within its deadline.
 func TestPagesReadWithConnectionsOfTheirOwn(t *testing.T) {
-	t.Parallel()
 	eachHouse(t, func(t *testing.T, h *house) {
 		v, op := h.join(t, "maya@example.com"), h.operator(t)
 		account := h.mayas(t)

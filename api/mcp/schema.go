@@ -25,12 +25,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	short := *doc
 	short.Version, short.ContentEncoding, short.Format, short.Pattern = "", "", "", ""
 	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
-	if doc.Minimum == "0" || doc.Minimum == "1" || len(doc.Minimum) > 4 {
-		short.Minimum = ""
-	}
-	if len(doc.Maximum) > 4 || doc.Maximum != "" && strings.Contains(doc.Description, " to "+string(doc.Maximum)) {
-		short.Minimum, short.Maximum = "", "" // which the description says
-	}
+	short.Minimum, short.Maximum = bounds(doc)
 	if doc.Default == false || doc.Default == json.Number("0") || len(doc.Enum) > 0 && doc.Default == doc.Enum[0] {
 		short.Default = nil
 	}
@@ -61,9 +56,25 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	return &short
 }
 
+// bounds are the least and the greatest value, as far as they are worth their words: those
+// that the description states are not.
+func bounds(doc *jsonschema.Schema) (low, high json.Number) {
+	low, high = doc.Minimum, doc.Maximum
+	if low == "0" || low == "1" || len(low) > 4 {
+		low = ""
+	}
+	switch {
+	case high != "" && strings.Contains(doc.Description, " to "+string(high)):
+		return "", ""
+	case len(high) > 4:
+		high = ""
+	}
+	return low, high
+}
+
 // longSentences is up to what length, in bytes, a field is described by more than
 // the first sentence. What is left out is told by the refusal of a wrong value.
-const longSentences = 65
+const longSentences = 60
 
 // brief returns the sentences of a description that fit, or the first alone, as of
 // what is but a part of a field.

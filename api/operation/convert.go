@@ -54,7 +54,7 @@ type ConvertOptions struct {
 	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"As notes."`
 	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Of a text. Default: as it says itself."`
 	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents in front. It is made of the headings, with links and page numbers. Only with the engine wkhtmltopdf."`
-	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Tags such as script in Markdown: filter shows them as text, as GitHub does; allow keeps them."`
+	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"script, style and the like in Markdown: text (filter) or kept (allow)."`
 }
 
 // Sheet is the name of a sheet, or its number from 1.

@@ -41,7 +41,7 @@ type PDFOptions struct {
 	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
 	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"Adds the structure that screen readers use. Large documents become much larger."`
 	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"Adds bookmarks made of the page's headings."`
-	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Tags such as script in Markdown: filter shows them as text, as GitHub does; allow keeps them."`
+	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"script, style and the like in Markdown: text (filter) or kept (allow)."`
 
 	LoadOptions
 	TemplateOptions

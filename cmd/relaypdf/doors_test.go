@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -115,7 +116,7 @@ func TestDoorsAlike(t *testing.T) {
 			}
 			return
 		}
-		if agent == nil || agent.Code != want.Code || agent.Message != want.Message || fmt.Sprint(agent.Details) != fmt.Sprint(want.Details) {
+		if agent == nil || agent.Code != want.Code || agent.Message != want.Message || !reflect.DeepEqual(agent.Details, want.Details) {
 			t.Errorf("%s: agents are told %+v, over HTTP it is %+v", short, agent, want)
 		}
 		refusal := &apierror.Error{Code: want.Code, Message: want.Message, Details: want.Details}
