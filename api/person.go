@@ -67,8 +67,8 @@ func (a *API) sessionRouter() http.Handler {
 	r.Method(http.MethodPost, PreviewPath, a.serve(a.showPreview))
 	r.Method(http.MethodGet, LookPath, a.serve(a.showLook))
 	r.Method(http.MethodPost, FilledPath, a.serve(a.showFilled))
-	r.NotFound((*API)(a).serveNotFound(apierror.NotFound))
-	r.MethodNotAllowed((*API)(a).serveNotFound(apierror.MethodNotAllowed))
+	r.NotFound(a.serveNotFound(apierror.NotFound))
+	r.MethodNotAllowed(a.serveNotFound(apierror.MethodNotAllowed))
 	return r
 }
 

@@ -65,12 +65,12 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-func (b *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wire.Usage, error) {
-	from, to, err := in.span(b.now())
+func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wire.Usage, error) {
+	from, to, err := in.span(a.now())
 	if err != nil {
 		return wire.Usage{}, err
 	}
-	usage, err := b.store.Usage(ctx, caller.Account.ID, from, to)
+	usage, err := a.store.Usage(ctx, caller.Account.ID, from, to)
 	if err != nil {
 		return wire.Usage{}, err
 	}
@@ -131,20 +131,20 @@ func (*API) limits(_ context.Context, caller call.Caller, _ nothing) (wire.Limit
 	return wire.Limits{MaxJobMicrodollars: (*int64)(caller.Account.MaxJob), MaxDayMicrodollars: (*int64)(caller.Account.MaxDay)}, nil
 }
 
-func (b *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
-	limits, err := b.store.ChangeLimits(ctx, caller.Account.ID, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
+func (a *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
+	limits, err := a.store.ChangeLimits(ctx, caller.Account.ID, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
 	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 
-func (b *API) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
+func (a *API) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
 	list := wire.PriceList{Currency: "usd", Prices: []wire.Price{}}
-	for _, operation := range b.table.All() {
+	for _, operation := range a.table.All() {
 		if operation.Off {
 			continue
 		}
 		list.Prices = append(list.Prices, wire.Price{
 			Operation: operation.Name, Summary: operation.Summary,
-			Microdollars: int64(b.prices[operation.Name]), Note: operation.PriceNote,
+			Microdollars: int64(a.prices[operation.Name]), Note: operation.PriceNote,
 		})
 	}
 	return list, nil

@@ -32,8 +32,8 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-func (d *API) listDeliveries(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {
-	page, err := d.store.Deliveries(ctx, in.filter(caller.Account.ID))
+func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {
+	page, err := a.store.Deliveries(ctx, in.filter(caller.Account.ID))
 	answer := wire.DeliveryList{Deliveries: make([]wire.Delivery, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, delivery := range page.Items {
 		answer.Deliveries[i] = showDelivery(delivery)
@@ -41,13 +41,13 @@ func (d *API) listDeliveries(ctx context.Context, caller call.Caller, in deliver
 	return answer, err
 }
 
-func (d *API) getDelivery(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {
-	delivery, body, err := d.store.DeliveryBody(ctx, caller.Account.ID, in.ID)
+func (a *API) getDelivery(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {
+	delivery, body, err := a.store.DeliveryBody(ctx, caller.Account.ID, in.ID)
 	return wire.DeliveryContent{Delivery: showDelivery(delivery), Body: string(body)}, err
 }
 
-func (d *API) replay(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
-	delivery, err := d.store.ReplayDelivery(ctx, caller.Account.ID, in.ID)
+func (a *API) replay(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
+	delivery, err := a.store.ReplayDelivery(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return wire.Delivery{}, err
 	}

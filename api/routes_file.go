@@ -49,38 +49,38 @@ func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request)
 
 // getFile finds a stored result for whoever holds its id, and an upload for its
 // account.
-func (f *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
-	file, err := f.store.PublicFile(ctx, in.ID)
+func (a *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
+	file, err := a.store.PublicFile(ctx, in.ID)
 	if errors.Is(err, store.ErrNotFound) && in.key != "" {
-		file, err = f.own(ctx, in, err)
+		file, err = a.own(ctx, in, err)
 	}
 	if err != nil {
 		return download{}, err
 	}
 	if in.whole {
-		if link := f.linked(ctx, file); link != "" {
-			return download{API: f, file: file, link: link}, nil
+		if link := a.linked(ctx, file); link != "" {
+			return download{API: a, file: file, link: link}, nil
 		}
 	}
-	body, err := f.Calls.Files.Open(ctx, file.BlobKey)
+	body, err := a.Calls.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return download{}, err
 	}
-	return download{API: f, file: file, body: body}, nil
+	return download{API: a, file: file, body: body}, nil
 }
 
 // linked returns the address of a result in its bucket, or nothing where the
 // answer has to have it: an upload is its account's, and what has less than a second is best refused by the next request.
-func (f *API) linked(ctx context.Context, file store.File) string {
-	lifetime := min(linkLifetime, file.ExpiresAt.Sub(f.now()))
-	if f.links == nil || file.CallID == "" || lifetime < time.Second {
+func (a *API) linked(ctx context.Context, file store.File) string {
+	lifetime := min(linkLifetime, file.ExpiresAt.Sub(a.now()))
+	if a.links == nil || file.CallID == "" || lifetime < time.Second {
 		return ""
 	}
-	link, err := f.links.Link(ctx, file.BlobKey, lifetime, http.Header{
+	link, err := a.links.Link(ctx, file.BlobKey, lifetime, http.Header{
 		"Content-Type": {downloadType}, "Content-Disposition": {disposition("attachment", file.Filename)}, "Cache-Control": {privately},
 	})
 	if err != nil && !errors.Is(err, blob.ErrMissing) {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "make an address in the bucket failed", slog.Any("error", err))
+		a.log.LogAttrs(ctx, slog.LevelWarn, "make an address in the bucket failed", slog.Any("error", err))
 	}
 	return link
 }
@@ -93,11 +93,11 @@ const (
 
 // own finds a file of the account that a key belongs to; for a key that may not use all
 // operations, an upload of its own. Another key is as good as none.
-func (f *API) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
-	caller, err := f.authenticate(ctx, in.key, in.ip, f.callerOf)
+func (a *API) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
+	caller, err := a.authenticate(ctx, in.key, in.ip, a.callerOf)
 	switch {
 	case err == nil:
-		file, err := f.store.AccountFile(ctx, caller.Account.ID, in.ID)
+		file, err := a.store.AccountFile(ctx, caller.Account.ID, in.ID)
 		if only := caller.Reads(); err == nil && only != "" && file.KeyID != only {
 			return store.File{}, missing
 		}
@@ -149,15 +149,15 @@ func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) err
 
 // deleteFile deletes an upload or a result of the account, or of a key that may not use all
 // operations.
-func (f *API) deleteFile(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+func (a *API) deleteFile(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
 	if only := caller.Reads(); only != "" {
-		return wire.Acknowledged{OK: true}, f.store.DeleteKeyFile(ctx, caller.Account.ID, only, in.ID)
+		return wire.Acknowledged{OK: true}, a.store.DeleteKeyFile(ctx, caller.Account.ID, only, in.ID)
 	}
-	return wire.Acknowledged{OK: true}, f.store.DeleteFile(ctx, caller.Account.ID, in.ID)
+	return wire.Acknowledged{OK: true}, a.store.DeleteFile(ctx, caller.Account.ID, in.ID)
 }
 
-func (f *API) listFiles(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
-	page, err := f.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
+func (a *API) listFiles(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
+	page, err := a.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
 	answer := wire.FileList{Files: make([]wire.FileEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, file := range page.Items {
 		kind := "result"

@@ -21,9 +21,9 @@ type fontQuery struct {
 	Search string `json:"search,omitempty" in:"query" jsonschema:"maxLength=100,example=sans" jsonschema_description:"Only families in whose name this occurs, in any case."`
 }
 
-func (f *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
+func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
-	if f.render == nil {
+	if a.render == nil {
 		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
@@ -31,7 +31,7 @@ func (f *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.Fo
 		return answer, apierror.Invalid("cursor", "must be the nextCursor of an answer")
 	}
 	limit := cmp.Or(in.Limit, store.DefaultList)
-	families := f.render.Fonts()
+	families := a.render.Fonts()
 	if in.Cursor != "" {
 		at := slices.IndexFunc(families, func(f font.Family) bool { return f.Name == string(after) })
 		if at < 0 {

@@ -18,15 +18,15 @@ type galleryQuery struct {
 	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Only layouts in whose name, description, category or tags each of these words occurs."`
 }
 
-func (g *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
-	if categories := g.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
+func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
+	if categories := a.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
 		return wire.GalleryList{}, apierror.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
 	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
-	for _, l := range g.gallery.List(in.Category, in.Search) {
+	for _, l := range a.gallery.List(in.Category, in.Search) {
 		list.Templates = append(list.Templates, wire.GalleryTemplate{
 			ID: l.ID, Slug: l.ID, Name: l.Name, Category: l.Category, Description: l.Description,
-			Href: l.Href(), ThumbnailURL: g.baseURL + l.ThumbnailPath(), Tags: l.Tags,
+			Href: l.Href(), ThumbnailURL: a.baseURL + l.ThumbnailPath(), Tags: l.Tags,
 		})
 	}
 	return list, nil
@@ -40,8 +40,8 @@ type thumbnailName struct {
 // thumbnail is a picture on its way out. No cache ever needs to ask for it again.
 type thumbnail []byte
 
-func (g *API) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
-	image := g.gallery.ThumbnailFile(in.Name)
+func (a *API) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
+	image := a.gallery.ThumbnailFile(in.Name)
 	if image == nil {
 		return nil, &apierror.Error{Code: apierror.NotFound}
 	}

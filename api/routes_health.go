@@ -13,8 +13,8 @@ import (
 )
 
 // getHealth touches nothing: it tells that the process runs, not that it works.
-func (h *API) getHealth(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
-	return wire.Health{OK: true, Service: "relaypdf", Version: h.version, RequestID: middleware.RequestID(ctx)}, nil
+func (a *API) getHealth(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
+	return wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: middleware.RequestID(ctx)}, nil
 }
 
 // readiness is unavailable where it says no.
@@ -41,10 +41,10 @@ type checker interface {
 }
 
 // ready makes a real call to the browser and to the database.
-func (h *API) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, error) {
+func (a *API) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	stats := h.Calls.RenderStats()
+	stats := a.Calls.RenderStats()
 	ready := wire.Readiness{
 		OK:     true,
 		Checks: map[string]string{},
@@ -54,39 +54,39 @@ func (h *API) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, e
 		ready.Checks[name] = "ok"
 		if err != nil {
 			ready.OK, ready.Checks[name] = false, "failed"
-			h.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.String("check", name), slog.Any("error", err))
+			a.log.LogAttrs(ctx, slog.LevelWarn, "not ready", slog.String("check", name), slog.Any("error", err))
 		}
 	}
-	check("database", h.store.Ping(ctx))
-	if h.store.Dialect() == store.Postgres {
-		check("clock", h.store.CheckClock(ctx))
+	check("database", a.store.Ping(ctx))
+	if a.store.Dialect() == store.Postgres {
+		check("clock", a.store.CheckClock(ctx))
 	}
-	if h.render != nil {
-		check("browser", h.render.Ready(ctx))
-		level, _ := h.render.Sandbox()
+	if a.render != nil {
+		check("browser", a.render.Ready(ctx))
+		level, _ := a.render.Sandbox()
 		ready.Sandbox = string(level)
 	}
-	if shared, ok := h.limiter.(sharedLimiter); ok {
+	if shared, ok := a.limiter.(sharedLimiter); ok {
 		check("limits", nil)
 		if !shared.Shared() {
 			ready.Checks["limits"] = "alone"
 		}
 	}
-	if bucket, ok := h.store.Blobs().(checker); ok {
+	if bucket, ok := a.store.Blobs().(checker); ok {
 		check("files", nil)
 		ctx, cancel := context.WithTimeout(ctx, filesTimeout)
 		defer cancel()
 		if err := bucket.Check(ctx); err != nil {
 			ready.Checks["files"] = "unavailable"
-			h.log.LogAttrs(ctx, slog.LevelWarn, "files cannot be reached", slog.Any("error", err))
+			a.log.LogAttrs(ctx, slog.LevelWarn, "files cannot be reached", slog.Any("error", err))
 		}
 	}
-	for _, operation := range h.table.All() {
+	for _, operation := range a.table.All() {
 		if operation.Off {
 			ready.Checks[operation.Engine] = "off"
 		}
 	}
-	if h.stopping.Load() {
+	if a.stopping.Load() {
 		ready.OK, ready.Checks["process"] = false, "stopping"
 	}
 	for i, pool := range stats.Pools {

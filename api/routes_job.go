@@ -27,31 +27,31 @@ func (j jobStatus) head(h http.Header) int {
 
 // getJob tells an account what has become of its job, and a key that may not use all
 // operations what has become of its own.
-func (j *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
-	done, err := j.store.Job(ctx, caller.Account.ID, in.ID)
+func (a *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
+	done, err := a.store.Job(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return jobStatus{}, err
 	}
 	if only := caller.Reads(); only != "" && done.KeyID != only {
 		return jobStatus{}, store.ErrNotFound
 	}
-	links := j.Calls.Links
+	links := a.Calls.Links
 	switch done.Status {
 	case store.CallFailed:
 		return jobStatus{links.Failed(done, done.Failure)}, nil
 	case store.CallDone:
-		return j.completed(ctx, done)
+		return a.completed(ctx, done)
 	}
 	return jobStatus{links.Accepted(done.ResultID)}, nil
 }
 
 // completed describes a job whose result may have expired since.
-func (j *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
-	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: j.Calls.Links.Job(done.ResultID)}
-	file, err := j.store.PublicFile(ctx, done.ResultID)
+func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
+	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: a.Calls.Links.Job(done.ResultID)}
+	file, err := a.store.PublicFile(ctx, done.ResultID)
 	switch {
 	case err == nil:
-		status = j.Calls.Links.Completed(done, &file)
+		status = a.Calls.Links.Completed(done, &file)
 	case !errors.Is(err, store.ErrNotFound):
 		return jobStatus{}, err
 	case done.EndedAt != nil:
@@ -74,21 +74,21 @@ var storedStatus = map[string]string{
 	wire.JobProcessing: store.CallRunning, wire.JobCompleted: store.CallDone, wire.JobFailed: store.CallFailed,
 }
 
-func (j *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
-	page, err := j.store.Jobs(ctx, store.CallFilter{
+func (a *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
+	page, err := a.store.Jobs(ctx, store.CallFilter{
 		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),
 	})
 	answer := wire.JobList{Jobs: make([]wire.JobEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, done := range page.Items {
-		answer.Jobs[i] = j.entry(done)
+		answer.Jobs[i] = a.entry(done)
 	}
 	return answer, err
 }
 
 // entry is a job as lists show it.
-func (j *API) entry(done store.Call) wire.JobEntry {
+func (a *API) entry(done store.Call) wire.JobEntry {
 	shown := wire.JobEntry{
-		ID: done.ResultID, Operation: done.Operation, Status: wire.JobProcessing, PollURL: j.Calls.Links.Job(done.ResultID),
+		ID: done.ResultID, Operation: done.Operation, Status: wire.JobProcessing, PollURL: a.Calls.Links.Job(done.ResultID),
 		CreatedAt: shownMillis(done.CreatedAt), EndedAt: shownTime(done.EndedAt),
 	}
 	switch done.Status {

@@ -55,16 +55,16 @@ type newSession struct {
 }
 
 // createSession makes a link. It is not stored: the link is all there is.
-func (s *API) createSession(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
+func (a *API) createSession(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
 	if caller.Kind != call.ByKey {
 		// It ends with its key, and so has to have one.
 		return wire.TemplateSession{}, &apierror.Error{Code: apierror.Unauthorized}
 	}
-	origin, err := s.originsOf(in)
+	origin, err := a.originsOf(in)
 	if err != nil {
 		return wire.TemplateSession{}, err
 	}
-	found, err := s.store.Template(ctx, caller.Account.ID, in.ID)
+	found, err := a.store.Template(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return wire.TemplateSession{}, err
 	}
@@ -73,11 +73,11 @@ func (s *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	}
 	made := embedding.Session{
 		ID: embedding.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID, Capabilities: in.Capabilities,
-		Origin: origin, ReturnURL: in.ReturnURL, ExpiresAt: s.now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
+		Origin: origin, ReturnURL: in.ReturnURL, ExpiresAt: a.now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
 	}
-	token, err := made.Token(s.box)
+	token, err := made.Token(a.box)
 	answer := wire.TemplateSession{
-		URL: s.baseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: orNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
+		URL: a.baseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: orNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
 	}
 	for _, c := range in.Capabilities {
 		answer.Capabilities = append(answer.Capabilities, string(c))
@@ -86,7 +86,7 @@ func (s *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	if err != nil {
 		return answer, err
 	}
-	return answer, s.note(ctx, made, found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
+	return answer, a.note(ctx, made, found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
 }
 
 // linksNoted is how often links of one kind are noted in the audit log. Sites ask
@@ -94,21 +94,21 @@ func (s *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 const linksNoted = time.Hour
 
 // note puts into the audit log who may be let in where, and to what.
-func (s *API) note(ctx context.Context, made embedding.Session, name, what string) error {
-	kind := s.Calls.LimitKey("link", strings.Join([]string{made.KeyID, made.TemplateID, what}, " "))
-	verdict, err := s.limiter.Take(ctx, kind, ratelimit.Window{Name: "notes", Limit: 1, Length: linksNoted})
+func (a *API) note(ctx context.Context, made embedding.Session, name, what string) error {
+	kind := a.Calls.LimitKey("link", strings.Join([]string{made.KeyID, made.TemplateID, what}, " "))
+	verdict, err := a.limiter.Take(ctx, kind, ratelimit.Window{Name: "notes", Limit: 1, Length: linksNoted})
 	if err != nil || !verdict.Allowed {
 		return err
 	}
-	return s.store.Audit().Add(ctx, store.AuditEntry{
+	return a.store.Audit().Add(ctx, store.AuditEntry{
 		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: middleware.ClientIP(ctx),
 	})
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.
-func (s *API) originsOf(in newSession) (string, error) {
+func (a *API) originsOf(in newSession) (string, error) {
 	var faults schema.Faults
-	insecure := strings.HasPrefix(s.baseURL, "http:")
+	insecure := strings.HasPrefix(a.baseURL, "http:")
 	origin, err := embedding.OriginOf(in.Origin, insecure)
 	switch {
 	case err != nil:

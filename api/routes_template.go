@@ -63,11 +63,11 @@ type templateQuery struct {
 	State    string `json:"state,omitempty" in:"query" jsonschema:"enum=draft,enum=published" jsonschema_description:"draft for templates that were never published, published for the others."`
 }
 
-func (t *API) listTemplates(ctx context.Context, caller call.Caller, in templateQuery) (wire.TemplateList, error) {
+func (a *API) listTemplates(ctx context.Context, caller call.Caller, in templateQuery) (wire.TemplateList, error) {
 	if in.Limit == 0 {
 		in.Limit = store.MaxList
 	}
-	page, err := t.store.Templates(ctx, store.TemplateFilter{
+	page, err := a.store.Templates(ctx, store.TemplateFilter{
 		List: store.List{Limit: in.Limit, Cursor: in.Cursor}, AccountID: caller.Account.ID, Search: in.Search, Category: in.Category, State: in.State,
 	})
 	answer := wire.TemplateList{Templates: make([]wire.Template, len(page.Items)), NextCursor: orNull(page.Next)}
@@ -77,11 +77,11 @@ func (t *API) listTemplates(ctx context.Context, caller call.Caller, in template
 	return answer, err
 }
 
-func (t *API) getTemplate(ctx context.Context, caller call.Caller, in byID) (templateRecord, error) {
-	return showTemplate(t.store.Template(ctx, caller.Account.ID, in.ID))
+func (a *API) getTemplate(ctx context.Context, caller call.Caller, in byID) (templateRecord, error) {
+	return showTemplate(a.store.Template(ctx, caller.Account.ID, in.ID))
 }
 
-func (t *API) createTemplate(ctx context.Context, caller call.Caller, in newTemplate) (templateRecord, error) {
+func (a *API) createTemplate(ctx context.Context, caller call.Caller, in newTemplate) (templateRecord, error) {
 	n := store.NewTemplate{
 		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: in.Description, Category: in.Category,
 		Content: store.TemplateContent{SampleData: in.SampleData.RawMessage, Options: in.Options.RawMessage},
@@ -90,23 +90,23 @@ func (t *API) createTemplate(ctx context.Context, caller call.Caller, in newTemp
 		n.Content.HTML = *in.HTML
 	}
 	if in.FromGallery != "" {
-		if err := t.startFrom(in.FromGallery, in, &n); err != nil {
+		if err := a.startFrom(in.FromGallery, in, &n); err != nil {
 			return templateRecord{}, err
 		}
 	}
 	if n.Slug == "" {
 		n.Slug, n.FreeSlug = slugOf(n.Name), true
 	}
-	if err := t.checkOptions(ctx, n.Content.Options); err != nil {
+	if err := a.checkOptions(ctx, n.Content.Options); err != nil {
 		return templateRecord{}, err
 	}
-	made, err := t.store.CreateTemplate(ctx, n)
+	made, err := a.store.CreateTemplate(ctx, n)
 	return showTemplate(made, slugTaken(err, in.Slug))
 }
 
 // startFrom fills what a request leaves open from a layout of the gallery.
-func (t *API) startFrom(id string, in newTemplate, n *store.NewTemplate) error {
-	layout, ok := t.gallery.Get(id)
+func (a *API) startFrom(id string, in newTemplate, n *store.NewTemplate) error {
+	layout, ok := a.gallery.Get(id)
 	if !ok {
 		return schema.Faults{{Field: "fromGallery", Message: "is not the id of a layout; see GET /v1/templates/gallery"}}
 	}
@@ -134,12 +134,12 @@ func (t *API) startFrom(id string, in newTemplate, n *store.NewTemplate) error {
 	return nil
 }
 
-func (t *API) updateTemplate(ctx context.Context, caller call.Caller, in templatePatch) (templateRecord, error) {
+func (a *API) updateTemplate(ctx context.Context, caller call.Caller, in templatePatch) (templateRecord, error) {
 	expected, err := revisionOf(in.IfMatch)
 	if err != nil {
 		return templateRecord{}, err
 	}
-	if err := t.checkOptions(ctx, in.Options.RawMessage); err != nil {
+	if err := a.checkOptions(ctx, in.Options.RawMessage); err != nil {
 		return templateRecord{}, err
 	}
 	change := store.TemplateChange{
@@ -150,7 +150,7 @@ func (t *API) updateTemplate(ctx context.Context, caller call.Caller, in templat
 	if in.Slug != nil {
 		slug = *in.Slug
 	}
-	changed, err := t.store.UpdateTemplate(ctx, caller.Account.ID, in.ID, expected, change)
+	changed, err := a.store.UpdateTemplate(ctx, caller.Account.ID, in.ID, expected, change)
 	return showTemplate(changed, slugTaken(err, slug))
 }
 
@@ -162,28 +162,28 @@ func slugTaken(err error, slug string) error {
 	return err
 }
 
-func (t *API) deleteTemplate(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, t.store.DeleteTemplate(ctx, caller.Account.ID, in.ID)
+func (a *API) deleteTemplate(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+	return wire.Acknowledged{OK: true}, a.store.DeleteTemplate(ctx, caller.Account.ID, in.ID)
 }
 
-func (t *API) discard(ctx context.Context, caller call.Caller, in templateRef) (templateRecord, error) {
+func (a *API) discard(ctx context.Context, caller call.Caller, in templateRef) (templateRecord, error) {
 	expected, err := in.revision()
 	if err != nil {
 		return templateRecord{}, err
 	}
-	return showTemplate(t.store.DiscardTemplate(ctx, caller.Account.ID, in.ID, expected))
+	return showTemplate(a.store.DiscardTemplate(ctx, caller.Account.ID, in.ID, expected))
 }
 
-func (t *API) restore(ctx context.Context, caller call.Caller, in templateRestore) (templateRecord, error) {
+func (a *API) restore(ctx context.Context, caller call.Caller, in templateRestore) (templateRecord, error) {
 	expected, err := in.revision()
 	if err != nil {
 		return templateRecord{}, err
 	}
-	return showTemplate(t.store.RestoreTemplate(ctx, caller.Account.ID, in.ID, expected, in.Version))
+	return showTemplate(a.store.RestoreTemplate(ctx, caller.Account.ID, in.ID, expected, in.Version))
 }
 
-func (t *API) duplicate(ctx context.Context, caller call.Caller, in templateCopy) (templateRecord, error) {
-	found, err := t.store.Template(ctx, caller.Account.ID, in.ID)
+func (a *API) duplicate(ctx context.Context, caller call.Caller, in templateCopy) (templateRecord, error) {
+	found, err := a.store.Template(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return templateRecord{}, err
 	}
@@ -196,12 +196,12 @@ func (t *API) duplicate(ctx context.Context, caller call.Caller, in templateCopy
 	if n.Slug == "" {
 		n.Slug, n.FreeSlug = found.Slug[:min(len(found.Slug), maxSlug-len("-copy"))]+"-copy", true
 	}
-	made, err := t.store.CreateTemplate(ctx, n)
+	made, err := a.store.CreateTemplate(ctx, n)
 	return showTemplate(made, slugTaken(err, in.Slug))
 }
 
-func (t *API) versions(ctx context.Context, caller call.Caller, in byID) (wire.TemplateVersionList, error) {
-	list, err := t.store.TemplateVersions(ctx, caller.Account.ID, in.ID)
+func (a *API) versions(ctx context.Context, caller call.Caller, in byID) (wire.TemplateVersionList, error) {
+	list, err := a.store.TemplateVersions(ctx, caller.Account.ID, in.ID)
 	answer := wire.TemplateVersionList{Versions: make([]wire.TemplateVersion, len(list))}
 	for i, v := range list {
 		answer.Versions[i] = showVersion(v)
@@ -213,8 +213,8 @@ func showVersion(v store.TemplateVersion) wire.TemplateVersion {
 	return wire.TemplateVersion{Version: v.Version, Comment: v.Comment, PublishedAt: v.PublishedAt.Truncate(time.Millisecond)}
 }
 
-func (t *API) getTemplateVersion(ctx context.Context, caller call.Caller, in templateVersionRef) (wire.TemplateVersionContent, error) {
-	_, v, err := t.store.TemplateVersion(ctx, caller.Account.ID, in.ID, in.Version)
+func (a *API) getTemplateVersion(ctx context.Context, caller call.Caller, in templateVersionRef) (wire.TemplateVersionContent, error) {
+	_, v, err := a.store.TemplateVersion(ctx, caller.Account.ID, in.ID, in.Version)
 	return wire.TemplateVersionContent{
 		TemplateVersion: showVersion(v), HTML: v.Content.HTML, SampleData: v.Content.SampleData, Options: v.Content.Options, Partials: v.Partials,
 	}, err
@@ -222,26 +222,26 @@ func (t *API) getTemplateVersion(ctx context.Context, caller call.Caller, in tem
 
 // templateRoutes are those of templates, the first of the paths that begin alike before
 // the others.
-func (t *API) templateRoutes() []route {
-	a, codes := t, []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.ConvertUnavailable}
+func (a *API) templateRoutes() []route {
+	codes := []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.ConvertUnavailable}
 	return []route{
-		plain(a, facts{method: "GET", pattern: "/v1/templates", access: withKey, verb: "list", summary: "List the templates"}, worded(t.listTemplates)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates", access: withFullKey, summary: "Make a template", example: `{"name":"Letter","html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, status: http.StatusCreated, body: maxTemplateBody}, worded(t.createTemplate)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/validate", access: withKey, summary: "Say what is wrong with a template, and what it uses", example: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, body: maxTemplateBody, codes: codes}, t.validate),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/partials", access: withKey, verb: "list", summary: "List the partials"}, t.partials),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/partials/{name}", access: withKey, summary: "Show a partial"}, t.partial),
-		plain(a, facts{method: "PUT", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Make or replace a partial", example: `{"html":"<b>Foot</b>"}`, body: maxTemplateBody, codes: codes}, worded(t.putPartial)),
-		plain(a, facts{method: "DELETE", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Delete a partial"}, t.removePartial),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}", access: withKey, summary: "Show a template", headers: []string{"ETag"}}, t.getTemplate),
-		plain(a, facts{method: "PATCH", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Change a template's draft", example: `{"html":"<p>Dear {{name}}</p>"}`, body: maxTemplateBody, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.updateTemplate)),
-		plain(a, facts{method: "DELETE", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Delete a template"}, t.deleteTemplate),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/publish", access: withFullKey, summary: "Publish the draft as the next version", example: `{"comment":"first"}`, headers: []string{"ETag"}, codes: append(codes, apierror.PreconditionFailed)}, worded(t.publish)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/discard", access: withFullKey, summary: "Drop the draft", headers: []string{"ETag"}, codes: []apierror.Code{apierror.InvalidRequest, apierror.PreconditionFailed}}, worded(t.discard)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/duplicate", access: withFullKey, summary: "Make a copy of a template", example: `{"name":"Another"}`, status: http.StatusCreated}, worded(t.duplicate)),
-		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/restore", access: withFullKey, summary: "Copy a version into the draft", example: `{"version":1}`, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(t.restore)),
+		plain(a, facts{method: "GET", pattern: "/v1/templates", access: withKey, verb: "list", summary: "List the templates"}, worded(a.listTemplates)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates", access: withFullKey, summary: "Make a template", example: `{"name":"Letter","html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, status: http.StatusCreated, body: maxTemplateBody}, worded(a.createTemplate)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/validate", access: withKey, summary: "Say what is wrong with a template, and what it uses", example: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"}}`, body: maxTemplateBody, codes: codes}, a.validate),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/partials", access: withKey, verb: "list", summary: "List the partials"}, a.partials),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/partials/{name}", access: withKey, summary: "Show a partial"}, a.partial),
+		plain(a, facts{method: "PUT", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Make or replace a partial", example: `{"html":"<b>Foot</b>"}`, body: maxTemplateBody, codes: codes}, worded(a.putPartial)),
+		plain(a, facts{method: "DELETE", pattern: "/v1/templates/partials/{name}", access: withFullKey, summary: "Delete a partial"}, a.removePartial),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}", access: withKey, summary: "Show a template", headers: []string{"ETag"}}, a.getTemplate),
+		plain(a, facts{method: "PATCH", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Change a template's draft", example: `{"html":"<p>Dear {{name}}</p>"}`, body: maxTemplateBody, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(a.updateTemplate)),
+		plain(a, facts{method: "DELETE", pattern: "/v1/templates/{id}", access: withFullKey, summary: "Delete a template"}, a.deleteTemplate),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/publish", access: withFullKey, summary: "Publish the draft as the next version", example: `{"comment":"first"}`, headers: []string{"ETag"}, codes: append(codes, apierror.PreconditionFailed)}, worded(a.publish)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/discard", access: withFullKey, summary: "Drop the draft", headers: []string{"ETag"}, codes: []apierror.Code{apierror.InvalidRequest, apierror.PreconditionFailed}}, worded(a.discard)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/duplicate", access: withFullKey, summary: "Make a copy of a template", example: `{"name":"Another"}`, status: http.StatusCreated}, worded(a.duplicate)),
+		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/restore", access: withFullKey, summary: "Copy a version into the draft", example: `{"version":1}`, headers: []string{"ETag"}, codes: []apierror.Code{apierror.PreconditionFailed}}, worded(a.restore)),
 		plain(a, facts{method: "POST", pattern: "/v1/templates/{id}/sessions", verb: "create", access: withFullKey, summary: "Make a link to the editor of a template, for a frame of another site", example: `{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`, status: http.StatusCreated}, a.createSession),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions", access: withKey, verb: "list", summary: "List the published versions"}, t.versions),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions/{version}", access: withKey, summary: "Show a published version"}, t.getTemplateVersion),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions", access: withKey, verb: "list", summary: "List the published versions"}, a.versions),
+		plain(a, facts{method: "GET", pattern: "/v1/templates/{id}/versions/{version}", access: withKey, summary: "Show a published version"}, a.getTemplateVersion),
 	}
 }
 

@@ -54,9 +54,9 @@ func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (
 
 // createFile keeps a file for a day. It goes to the blobs as it comes in, and then
 // gets its row.
-func (f *API) createFile(ctx context.Context, caller call.Caller, in uploadInput) (wire.Upload, error) {
+func (a *API) createFile(ctx context.Context, caller call.Caller, in uploadInput) (wire.Upload, error) {
 	defer in.done()
-	file, err := f.storeUpload(ctx, caller, in.upload)
+	file, err := a.storeUpload(ctx, caller, in.upload)
 	if err != nil {
 		return wire.Upload{}, err
 	}
@@ -67,47 +67,47 @@ func (f *API) createFile(ctx context.Context, caller call.Caller, in uploadInput
 }
 
 // storeUpload writes the blob and the row of an upload.
-func (f *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
+func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
 	file = store.File{
-		ID: f.store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
-		BlobKey: store.LeasedKey(f.lease), ExpiresAt: f.now().Add(call.FileLifetime),
+		ID: a.store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
+		BlobKey: store.LeasedKey(a.lease), ExpiresAt: a.now().Add(call.FileLifetime),
 	}
-	content := &uploadReader{r: sent.content, left: f.maxFile}
-	file.Size, err = f.store.Blobs().Put(ctx, file.BlobKey, content)
+	content := &uploadReader{r: sent.content, left: a.maxFile}
+	file.Size, err = a.store.Blobs().Put(ctx, file.BlobKey, content)
 	switch {
 	case content.err != nil:
-		return file, uploadFault(content.err, f.maxFile)
+		return file, uploadFault(content.err, a.maxFile)
 	case err != nil:
 		return file, &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
 	}
 	defer func() {
 		if err != nil {
-			f.dropUpload(ctx, file)
+			a.dropUpload(ctx, file)
 		}
 	}()
-	f.reached("uploaded")
+	a.reached("uploaded")
 	if err := sent.finish(); err != nil {
-		return file, uploadFault(err, f.maxFile)
+		return file, uploadFault(err, a.maxFile)
 	}
 	if file.Size == 0 {
 		return file, apierror.Invalid(call.UploadField, "must not be empty: send its bytes as the body, or as the part \"file\" of a form")
 	}
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
-	return file, f.store.AddUpload(context.WithoutCancel(ctx), file)
+	return file, a.store.AddUpload(context.WithoutCancel(ctx), file)
 }
 
 // dropUpload deletes the blob of an upload that has no row. One that has a row
 // all the same, because the database failed after writing it, is left alone.
-func (f *API) dropUpload(ctx context.Context, file store.File) {
+func (a *API) dropUpload(ctx context.Context, file store.File) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
-	_, err := f.store.AccountFile(ctx, file.AccountID, file.ID)
+	_, err := a.store.AccountFile(ctx, file.AccountID, file.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = f.store.Blobs().Delete(ctx, file.BlobKey)
+		err = a.store.Blobs().Delete(ctx, file.BlobKey)
 	}
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "delete upload failed", slog.Any("error", err))
+		a.log.LogAttrs(ctx, slog.LevelWarn, "delete upload failed", slog.Any("error", err))
 	}
 }
 

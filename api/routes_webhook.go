@@ -76,17 +76,17 @@ type webhookPatch struct {
 }
 
 // endpoints makes and changes what the routes are about.
-func (h *API) endpoints() delivery.Endpoints {
-	return delivery.Endpoints{Store: h.store, Box: h.box, Check: func(address string) error {
-		if err := h.outbound.CheckURL(address); err != nil {
+func (a *API) endpoints() delivery.Endpoints {
+	return delivery.Endpoints{Store: a.store, Box: a.box, Check: func(address string) error {
+		if err := a.outbound.CheckURL(address); err != nil {
 			return &operation.URLError{Field: "url", Cause: err}
 		}
 		return nil
 	}}
 }
 
-func (h *API) listWebhooks(ctx context.Context, caller call.Caller, _ nothing) (wire.WebhookList, error) {
-	endpoints, err := h.store.Webhooks(ctx, caller.Account.ID)
+func (a *API) listWebhooks(ctx context.Context, caller call.Caller, _ nothing) (wire.WebhookList, error) {
+	endpoints, err := a.store.Webhooks(ctx, caller.Account.ID)
 	answer := wire.WebhookList{Webhooks: make([]wire.WebhookEndpoint, len(endpoints))}
 	for i, endpoint := range endpoints {
 		answer.Webhooks[i] = showWebhook(endpoint)
@@ -94,35 +94,35 @@ func (h *API) listWebhooks(ctx context.Context, caller call.Caller, _ nothing) (
 	return answer, err
 }
 
-func (h *API) createWebhook(ctx context.Context, caller call.Caller, in newWebhook) (wire.WebhookSecret, error) {
-	endpoint, secret, err := h.endpoints().Create(ctx, caller.Account.ID, in.URL, in.Events)
+func (a *API) createWebhook(ctx context.Context, caller call.Caller, in newWebhook) (wire.WebhookSecret, error) {
+	endpoint, secret, err := a.endpoints().Create(ctx, caller.Account.ID, in.URL, in.Events)
 	return wire.WebhookSecret{WebhookEndpoint: showWebhook(endpoint), Secret: secret}, err
 }
 
-func (h *API) updateWebhook(ctx context.Context, caller call.Caller, in webhookPatch) (wire.WebhookEndpoint, error) {
+func (a *API) updateWebhook(ctx context.Context, caller call.Caller, in webhookPatch) (wire.WebhookEndpoint, error) {
 	change := store.WebhookChange{URL: in.URL, Enabled: in.Enabled}
 	if in.Events != nil {
 		change.Events = new([]string(in.Events))
 	}
-	endpoint, err := h.endpoints().Change(ctx, caller.Account.ID, in.ID, change)
+	endpoint, err := a.endpoints().Change(ctx, caller.Account.ID, in.ID, change)
 	return showWebhook(endpoint), err
 }
 
-func (h *API) deleteWebhook(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, h.store.DeleteWebhook(ctx, caller.Account.ID, in.ID)
+func (a *API) deleteWebhook(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+	return wire.Acknowledged{OK: true}, a.store.DeleteWebhook(ctx, caller.Account.ID, in.ID)
 }
 
-func (h *API) test(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
-	sent, err := h.endpoints().Test(ctx, caller.Account.ID, in.ID)
+func (a *API) test(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
+	sent, err := a.endpoints().Test(ctx, caller.Account.ID, in.ID)
 	return showDelivery(sent), err
 }
 
-func (h *API) roll(ctx context.Context, caller call.Caller, in byID) (wire.WebhookSecret, error) {
-	endpoint, secret, err := h.endpoints().Roll(ctx, caller.Account.ID, in.ID)
+func (a *API) roll(ctx context.Context, caller call.Caller, in byID) (wire.WebhookSecret, error) {
+	endpoint, secret, err := a.endpoints().Roll(ctx, caller.Account.ID, in.ID)
 	return wire.WebhookSecret{WebhookEndpoint: showWebhook(endpoint), Secret: secret}, err
 }
 
-func (h *API) activate(ctx context.Context, caller call.Caller, in byID) (wire.WebhookEndpoint, error) {
-	endpoint, err := h.store.ActivateWebhook(ctx, caller.Account.ID, in.ID)
+func (a *API) activate(ctx context.Context, caller call.Caller, in byID) (wire.WebhookEndpoint, error) {
+	endpoint, err := a.store.ActivateWebhook(ctx, caller.Account.ID, in.ID)
 	return showWebhook(endpoint), err
 }

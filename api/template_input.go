@@ -225,7 +225,7 @@ type templateVersionRef struct {
 }
 
 // checkOptions holds a template's options to those of POST /v1/pdf.
-func (t *API) checkOptions(ctx context.Context, options json.RawMessage) error {
+func (a *API) checkOptions(ctx context.Context, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (t *API) checkOptions(ctx context.Context, options json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	row := t.table.Lookup("pdf.create")
+	row := a.table.Lookup("pdf.create")
 	if row == nil {
 		return nil // a table for tests
 	}

@@ -36,13 +36,13 @@ const publishTries = 5
 
 // publish makes the draft the next version, with the partials that it uses as they
 // are now. A template that cannot be filled is refused.
-func (t *API) publish(ctx context.Context, caller call.Caller, in templatePublication) (templateRecord, error) {
+func (a *API) publish(ctx context.Context, caller call.Caller, in templatePublication) (templateRecord, error) {
 	expected, err := in.revision()
 	if err != nil {
 		return templateRecord{}, err
 	}
 	for range publishTries {
-		found, err := t.store.Template(ctx, caller.Account.ID, in.ID)
+		found, err := a.store.Template(ctx, caller.Account.ID, in.ID)
 		switch {
 		case err != nil:
 			return templateRecord{}, err
@@ -51,11 +51,11 @@ func (t *API) publish(ctx context.Context, caller call.Caller, in templatePublic
 		case !found.HasDraft:
 			return templateRecord{}, store.ErrNoDraft
 		}
-		partials, err := t.usedPartials(ctx, caller, found.Content.HTML)
+		partials, err := a.usedPartials(ctx, caller, found.Content.HTML)
 		if err != nil {
 			return templateRecord{}, err
 		}
-		published, err := t.store.PublishTemplate(ctx, caller.Account.ID, found.ID, found.Revision, in.Comment, partials)
+		published, err := a.store.PublishTemplate(ctx, caller.Account.ID, found.ID, found.Revision, in.Comment, partials)
 		if err == nil || !errors.Is(err, store.ErrChanged) || expected != 0 {
 			return showTemplate(published, err)
 		}
@@ -64,12 +64,12 @@ func (t *API) publish(ctx context.Context, caller call.Caller, in templatePublic
 }
 
 // usedPartials validates a source, and returns the partials that it names.
-func (t *API) usedPartials(ctx context.Context, caller call.Caller, html string) (map[string]string, error) {
-	all, err := t.partialsOf(ctx, caller)
+func (a *API) usedPartials(ctx context.Context, caller call.Caller, html string) (map[string]string, error) {
+	all, err := a.partialsOf(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
-	report, err := t.report(ctx, caller, template.Call{Template: template.Template{HTML: html, Partials: all}})
+	report, err := a.report(ctx, caller, template.Call{Template: template.Template{HTML: html, Partials: all}})
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (t *API) usedPartials(ctx context.Context, caller call.Caller, html string)
 	return used, nil
 }
 
-func (t *API) partialsOf(ctx context.Context, caller call.Caller) (map[string]string, error) {
-	list, err := t.store.Partials(ctx, caller.Account.ID)
+func (a *API) partialsOf(ctx context.Context, caller call.Caller) (map[string]string, error) {
+	list, err := a.store.Partials(ctx, caller.Account.ID)
 	all := make(map[string]string, len(list))
 	for _, p := range list {
 		all[p.Name] = p.HTML
@@ -99,13 +99,13 @@ func (t *API) partialsOf(ctx context.Context, caller call.Caller) (map[string]st
 // renderer, in seconds: the next may have one.
 const withoutRenderer = 5
 
-func (t *API) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
-	if t.render == nil {
+func (a *API) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
+	if a.render == nil {
 		return template.Report{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
 	}
-	renderer := t.render.For(caller.Account.ID)
+	renderer := a.render.For(caller.Account.ID)
 	if caller.Kind == call.ByPerson { // The editor asks at each pause in typing.
-		renderer, _ = t.render.Background(caller.Account.ID)
+		renderer, _ = a.render.Background(caller.Account.ID)
 	}
 	return renderer.ValidateTemplate(ctx, source)
 }
@@ -118,12 +118,12 @@ type templateCheck struct {
 	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Whether a missing path makes the template invalid."`
 }
 
-func (t *API) validate(ctx context.Context, caller call.Caller, in templateCheck) (wire.TemplateValidation, error) {
-	partials, err := t.partialsOf(ctx, caller)
+func (a *API) validate(ctx context.Context, caller call.Caller, in templateCheck) (wire.TemplateValidation, error) {
+	partials, err := a.partialsOf(ctx, caller)
 	if err != nil {
 		return wire.TemplateValidation{}, err
 	}
-	report, err := t.report(ctx, caller, template.Call{Template: template.Template{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage})
+	report, err := a.report(ctx, caller, template.Call{Template: template.Template{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage})
 	if err != nil {
 		return wire.TemplateValidation{}, err
 	}
@@ -167,8 +167,8 @@ func showPartial(p store.Partial, err error) (wire.Partial, error) {
 	return wire.Partial{Name: p.Name, HTML: p.HTML, UpdatedAt: p.UpdatedAt.Truncate(time.Millisecond)}, err
 }
 
-func (t *API) partials(ctx context.Context, caller call.Caller, _ nothing) (wire.PartialList, error) {
-	list, err := t.store.Partials(ctx, caller.Account.ID)
+func (a *API) partials(ctx context.Context, caller call.Caller, _ nothing) (wire.PartialList, error) {
+	list, err := a.store.Partials(ctx, caller.Account.ID)
 	answer := wire.PartialList{Partials: make([]wire.Partial, len(list))}
 	for i, p := range list {
 		answer.Partials[i], _ = showPartial(p, nil)
@@ -176,19 +176,19 @@ func (t *API) partials(ctx context.Context, caller call.Caller, _ nothing) (wire
 	return answer, err
 }
 
-func (t *API) partial(ctx context.Context, caller call.Caller, in partialRef) (wire.Partial, error) {
-	return showPartial(t.store.Partial(ctx, caller.Account.ID, in.Name))
+func (a *API) partial(ctx context.Context, caller call.Caller, in partialRef) (wire.Partial, error) {
+	return showPartial(a.store.Partial(ctx, caller.Account.ID, in.Name))
 }
 
 // putPartial refuses what cannot be parsed, and partials that show one another
 // without end. One that is not there yet may be named.
-func (t *API) putPartial(ctx context.Context, caller call.Caller, in newPartial) (wire.Partial, error) {
-	all, err := t.partialsOf(ctx, caller)
+func (a *API) putPartial(ctx context.Context, caller call.Caller, in newPartial) (wire.Partial, error) {
+	all, err := a.partialsOf(ctx, caller)
 	if err != nil {
 		return wire.Partial{}, err
 	}
 	all[in.Name] = in.HTML
-	report, err := t.report(ctx, caller, template.Call{Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all}})
+	report, err := a.report(ctx, caller, template.Call{Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all}})
 	if err != nil {
 		return wire.Partial{}, err
 	}
@@ -203,9 +203,9 @@ func (t *API) putPartial(ctx context.Context, caller call.Caller, in newPartial)
 		e.Message = fmt.Sprintf("The partial cannot be used: %s.", e.Details[0].Message)
 		return wire.Partial{}, e
 	}
-	return showPartial(t.store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML))
+	return showPartial(a.store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML))
 }
 
-func (t *API) removePartial(ctx context.Context, caller call.Caller, in partialRef) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, t.store.DeletePartial(ctx, caller.Account.ID, in.Name)
+func (a *API) removePartial(ctx context.Context, caller call.Caller, in partialRef) (wire.Acknowledged, error) {
+	return wire.Acknowledged{OK: true}, a.store.DeletePartial(ctx, caller.Account.ID, in.Name)
 }

@@ -97,7 +97,7 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 		header.Set("Idempotency-Key", options.IdempotencyKey)
 	}
 	if options.MaxCharge != nil {
-		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(*options.MaxCharge), 10))
+		header.Set(wire.MaxChargeHeader, strconv.FormatInt(*options.MaxCharge, 10))
 	}
 	request := jsonRequest(http.MethodPost, wire.OperationPath(operation), body)
 	request.header = header

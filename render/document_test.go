@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/pdfmeta"
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/egress"
+	"relaypdf/render/pdfmeta"
 )
 
 const account = "acct_1"

@@ -109,7 +109,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 	if len(files) == 0 {
 		return doc, nil
 	}
-	whole, err := p.Account.AddAttachments(ctx, PDFFile{Content: doc.Body}, files)
+	whole, err := p.AddAttachments(ctx, PDFFile{Content: doc.Body}, files)
 	err = errors.Join(err, doc.Body.Close())
 	doc.Body = whole
 	return doc, err

@@ -46,7 +46,7 @@ type credentials struct {
 // ChangeCredentials changes how a person signs in. Every other session of the person
 // ends, and so does every link, code and pending change that was made before. It
 // returns ErrExists when the address or the identity is another person's.
-func (p *Store) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
+func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
 	if c.Email != nil {
 		email, err := MailAddress(*c.Email)
 		if err != nil {
@@ -54,21 +54,21 @@ func (p *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 		}
 		c.Email = &email
 	}
-	return p.updatePerson(ctx, "change credentials", func(ctx context.Context, tx txn) error {
-		before, saved, err := p.personCredentials(ctx, tx, id)
+	return s.updatePerson(ctx, "change credentials", func(ctx context.Context, tx txn) error {
+		before, saved, err := s.personCredentials(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if err := p.applyCredentials(ctx, tx, id, c); err != nil {
+		if err := s.applyCredentials(ctx, tx, id, c); err != nil {
 			return err
 		}
-		if err := p.endSessions(ctx, tx, id, c.KeepSession); err != nil {
+		if err := s.endSessions(ctx, tx, id, c.KeepSession); err != nil {
 			return err
 		}
 		if c.Tell == nil {
 			return nil
 		}
-		undo, err := p.addUndo(ctx, tx, id, saved)
+		undo, err := s.addUndo(ctx, tx, id, saved)
 		if err != nil {
 			return err
 		}
@@ -76,12 +76,12 @@ func (p *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 		if err != nil || len(letters) == 0 {
 			return err
 		}
-		return keepLetters(ctx, tx, letters, p.now())
+		return keepLetters(ctx, tx, letters, s.now())
 	})
 }
 
 // personCredentials reads a person, whom nobody else changes until the transaction ends.
-func (p *Store) personCredentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
+func (s *Store) personCredentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
 	var row personRow
 	if err := notFound(tx.NewUpdate().Model(&row).Set("email = email").Where("id = ?", id).Returning("*").Scan(ctx)); err != nil {
 		return row, credentials{}, err
@@ -91,23 +91,23 @@ func (p *Store) personCredentials(ctx context.Context, tx txn, id string) (perso
 	return row, saved, err
 }
 
-func (p *Store) applyCredentials(ctx context.Context, tx txn, id string, c CredentialChange) error {
-	now := toMicros(p.now())
+func (s *Store) applyCredentials(ctx context.Context, tx txn, id string, c CredentialChange) error {
+	now := toMicros(s.now())
 	if c.Password != nil {
-		if err := p.setPerson(ctx, tx, id, "password = ?, password_set_at = ?", *c.Password, now); err != nil {
+		if err := s.setPerson(ctx, tx, id, "password = ?, password_set_at = ?", *c.Password, now); err != nil {
 			return err
 		}
 	}
 	if c.Email != nil {
-		if err := p.freePersonColumn(ctx, tx, id, "email", *c.Email); err != nil {
+		if err := s.freePersonColumn(ctx, tx, id, "email", *c.Email); err != nil {
 			return err
 		}
-		if err := p.setPerson(ctx, tx, id, "email = ?, verified_at = ?", *c.Email, now); err != nil {
+		if err := s.setPerson(ctx, tx, id, "email = ?, verified_at = ?", *c.Email, now); err != nil {
 			return err
 		}
 	}
 	if c.Identity != nil {
-		if err := p.setIdentity(ctx, tx, id, *c.Identity); err != nil {
+		if err := s.setIdentity(ctx, tx, id, *c.Identity); err != nil {
 			return err
 		}
 	}
@@ -119,11 +119,11 @@ func (p *Store) applyCredentials(ctx context.Context, tx txn, id string, c Crede
 		hash := sha256.Sum256([]byte(code))
 		hashes[i] = hash[:]
 	}
-	return p.setFactor(ctx, tx, id, c.Factor.Sealed, hashes)
+	return s.setFactor(ctx, tx, id, c.Factor.Sealed, hashes)
 }
 
 // freePersonColumn returns ErrExists where another person has a value of a column.
-func (p *Store) freePersonColumn(ctx context.Context, tx txn, id, column, value string) error {
+func (s *Store) freePersonColumn(ctx context.Context, tx txn, id, column, value string) error {
 	taken, err := tx.NewSelect().Table("people").Where("? = ? AND id <> ?", bun.Ident(column), value, id).Exists(ctx)
 	if err == nil && taken {
 		err = ErrExists
@@ -131,18 +131,18 @@ func (p *Store) freePersonColumn(ctx context.Context, tx txn, id, column, value 
 	return err
 }
 
-func (p *Store) setIdentity(ctx context.Context, tx txn, id, identity string) error {
+func (s *Store) setIdentity(ctx context.Context, tx txn, id, identity string) error {
 	if identity == "" {
-		return p.setPerson(ctx, tx, id, "identity = NULL")
+		return s.setPerson(ctx, tx, id, "identity = NULL")
 	}
-	if err := p.freePersonColumn(ctx, tx, id, "identity", identity); err != nil {
+	if err := s.freePersonColumn(ctx, tx, id, "identity", identity); err != nil {
 		return err
 	}
-	return p.setPerson(ctx, tx, id, "identity = ?", identity)
+	return s.setPerson(ctx, tx, id, "identity = ?", identity)
 }
 
-func (p *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte, hashes [][]byte) error {
-	if err := p.setPerson(ctx, tx, id, "factor = ?", sealed); err != nil {
+func (s *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte, hashes [][]byte) error {
+	if err := s.setPerson(ctx, tx, id, "factor = ?", sealed); err != nil {
 		return err
 	}
 	if _, err := tx.NewDelete().Table("recovery_codes").Where("person_id = ?", id).Exec(ctx); err != nil {
@@ -159,8 +159,8 @@ func (p *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte,
 
 // endSessions ends what lets somebody act as a person without a credential: sessions but
 // one, links of emails but those that undo, and codes that no app has exchanged.
-func (p *Store) endSessions(ctx context.Context, tx txn, id, keepSession string) error {
-	if _, err := endSessions(tx, p.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
+func (s *Store) endSessions(ctx context.Context, tx txn, id, keepSession string) error {
+	if _, err := endSessions(tx, s.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
 		return err
 	}
 	if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose <> ?", id, TokenUndo).Exec(ctx); err != nil {
@@ -173,12 +173,12 @@ func (p *Store) endSessions(ctx context.Context, tx txn, id, keepSession string)
 	return err
 }
 
-func (p *Store) addUndo(ctx context.Context, tx txn, id string, saved credentials) (secret string, err error) {
+func (s *Store) addUndo(ctx context.Context, tx txn, id string, saved credentials) (secret string, err error) {
 	data, err := json.Marshal(saved)
 	if err != nil {
 		return "", err
 	}
-	now := p.now()
+	now := s.now()
 	secret = rand.Text()
 	row := tokenRow{Hash: tokenHash(secret), Purpose: TokenUndo, PersonID: id, Data: string(data), CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(UndoLife))}
 	_, err = tx.NewInsert().Model(&row).Exec(ctx)
@@ -186,8 +186,8 @@ func (p *Store) addUndo(ctx context.Context, tx txn, id string, saved credential
 }
 
 // UndoEmail returns the address that a link of TokenUndo restores, or ErrUsed.
-func (p *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
-	t, err := p.Token(ctx, TokenUndo, secret)
+func (s *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
+	t, err := s.Token(ctx, TokenUndo, secret)
 	if err != nil {
 		return "", err
 	}
@@ -201,9 +201,9 @@ func (p *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
 // every link and pending change, also those that undo later changes. It returns
 // ErrUsed for a link that does not work, and ErrExists when another person has shown
 // the address to be theirs since.
-func (p *Store) UndoCredentials(ctx context.Context, secret, passwordHash string) (personID string, err error) {
-	return personID, p.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
-		now := toMicros(p.now())
+func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string) (personID string, err error) {
+	return personID, s.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
+		now := toMicros(s.now())
 		var row tokenRow
 		err := notFound(tx.NewRaw("DELETE FROM tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING *", tokenHash(secret), TokenUndo, now).Scan(ctx, &row))
 		if errors.Is(err, ErrNotFound) {
@@ -217,36 +217,36 @@ func (p *Store) UndoCredentials(ctx context.Context, secret, passwordHash string
 		if err := json.Unmarshal([]byte(row.Data), &saved); err != nil {
 			return err
 		}
-		if err := p.vacateEmail(ctx, tx, personID, saved.Email); err != nil {
+		if err := s.vacateEmail(ctx, tx, personID, saved.Email); err != nil {
 			return err
 		}
-		if err := p.setPerson(ctx, tx, personID, "email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?", saved.Email, now, passwordHash, now); err != nil {
+		if err := s.setPerson(ctx, tx, personID, "email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?", saved.Email, now, passwordHash, now); err != nil {
 			return err
 		}
 		identity := ""
 		if saved.Identity != nil {
 			identity = *saved.Identity
 		}
-		err = p.setIdentity(ctx, tx, personID, identity)
+		err = s.setIdentity(ctx, tx, personID, identity)
 		if errors.Is(err, ErrExists) { // It was linked with another person since.
-			err = p.setIdentity(ctx, tx, personID, "")
+			err = s.setIdentity(ctx, tx, personID, "")
 		}
 		if err != nil {
 			return err
 		}
-		if err := p.setFactor(ctx, tx, personID, saved.Factor, saved.Codes); err != nil {
+		if err := s.setFactor(ctx, tx, personID, saved.Factor, saved.Codes); err != nil {
 			return err
 		}
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND created_at >= ?", personID, row.CreatedAt).Exec(ctx); err != nil {
 			return err
 		}
-		return p.endSessions(ctx, tx, personID, "")
+		return s.endSessions(ctx, tx, personID, "")
 	})
 }
 
 // vacateEmail makes room for an address that is a person's again: who has signed up with
 // it since, and has not shown it to be theirs, goes. It returns ErrExists for others.
-func (p *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error {
+func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error {
 	var others []personRow
 	if err := tx.NewSelect().Model(&others).Where("email = ? AND id <> ?", email, id).Scan(ctx); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (p *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 		if other.VerifiedAt != nil {
 			return ErrExists
 		}
-		if err := p.removePerson(ctx, tx, other.ID); err != nil {
+		if err := s.removePerson(ctx, tx, other.ID); err != nil {
 			return err
 		}
 	}
@@ -266,9 +266,9 @@ func (p *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 // be theirs. Whatever somebody else has set up before ends: password, identity, second
 // factor, sessions and links. It returns ErrExists when the address was verified
 // before, and when the identity is another person's.
-func (p *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
-	return p.updatePerson(ctx, "claim person", func(ctx context.Context, tx txn) error {
-		now := toMicros(p.now())
+func (s *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
+	return s.updatePerson(ctx, "claim person", func(ctx context.Context, tx txn) error {
+		now := toMicros(s.now())
 		first, err := changed(tx.NewUpdate().Table("people").Set("verified_at = ?, password = ?", now, n.Password).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
 		switch {
@@ -278,18 +278,18 @@ func (p *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
 			return ErrExists
 		}
 		if n.Password != "" {
-			err = p.setPerson(ctx, tx, id, "password_set_at = ?", now)
+			err = s.setPerson(ctx, tx, id, "password_set_at = ?", now)
 		} else {
-			err = p.setPerson(ctx, tx, id, "password_set_at = NULL")
+			err = s.setPerson(ctx, tx, id, "password_set_at = NULL")
 		}
 		if err == nil && n.Name != "" {
-			err = p.setPerson(ctx, tx, id, "name = ?", clean(n.Name, 100))
+			err = s.setPerson(ctx, tx, id, "name = ?", clean(n.Name, 100))
 		}
 		if err == nil {
-			err = p.setIdentity(ctx, tx, id, n.Identity)
+			err = s.setIdentity(ctx, tx, id, n.Identity)
 		}
 		if err == nil {
-			err = p.setFactor(ctx, tx, id, nil, nil)
+			err = s.setFactor(ctx, tx, id, nil, nil)
 		}
 		if err != nil {
 			return err
@@ -297,6 +297,6 @@ func (p *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}
-		return p.endSessions(ctx, tx, id, "")
+		return s.endSessions(ctx, tx, id, "")
 	})
 }

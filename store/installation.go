@@ -31,12 +31,12 @@ type AccountSearch struct {
 var likeSpecial = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
 // SearchAccounts searches the accounts.
-func (i *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Account], error) {
+func (s *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Account], error) {
 	text := strings.ToLower(strings.TrimSpace(f.Text))
 	if !storable(text) {
 		return Page[Account]{}, nil
 	}
-	page, err := readPage[Account, accountRow](ctx, i, "acc", f.List, func(q *bun.SelectQuery) {
+	page, err := readPage[Account, accountRow](ctx, s, "acc", f.List, func(q *bun.SelectQuery) {
 		switch f.State {
 		case AccountActive:
 			q.Where("NOT suspended")
@@ -65,7 +65,7 @@ func keyPrefix(text string) string {
 
 // SpentByAccount returns what the settled calls of accounts came to from the UTC day of
 // since on, by account.
-func (i *Store) SpentByAccount(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
+func (s *Store) SpentByAccount(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
 	spent := map[string]credit.Amount{}
 	if len(accountIDs) == 0 {
 		return spent, nil
@@ -74,7 +74,7 @@ func (i *Store) SpentByAccount(ctx context.Context, accountIDs []string, since t
 		AccountID string
 		Amount    credit.Amount
 	}
-	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().TableExpr("usage_days").ColumnExpr("account_id, CAST(SUM(amount) AS BIGINT) AS amount").
 			Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").Scan(ctx, &rows)
 	})
@@ -85,20 +85,20 @@ func (i *Store) SpentByAccount(ctx context.Context, accountIDs []string, since t
 }
 
 // DeliveryByID returns the delivery with the id, whosever it is, or ErrNotFound.
-func (i *Store) DeliveryByID(ctx context.Context, id string) (Delivery, error) {
+func (s *Store) DeliveryByID(ctx context.Context, id string) (Delivery, error) {
 	var row deliveryRow
 	if !storable(id) {
 		return Delivery{}, fmt.Errorf("read delivery: %w", ErrNotFound)
 	}
-	err := notFound(i.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
+	err := notFound(s.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
 	return row.delivery(), wrapped("read delivery", err)
 }
 
 // RunningCalls returns the calls and jobs that have not ended, of all accounts, the
 // oldest first, at most limit.
-func (i *Store) RunningCalls(ctx context.Context, limit int) ([]Call, error) {
+func (s *Store) RunningCalls(ctx context.Context, limit int) ([]Call, error) {
 	var rows []callRow
-	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().Model(&rows).Where("status = 'running'").Order("id").Limit(int64(limit)).Scan(ctx)
 	})
 	list := make([]Call, len(rows))
@@ -116,11 +116,11 @@ type Backlog struct {
 }
 
 // Backlog counts what waits.
-func (i *Store) Backlog(ctx context.Context) (Backlog, error) {
+func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
-	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
-		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(i.now())).
+		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(s.now())).
 			Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
 	})
 	return b, wrapped("count what waits", err)
@@ -134,9 +134,9 @@ type RegionCalls struct {
 
 // CallsByRegion counts the calls that began from since on by the region in their id,
 // sorted by its name.
-func (i *Store) CallsByRegion(ctx context.Context, since time.Time) ([]RegionCalls, error) {
+func (s *Store) CallsByRegion(ctx context.Context, since time.Time) ([]RegionCalls, error) {
 	var list []RegionCalls
-	err := i.inReport(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().TableExpr("calls").
 			ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
 			ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").

@@ -32,10 +32,10 @@ const letterTerm = 2 * time.Minute
 var letterPauses = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 
 // AddLetter puts a sealed letter into the queue under an id that NewID made.
-func (l *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
-	now := toMicros(l.now())
+func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
+	now := toMicros(s.now())
 	row := letterRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
-	return l.updateLetters(ctx, "keep letter", func(ctx context.Context, tx txn) error {
+	return s.updateLetters(ctx, "keep letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -76,13 +76,13 @@ func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) er
 
 // ClaimLetters takes on letters that are due, at most limit. Each is this process's
 // alone for two minutes, and due again after that unless it is removed.
-func (l *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
+func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 	var rows []letterRow
-	err := l.updateLetters(ctx, "claim letters", func(ctx context.Context, tx txn) error {
+	err := s.updateLetters(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
-		now := l.now()
+		now := s.now()
 		due := tx.NewSelect().Model((*letterRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").Limit(int64(limit))
-		if l.dialect == Postgres {
+		if s.dialect == Postgres {
 			due.For("UPDATE SKIP LOCKED")
 		}
 		return tx.NewRaw("UPDATE letters SET attempts = attempts + 1, due_at = ? WHERE id IN (?) RETURNING *", toMicros(now.Add(letterTerm)), due).Scan(ctx, &rows)
@@ -95,8 +95,8 @@ func (l *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 }
 
 // RemoveLetter ends a letter that was sent.
-func (l *Store) RemoveLetter(ctx context.Context, id string) error {
-	return l.updateLetters(ctx, "remove letter", func(ctx context.Context, tx txn) error {
+func (s *Store) RemoveLetter(ctx context.Context, id string) error {
+	return s.updateLetters(ctx, "remove letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*letterRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
@@ -104,17 +104,17 @@ func (l *Store) RemoveLetter(ctx context.Context, id string) error {
 
 // FailLetter puts off a letter that could not be sent, or ends it after its last
 // attempt, and reports whether it did that.
-func (l *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err error) {
+func (s *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err error) {
 	if letter.Attempts > len(letterPauses) {
-		return true, l.RemoveLetter(ctx, letter.ID)
+		return true, s.RemoveLetter(ctx, letter.ID)
 	}
-	due := l.now().Add(letterPauses[letter.Attempts-1])
-	return false, l.updateLetters(ctx, "put off letter", func(ctx context.Context, tx txn) error {
+	due := s.now().Add(letterPauses[letter.Attempts-1])
+	return false, s.updateLetters(ctx, "put off letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*letterRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).Exec(ctx)
 		return err
 	})
 }
 
-func (l *Store) updateLetters(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, l.inTx(ctx, fn))
+func (s *Store) updateLetters(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, s.inTx(ctx, fn))
 }

@@ -68,22 +68,22 @@ func (r *inviteRow) invite() Invite {
 
 // Memberships returns the accounts that a person is a member of, the oldest membership
 // first.
-func (m *Store) Memberships(ctx context.Context, personID string) ([]Membership, error) {
-	return m.listMembers(ctx, "m.person_id = ?", personID)
+func (s *Store) Memberships(ctx context.Context, personID string) ([]Membership, error) {
+	return s.listMembers(ctx, "m.person_id = ?", personID)
 }
 
 // AccountMembers returns the members of an account, the oldest first.
-func (m *Store) AccountMembers(ctx context.Context, accountID string) ([]Membership, error) {
-	return m.listMembers(ctx, "m.account_id = ?", accountID)
+func (s *Store) AccountMembers(ctx context.Context, accountID string) ([]Membership, error) {
+	return s.listMembers(ctx, "m.account_id = ?", accountID)
 }
 
-func (m *Store) listMembers(ctx context.Context, where, id string) ([]Membership, error) {
+func (s *Store) listMembers(ctx context.Context, where, id string) ([]Membership, error) {
 	var rows []struct {
 		AccountID, AccountName, Role string
 		JoinedAt                     int64
 		Person                       personRow `bun:"embed:p_"`
 	}
-	err := m.read.NewSelect().TableExpr("members AS m").
+	err := s.read.NewSelect().TableExpr("members AS m").
 		Join("JOIN people AS p ON p.id = m.person_id").Join("JOIN accounts AS a ON a.id = m.account_id").
 		ColumnExpr("m.account_id, m.role, m.created_at AS joined_at, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
 		ColumnExpr("p.id AS p_id, p.email AS p_email, p.name AS p_name, p.verified_at AS p_verified_at, p.created_at AS p_created_at").
@@ -100,17 +100,17 @@ func (m *Store) listMembers(ctx context.Context, where, id string) ([]Membership
 }
 
 // AddMember makes a person a member. It returns ErrExists when they are one already.
-func (m *Store) AddMember(ctx context.Context, accountID, personID, role string) error {
-	return m.updateMembers(ctx, "add member", func(ctx context.Context, tx txn) error {
-		return m.addMember(ctx, tx, accountID, personID, role)
+func (s *Store) AddMember(ctx context.Context, accountID, personID, role string) error {
+	return s.updateMembers(ctx, "add member", func(ctx context.Context, tx txn) error {
+		return s.addMember(ctx, tx, accountID, personID, role)
 	})
 }
 
-func (m *Store) addMember(ctx context.Context, tx txn, accountID, personID, role string) error {
+func (s *Store) addMember(ctx context.Context, tx txn, accountID, personID, role string) error {
 	if !slices.Contains(Roles(), role) {
 		return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 	}
-	row := memberRow{AccountID: accountID, PersonID: personID, Role: role, CreatedAt: toMicros(m.now())}
+	row := memberRow{AccountID: accountID, PersonID: personID, Role: role, CreatedAt: toMicros(s.now())}
 	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && !added {
 		err = ErrExists
@@ -120,8 +120,8 @@ func (m *Store) addMember(ctx context.Context, tx txn, accountID, personID, role
 
 // SetMemberRole changes a member's role, and ends the member's sessions. It returns
 // ErrLastOwner when nobody else owns the account.
-func (m *Store) SetMemberRole(ctx context.Context, accountID, personID, role string) error {
-	return m.updateMembers(ctx, "set role", func(ctx context.Context, tx txn) error {
+func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role string) error {
+	return s.updateMembers(ctx, "set role", func(ctx context.Context, tx txn) error {
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 		}
@@ -129,25 +129,25 @@ func (m *Store) SetMemberRole(ctx context.Context, accountID, personID, role str
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
-		return m.ownedMember(ctx, tx, accountID, personID, err)
+		return s.ownedMember(ctx, tx, accountID, personID, err)
 	})
 }
 
 // RemoveMember ends a membership and the member's sessions. It returns ErrLastOwner
 // when nobody else owns the account.
-func (m *Store) RemoveMember(ctx context.Context, accountID, personID string) error {
-	return m.updateMembers(ctx, "remove member", func(ctx context.Context, tx txn) error {
+func (s *Store) RemoveMember(ctx context.Context, accountID, personID string) error {
+	return s.updateMembers(ctx, "remove member", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
-		return m.ownedMember(ctx, tx, accountID, personID, err)
+		return s.ownedMember(ctx, tx, accountID, personID, err)
 	})
 }
 
 // ownedMember ends a change of a member: the account must have an owner, and the
 // member signs in again.
-func (m *Store) ownedMember(ctx context.Context, tx txn, accountID, personID string, err error) error {
+func (s *Store) ownedMember(ctx context.Context, tx txn, accountID, personID string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -163,22 +163,22 @@ func (m *Store) ownedMember(ctx context.Context, tx txn, accountID, personID str
 	case owners == 0:
 		return ErrLastOwner
 	}
-	_, err = endSessions(tx, m.now()).Where("person_id = ?", personID).Exec(ctx)
+	_, err = endSessions(tx, s.now()).Where("person_id = ?", personID).Exec(ctx)
 	return err
 }
 
 // NewInvite invites an address to an account and returns what the link carries.
 // An invitation of the same address that was made before ends.
-func (m *Store) NewInvite(ctx context.Context, i Invite) (secret string, err error) {
+func (s *Store) NewInvite(ctx context.Context, i Invite) (secret string, err error) {
 	if i.Email, err = MailAddress(i.Email); err != nil {
 		return "", err
 	}
 	secret = rand.Text()
 	row := inviteRow{
-		ID: m.NewID("inv"), AccountID: i.AccountID, Email: i.Email, Role: i.Role, InviterID: i.InviterID,
-		TokenHash: tokenHash(secret), CreatedAt: toMicros(m.now()), ExpiresAt: toMicros(i.ExpiresAt),
+		ID: s.NewID("inv"), AccountID: i.AccountID, Email: i.Email, Role: i.Role, InviterID: i.InviterID,
+		TokenHash: tokenHash(secret), CreatedAt: toMicros(s.now()), ExpiresAt: toMicros(i.ExpiresAt),
 	}
-	return secret, m.updateMembers(ctx, "invite", func(ctx context.Context, tx txn) error {
+	return secret, s.updateMembers(ctx, "invite", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (account_id, email) DO UPDATE").
 			Set("id = EXCLUDED.id, role = EXCLUDED.role, inviter_id = EXCLUDED.inviter_id, token_hash = EXCLUDED.token_hash, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at").Exec(ctx)
 		return err
@@ -186,9 +186,9 @@ func (m *Store) NewInvite(ctx context.Context, i Invite) (secret string, err err
 }
 
 // Invites returns the open invitations of an account.
-func (m *Store) Invites(ctx context.Context, accountID string) ([]Invite, error) {
+func (s *Store) Invites(ctx context.Context, accountID string) ([]Invite, error) {
 	var rows []inviteRow
-	err := m.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(m.now())).Order("created_at", "id").Scan(ctx)
+	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(s.now())).Order("created_at", "id").Scan(ctx)
 	list := make([]Invite, len(rows))
 	for i := range rows {
 		list[i] = rows[i].invite()
@@ -197,11 +197,11 @@ func (m *Store) Invites(ctx context.Context, accountID string) ([]Invite, error)
 }
 
 // Invite returns the invitation of a link, or ErrUsed.
-func (m *Store) Invite(ctx context.Context, secret string) (Invite, error) {
+func (s *Store) Invite(ctx context.Context, secret string) (Invite, error) {
 	var row inviteRow
-	err := m.read.NewSelect().Model(&row).ColumnExpr("i.*, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
+	err := s.read.NewSelect().Model(&row).ColumnExpr("i.*, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
 		Join("JOIN accounts AS a ON a.id = i.account_id").
-		Where("i.token_hash = ? AND i.expires_at > ?", tokenHash(secret), toMicros(m.now())).Scan(ctx)
+		Where("i.token_hash = ? AND i.expires_at > ?", tokenHash(secret), toMicros(s.now())).Scan(ctx)
 	if errors.Is(notFound(err), ErrNotFound) {
 		err = ErrUsed
 	}
@@ -210,12 +210,12 @@ func (m *Store) Invite(ctx context.Context, secret string) (Invite, error) {
 
 // AcceptInvite makes a person a member as the invitation of a link says, which works
 // no more. It returns ErrUsed for a link that does not work.
-func (m *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invite, error) {
-	i, err := m.Invite(ctx, secret)
+func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invite, error) {
+	i, err := s.Invite(ctx, secret)
 	if err != nil {
 		return Invite{}, err
 	}
-	return i, m.updateMembers(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
+	return i, s.updateMembers(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("token_hash = ?", tokenHash(secret)).Exec(ctx))
 		switch {
 		case err != nil:
@@ -223,7 +223,7 @@ func (m *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 		case !ok:
 			return ErrUsed
 		}
-		if err := m.addMember(ctx, tx, i.AccountID, personID, i.Role); err != nil && !errors.Is(err, ErrExists) {
+		if err := s.addMember(ctx, tx, i.AccountID, personID, i.Role); err != nil && !errors.Is(err, ErrExists) {
 			return err
 		}
 		return nil
@@ -231,8 +231,8 @@ func (m *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 }
 
 // CancelInvite ends an invitation of an account, or returns ErrNotFound.
-func (m *Store) CancelInvite(ctx context.Context, accountID, id string) error {
-	return m.updateMembers(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
+func (s *Store) CancelInvite(ctx context.Context, accountID, id string) error {
+	return s.updateMembers(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("account_id = ? AND id = ?", accountID, id).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
@@ -241,6 +241,6 @@ func (m *Store) CancelInvite(ctx context.Context, accountID, id string) error {
 	})
 }
 
-func (m *Store) updateMembers(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, m.inTx(ctx, fn))
+func (s *Store) updateMembers(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, s.inTx(ctx, fn))
 }

@@ -86,22 +86,22 @@ func MailAddress(text string) (string, error) {
 
 // CreatePerson adds a person. It returns ErrExists when the address has one, or the
 // outside identity.
-func (p *Store) CreatePerson(ctx context.Context, n NewPerson) (Person, error) {
+func (s *Store) CreatePerson(ctx context.Context, n NewPerson) (Person, error) {
 	var made Person
-	err := p.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-		made, err = p.createPerson(ctx, tx, n)
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
+		made, err = s.createPerson(ctx, tx, n)
 		return err
 	})
 	return made, wrapped("create person", err)
 }
 
-func (p *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, error) {
+func (s *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, error) {
 	email, err := MailAddress(n.Email)
 	if err != nil {
 		return Person{}, err
 	}
-	now := toMicros(p.now())
-	row := personRow{ID: p.NewID("per"), Email: email, Name: clean(n.Name, 100), Password: n.Password, CreatedAt: now}
+	now := toMicros(s.now())
+	row := personRow{ID: s.NewID("per"), Email: email, Name: clean(n.Name, 100), Password: n.Password, CreatedAt: now}
 	if n.Password != "" {
 		row.PasswordSetAt = &now
 	}
@@ -119,35 +119,35 @@ func (p *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, 
 }
 
 // Person returns a person, or ErrNotFound.
-func (p *Store) Person(ctx context.Context, id string) (Person, error) {
-	return p.personWhere(ctx, "id = ?", id)
+func (s *Store) Person(ctx context.Context, id string) (Person, error) {
+	return s.personWhere(ctx, "id = ?", id)
 }
 
 // PersonByEmail returns the person with an address in any spelling, or ErrNotFound.
-func (p *Store) PersonByEmail(ctx context.Context, email string) (Person, error) {
-	return p.personWhere(ctx, "email = ?", NormalAddress(email))
+func (s *Store) PersonByEmail(ctx context.Context, email string) (Person, error) {
+	return s.personWhere(ctx, "email = ?", NormalAddress(email))
 }
 
 // PersonByIdentity returns the person linked to an outside identity, or ErrNotFound.
-func (p *Store) PersonByIdentity(ctx context.Context, identity string) (Person, error) {
-	return p.personWhere(ctx, "identity = ?", identity)
+func (s *Store) PersonByIdentity(ctx context.Context, identity string) (Person, error) {
+	return s.personWhere(ctx, "identity = ?", identity)
 }
 
-func (p *Store) personWhere(ctx context.Context, where, arg string) (Person, error) {
+func (s *Store) personWhere(ctx context.Context, where, arg string) (Person, error) {
 	var row personRow
 	if !storable(arg) || arg == "" {
 		return Person{}, fmt.Errorf("read person: %w", ErrNotFound)
 	}
-	if err := p.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
+	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
 		return Person{}, fmt.Errorf("read person: %w", notFound(err))
 	}
 	return row.person(), nil
 }
 
 // People returns everybody who signs in.
-func (p *Store) People(ctx context.Context) ([]Person, error) {
+func (s *Store) People(ctx context.Context) ([]Person, error) {
 	var rows []personRow
-	if err := p.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
+	if err := s.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read people: %w", err)
 	}
 	list := make([]Person, len(rows))
@@ -158,35 +158,35 @@ func (p *Store) People(ctx context.Context) ([]Person, error) {
 }
 
 // SetPersonName changes a person's name.
-func (p *Store) SetPersonName(ctx context.Context, id, name string) error {
-	return p.changePerson(ctx, "set name", id, "name = ?", clean(name, 100))
+func (s *Store) SetPersonName(ctx context.Context, id, name string) error {
+	return s.changePerson(ctx, "set name", id, "name = ?", clean(name, 100))
 }
 
 // VerifyPerson records that a person's address is theirs, and reports whether that was not
 // known before. If so, every other session of the person ends, and every link. It is
 // for who has signed up in the same browser or is known by other means: Claim is for
 // everyone else.
-func (p *Store) VerifyPerson(ctx context.Context, id, keepSession string) (first bool, err error) {
-	err = p.updatePerson(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
-		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(p.now())).
+func (s *Store) VerifyPerson(ctx context.Context, id, keepSession string) (first bool, err error) {
+	err = s.updatePerson(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
+		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(s.now())).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
 		if err != nil || !first {
 			return err
 		}
-		return p.endSessions(ctx, tx, id, keepSession)
+		return s.endSessions(ctx, tx, id, keepSession)
 	})
 	return first, err
 }
 
 // SetOperator makes a person an operator of the installation, or ends that.
-func (p *Store) SetOperator(ctx context.Context, id string, operator bool) error {
-	return p.changePerson(ctx, "set operator", id, "operator = ?", operator)
+func (s *Store) SetOperator(ctx context.Context, id string, operator bool) error {
+	return s.changePerson(ctx, "set operator", id, "operator = ?", operator)
 }
 
 // UseFactorStep records the time step of a code, so that the code works once.
 // It returns ErrUsed when the step, or a later one, was used before.
-func (p *Store) UseFactorStep(ctx context.Context, id string, step int64) error {
-	return p.updatePerson(ctx, "use code", func(ctx context.Context, tx txn) error {
+func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error {
+	return s.updatePerson(ctx, "use code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
@@ -196,9 +196,9 @@ func (p *Store) UseFactorStep(ctx context.Context, id string, step int64) error 
 }
 
 // UseRecoveryCode takes one of a person's recovery codes, or returns ErrUsed.
-func (p *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
+func (s *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
-	return p.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
+	return s.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
@@ -208,18 +208,18 @@ func (p *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 }
 
 // RecoveryCodes returns how many a person has left.
-func (p *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
-	n, err := p.read.NewSelect().Table("recovery_codes").Where("person_id = ?", id).Count(ctx)
+func (s *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
+	n, err := s.read.NewSelect().Table("recovery_codes").Where("person_id = ?", id).Count(ctx)
 	return int(n), wrapped("count recovery codes", err)
 }
 
 // RemovePerson deletes a person with all that is theirs alone: memberships, sessions,
 // links and second factor. It returns ErrNotFound for nobody.
-func (p *Store) RemovePerson(ctx context.Context, id string) error {
-	return p.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error { return p.removePerson(ctx, tx, id) })
+func (s *Store) RemovePerson(ctx context.Context, id string) error {
+	return s.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error { return s.removePerson(ctx, tx, id) })
 }
 
-func (p *Store) removePerson(ctx context.Context, tx txn, id string) error {
+func (s *Store) removePerson(ctx context.Context, tx txn, id string) error {
 	for _, table := range []string{"members", "sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
 		if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
@@ -232,11 +232,11 @@ func (p *Store) removePerson(ctx context.Context, tx txn, id string) error {
 	return err
 }
 
-func (p *Store) changePerson(ctx context.Context, doing, id, set string, args ...any) error {
-	return p.updatePerson(ctx, doing, func(ctx context.Context, tx txn) error { return p.setPerson(ctx, tx, id, set, args...) })
+func (s *Store) changePerson(ctx context.Context, doing, id, set string, args ...any) error {
+	return s.updatePerson(ctx, doing, func(ctx context.Context, tx txn) error { return s.setPerson(ctx, tx, id, set, args...) })
 }
 
-func (p *Store) setPerson(ctx context.Context, tx txn, id, set string, args ...any) error {
+func (s *Store) setPerson(ctx context.Context, tx txn, id, set string, args ...any) error {
 	ok, err := changed(tx.NewUpdate().Table("people").Set(set, args...).Where("id = ?", id).Exec(ctx))
 	if err == nil && !ok {
 		err = ErrNotFound
@@ -244,8 +244,8 @@ func (p *Store) setPerson(ctx context.Context, tx txn, id, set string, args ...a
 	return err
 }
 
-func (p *Store) updatePerson(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, p.inTx(ctx, fn))
+func (s *Store) updatePerson(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, s.inTx(ctx, fn))
 }
 
 // wrapped says what was being done when an error came.

@@ -43,13 +43,13 @@ func tokenHash(secret string) []byte {
 
 // NewToken makes a link for a person and returns what it carries. Links of the
 // same purpose that were made before end.
-func (p *Store) NewToken(ctx context.Context, t Token) (secret string, err error) {
+func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error) {
 	secret = rand.Text()
 	row := tokenRow{
 		Hash: tokenHash(secret), Purpose: t.Purpose, PersonID: t.PersonID, Data: t.Data,
-		CreatedAt: toMicros(p.now()), ExpiresAt: toMicros(t.ExpiresAt),
+		CreatedAt: toMicros(s.now()), ExpiresAt: toMicros(t.ExpiresAt),
 	}
-	err = p.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
+	err = s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND purpose = ?", t.PersonID, t.Purpose).Exec(ctx); err != nil {
 			return err
 		}
@@ -64,9 +64,9 @@ func (p *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 // it does the same work, so that the time it takes does not reveal whether the address
 // is known: tell is given no address then, and its email goes nowhere. Links that were
 // requested before still work, so that nobody else's requests end a person's link.
-func (p *Store) RequestReset(ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error)) error {
-	return p.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
-		secret, now := rand.Text(), p.now()
+func (s *Store) RequestReset(ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error)) error {
+	return s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
+		secret, now := rand.Text(), s.now()
 		known, err := changed(tx.NewRaw("INSERT INTO tokens (hash, purpose, person_id, data, created_at, expires_at) SELECT ?, ?, id, '', ?, ? FROM people WHERE email = ?",
 			tokenHash(secret), TokenReset, toMicros(now), toMicros(until), NormalAddress(email)).Exec(ctx))
 		if err != nil {
@@ -85,9 +85,9 @@ func (p *Store) RequestReset(ctx context.Context, email string, until time.Time,
 }
 
 // Token returns a link that still works, without using it, or ErrUsed.
-func (p *Store) Token(ctx context.Context, purpose, secret string) (Token, error) {
+func (s *Store) Token(ctx context.Context, purpose, secret string) (Token, error) {
 	var row tokenRow
-	err := p.read.NewSelect().Model(&row).Where("hash = ? AND purpose = ? AND expires_at > ?", tokenHash(secret), purpose, toMicros(p.now())).Scan(ctx)
+	err := s.read.NewSelect().Model(&row).Where("hash = ? AND purpose = ? AND expires_at > ?", tokenHash(secret), purpose, toMicros(s.now())).Scan(ctx)
 	if err = notFound(err); err == ErrNotFound { //nolint:errorlint // made just now
 		err = ErrUsed
 	}
@@ -98,12 +98,12 @@ func (p *Store) Token(ctx context.Context, purpose, secret string) (Token, error
 }
 
 // UseToken takes a link, which works no more, or returns ErrUsed.
-func (p *Store) UseToken(ctx context.Context, purpose, secret string) (Token, error) {
-	t, err := p.Token(ctx, purpose, secret)
+func (s *Store) UseToken(ctx context.Context, purpose, secret string) (Token, error) {
+	t, err := s.Token(ctx, purpose, secret)
 	if err != nil {
 		return Token{}, err
 	}
-	err = p.updatePerson(ctx, "use link", func(ctx context.Context, tx txn) error {
+	err = s.updatePerson(ctx, "use link", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*tokenRow)(nil)).Where("hash = ?", tokenHash(secret)).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed

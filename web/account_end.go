@@ -11,7 +11,7 @@ import (
 // endAccount has the account deleted after a grace, told to all its owners.
 func (w *Web) endAccount(v *visit) error {
 	if v.value("confirm") != v.account.Name {
-		return (*Web)(w).settingsPage(v, func(m *views.Settings) {
+		return w.settingsPage(v, func(m *views.Settings) {
 			m.Close.Errors["confirm"] = "This must be " + v.account.Name + ", as it is written above."
 		})
 	}

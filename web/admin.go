@@ -154,7 +154,7 @@ func (w *Web) showAllDeliveries(v *visit) error {
 			return err
 		default:
 			m.Account = d.AccountID
-			if m.Open, err = (*Web)(w).deliveryDetail(v, d); err != nil {
+			if m.Open, err = w.deliveryDetail(v, d); err != nil {
 				return err
 			}
 			m.Open.Replayable = false // its account's members replay it

@@ -68,7 +68,7 @@ func (w *Web) accountPage(v *visit, change func(*views.AdminAccount)) error {
 func (w *Web) fillKeys(v *visit, m *views.AdminAccount) error {
 	list, err := w.store.Keys(v.ctx(), m.ID)
 	for _, k := range slices.Backward(list) {
-		m.Keys = append(m.Keys, (*Web)(w).keyLine(k, store.Spent{}))
+		m.Keys = append(m.Keys, w.keyLine(k, store.Spent{}))
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 			}
 		}
 	case "layout":
-		candidates = append(candidates, (*Web)(w).drawings(rest)...)
+		candidates = append(candidates, w.drawings(rest)...)
 	}
 	for _, d := range candidates {
 		if d.nameOf(stem) == name {

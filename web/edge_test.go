@@ -487,7 +487,7 @@ func (f *front) forget(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
 		command := strings.Replace(f.purge, "pages", key, 1)
-		if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil { //nolint:gosec // the test's own
+		if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", command, err, out)
 		}
 	}

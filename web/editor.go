@@ -19,7 +19,7 @@ import (
 // editorPages are those of one template. Those that answer with JSON are the editor's
 // script's; the others work without it.
 func (w *Web) editorPages() []page {
-	past := (*Web)(w)
+	past := w
 	return []page{
 		{"GET", "/dashboard/templates/{id}", signedIn, w.showEditor},
 		{"POST", "/dashboard/templates/{id}", manages, w.saveForm},

@@ -72,7 +72,7 @@ func (w *Web) showEmbed(v *visit) error {
 	if err != nil {
 		return err
 	}
-	m, err := (*Web)(w).editorOf(v, found, etag)
+	m, err := w.editorOf(v, found, etag)
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,12 @@ func (w *Web) showEmbed(v *visit) error {
 	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
 	m.Embedded = &views.Embedded{ID: s.ID, Origin: s.Origin, ReturnURL: s.ReturnURL, Previews: s.May(embedding.Preview), Publishes: s.May(embedding.Publish)}
 	if v.value("preview") != "" && m.Embedded.Previews {
-		err = (*Web)(w).fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options})
+		err = w.fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options})
 		if err != nil {
 			return err
 		}
 	}
-	return (*Web)(w).editorPage(v, http.StatusOK, m)
+	return w.editorPage(v, http.StatusOK, m)
 }
 
 // fieldOf says which capability lets a link change a field of a draft.
@@ -152,7 +152,7 @@ func (w *Web) saveEmbed(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return (*Web)(w).keepDraft(v, body)
+	return w.keepDraft(v, body)
 }
 
 // checkEmbed looks through what the link permits to change or to see.
@@ -172,7 +172,7 @@ func (w *Web) checkEmbed(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return (*Web)(w).check(v, body)
+	return w.check(v, body)
 }
 
 // drawEmbed draws the pages, which counts among the account's previews. Who may
@@ -192,7 +192,7 @@ func (w *Web) drawEmbed(v *visit) error {
 	if err != nil {
 		return err
 	}
-	_, err = (*Web)(w).pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
+	_, err = w.pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
 	return err
 }
 
@@ -222,7 +222,7 @@ func (w *Web) showFilledEmbed(v *visit) error {
 		return err
 	}
 	policy := strings.Replace(framePolicy, "frame-ancestors 'self'", "frame-ancestors 'self' "+v.embedded.Origin, 1)
-	return (*Web)(w).fillFrame(v, in, policy)
+	return w.fillFrame(v, in, policy)
 }
 
 // compareEmbed shows what was typed beside what another has stored.
@@ -230,7 +230,7 @@ func (w *Web) compareEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
 		return errLinkDenies
 	}
-	return (*Web)(w).compareDraft(v)
+	return w.compareDraft(v)
 }
 
 // showPublishEmbed asks before the draft is published.
@@ -238,7 +238,7 @@ func (w *Web) showPublishEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies
 	}
-	m, err := (*Web)(w).publishing(v, "")
+	m, err := w.publishing(v, "")
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (w *Web) publishEmbed(v *visit) error {
 	if body, err = encoded(in); err != nil {
 		return err
 	}
-	answer, err := (*Web)(w).pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
+	answer, err := w.pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
 	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}

@@ -156,7 +156,7 @@ func (w *Web) grantToken(v *visit) error {
 		return err
 	}
 	if kind != codeGrant && kind != renewGrant {
-		return (*Web)(w).deviceToken(v)
+		return w.deviceToken(v)
 	}
 	if v.r.Header.Get("Authorization") != "" {
 		return refuseProgram("invalid_client", "Programs have no secrets here: send client_id in the form, and no Authorization.")

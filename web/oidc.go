@@ -107,7 +107,7 @@ func (w *Web) link(v *visit) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
-	return (*Web)(w).sure(views.Sure{
+	return w.sure(views.Sure{
 		Title: "Link " + w.cfg.IdentityName + "?", Text: "From then on your account there logs you in here.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
 	}, func(v *visit) error {
 		return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID})
@@ -254,7 +254,7 @@ func (w *Web) unlink(v *visit) error {
 		return v.redirect(settingsPath)
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
-	return (*Web)(w).sure(views.Sure{
+	return w.sure(views.Sure{
 		Title: "Unlink " + name + "?", Text: "From then on only your password logs you in.", Action: identityPath + "/end", Button: "Unlink", Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
 	}, func(v *visit) error { return w.unlinkNow(v, name) })(v)
 }

@@ -39,7 +39,7 @@ func (w *Web) showOverview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	shown := (*Web)(w)
+	shown := w
 	if m.Latest, err = shown.documentsOf(v, latest.Items, names); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (w *Web) showPlaygrounds(v *visit) error {
 // playable are the operations that can be tried, by groups.
 func (w *Web) playable() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
-	for _, group := range ((*Web)(w)).referenceGroups() {
+	for _, group := range w.referenceGroups() {
 		group.List = slices.DeleteFunc(group.List, func(o views.Operation) bool { return w.rowOf(o) == "" })
 		if len(group.List) > 0 {
 			groups = append(groups, group)

@@ -144,7 +144,7 @@ func (w *Web) saveProfile(v *visit) error {
 			return err
 		}
 		if !ok {
-			return (*Web)(w).askSure(v, sureEmail, wrong)
+			return w.askSure(v, sureEmail, wrong)
 		}
 	}
 	if name := v.value("name"); name != v.person.Name {
@@ -211,7 +211,7 @@ func (w *Web) savePassword(v *visit) error {
 	case err != nil:
 		return err
 	case !ok && w.proofOf(v) == views.ProofElsewhere:
-		return (*Web)(w).showConfirm(v)
+		return w.showConfirm(v)
 	case !ok:
 		return wrong("current", cmp.Or(text, "This is required to change the password."))
 	}

@@ -239,7 +239,7 @@ func (w *Web) factorPages() []page {
 func (w *Web) embedPages() []page {
 	return []page{
 		{"GET", embedPath, linked, w.showEmbed},
-		{"GET", embedPath + "/draft", linked, (*Web)(w).showDraft},
+		{"GET", embedPath + "/draft", linked, w.showDraft},
 		{"POST", embedPath + "/draft", linked, w.saveEmbed},
 		{"POST", embedPath + "/check", linked, w.checkEmbed},
 		{"POST", embedPath + "/pages", linked, w.drawEmbed},

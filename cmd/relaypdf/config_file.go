@@ -79,7 +79,7 @@ const testPrefix = variablePrefix + "TEST_"
 
 // dropped are the variables of settings that there were once, and what to do
 // where one is still set.
-var dropped = map[string]string{
+var dropped = map[string]string{ //nolint:gosec // names of settings, no credentials
 	"RELAYPDF_AI_MAX_TOKENS":          "an answer of the model has at most 12000 tokens",
 	"RELAYPDF_AI_TIMEOUT":             "the model has at most 2 minutes",
 	"RELAYPDF_BLOBS_CACHE":            "files are read from the bucket each time; delete blobs-cache in the data folder",

@@ -48,7 +48,7 @@ const contentTypes = "[Content_Types].xml"
 func embedLinked(w *engine.Work, input string, files map[string]string) (*linkedImages, error) {
 	archive, err := zip.OpenReader(w.Path(input))
 	if err != nil {
-		return &linkedImages{}, nil //nolint:nilerr // The office reports what it cannot read.
+		return &linkedImages{}, nil // LibreOffice reports what it cannot read.
 	}
 	defer archive.Close()
 	l := &linkedImages{parts: map[string][]byte{}, added: map[string][]byte{}, fetched: files, work: w}
@@ -66,7 +66,8 @@ func embedLinked(w *engine.Work, input string, files map[string]string) (*linked
 	if err := l.declare(&archive.Reader); err != nil {
 		return l, err
 	}
-	return l, l.write(&archive.Reader, input)
+	err = l.write(&archive.Reader, input)
+	return l, err
 }
 
 // relations reads the relations of a part, and changes those to images that were fetched.

@@ -13,14 +13,14 @@ import (
 	"relaypdf/store/blob/blobtest"
 )
 
-func newDisk(t *testing.T) (blob.Store, string) {
+func newDisk(t *testing.T) blob.Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "blobs")
 	b, err := blob.NewDisk(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, dir
+	return b
 }
 
 func put(t *testing.T, b blob.Store, key, content string) {
@@ -33,7 +33,7 @@ func put(t *testing.T, b blob.Store, key, content string) {
 // TestContract: every place that needs no server keeps it.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	disk, _ := newDisk(t)
+	disk := newDisk(t)
 	t.Run("disk", func(t *testing.T) {
 		t.Parallel()
 		blobtest.Run(t, disk)
@@ -54,8 +54,8 @@ func (l liar) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 
 func TestMove(t *testing.T) {
 	t.Parallel()
-	from, _ := newDisk(t)
-	to, _ := newDisk(t)
+	from := newDisk(t)
+	to := newDisk(t)
 	for _, key := range []string{"a", "b", "c"} {
 		put(t, from, key, "content of "+key)
 	}
