@@ -62,6 +62,10 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	jobs[SetInfoJob] = func() (any, [][]byte) {
 		return Information{Input: input(""), Title: "a title"}, [][]byte{document}
 	}
+	for _, name := range []string{NUpJob, BookletJob} { // which refuse fields without an appearance
+		args := jobsOnOne()[name]
+		jobs[name] = func() (any, [][]byte) { return args, [][]byte{numbered(4)} }
+	}
 	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, picture} }
 	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{picture} }
 	jobs[FormFillJob] = func() (any, [][]byte) {
