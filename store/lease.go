@@ -81,9 +81,10 @@ func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
 	}
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	every := s.renewEvery
 	go func() {
 		defer close(l.done)
-		guard.Loop(ctx, s.log, "lease", func(ctx context.Context) { l.keep(ctx, s.renewEvery) })
+		guard.Loop(ctx, s.log, "lease", func(ctx context.Context) { l.keep(ctx, every) })
 	}()
 	return l, nil
 }

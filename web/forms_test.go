@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -55,12 +56,17 @@ func TestLittleIsReadOfStrangers(t *testing.T) {
 			continue
 		}
 		for _, kind := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json"} {
-			body := &endless{left: 99 << 20}
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, pathOf(page), body)
-			r.ContentLength = body.left
-			r.Header = http.Header{"Content-Type": {kind}, "Sec-Fetch-Site": {"same-origin"}}
-			w := httptest.NewRecorder()
-			used := allocated(func() { handler.ServeHTTP(w, r) })
+			body, w, used := new(endless), httptest.NewRecorder(), uint64(math.MaxUint64)
+			for range 5 { // the least, as other goroutines allocate too
+				body = &endless{left: 99 << 20}
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, pathOf(page), body)
+				r.ContentLength = body.left
+				r.Header = http.Header{"Content-Type": {kind}, "Sec-Fetch-Site": {"same-origin"}}
+				w = httptest.NewRecorder()
+				if used = min(used, allocated(func() { handler.ServeHTTP(w, r) })); used <= 24<<20 {
+					break
+				}
+			}
 			most := int64(65 << 10)
 			if page.Pattern == "/" {
 				most = 257 << 10 // the page that visitors try has HTML of 64 KiB

@@ -182,7 +182,11 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 		return nil, Made{}, convertError(ctx, err)
 	}
 	var made Made
-	if err := json.Unmarshal(result.Body, &made); err != nil || len(result.Files) != 1 {
+	err = json.Unmarshal(result.Body, &made)
+	if err == nil && len(made.Missing) > 0 && c.Linked == nil {
+		return nil, made, result.Close()
+	}
+	if err != nil || len(result.Files) != 1 {
 		crashed := fmt.Errorf("%w: it answered %.100q and %d files: %w", engine.ErrCrashed, result.Body, len(result.Files), err)
 		return nil, Made{}, convertError(ctx, errors.Join(crashed, result.Close()))
 	}

@@ -134,6 +134,19 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 	}
 }
 
+// TestResultsHaveASize: of a document without a table of objects, qpdf writes one whose
+// trailer lacks the /Size.
+func TestResultsHaveASize(t *testing.T) {
+	t.Parallel()
+	for job, args := range map[string]any{RepairJob: input(""), ExtractJob: Selection{Input: input(""), Pages: "1"}} {
+		result := make1(t, job, args, []byte(blankPDF))
+		sound(t, result, "", 1)
+		if out := pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, result)); strings.Contains(out, "WARNING") {
+			t.Errorf("%s: %s", job, out)
+		}
+	}
+}
+
 // TestPasswordsIn finds what opens a result among arguments.
 func TestPasswordsIn(t *testing.T) {
 	args, err := json.Marshal(Protection{Input: input("one"), UserPassword: "two"})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 
 	"relaypdf/internal/guard"
@@ -153,7 +154,8 @@ func openOne(ctx context.Context, w *engine.Work, in Input) (*document, error) {
 	return open(ctx, w, 0, in)
 }
 
-// checkHeader refuses what is no PDF before a program sees it.
+// checkHeader refuses what is no PDF before a program sees it, and adds what qpdf
+// would miss.
 func (d *document) checkHeader() error {
 	f, err := os.Open(d.work.Path(d.name))
 	if err != nil {
@@ -166,6 +168,47 @@ func (d *document) checkHeader() error {
 	if !bytes.Contains(start, []byte("%PDF-")) {
 		return d.fail(NotPDF, nil)
 	}
+	return d.addSize()
+}
+
+// addSize gives a document a trailer with a /Size, if it has trailers and all lack it.
+// qpdf finds the objects of such a document, and writes it without a /Size again, so
+// that its result is damaged too. The number does not matter: qpdf counts.
+func (d *document) addSize() error {
+	if found, err := contains(d.work.Path(d.name), "trailer"); err != nil || !found {
+		return err
+	}
+	content, err := d.content()
+	if err != nil {
+		return err
+	}
+	const most = 4 << 10 // bytes of a trailer that are searched
+	first := -1
+	for at := 0; ; at += len("trailer") {
+		next := bytes.Index(content[at:], []byte("trailer"))
+		if next < 0 {
+			break
+		}
+		at += next
+		dictionary := content[at:min(len(content), at+most)]
+		if end := bytes.Index(dictionary, []byte("startxref")); end >= 0 {
+			dictionary = dictionary[:end]
+		}
+		if bytes.Contains(dictionary, []byte("/Size")) {
+			return nil
+		}
+		if open := bytes.Index(dictionary, []byte("<<")); open >= 0 && first < 0 {
+			first = at + open + len("<<")
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	sized := strconv.Itoa(d.number) + "sized.pdf"
+	if err := os.WriteFile(d.work.Path(sized), slices.Concat(content[:first], []byte(" /Size 1 "), content[first:]), 0o600); err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	d.name = sized
 	return nil
 }
 
