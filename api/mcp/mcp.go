@@ -83,7 +83,7 @@ func newServer(c Config) (*sdk.Server, error) {
 		}
 		server.AddTool(t.described, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			if c.Progress {
-				defer tellProgress(ctx, q)()
+				defer s.reportProgress(ctx, q)()
 			}
 			return t.run(ctx, s, q.Params.Arguments)
 		})

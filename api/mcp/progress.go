@@ -6,15 +6,17 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"relaypdf/internal/guard"
 )
 
 // progressPause is how long a call goes on before its client is told so, and again
 // after that: clients give up what they hear nothing of.
 const progressPause = 2 * time.Second
 
-// tellProgress tells a client that asked for it how long its call has gone on, until
-// done is called. It is for lines that stay open while a call goes on.
-func tellProgress(ctx context.Context, q *sdk.CallToolRequest) (done func()) {
+// reportProgress notifies a client that asked for it of the time that its call has taken, until
+// the returned function is called. It is for connections that stay open during a call.
+func (s *service) reportProgress(ctx context.Context, q *sdk.CallToolRequest) (end func()) {
 	token := q.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
@@ -23,20 +25,24 @@ func tellProgress(ctx context.Context, q *sdk.CallToolRequest) (done func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for seconds := progressPause; ; seconds += progressPause {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(progressPause):
-			}
-			// A client that does not take it misses a courtesy, not its answer.
-			_ = q.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-				ProgressToken: token, Progress: seconds.Seconds(), Message: fmt.Sprintf("%s goes on for %.0f s", q.Params.Name, seconds.Seconds()),
-			})
-		}
+		guard.Log(s.log, "progress", func() { notifyProgress(ctx, q, token) })
 	}()
 	return func() {
 		cancel()
-		<-ended // Nothing is told of a call after its answer.
+		<-ended // No notification follows the response.
+	}
+}
+
+func notifyProgress(ctx context.Context, q *sdk.CallToolRequest, token any) {
+	for seconds := progressPause; ; seconds += progressPause {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(progressPause):
+		}
+		// A client that takes no notification still gets its response.
+		_ = q.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+			ProgressToken: token, Progress: seconds.Seconds(), Message: fmt.Sprintf("%s has run for %.0f s", q.Params.Name, seconds.Seconds()),
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"relaypdf/internal/guard"
 	"relaypdf/render/priority"
 )
 
@@ -36,10 +37,10 @@ func (t *thread) run() {
 	}
 }
 
-// do carries out f, which must not take long.
+// do carries out f, which must not take long. A panic of f is an error.
 func (t *thread) do(f func() error) error {
 	result := make(chan error, 1)
-	t.calls <- func() { result <- f() }
+	t.calls <- func() { result <- guard.Try(f) }
 	return <-result
 }
 
