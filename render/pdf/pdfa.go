@@ -59,6 +59,9 @@ var archiveDecodeScript string
 //go:embed pdfa_close.js
 var archiveCloseScript string
 
+//go:embed pdfa_glyphs.js
+var archiveGlyphsScript string
+
 // archiveSetup is what Ghostscript runs before the document: the profile that its
 // colours are meant for.
 //
@@ -235,6 +238,8 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 		"-sColorConversionStrategy=UseDeviceIndependentColor",
 		"-dDownsampleColorImages=false", "-dDownsampleGrayImages=false", "-dDownsampleMonoImages=false",
 		"-dAutoFilterColorImages=false", "-dAutoFilterGrayImages=false", "-dColorImageFilter=/FlateEncode", "-dGrayImageFilter=/FlateEncode",
+		// Colours of several inks become those that they look like: an archive would have to describe each ink.
+		"-dPreserveDeviceN=false",
 		"-dAutoRotatePages=/None", "-dPrinted=false", "--permit-file-read=" + profiles,
 	}
 	if a.args.Level == Archive1B {
@@ -299,7 +304,7 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 	if made.pages != source.pages {
 		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: %d of %d pages can be drawn", made.pages, source.pages)}
 	}
-	if err := mustBeArchive(made, a.args.Level); err != nil {
+	if err := mustBeArchive(ctx, made, a.args.Level); err != nil {
 		return err
 	}
 	if err := a.sameText(ctx, source, made); err != nil {

@@ -194,5 +194,6 @@ func pdfDate(at time.Time) string {
 	if offset == 0 {
 		return at.Format("D:20060102150405") + "Z"
 	}
-	return at.Format("D:20060102150405-07'00'")
+	minutes := offset / 60 % 60
+	return fmt.Sprintf("%s'%02d'", at.Format("D:20060102150405-07"), max(minutes, -minutes))
 }

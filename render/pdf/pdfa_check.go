@@ -57,16 +57,26 @@ func checkArchived(ctx context.Context, w *engine.Work, args ArchivedArgs) (stru
 	if err != nil {
 		return struct{}{}, err
 	}
-	return struct{}{}, mustBeArchive(doc, args.Level)
+	return struct{}{}, mustBeArchive(ctx, doc, args.Level)
 }
 
 // mustBeArchive fails unless the document is PDF/A.
-func mustBeArchive(d *document, level ArchiveLevel) error {
+func mustBeArchive(ctx context.Context, d *document, level ArchiveLevel) error {
 	f, err := d.readSelf()
 	if err != nil {
 		return d.fail(Damaged, err)
 	}
-	if faults := checkArchive(f, level); len(faults) > 0 {
+	faults := checkArchive(f, level)
+	if level != Archive1B { // which has no such rule
+		pages, err := runScript[[]int](ctx, d, "glyphs.js", []byte(archiveGlyphsScript), archiveInput{Input: d.name})
+		if err != nil {
+			return err
+		}
+		if len(pages) > 0 {
+			faults = slices.Insert(faults, 0, "has text without a glyph in its font (.notdef) on page "+rangeText(pages))
+		}
+	}
+	if len(faults) > 0 {
 		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A-" + string(level) + ": the result " + shortFaults(faults)}
 	}
 	return nil
@@ -273,12 +283,28 @@ func (c *archiveCheck) stream(ref string, entries pdffile.Dict) {
 		c.unless(c.level != Archive1B || mask == nil || mask == "/None", "has images that are transparent")
 		bits, _ := c.Target(entries["/BitsPerComponent"]).(float64)
 		c.unless(c.level != Archive1B || bits <= 8, "has images of 16 bits")
+		c.jpeg2000(ref, entries)
 	case kind == "/PS":
 		c.unless(false, "has PostScript on its pages")
 	case entries["/BBox"] != nil:
 		c.unless(entries["/PS"] == nil && c.Target(entries["/Subtype2"]) != "/PS", "has PostScript on its pages")
 		c.unless(entries["/Ref"] == nil && entries["/OPI"] == nil, "has pages of other files")
 		c.content(ref)
+	}
+}
+
+// jpeg2000 checks that an image in JPEG 2000 is a whole JP2 file, of one, three or four channels.
+func (c *archiveCheck) jpeg2000(ref string, entries pdffile.Dict) {
+	if names := filters(pdffile.Dict{"/Filter": c.Target(entries["/Filter"])}); !slices.Equal(names, []string{"/JPXDecode"}) {
+		return
+	}
+	stream, _ := c.Stream(ref)
+	_, header, found := bytes.Cut(stream.Content[:min(len(stream.Content), 4<<10)], []byte("ihdr")) // height, width, channels
+	whole := found && len(header) >= 10 && bytes.HasPrefix(stream.Content, []byte("\x00\x00\x00\x0cjP  "))
+	c.unless(whole, "has an image in JPEG 2000 without the header of its file")
+	if whole {
+		channels := binary.BigEndian.Uint16(header[8:])
+		c.unless(channels == 1 || channels == 3 || channels == 4, "has an image in JPEG 2000 of %d channels", channels)
 	}
 }
 

@@ -61,6 +61,7 @@ func TestArchiveRealDocuments(t *testing.T) {
 		paths = append(paths, found...)
 	}
 	levels := []ArchiveLevel{Archive2B, Archive3B, Archive1B}
+	files := map[ArchiveLevel][]string{}
 	done := 0
 	for i, path := range paths {
 		content := pdftest.Load(t, path)
@@ -82,10 +83,53 @@ func TestArchiveRealDocuments(t *testing.T) {
 		done++
 		made := read(t, result)
 		keep(t, string(level)+" "+filepath.Base(path), made)
+		files[level] = append(files[level], pdftest.Save(t, made))
+		t.Logf("%s: %s of PDF/A-%s", filepath.Base(path), files[level][len(files[level])-1], level)
 		lookAlike(t, filepath.Base(path)+" as "+string(level), content, made)
 	}
 	if done < 25 {
 		t.Errorf("%d of %d documents were archived, want 25", done, len(paths))
+	}
+	for level, files := range files {
+		for file, rules := range pdftest.VeraPDF(t, string(level), files...) {
+			t.Errorf("%s is not PDF/A-%s: %q", file, level, rules)
+		}
+	}
+}
+
+// TestArchivePassesVeraPDF: colours of several inks, dates of odd time zones, forms, layers and
+// attachments are PDF/A by another validator's rules.
+func TestArchivePassesVeraPDF(t *testing.T) {
+	t.Parallel()
+	inks := source{
+		Pages: []string{"inks"},
+		Info:  "/CreationDate (D:20240229120000+05'30')",
+		Objects: []string{
+			"[/DeviceN [/Orange /Cyan] /DeviceCMYK 101 0 R]",
+			"<< /FunctionType 4 /Domain [0 1 0 1] /Range [0 1 0 1 0 1 0 1] /Length 31 >>\nstream\n{ exch dup 0.5 mul exch 0 exch 0 } \nendstream",
+		},
+	}.Write()
+	inks = bytes.ReplaceAll(inks, []byte("/Resources <<"), []byte("/Resources << /ColorSpace << /Inks 100 0 R >>"))
+	for name, content := range map[string][]byte{"inks": inks, "much": archivist().Write(), "pages": pdftest.Three().Write()} {
+		for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+			made, _ := madeArchive(t, level, content)
+			for file, rules := range pdftest.VeraPDF(t, string(level), pdftest.Save(t, made)) {
+				t.Errorf("%s: %s is not PDF/A-%s: %q", name, file, level, rules)
+			}
+			if name == "inks" && !strings.Contains(pdftest.Tool(t, "pdfinfo", "-rawdates", pdftest.Save(t, made)), "D:20240229120000+05'30'") {
+				t.Errorf("%s: the time zone of its date is lost", level)
+			}
+		}
+	}
+}
+
+// TestArchivedRefusesTextWithoutGlyphs: text that shows .notdef is not PDF/A.
+func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
+	t.Parallel()
+	content := lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
+	failed := fails(t, NoArchive, ArchivedJob, ArchivedArgs{Input: input(""), Level: Archive2B}, content)
+	if want := "without a glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
+		t.Errorf("got %q, want %q", failed.Text, want)
 	}
 }
 
@@ -402,6 +446,8 @@ func TestArchiveCheck(t *testing.T) {
 		{"LZW", "/Type /EmbeddedFile", "/Type /EmbeddedFile /Filter /LZWDecode", Archive3B, "LZW"},
 		{"other files", "/Type /EmbeddedFile", "/Type /EmbeddedFile /FFilter /FlateDecode", Archive3B, "in other files"},
 		{"PostScript", "/Lang ", "/X 9000 0 R /Lang ", Archive3B, "PostScript"},
+		{"JPEG 2000", "/Lang ", "/X 9001 0 R /Lang ", Archive3B, "JPEG 2000 without the header"},
+		{"channels", "/Lang ", "/X 9002 0 R /Lang ", Archive3B, "JPEG 2000 of 2 channels"},
 		{"no appearance", "/AP ", "/AX ", Archive3B, "without an appearance"},
 		{"an operator", "BT\n", "zz BT\n", Archive3B, "operator"},
 		{"ink", "BT\n", "0 0 0 1 k BT\n", Archive3B, "CMYK"},
@@ -420,9 +466,9 @@ func TestArchiveCheck(t *testing.T) {
 				continue
 			}
 		}
-		if test.name == "PostScript" {
-			broken = strings.Replace(broken, "\nxref\n", "\n9000 0 obj\n<< /Type /XObject /Subtype /PS /Length 0 >>\nstream\n\nendstream\nendobj\nxref\n", 1)
-		}
+		broken = strings.Replace(broken, "\nxref\n", "\n9000 0 obj\n<< /Type /XObject /Subtype /PS /Length 0 >>\nstream\n\nendstream\nendobj\n"+
+			"9001 0 obj\n<< /Type /XObject /Subtype /Image /Filter /JPXDecode /Length 4 >>\nstream\n\xff\x4f\xff\x51\nendstream\nendobj\n"+
+			"9002 0 obj\n<< /Type /XObject /Subtype /Image /Filter /JPXDecode /Length 32 >>\nstream\n\x00\x00\x00\x0cjP  \x0d\x0a\x87\x0a\x00\x00\x00\x16ihdr\x00\x00\x00\x01\x00\x00\x00\x01\x00\x02\nendstream\nendobj\nxref\n", 1)
 		if faults := check(broken, test.level); !strings.Contains(faults, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, faults, test.want)
 		}

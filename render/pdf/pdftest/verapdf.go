@@ -1,0 +1,51 @@
+package pdftest
+
+import (
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+//go:embed Validate.java
+var validator []byte
+
+// veraJar holds veraPDF, as an npm package that uses it brings it.
+const veraJar = ".ci/node/node_modules/@opendataloader/pdf/lib/opendataloader-pdf-cli.jar"
+
+// veraLibraries are the libraries of Debian that veraPDF needs and the jar lacks.
+var veraLibraries = []string{"jaxb-api", "jaxb-core", "jaxb-runtime", "jaxb-impl", "istack-commons-runtime", "txw2", "javax.activation", "stax-ex", "FastInfoset"}
+
+// VeraPDF returns the rules of a standard ("1b", "2b", "3b", "ua1") that each file breaks, by the
+// file's path, as veraPDF reports them. A file that keeps all rules is absent.
+func VeraPDF(t testing.TB, standard string, files ...string) map[string][]string {
+	t.Helper()
+	module := strings.TrimSpace(Tool(t, "go", "env", "GOMOD"))
+	path := []string{filepath.Join(filepath.Dir(module), veraJar)}
+	for _, name := range veraLibraries {
+		path = append(path, "/usr/share/java/"+name+".jar")
+	}
+	source := filepath.Join(t.TempDir(), "Validate.java")
+	if err := os.WriteFile(source, validator, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-cp", strings.Join(path, ":"), source, standard}, files...)
+	cmd := exec.CommandContext(t.Context(), "java", args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("veraPDF: %v\n%s", err, stderr.String())
+	}
+	broken := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		file, rule, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !found {
+			t.Fatalf("veraPDF printed %q", line)
+		}
+		broken[file] = append(broken[file], rule)
+	}
+	return broken
+}
