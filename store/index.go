@@ -14,7 +14,7 @@ type addedIndex struct{ table, name, on string }
 
 var addedIndexes = []addedIndex{
 	// What lists without calls are read by.
-	{journalTable, "shown", "(account_id, id) WHERE " + outsideCalls},
+	{"journal", "shown", "(account_id, id) WHERE " + outsideCalls},
 	// What failed is listed by, and counted by day without reading rows.
 	{"calls", "failed", "(account_id, id, day) WHERE status = 'failed'"},
 }

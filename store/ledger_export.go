@@ -18,7 +18,7 @@ type LedgerLine struct {
 	Book      string // promotion, payment, adjustment, held, revenue, debt or wallet
 	Amount    credit.Amount
 	CallID    string // empty where no call is the cause
-	Operation string // of the call
+	Operation string // of the call; empty where the retention has removed that
 	Reference string // of what came from outside
 	Reason    string
 	Balance   credit.Amount // of the wallet, after the entry
@@ -71,9 +71,8 @@ const ledgerBefore = `SELECT CAST(
 	COALESCE((SELECT SUM(wallet) FROM journal WHERE account_id = $1 AND id >= $3 AND id < $4 AND created_at < $5), 0) AS BIGINT)`
 
 // Ledger calls yield for each entry of an account's books, the oldest first, in
-// one snapshot of the database, until yield returns an error. Months that were
-// archived are left out, and count in the balances. Nothing but the posting at hand
-// is in memory.
+// one snapshot of the database, until yield returns an error. Nothing but the posting at
+// hand is in memory.
 func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error { return readLedger(ctx, tx, q, yield) })
 	if err != nil {
@@ -83,13 +82,6 @@ func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine
 }
 
 func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLine) error) (err error) {
-	begins, err := ledgerBegins(ctx, tx)
-	if err != nil {
-		return err
-	}
-	if begins > 0 && q.From.Before(begins.start()) {
-		q.From = begins.start()
-	}
 	first, last := q.ids()
 	from, to := q.times()
 	balance, err := walletBefore(ctx, tx, q)

@@ -22,7 +22,7 @@ type Posted struct {
 	// What the posting added to the wallet, to what is held, and to what is owed.
 	Wallet, Held, Owed credit.Amount
 	// What only Statement fills in: what the wallet held afterwards, and of the
-	// call its operation and its key.
+	// call its operation and its key, unless the retention has removed that.
 	Balance          credit.Amount
 	Operation, KeyID string
 	balanced         bool // Balance was noted with the posting

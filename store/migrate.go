@@ -137,7 +137,7 @@ var addedColumns = []struct{ table, column, definition string }{
 	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"},  // what was wrong with what a result was made of, as a JSON array
 	{"jobs", "trace", "TEXT NOT NULL DEFAULT ''"},      // what the call's trace goes on from
 	{"callbacks", "trace", "TEXT NOT NULL DEFAULT ''"},
-	{journalTable, "balance", "{{.Int}}"},                           // of the wallet afterwards; NULL: posted before this was noted
+	{"journal", "balance", "{{.Int}}"},                              // of the wallet afterwards; NULL: posted before this was noted
 	{"stripe_disputes", "stated_at", "{{.Int}} NOT NULL DEFAULT 0"}, // when Stripe knew the state
 }
 

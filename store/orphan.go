@@ -199,9 +199,6 @@ func (s *Store) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 
 // writerGone reports whether whoever wrote a blob cannot refer to it any more.
 func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
-	if strings.HasPrefix(b.Key, archivePrefix) {
-		return false, nil // What was archived stays for as long as its owner wants.
-	}
 	if rest, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
 		lease, _, _ := strings.Cut(rest, "-")
 		return s.leaseGone(ctx, lease)

@@ -105,7 +105,7 @@ func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition,
 	var missing []partition
 	for _, t := range partitionedTables {
 		if there[t.table+"_default"] {
-			waiting, err := waitingMonths(ctx, tx, t.table, t.kind, monthOf(now))
+			waiting, err := monthsWithRows(ctx, tx, t.table+"_default", t.kind, monthOf(now))
 			if err != nil {
 				return nil, err
 			}
@@ -123,21 +123,20 @@ func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition,
 	return missing, nil
 }
 
-// waitingMonths returns the months before this one of which rows wait in a table's
-// default partition: nobody made theirs while they lasted.
-func waitingMonths(ctx context.Context, tx txn, table, kind string, now month) (waiting []month, err error) {
+// monthsWithRows returns the months before the given one of which a table has rows. Those
+// in a default partition wait there: nobody made theirs while they lasted.
+func monthsWithRows(ctx context.Context, db bun.IDB, table, kind string, before month) (months []month, err error) {
 	for from := ""; ; {
 		var id sql.NullString
-		query := fmt.Sprintf("SELECT MIN(id) FROM %s_default WHERE id >= ?", table)
-		if err := tx.NewRaw(query, from).Scan(ctx, &id); err != nil {
+		if err := db.NewRaw("SELECT MIN(id) FROM "+table+" WHERE id >= ?", from).Scan(ctx, &id); err != nil {
 			return nil, err
 		}
 		at, ok := timeOf(id.String)
 		m := monthOf(at)
-		if !ok || m >= now {
-			return waiting, nil
+		if !ok || m >= before {
+			return months, nil
 		}
-		waiting, from = append(waiting, m), (m + 1).firstID(kind)
+		months, from = append(months, m), (m + 1).firstID(kind)
 	}
 }
 

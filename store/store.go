@@ -66,9 +66,9 @@ type Config struct {
 	// DataDir holds the SQLite database and the blobs. It is created with
 	// mode 0700.
 	DataDir string
-	// Retention is how many whole months before this one PostgreSQL keeps; what is
-	// older is archived (Upkeep). 0 keeps everything.
-	Retention int
+	// RetentionMonths is how many whole months of calls, deliveries and events before
+	// this one stay; older ones are removed (Upkeep). 0 keeps everything.
+	RetentionMonths int
 	// Blobs keeps the bytes of files; nil keeps them in DataDir/blobs.
 	Blobs blob.Store
 	// Region is where this process runs; empty is DefaultRegion. It is part of
@@ -137,7 +137,7 @@ type base struct {
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{readTimeout: reportTimeout, base: &base{
-		dataDir: cfg.DataDir, retention: cfg.Retention, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
+		dataDir: cfg.DataDir, retention: cfg.RetentionMonths, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
 		idle: idleness{tell: make(chan struct{}, 1)},
 	}}

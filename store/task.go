@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,16 +15,14 @@ import (
 type Task struct {
 	Name  string
 	Every time.Duration
-	// Do does it, within its term. What it leaves undone, the next time does.
+	// Do does it, within taskTerm. What it leaves undone, the next time does.
 	Do func(ctx context.Context) error
-	// Term is how long it may take; 0 is TaskTerm.
-	Term time.Duration
 }
 
 const (
-	// TaskTerm is how long a task may take that says nothing else. Its process has
-	// it to itself for a little longer, so that no two do the same.
-	TaskTerm = 5 * time.Minute
+	// taskTerm is how long a task may take. Its process has it to itself for a little
+	// longer, so that no two do the same.
+	taskTerm = 5 * time.Minute
 	// taskMargin is that little.
 	taskMargin = 30 * time.Second
 	// taskLook is how often a process looks for tasks that are due; each its own
@@ -60,19 +57,18 @@ func (s *Store) RunTask(ctx context.Context, task Task) (done bool, err error) {
 		return false, err
 	}
 	lease := s.NewID("task")
-	term := cmp.Or(task.Term, TaskTerm)
-	mine, err := s.claimTask(ctx, task.Name, lease, term)
+	mine, err := s.claimTask(ctx, task.Name, lease)
 	if err != nil || !mine {
 		return false, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, term)
+	bounded, cancel := context.WithTimeout(ctx, taskTerm)
 	defer cancel()
 	fault := guard.Try(func() error { return task.Do(bounded) })
 	return true, errors.Join(fault, s.endTask(context.WithoutCancel(ctx), task, lease, fault))
 }
 
 // claimTask takes a task that is due, for its term. Whoever looks first makes its row.
-func (s *Store) claimTask(ctx context.Context, name, lease string, term time.Duration) (mine bool, err error) {
+func (s *Store) claimTask(ctx context.Context, name, lease string) (mine bool, err error) {
 	now := s.now()
 	var rests bool
 	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))", name, toMicros(now)).Scan(ctx, &rests)
@@ -83,7 +79,7 @@ func (s *Store) claimTask(ctx context.Context, name, lease string, term time.Dur
 		mine, err = changed(tx.NewRaw(`INSERT INTO tasks AS t (name, due_at, lease, leased_until) VALUES (?0, ?1, ?2, ?3)
 			ON CONFLICT (name) DO UPDATE SET lease = EXCLUDED.lease, leased_until = EXCLUDED.leased_until
 			WHERE t.due_at <= ?1 AND t.leased_until <= ?1`,
-			name, toMicros(now), lease, toMicros(now.Add(term+taskMargin))).Exec(ctx))
+			name, toMicros(now), lease, toMicros(now.Add(taskTerm+taskMargin))).Exec(ctx))
 		return err
 	})
 	return mine, err
@@ -104,7 +100,7 @@ func (s *Store) endTask(ctx context.Context, task Task, lease string, fault erro
 }
 
 // Upkeep are the store's own tasks: it closes months and checks a closed one,
-// makes partitions, archives old months where that is wanted, and deletes what has
+// makes partitions, removes the months that a retention ends, and deletes what has
 // had its time. Failing checks are told of in the log.
 func (s *Store) Upkeep() []Task {
 	const batch = 500
@@ -124,20 +120,15 @@ func (s *Store) Upkeep() []Task {
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
 	if s.retention > 0 {
-		tasks = append(tasks, Task{Name: "archive", Every: 6 * time.Hour, Do: s.archiveOld, Term: archiveTerm})
+		tasks = append(tasks, Task{Name: "remove old months", Every: retentionEvery, Do: s.removeOldMonths})
 	}
 	return tasks
 }
 
-// checkSomeMonth checks a closed month whose journal is here, each day the next in
-// turn.
+// checkSomeMonth checks a closed month, each day the next in turn.
 func (s *Store) checkSomeMonth(ctx context.Context) error {
-	begins, err := ledgerBegins(ctx, s.read)
-	if err != nil {
-		return err
-	}
 	var months []int64
-	err = s.read.NewRaw("SELECT month FROM closed_months WHERE month >= ? ORDER BY month", int64(begins)).Scan(ctx, &months)
+	err := s.read.NewRaw("SELECT month FROM closed_months ORDER BY month").Scan(ctx, &months)
 	if err != nil || len(months) == 0 {
 		return err
 	}

@@ -175,6 +175,9 @@ func (w *Web) showDocument(v *visit) error {
 	if err == nil && call.AccountID != v.account.ID {
 		err = store.ErrNotFound
 	}
+	if errors.Is(err, store.ErrNotFound) && w.store.Removed(chi.URLParam(v.r, "id")) {
+		err = errRemoved
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 // What a visitor is told instead of a page.
 var (
 	errNotFound    = errors.New("no such page")
+	errRemoved     = errors.New("removed by the retention")
 	errMethod      = errors.New("no such form")
 	errForbidden   = errors.New("the role does not allow it")
 	errNoAccount   = errors.New("a member of no account")
@@ -30,6 +31,7 @@ var troubles = []struct {
 	text   string
 }{
 	{errNotFound, http.StatusNotFound, "No page at this address", "The link may have lost a few characters on the way."},
+	{errRemoved, http.StatusNotFound, "Not stored any more", ""}, // Its text has the months.
 	{store.ErrNotFound, http.StatusNotFound, "Not there any more", "What this page was about does not exist, or belongs to another account."},
 	{store.ErrBadList, http.StatusNotFound, "Not there any more", "The list has no such page. Open it from its beginning."},
 	{errMethod, http.StatusMethodNotAllowed, "Nothing takes that form", "The page that sent it may be an old one. Load it again."},
@@ -72,6 +74,9 @@ func (w *Web) fail(v *visit, err error) {
 	}
 	if !known {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
+	}
+	if errors.Is(err, errRemoved) {
+		t.Text = "Calls are " + w.removed() + ". What they cost stays in the wallet’s ledger."
 	}
 	if errors.Is(err, errNotFound) {
 		t.Near.URL = middleware.Nearest(v.r.URL.Path, w.paths)

@@ -118,8 +118,12 @@ func (w *Web) ledgerLines(v *visit, m *views.Wallet) error {
 		}
 		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
 		if p.CallID != "" {
-			line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(names[p.KeyID], "dashboard")
-			line.What = cmp.Or(p.Operation, line.What)
+			if p.Operation == "" { // The call has been removed.
+				line.Note = callNotes[p.Kind] + " · " + w.removed()
+			} else {
+				line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(names[p.KeyID], "dashboard")
+				line.What = p.Operation
+			}
 		}
 		if p.Kind == store.KindPayment && strings.HasPrefix(p.Reference, "stripe ") {
 			line.What, line.Note = p.Reason, "payment"
@@ -131,6 +135,14 @@ func (w *Web) ledgerLines(v *visit, m *views.Wallet) error {
 	}
 	m.Pager = pager(v, walletPath, page.Next, views.Plural(len(m.Ledger), "entry", "entries"))
 	return nil
+}
+
+// removed is the note on a call that the retention has removed.
+func (w *Web) removed() string {
+	if months := w.store.RetentionMonths(); months > 0 {
+		return "removed after " + views.Plural(months, "month", "months")
+	}
+	return "removed"
 }
 
 func (w *Web) saveLimits(v *visit) error {

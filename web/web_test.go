@@ -647,6 +647,60 @@ func TestWallet(t *testing.T) {
 	})
 }
 
+// TestRemovedCalls: where the retention has removed a call, the wallet says so in the place
+// of a link, and so does the page of the call.
+func TestRemovedCalls(t *testing.T) {
+	t.Parallel()
+	// Sessions end by the machine's clock, which is where the other one ends here.
+	clock := storetest.NewClock(time.Now().UTC().AddDate(0, 0, -100-store.RetentionNotice))
+	s := storetest.SQLite(t).OpenAs(t, store.Config{Now: clock.Now, RetentionMonths: 1})
+	h := newHouse(t, s, clock, nil)
+	v := h.join(t, "maya@example.com")
+	result := h.NewID("file")
+	call := store.CallID(result)
+	err := h.Begin(t.Context(), store.NewCall{ID: call, ResultID: result, AccountID: h.mayas(t).ID, Operation: "pdf.create", Mode: "binary", RequestID: "req_1", Quote: 2000, Lease: acquire(t, h)})
+	if err == nil {
+		err = h.Settle(t.Context(), store.Settlement{CallID: call, Charge: 2000})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := "/dashboard/documents/" + call
+	v.sees(page, "pdf.create")
+	if a := v.get("/dashboard/wallet"); !strings.Contains(a.body, `href="`+page+`"`) {
+		t.Error("the wallet does not link the call")
+	}
+
+	clock.Advance(100 * 24 * time.Hour)
+	for range store.RetentionNotice + 1 {
+		if err := h.CloseMonths(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range h.Upkeep() {
+			if task.Name == "remove old months" {
+				if err := task.Do(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		clock.Advance(24 * time.Hour)
+	}
+	v = h.visitor(t)
+	v.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
+	if a := v.sees("/dashboard/wallet", "call · removed after 1 month", "$0.0020"); strings.Contains(a.body, page) {
+		t.Error("the wallet links a call that was removed")
+	}
+	if a := v.get("/dashboard/wallet.csv"); !strings.Contains(a.body, "hold,-0.002000") || !strings.Contains(a.body, call) {
+		t.Errorf("the ledger as a file lacks the call's hold: %q", a.body)
+	}
+	if a := v.get(page); a.status != http.StatusNotFound || !strings.Contains(a.body, "Calls are removed after 1 month.") {
+		t.Errorf("the page of a removed call: got %d, %q", a.status, a.body)
+	}
+	if a := v.get("/dashboard/documents/" + store.CallID(h.NewID("file"))); a.status != http.StatusNotFound || strings.Contains(a.body, "removed") {
+		t.Errorf("the page of a call that never was: got %d, %q", a.status, a.body)
+	}
+}
+
 func TestDocuments(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")

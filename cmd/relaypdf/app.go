@@ -289,7 +289,7 @@ func openStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks
 		return nil, err
 	}
 	s, err := store.Open(ctx, store.Config{
-		URL: config.DatabaseURL, SessionURL: config.SessionURL, Retention: config.Retention, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
+		URL: config.DatabaseURL, SessionURL: config.SessionURL, RetentionMonths: config.RetentionMonths, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)

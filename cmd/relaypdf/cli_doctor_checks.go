@@ -127,9 +127,39 @@ func checkDatabase(ctx context.Context, config Config) []finding {
 		return broken("check that the database server runs", "%v", err)
 	}
 	found := okay("%s answers", s.Dialect())
-	ledger := checkLedger(ctx, s)
-	ledger.Check = "ledger"
-	return append(found, ledger)
+	ledger, retention := checkLedger(ctx, s), checkRetention(ctx, s)
+	ledger.Check, retention.Check = "ledger", "retention"
+	return append(found, ledger, retention)
+}
+
+// checkRetention lists the months that are about to be removed. One is what each month
+// brings; several are news where a retention was set for the first time, or a clock is wrong.
+func checkRetention(ctx context.Context, s *store.Store) finding {
+	months := s.RetentionMonths()
+	if months == 0 {
+		return okay("calls, deliveries and events of all months stay")[0]
+	}
+	old, err := s.OldMonths(ctx)
+	if err != nil {
+		return broken("try again", "%v", err)[0]
+	}
+	text := fmt.Sprintf("months to keep before this one: %d; older ones there: %d", months, len(old))
+	blocked := false
+	for _, m := range old {
+		if m.Open != "" {
+			blocked = true
+			text += fmt.Sprintf("; %s stays while %s", m.Month, m.Open)
+		} else {
+			text += fmt.Sprintf("; %s is removed in %d days", m.Month, m.Notice)
+		}
+	}
+	switch {
+	case len(old) > 1:
+		return doubtful("check the clock of the database's machine, and raise RELAYPDF_RETENTION_MONTHS to keep them", "%s", text)[0]
+	case blocked:
+		return doubtful("look for what is open in the log; the month is removed when all of it has ended", "%s", text)[0]
+	}
+	return okay("%s", text)[0]
 }
 
 func checkLedger(ctx context.Context, s *store.Store) finding {

@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"relaypdf/render/egress"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
 )
 
 // diagnosis is the output of `doctor --json`.
@@ -38,7 +42,7 @@ func TestDoctorFindsAHealthyMachine(t *testing.T) {
 	if r.code != 0 || !d.OK {
 		t.Fatalf("got %+v", r)
 	}
-	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "files", "chromium", "sandbox", "fonts", "ocr", "webp", "mupdf", "pdfa", "extra CA", "render", "templates", "office", "wkhtmltopdf", "engines"} {
+	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "retention", "files", "chromium", "sandbox", "fonts", "ocr", "webp", "mupdf", "pdfa", "extra CA", "render", "templates", "office", "wkhtmltopdf", "engines"} {
 		// Warnings depend on the machine: how much is free, how the clock is set.
 		if f := d.of(check); f.Verdict != good && (f.Verdict != warn || f.Remedy == "") {
 			t.Errorf("%s: got %+v, want ok", check, f)
@@ -82,6 +86,41 @@ func TestDoctorMends(t *testing.T) {
 				t.Errorf("got exit code %d and %+v, want a failure with %q and a remedy", r.code, f, tt.want)
 			}
 		})
+	}
+}
+
+// TestDoctorAnnouncesOldMonths: months that the retention is about to remove are listed, as
+// a warning where they are several or something keeps them.
+func TestDoctorAnnouncesOldMonths(t *testing.T) {
+	t.Parallel()
+	clock := storetest.NewClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	db := storetest.BarePostgres(t)
+	if _, err := db.OpenAs(t, store.Config{Now: clock.Now}).CreateAccount(t.Context(), "ada@example.com", credit.Dollar); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(75 * 24 * time.Hour) // 3 February
+	for _, tt := range []struct {
+		months  int
+		close   bool
+		verdict verdict
+		message string
+	}{
+		{0, false, good, "calls, deliveries and events of all months stay"},
+		{3, false, good, "months to keep before this one: 3; older ones there: 0"},
+		{2, false, warn, "months to keep before this one: 2; older ones there: 1; 2026-11 stays while its books are not closed"},
+		{2, true, good, "months to keep before this one: 2; older ones there: 1; 2026-11 is removed in 7 days"},
+		{1, true, warn, "months to keep before this one: 1; older ones there: 2; 2026-11 is removed in 7 days; 2026-12 is removed in 7 days"},
+	} {
+		s := db.OpenAs(t, store.Config{Now: clock.Now, RetentionMonths: tt.months})
+		if tt.close {
+			if err := s.CloseMonths(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := checkRetention(t.Context(), s)
+		if f.Verdict != tt.verdict || f.Message != tt.message || (f.Remedy == "") != (tt.verdict == good) {
+			t.Errorf("%d months: got %+v, want %s: %s", tt.months, f, tt.verdict, tt.message)
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ func newRootCommand(rows []schema.Row[*operation.Env]) (*cobra.Command, error) {
 		&cobra.Group{ID: clientGroup, Title: "Make documents:"})
 	for _, cmd := range []*cobra.Command{
 		newServeCommand(), newAccountsCommand(), newPeopleCommand(), newKeysCommand(table), newSecretCommand(), newConfigCommand(), newRoutesCommand(),
-		newDoctorCommand(), newMigrateCommand(), newArchiveCommand(), newBackupCommand(), newRestoreCommand(), newEngineCommand(),
+		newDoctorCommand(), newMigrateCommand(), newBackupCommand(), newRestoreCommand(), newEngineCommand(),
 	} {
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)

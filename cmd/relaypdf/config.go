@@ -26,7 +26,7 @@ type Config struct {
 	DataDir         string   // absolute folder of the database and the stored files
 	DatabaseURL     string   // sqlite:///… or postgres://…
 	SessionURL      string   // postgres://… without a pooler; empty is DatabaseURL
-	Retention       int      // whole months of history that stay; 0 is all
+	RetentionMonths int      // whole months of calls, deliveries and events that stay; 0 is all
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
 	Fonts           string   // folder of typefaces besides the system's
@@ -226,9 +226,6 @@ func (c *Config) check() []error {
 	}
 	if c.MCPIssuer == "" && c.MCPAudience != "" {
 		return []error{errors.New("RELAYPDF_MCP_AUDIENCE: it is of no use without RELAYPDF_MCP_ISSUER, whose tokens have it")}
-	}
-	if c.Retention > 0 && !strings.HasPrefix(c.DatabaseURL, "postgres") {
-		return []error{errors.New("RELAYPDF_RETENTION: only PostgreSQL keeps its history by month; leave it out, or set RELAYPDF_DATABASE_URL to one")}
 	}
 	return c.checkAI()
 }

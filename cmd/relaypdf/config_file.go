@@ -91,6 +91,7 @@ var dropped = map[string]string{ //nolint:gosec // names of settings, no credent
 	"RELAYPDF_OWN_HOSTS":              "close the ports that are not public by a firewall, also at the machine's public address",
 	"RELAYPDF_REGION_URLS":            "all regions have to reach the same files: set RELAYPDF_BLOBS to one bucket for all",
 	"RELAYPDF_RENDER_QUEUE":           "32 documents may wait for each of RELAYPDF_RENDER_SLOTS",
+	"RELAYPDF_RETENTION":              "months are no longer written to files; RELAYPDF_RETENTION_MONTHS removes them for good",
 	"RELAYPDF_S3_SESSION_TOKEN":       "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and neither of RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY",
 	"RELAYPDF_TRUSTED_COUNTRY_HEADER": "countries are no longer shown",
 }

@@ -155,10 +155,10 @@ var settings = []setting{
 		apply: into(func(c *Config) *string { return &c.SessionURL }, parsePostgresURL),
 	},
 	{
-		name: "retention", topic: topicData, group: groupServer, fallback: "0",
-		doc: "Whole months before this one whose history stays in PostgreSQL; older ones become files in `RELAYPDF_BLOBS` (`relaypdf archive`), and lists do not show them any more. 0 keeps everything. " +
-			"Set it when no process of an older release runs any more.",
-		apply: into(func(c *Config) *int { return &c.Retention }, parseCount(1200)),
+		name: "retention-months", topic: topicData, group: groupServer, fallback: "0",
+		doc: "Whole months before this one whose calls, deliveries and events stay in the database; older months are removed, 7 days after the log and `relaypdf doctor` announce them. " +
+			"The ledger, payments and templates stay. 0 keeps everything.",
+		apply: into(func(c *Config) *int { return &c.RetentionMonths }, parseCount(1200)),
 	},
 	{
 		name: "redis-url", topic: topicData, group: groupServer, secret: true,
