@@ -22,6 +22,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
+	"relaypdf/api/templates"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/static/gallery"
@@ -96,6 +97,8 @@ type API struct {
 	Calls *call.Pipeline
 	// Deliveries sends what calls have caused.
 	Deliveries *delivery.Dispatcher
+	// Templates is the service behind the routes of templates.
+	Templates *templates.Service
 
 	store      *store.Store
 	render     *render.Renderer
@@ -189,6 +192,7 @@ func New(cfg Config) (*API, error) {
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits,
 		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,
 	})
+	a.Templates = &templates.Service{Store: cfg.Store, Gallery: layouts, Table: table, Calls: a.Calls, Render: cfg.Render}
 	a.Deliveries = delivery.New(delivery.Config{
 		Store: cfg.Store, Client: cfg.Outbound.Webhooks(), Box: cfg.Box, Brand: cfg.Brand,
 		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"relaypdf/api/schema"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
@@ -20,7 +21,7 @@ func (q listQuery) list() store.List {
 }
 
 // nextCursor is null at the end of a list.
-func nextCursor(next string) *string { return orNull(next) }
+func nextCursor(next string) *string { return wire.OrNull(next) }
 
 // deliveryQuery asks for deliveries.
 type deliveryQuery struct {

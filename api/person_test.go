@@ -6,16 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/api/call"
 	"relaypdf/api/operation"
 )
 
-// TestPeopleHaveOperationsTemplatesAndUploads asks for an account without a key:
-// they do what a key gets done, and nothing else is there.
-func TestPeopleHaveOperationsTemplatesAndUploads(t *testing.T) {
+// TestPeopleHaveOperationsAndUploads asks for an account without a key: they do what a key
+// gets done, and nothing else is there.
+func TestPeopleHaveOperationsAndUploads(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
 	ask := func(method, path, body string) *httptest.ResponseRecorder {
@@ -26,25 +25,19 @@ func TestPeopleHaveOperationsTemplatesAndUploads(t *testing.T) {
 		return answer
 	}
 	for range 10 { // more than a key may in so short a time
-		if a := ask(http.MethodPost, "/v1/templates", `{"name":"Letter","html":"<p>x</p>"}`); a.Code != http.StatusCreated {
+		if a := ask(http.MethodPost, "/v1/files", `{"content":"PGI+","filename":"a.html"}`); a.Code != http.StatusCreated {
 			t.Fatalf("got %d %s", a.Code, a.Body)
 		}
 	}
-	if a := ask(http.MethodGet, "/v1/templates/letter", ""); a.Code != http.StatusOK || a.Header().Get("ETag") != `"1"` {
-		t.Errorf("got %d %s", a.Code, a.Body)
-	}
-	for _, path := range []string{"/v1/account", "/v1/billing/usage", "/v1/jobs", "/v1/files", "/v1/files/file_unknown", "/v1/files/file_unknown/look"} {
+	for _, path := range []string{"/v1/account", "/v1/templates", "/v1/templates/letter", "/v1/billing/usage", "/v1/jobs", "/v1/files", "/v1/files/file_unknown", "/v1/files/file_unknown/look"} {
 		if a := ask(http.MethodGet, path, ""); a.Code != http.StatusNotFound && a.Code != http.StatusMethodNotAllowed {
 			t.Errorf("%s: got %d", path, a.Code)
 		}
 	}
-	if got := s.Send(t, apitest.Request{Method: http.MethodPost, Path: api.PreviewPath, Body: `{"html":"x"}`}); got.Status != http.StatusNotFound && got.Status != http.StatusMethodNotAllowed {
-		t.Errorf("free previews for a key: got status %d", got.Status)
-	}
 	suspended := s.Account
 	suspended.Suspended = true
 	answer := httptest.NewRecorder()
-	s.API.ForPerson(suspended).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/templates", strings.NewReader(`{}`)))
+	s.API.ForPerson(suspended).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/files", strings.NewReader(`{}`)))
 	if answer.Code != http.StatusForbidden {
 		t.Errorf("a suspended account: got %d %s", answer.Code, answer.Body)
 	}

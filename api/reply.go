@@ -74,9 +74,6 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
 	}
 	middleware.Note(w, slog.String("code", string(e.Code)))
-	var body wire.ErrorBody
-	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), middleware.RequestID(r.Context())
-	body.Error.Details = append([]apierror.Detail{}, e.Details...)
 	var over *call.RateError
 	if errors.As(err, &over) {
 		setRefusingWindow(w.Header(), over.Verdict)
@@ -87,7 +84,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	if err := writeJSON(w, e.Status(), body); err != nil {
+	if err := writeJSON(w, e.Status(), e.Body(middleware.RequestID(r.Context()))); err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
 }

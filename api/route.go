@@ -233,6 +233,9 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 	if status == 0 {
 		status = http.StatusOK
 	}
+	if state, ok := out.(interface{ ETag() string }); ok {
+		w.Header().Set("ETag", state.ETag())
+	}
 	if special, ok := out.(headed); ok {
 		if own := special.head(w.Header()); own != 0 {
 			status = own

@@ -12,24 +12,15 @@ import (
 
 func showDelivery(d store.Delivery) wire.Delivery {
 	shown := wire.Delivery{
-		ID: d.ID, EndpointID: orNull(d.EndpointID), URL: d.URL, Event: wire.DeliveryEvent{ID: d.EventID, Type: d.EventType}, Status: d.Status,
-		Attempts: d.Attempts, LastStatusCode: orNull(d.LastStatusCode), LastError: orNull(d.LastError),
-		LastResponse: orNull(strings.ToValidUTF8(string(d.LastResponse), "\uFFFD")), NextAttemptAt: shownTime(d.NextAttemptAt),
+		ID: d.ID, EndpointID: wire.OrNull(d.EndpointID), URL: d.URL, Event: wire.DeliveryEvent{ID: d.EventID, Type: d.EventType}, Status: d.Status,
+		Attempts: d.Attempts, LastStatusCode: wire.OrNull(d.LastStatusCode), LastError: wire.OrNull(d.LastError),
+		LastResponse: wire.OrNull(strings.ToValidUTF8(string(d.LastResponse), "\uFFFD")), NextAttemptAt: shownTime(d.NextAttemptAt),
 		CreatedAt: d.CreatedAt.Truncate(time.Millisecond), DeliveredAt: shownTime(d.DeliveredAt),
 	}
 	if d.LastDuration != nil {
 		shown.LastDurationMS = new(d.LastDuration.Milliseconds())
 	}
 	return shown
-}
-
-// orNull points to a value; the zero value is null.
-func orNull[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }
 
 func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {

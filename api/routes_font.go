@@ -24,7 +24,7 @@ type fontQuery struct {
 func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
 	if a.render == nil {
-		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: withoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
+		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
@@ -44,10 +44,10 @@ func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.Fo
 			continue
 		}
 		if len(answer.Fonts) == limit {
-			answer.NextCursor = orNull(base64.RawURLEncoding.EncodeToString([]byte(answer.Fonts[limit-1].Family)))
+			answer.NextCursor = wire.OrNull(base64.RawURLEncoding.EncodeToString([]byte(answer.Fonts[limit-1].Family)))
 			break
 		}
-		answer.Fonts = append(answer.Fonts, wire.Font{Family: family.Name, Styles: family.Styles, AliasOf: orNull(family.AliasOf)})
+		answer.Fonts = append(answer.Fonts, wire.Font{Family: family.Name, Styles: family.Styles, AliasOf: wire.OrNull(family.AliasOf)})
 	}
 	return answer, nil
 }

@@ -62,16 +62,9 @@ func refuseQuery(query url.Values, request *call.Request) {
 	}
 }
 
-// deliver answers with an outcome and frees it. A binary result that did not
-// reach the client is kept for a day: it has been paid for.
+// deliver answers with an outcome and frees it.
 func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *call.Outcome) error {
-	if outcome.Body != nil {
-		defer a.Calls.Free(ctx, outcome.Body)
-	}
-	err := a.reply(w, outcome)
-	if err != nil {
-		a.Calls.Files.Keep(ctx, outcome)
-	}
+	err := a.Calls.Deliver(ctx, outcome, func(outcome *call.Outcome) error { return a.reply(w, outcome) })
 	a.reached("answered")
 	return err
 }
@@ -118,10 +111,7 @@ func readCallHeaders(h http.Header, request *call.Request) {
 	if keys := h.Values("Idempotency-Key"); len(keys) > 1 {
 		faults.Add("Idempotency-Key", "is given twice")
 	} else if len(keys) == 1 {
-		request.IdempotencyKey = keys[0]
-		if !printable(keys[0]) {
-			faults.Add("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
-		}
+		request.SetIdempotencyKey(keys[0])
 	}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if !strings.HasPrefix(name, "X-") || !strings.HasSuffix(name, "-Max-Charge-Microdollars") {
@@ -140,13 +130,4 @@ func readCallHeaders(h http.Header, request *call.Request) {
 			}
 		}
 	}
-}
-
-func printable(key string) bool {
-	for _, c := range []byte(key) {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return len(key) >= 1 && len(key) <= 255
 }

@@ -77,7 +77,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	}
 	token, err := made.Token(a.box)
 	answer := wire.TemplateSession{
-		URL: a.baseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: orNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
+		URL: a.baseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: wire.OrNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
 	}
 	for _, c := range in.Capabilities {
 		answer.Capabilities = append(answer.Capabilities, string(c))
@@ -125,5 +125,5 @@ func (a *API) originsOf(in newSession) (string, error) {
 			faults.Add("returnUrl", "must be an address of %s; got one of %s", origin, back)
 		}
 	}
-	return origin, orNil(faults)
+	return origin, faults.OrNil()
 }

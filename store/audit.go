@@ -66,6 +66,18 @@ func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
 	}))
 }
 
+// AddOnce writes an entry, unless the log has the same one since then.
+func (a *Audit) AddOnce(ctx context.Context, e AuditEntry, since time.Time) error {
+	row := a.row(e)
+	there, err := a.store.read.NewSelect().Model((*auditRow)(nil)).
+		Where("account_id = ? AND id >= ? AND who = ? AND action = ?", row.AccountID, "aud_"+idTime(since), row.Who, row.Action).
+		Where("object = ? AND note = ? AND address = ?", row.Object, row.Note, row.Address).Exists(ctx)
+	if err != nil || there {
+		return wrapped("read audit log", err)
+	}
+	return a.Add(ctx, e)
+}
+
 // row is an entry that is not stored yet.
 func (a *Audit) row(e AuditEntry) auditRow {
 	return auditRow{

@@ -311,6 +311,21 @@ func TestAudit(t *testing.T) {
 		if err != nil || len(rest) != 2 || rest[1].Object != "0" {
 			t.Errorf("got %+v, %v", rest, err)
 		}
+		once := store.AuditEntry{AccountID: f.acc.ID, Who: "eve@example.com", Action: "template.changed", Object: "Letter"}
+		other := once
+		other.Object = "Bill"
+		for _, e := range []store.AuditEntry{once, once, other} {
+			if err := audit.AddOnce(ctx, e, f.clock.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.clock.Advance(time.Hour + time.Second)
+		if err := audit.AddOnce(ctx, once, f.clock.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := audit.Of(ctx, f.acc.ID, "", 10); err != nil || len(all) != 5+3 || all[0].Object != "Letter" {
+			t.Errorf("of what is written once: got %+v, %v", all, err)
+		}
 		if done, err := audit.ByOperators(ctx, "", 10); err != nil || len(done) != 2 || done[0].Who != "command line" || done[0].AccountID != "" {
 			t.Errorf("by operators: got %+v, %v", done, err)
 		}

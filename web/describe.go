@@ -3,12 +3,16 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
+	"relaypdf/api/call"
 	"relaypdf/api/llm"
+	"relaypdf/internal/guard"
 )
 
 // describesPerMinute bounds how often a person asks a model for something, or
@@ -18,44 +22,43 @@ const describesPerMinute = 20
 // describeDraft asks what a template of a description would cost, which is free,
 // or has it written for a price that was accepted. Nothing is saved: what comes
 // back is the editor's to show.
-func (w *Web) describeDraft(v *visit) error {
+func (w *Web) describeDraft(v *visit, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "describe:"+v.person.ID, describesPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
-	body, err := v.sent()
-	if err != nil {
-		return err
-	}
-	var order struct{ QuoteID string }
-	if err := json.Unmarshal(body, &order); err != nil {
+	var order struct{ QuoteID, Response string }
+	if err := json.Unmarshal(body, &order); err != nil || order.Response != "" {
 		return errForm
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
+	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
 	if order.QuoteID != "" {
 		// What was paid for and got lost on its way comes again, and is not paid twice.
-		header.Set("Idempotency-Key", "editor "+order.QuoteID)
+		request.SetIdempotencyKey("editor " + order.QuoteID)
 	}
 	told := tell(v)
-	v.r = v.r.WithContext(llm.Listen(v.ctx(), told.hear))
-	answer, err := v.send(http.MethodPost, templatesRoutes+"/generate", bytes.NewReader(body), header)
-	begun := told.end()
-	switch {
-	case err != nil && begun:
-		return nil // The editor has left, or sees the answer break off: no page can be shown in it any more.
-	case err != nil:
-	case begun:
-		err = told.finish(answer)
-	default:
-		err = w.forward(v, answer)
+	var written json.RawMessage
+	err = w.templates.Run(llm.Listen(v.ctx(), told.hear), "templates.generate", request, func(made *call.Outcome) error {
+		return json.NewDecoder(made.Body.Open()).Decode(&written)
+	})
+	begun, broken := told.end()
+	if err == nil && order.QuoteID != "" {
+		err = v.record("template.described", found.Name, found.Slug)
 	}
-	if err != nil || answer.Status != http.StatusOK || order.QuoteID == "" {
-		return err
+	if !begun {
+		return v.answerScript(written, errors.Join(err, broken))
 	}
-	return v.record("template.described", found.Name, found.Slug)
+	// No page can be shown in the editor any more: it sees the answer break off.
+	if broken == nil {
+		broken = told.finish(v.scriptAnswer(written, err))
+	}
+	if broken != nil && v.ctx().Err() == nil {
+		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "description not delivered", slog.Any("error", broken))
+	}
+	return nil
 }
 
 // telling passes on to the editor what a model writes, while it writes: lines of
@@ -68,7 +71,8 @@ type telling struct {
 	parts part
 	ended bool
 	more  chan struct{}
-	done  chan bool // whether anything was sent
+	work  *guard.Group
+	begun bool // something was sent
 }
 
 // part is one line of what a model writes.
@@ -81,8 +85,8 @@ type part struct {
 const writtenType = "application/x-ndjson"
 
 func tell(v *visit) *telling {
-	t := &telling{v: v, more: make(chan struct{}, 1), done: make(chan bool, 1)}
-	go t.run()
+	t := &telling{v: v, more: make(chan struct{}, 1), work: guard.NewGroup()}
+	t.work.Go(t.run)
 	return t
 }
 
@@ -111,15 +115,15 @@ func (t *telling) take() part {
 	return taken
 }
 
-func (t *telling) run() {
-	begun, broken := false, false
+// run passes on what is heard until end, or until the editor has left.
+func (t *telling) run() error {
 	for range t.more {
 		line, err := json.Marshal(t.take())
-		if err != nil || broken {
-			continue // A text always marshals; whoever has left hears nothing.
+		if err != nil {
+			return err
 		}
-		if !begun {
-			begun = true
+		if !t.begun {
+			t.begun = true
 			t.v.w.Header().Set("Content-Type", writtenType)
 			t.v.w.Header().Set("X-Accel-Buffering", "no") // Proxies pass it on as it comes.
 			t.v.w.WriteHeader(http.StatusOK)
@@ -128,25 +132,25 @@ func (t *telling) run() {
 		if err == nil {
 			err = http.NewResponseController(t.v.w).Flush()
 		}
-		broken = err != nil
+		if err != nil {
+			return err
+		}
 	}
-	t.done <- begun
+	return nil
 }
 
-// end stops it, and tells whether anything was sent.
-func (t *telling) end() bool {
+// end stops it, and returns whether anything was sent and what failed.
+func (t *telling) end() (begun bool, err error) {
 	t.mu.Lock()
 	t.ended = true
 	close(t.more)
 	t.mu.Unlock()
-	return <-t.done
+	err = t.work.Wait()
+	return t.begun, err
 }
 
 // finish sends the answer after what was told.
-func (t *telling) finish(answer *heard) error {
-	if _, err := fmt.Fprintf(t.v.w, `{"status":%d}`+"\n", answer.Status); err != nil {
-		return err
-	}
-	_, err := t.v.w.Write(answer.Body.Bytes())
+func (t *telling) finish(status int, answer []byte) error {
+	_, err := fmt.Fprintf(t.v.w, `{"status":%d}`+"\n%s", status, answer)
 	return err
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +13,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/apierror"
+	"relaypdf/api/call"
+	"relaypdf/api/operation"
+	"relaypdf/api/schema"
+	"relaypdf/api/templates"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
@@ -24,12 +31,12 @@ func (w *Web) editorPages() []page {
 		{"GET", "/dashboard/templates/{id}", signedIn, w.showEditor},
 		{"POST", "/dashboard/templates/{id}", manages, w.saveForm},
 		{"GET", "/dashboard/templates/{id}/draft", signedIn, w.showDraft},
-		{"POST", "/dashboard/templates/{id}/draft", manages, w.saveDraft},
-		{"POST", "/dashboard/templates/{id}/check", signedIn, w.checkDraft},
-		{"POST", "/dashboard/templates/{id}/pages", signedIn, w.drawDraft},
+		{"POST", "/dashboard/templates/{id}/draft", manages, script(w.saveDraft)},
+		{"POST", "/dashboard/templates/{id}/check", signedIn, script(w.check)},
+		{"POST", "/dashboard/templates/{id}/pages", signedIn, script(w.draw)},
 		{"POST", "/dashboard/templates/{id}/filled", signedIn, w.showFilled},
-		{"POST", "/dashboard/templates/{id}/compare", signedIn, w.compareDraft},
-		{"POST", "/dashboard/templates/{id}/describe", manages, w.describeDraft},
+		{"POST", "/dashboard/templates/{id}/compare", signedIn, script(w.compareDraft)},
+		{"POST", "/dashboard/templates/{id}/describe", manages, script(w.describeDraft)},
 		{"POST", "/dashboard/templates/{id}/pdf", manages, w.printDraft},
 		{"GET", "/dashboard/templates/{id}/publish", manages, past.showPublish},
 		{"POST", "/dashboard/templates/{id}/publish", manages, past.publishDraft},
@@ -42,31 +49,34 @@ func (w *Web) editorPages() []page {
 	}
 }
 
-// templateRoute is that of the template which a page is about.
-func templateRoute(v *visit, below string) string {
+// ref names the template that a page is about.
+func (v *visit) ref() templates.Ref {
 	if v.embedded != nil {
-		return routeOf(v.embedded.TemplateID, below)
+		return templates.Ref{ID: v.embedded.TemplateID}
 	}
-	return routeOf(chi.URLParam(v.r, "id"), below)
+	return templates.Ref{ID: strings.ToValidUTF8(chi.URLParam(v.r, "id"), "\uFFFD")}
 }
 
-// template returns the template that a page is about, and its ETag.
-func (v *visit) template() (wire.Template, string, error) {
-	var found wire.Template
-	etag, err := v.ask(http.MethodGet, templateRoute(v, ""), nil, &found, "")
-	return found, etag, err
+// state names that template in the state that the visitor has seen.
+func (v *visit) state(etag string) templates.State {
+	return templates.State{Ref: v.ref(), IfMatch: etag}
+}
+
+// template returns the template that a page is about.
+func (v *visit) template() (templates.Record, error) {
+	return v.web.templates.Get(v.ctx(), v.caller(), v.ref())
 }
 
 // editorOf shows a template in the editor.
-func (w *Web) editorOf(v *visit, t wire.Template, etag string) (views.Editor, error) {
+func (w *Web) editorOf(v *visit, t templates.Record) (views.Editor, error) {
 	m := views.Editor{
-		Card: cardOf(t), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: etag,
+		Card: cardOf(t.Template), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: t.ETag(),
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
 		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), BaseURL: w.cfg.BaseURL, Model: w.cfg.Model, Path: pageOf(t.ID, ""),
 	}
 	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}
-	var partials wire.PartialList
-	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, ""); err != nil {
+	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	if err != nil {
 		return m, err
 	}
 	var names []string
@@ -78,16 +88,16 @@ func (w *Web) editorOf(v *visit, t wire.Template, etag string) (views.Editor, er
 }
 
 func (w *Web) showEditor(v *visit) error {
-	found, etag, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
-	m, err := w.editorOf(v, found, etag)
+	m, err := w.editorOf(v, found)
 	if err != nil {
 		return err
 	}
 	if v.value("preview") != "" {
-		if err := w.fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options}); err != nil {
+		if err := w.fillPreview(v, &m, found.Template); err != nil {
 			return err
 		}
 	}
@@ -102,9 +112,8 @@ func (w *Web) editorPage(v *visit, status int, m views.Editor) error {
 }
 
 // fillPreview draws the pages for who has no script, or says why they cannot be.
-func (w *Web) fillPreview(v *visit, m *views.Editor, in map[string]any) error {
-	var made previewed
-	_, err := v.ask(http.MethodPost, templatesRoutes+"/pages", in, &made, "")
+func (w *Web) fillPreview(v *visit, m *views.Editor, t wire.Template) error {
+	made, err := v.preview(t, call.PreviewRequest{Scale: 1})
 	if r := refused(err); r != nil {
 		m.Problems = problemsOf(r)
 		return nil
@@ -112,13 +121,27 @@ func (w *Web) fillPreview(v *visit, m *views.Editor, in map[string]any) error {
 	if err != nil {
 		return err
 	}
-	m.Preview = &views.Preview{Images: made.Images, Pages: made.Pages, Took: time.Duration(made.Milliseconds) * time.Millisecond}
+	m.Preview = &views.Preview{Images: made.Images, Pages: made.Pages, Took: made.Took}
 	return nil
 }
 
-func problemsOf(r *refusal) []string {
+// preview draws what a template holds.
+func (v *visit) preview(t wire.Template, request call.PreviewRequest) (made call.Preview, err error) {
+	request.Caller = v.caller()
+	if request.Input, err = templates.Encode(contentFields(t)); err != nil {
+		return made, err
+	}
+	return v.web.templates.Preview(v.ctx(), request)
+}
+
+// contentFields are the fields of what a template holds, as a preview takes them.
+func contentFields(t wire.Template) map[string]any {
+	return map[string]any{"html": t.HTML, "sampleData": t.SampleData, "options": t.Options}
+}
+
+func problemsOf(r *apierror.Error) []string {
 	var list []string
-	for _, detail := range r.ErrorBody.Error.Details {
+	for _, detail := range r.Details {
 		text := detail.Message
 		if detail.Field != "template" {
 			text = detail.Field + " " + text
@@ -134,37 +157,37 @@ func problemsOf(r *refusal) []string {
 // saveForm saves what stands in the fields, for who has no script, and goes on to
 // what was pressed.
 func (w *Web) saveForm(v *visit) error {
-	found, etag, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
 	in, wrong := v.draft()
 	mine := views.Content{HTML: typed(v, "html"), Sample: typed(v, "sampleData"), Options: typed(v, "options")}
-	if mine == contentOf(found) {
+	if mine == contentOf(found.Template) {
 		return w.saved(v, found) // Nothing was typed, or another tab has saved the same.
 	}
 	if wrong == "" {
-		var saved wire.Template
-		_, err = v.ask(http.MethodPatch, routeOf(found.ID, ""), in, &saved, v.value("etag"))
+		in.ID, in.IfMatch = found.ID, v.value("etag")
+		_, err = submit(v, in, w.templates.Update)
 		switch r := refused(err); {
-		case r != nil && !errors.Is(err, store.ErrChanged) && !errors.Is(err, store.ErrNotFound):
+		case r != nil && !errors.Is(err, store.ErrChanged):
 			wrong = strings.Join(problemsOf(r), " ")
 		case err != nil && !errors.Is(err, store.ErrChanged):
 			return err
 		}
 	}
 	if wrong == "" && err == nil {
-		if err := w.recordChange(v, found.ID, found.Name, found.Slug); err != nil {
+		if err := v.recordChange(found); err != nil {
 			return err
 		}
 		return w.saved(v, found)
 	}
-	m, failed := w.editorOf(v, found, etag)
+	m, failed := w.editorOf(v, found)
 	if failed != nil {
 		return failed
 	}
 	if err != nil && errors.Is(err, store.ErrChanged) {
-		m.Conflict = beside(diffsOf(contentOf(found), mine))
+		m.Conflict = beside(diffsOf(contentOf(found.Template), mine))
 	}
 	m.HTML, m.Sample, m.Options, m.Wrong = mine.HTML, mine.Sample, mine.Options, wrong
 	status := http.StatusUnprocessableEntity
@@ -181,23 +204,22 @@ func typed(v *visit, field string) string {
 }
 
 // draft reads the fields of the editor's form, and says what is wrong with them.
-func (v *visit) draft() (in map[string]any, wrong string) {
-	in = map[string]any{"html": typed(v, "html")}
-	for field, name := range map[string]string{"sampleData": "The sample data", "options": "The options"} {
-		text := json.RawMessage(typed(v, field))
+func (v *visit) draft() (in templates.Change, wrong string) {
+	in.HTML = new(typed(v, "html"))
+	in.SampleData, in.Options = objectOf(typed(v, "sampleData")), objectOf(typed(v, "options"))
+	for name, text := range map[string]schema.Object{"The sample data": in.SampleData, "The options": in.Options} {
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(text, &object); err != nil {
+		if err := json.Unmarshal(text.RawMessage, &object); err != nil {
 			wrong = name + " are not valid JSON: " + err.Error() + "."
 		} else if object == nil {
 			wrong = name + " are no JSON object."
 		}
-		in[field] = text
 	}
 	return in, wrong
 }
 
 // saved goes on after the fields were saved.
-func (w *Web) saved(v *visit, t wire.Template) error {
+func (w *Web) saved(v *visit, t templates.Record) error {
 	switch v.value("then") {
 	case "preview":
 		return v.redirect(pageOf(t.ID, "?preview=1"))
@@ -210,11 +232,8 @@ func (w *Web) saved(v *visit, t wire.Template) error {
 
 // recordChange notes that somebody writes a template: once in a while, and not
 // for every time it is saved by itself.
-func (w *Web) recordChange(v *visit, id, name, slug string) error {
-	if _, ok := w.allow(v.ctx(), "changed:"+actorOf(v)+":"+id, 1, changesNoted); !ok {
-		return nil
-	}
-	return v.record("template.changed", name, slug)
+func (v *visit) recordChange(t templates.Record) error {
+	return v.web.audit.AddOnce(v.ctx(), v.entry("template.changed", t.Name, t.Slug), v.web.now().Add(-changesNoted))
 }
 
 const changesNoted = time.Hour
@@ -224,101 +243,66 @@ func contentOf(t wire.Template) views.Content {
 	return views.Content{HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options)}
 }
 
-// pass hands a request of the editor's script on to the interface, and its
-// answer back as it is.
-func (w *Web) pass(v *visit, method, path string, body []byte) (*heard, error) {
-	answer, err := v.hear(method, path, body, v.r.Header.Get("If-Match"))
-	if err != nil {
-		return nil, err
-	}
-	return answer, w.forward(v, answer)
-}
-
-// forward answers with an answer of the interface as it is.
-func (w *Web) forward(v *visit, answer *heard) error {
-	h := v.w.Header()
-	h.Set("Content-Type", "application/json")
-	for _, name := range []string{"ETag", "Retry-After"} {
-		if value := answer.Header().Get(name); value != "" {
-			h.Set(name, value)
+// script makes a page of a function that takes the JSON which the editor's script has sent.
+func script(handle func(v *visit, body []byte) error) func(*visit) error {
+	return func(v *visit) error {
+		body, err := io.ReadAll(v.r.Body)
+		if err != nil || !json.Valid(body) {
+			return errForm
 		}
+		return handle(v, body)
 	}
-	v.w.WriteHeader(answer.Status)
-	_, err := v.w.Write(answer.Body.Bytes())
-	return err
 }
 
-// sent is the body of a request of the editor's script.
-func (v *visit) sent() ([]byte, error) {
-	body, err := io.ReadAll(v.r.Body)
-	if err != nil || !json.Valid(body) {
-		return nil, errForm
-	}
-	return body, nil
+// stateParams are the parameters of state, as the script has seen it.
+func (v *visit) stateParams() []schema.Value {
+	return []schema.Value{{Name: "id", Text: v.ref().ID}, {Name: "If-Match", Text: v.r.Header.Get("If-Match")}}
 }
 
 func (w *Web) showDraft(v *visit) error {
-	_, err := w.pass(v, http.MethodGet, templateRoute(v, ""), nil)
-	return err
+	found, err := v.template()
+	return v.answerScript(found, err)
 }
 
-func (w *Web) saveDraft(v *visit) error {
-	body, err := v.sent()
-	if err != nil {
-		return err
+// saveDraft stores fields of the draft.
+func (w *Web) saveDraft(v *visit, body []byte) error {
+	saved, err := receive(v, body, w.templates.Update, v.stateParams()...)
+	if err == nil {
+		err = v.recordChange(saved)
 	}
-	return w.keepDraft(v, body)
-}
-
-// keepDraft stores fields of the draft.
-func (w *Web) keepDraft(v *visit, body []byte) error {
-	answer, err := w.pass(v, http.MethodPatch, templateRoute(v, ""), body)
-	if err != nil || answer.Status != http.StatusOK {
-		return err
-	}
-	var saved wire.Template
-	if err := json.Unmarshal(answer.Body.Bytes(), &saved); err != nil {
-		return err
-	}
-	return w.recordChange(v, saved.ID, saved.Name, saved.Slug)
+	return v.answerScript(saved, err)
 }
 
 // checksPerMinute bounds how often a person's templates are looked through, which
 // a pause in typing causes.
 const checksPerMinute = 120
 
-func (w *Web) checkDraft(v *visit) error {
-	body, err := v.sent()
-	if err != nil {
-		return err
-	}
-	return w.check(v, body)
-}
-
 // check looks through a template.
 func (w *Web) check(v *visit, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "check:"+actorOf(v), checksPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
-	_, err := w.pass(v, http.MethodPost, templatesRoutes+"/validate", body)
-	return err
+	return v.answerScript(receive(v, body, w.templates.Validate))
 }
 
-func (w *Web) drawDraft(v *visit) error {
-	body, err := v.sent()
-	if err != nil {
-		return err
+// draw answers with images of a template's pages, or with the places of its elements.
+func (w *Web) draw(v *visit, body []byte) error {
+	query := v.r.URL.Query()
+	in := call.PreviewRequest{Caller: v.caller(), Input: body}
+	if query.Has("places") {
+		in.View = operation.Placed
 	}
-	_, err = w.pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
-	return err
+	var scaleErr, pagesErr error
+	in.Scale, scaleErr = strconv.ParseFloat(cmp.Or(query.Get("scale"), "1"), 64)
+	in.Pages, pagesErr = strconv.Atoi(cmp.Or(query.Get("pages"), "0"))
+	if scaleErr != nil || pagesErr != nil {
+		return errForm
+	}
+	return v.answerScript(w.templates.Preview(v.ctx(), in))
 }
 
 // compareDraft shows what was typed beside what is stored now.
-func (w *Web) compareDraft(v *visit) error {
-	body, err := v.sent()
-	if err != nil {
-		return err
-	}
+func (w *Web) compareDraft(v *visit, body []byte) error {
 	var mine struct {
 		HTML       string
 		SampleData string
@@ -327,17 +311,17 @@ func (w *Web) compareDraft(v *visit) error {
 	if err := json.Unmarshal(body, &mine); err != nil {
 		return errForm
 	}
-	theirs, etag, err := v.template()
+	theirs, err := v.template()
 	if err != nil {
 		return err
 	}
-	v.w.Header().Set("ETag", etag)
-	return v.show(http.StatusOK, views.Sides(beside(diffsOf(contentOf(theirs), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
+	v.w.Header().Set("ETag", theirs.ETag())
+	return v.show(http.StatusOK, views.Sides(beside(diffsOf(contentOf(theirs.Template), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
 }
 
 // printDraft makes the PDF of the draft, which is a call like any other.
 func (w *Web) printDraft(v *visit) error {
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
@@ -345,23 +329,19 @@ func (w *Web) printDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.hear(http.MethodPost, templatesRoutes+"/preview", body, "")
-	if err != nil {
+	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
+	err = w.templates.Run(v.ctx(), "templates.preview", request, func(made *call.Outcome) error {
+		h := v.w.Header()
+		h.Set("Content-Type", made.ContentType)
+		h.Set("Content-Length", strconv.FormatInt(made.Body.Size(), 10))
+		h.Set("Content-Disposition", `attachment; filename="`+made.Filename+`"`)
+		v.w.WriteHeader(http.StatusOK)
+		_, err := io.Copy(v.w, made.Body.Open())
 		return err
-	}
-	if answer.Status != http.StatusOK {
-		refused := &refusal{status: answer.Status}
-		if err := json.Unmarshal(answer.Body.Bytes(), &refused.ErrorBody); err != nil || answer.Status >= http.StatusInternalServerError {
-			return errors.Join(errors.New("no PDF of a draft: status "+strconv.Itoa(answer.Status)), err)
-		}
-		v.tell("No PDF was made, and nothing charged: " + refused.Error())
+	})
+	if r := refused(err); r != nil && r.Status() < http.StatusInternalServerError {
+		v.tell("No PDF was made, and nothing charged: " + r.Error())
 		return v.redirect(pageOf(found.ID, ""))
 	}
-	h := v.w.Header()
-	for _, name := range []string{"Content-Type", "Content-Disposition", "Content-Length"} {
-		h.Set(name, answer.Header().Get(name))
-	}
-	v.w.WriteHeader(http.StatusOK)
-	_, err = v.w.Write(answer.Body.Bytes())
 	return err
 }

@@ -1,8 +1,11 @@
 package web
 
 import (
+	"io"
 	"net/http"
 	"time"
+
+	"relaypdf/api/templates"
 )
 
 // framesPerMinute bounds how often a person's templates are filled, which every
@@ -24,7 +27,7 @@ func (w *Web) showFilled(v *visit) error {
 	if wrong != "" {
 		return nothing(v.w)
 	}
-	return w.fillFrame(v, in, framePolicy)
+	return w.fillFrame(v, map[string]any{"html": in.HTML, "sampleData": in.SampleData, "options": in.Options}, framePolicy)
 }
 
 // fillFrame answers with what a template is filled to.
@@ -32,15 +35,16 @@ func (w *Web) fillFrame(v *visit, in map[string]any, policy string) error {
 	if _, ok := w.allow(v.ctx(), "filled:"+actorOf(v), framesPerMinute, time.Minute); !ok {
 		return nothing(v.w)
 	}
-	body, err := encoded(in)
+	input, err := templates.Encode(in)
 	if err != nil {
 		return err
 	}
-	answer, err := v.hear(http.MethodPost, templatesRoutes+"/filled", body, "")
-	if err != nil {
-		return err
-	}
-	if answer.Status != http.StatusOK {
+	html, err := w.templates.Fill(v.ctx(), v.caller(), input)
+	switch {
+	case v.ctx().Err() != nil:
+		return v.ctx().Err()
+	case err != nil:
+		_ = v.fault(err)
 		return nothing(v.w)
 	}
 	h := v.w.Header()
@@ -52,7 +56,7 @@ func (w *Web) fillFrame(v *visit, in map[string]any, policy string) error {
 	h.Set("X-DNS-Prefetch-Control", "off")
 	h.Set("Referrer-Policy", "no-referrer")
 	v.w.WriteHeader(http.StatusOK)
-	_, err = v.w.Write(answer.Body.Bytes())
+	_, err = io.WriteString(v.w, html)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/embedding"
-	"relaypdf/api/wire"
+	"relaypdf/api/templates"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -68,11 +68,11 @@ func (w *Web) identifyEmbed(v *visit) error {
 
 // showEmbed shows the editor with what the link permits.
 func (w *Web) showEmbed(v *visit) error {
-	found, etag, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
-	m, err := w.editorOf(v, found, etag)
+	m, err := w.editorOf(v, found)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,7 @@ func (w *Web) showEmbed(v *visit) error {
 	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
 	m.Embedded = &views.Embedded{ID: s.ID, Origin: s.Origin, ReturnURL: s.ReturnURL, Previews: s.May(embedding.Preview), Publishes: s.May(embedding.Publish)}
 	if v.value("preview") != "" && m.Embedded.Previews {
-		err = w.fillPreview(v, &m, map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options})
-		if err != nil {
+		if err := w.fillPreview(v, &m, found.Template); err != nil {
 			return err
 		}
 	}
@@ -95,11 +94,7 @@ var fieldOf = map[string]embedding.Capability{"html": embedding.Edit, "sampleDat
 
 // given returns the fields of a draft that were sent. One that the link does not
 // permit to change is refused, whatever is in it.
-func (w *Web) given(v *visit) (map[string]any, error) {
-	body, err := v.sent()
-	if err != nil {
-		return nil, err
-	}
+func given(v *visit, body []byte) (map[string]any, error) {
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(body, &sent); err != nil {
 		return nil, errForm
@@ -127,11 +122,11 @@ func mayChange(v *visit, field string) error {
 
 // whole adds what was not sent, as it is stored.
 func (w *Web) whole(v *visit, in map[string]any) error {
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
-	for name, stored := range map[string]any{"html": found.HTML, "sampleData": found.SampleData, "options": found.Options} {
+	for name, stored := range contentFields(found.Template) {
 		if _, sent := in[name]; !sent {
 			in[name] = stored
 		}
@@ -139,61 +134,47 @@ func (w *Web) whole(v *visit, in map[string]any) error {
 	return nil
 }
 
+// wholeOf hands on what was sent with what is stored of the other fields, but for one, where
+// the link permits one of some things.
+func (w *Web) wholeOf(v *visit, body []byte, except string, handle func(*visit, []byte) error, may ...embedding.Capability) error {
+	if !v.embedded.May(may...) {
+		return errLinkDenies
+	}
+	in, err := given(v, body)
+	if err == nil {
+		err = w.whole(v, in)
+	}
+	if err != nil {
+		return err
+	}
+	delete(in, except)
+	if body, err = templates.Encode(in); err != nil {
+		return err
+	}
+	return handle(v, body)
+}
+
 // saveEmbed stores the fields that the link permits to change.
-func (w *Web) saveEmbed(v *visit) error {
-	in, err := w.given(v)
+func (w *Web) saveEmbed(v *visit, body []byte) error {
+	in, err := given(v, body)
 	if err != nil {
 		return err
 	}
 	if len(in) == 0 {
 		return errForm
 	}
-	body, err := encoded(in)
-	if err != nil {
-		return err
-	}
-	return w.keepDraft(v, body)
+	return w.saveDraft(v, body)
 }
 
 // checkEmbed looks through what the link permits to change or to see.
-func (w *Web) checkEmbed(v *visit) error {
-	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Preview) {
-		return errLinkDenies
-	}
-	in, err := w.given(v)
-	if err == nil {
-		err = w.whole(v, in)
-	}
-	if err != nil {
-		return err
-	}
-	delete(in, "options")
-	body, err := encoded(in)
-	if err != nil {
-		return err
-	}
-	return w.check(v, body)
+func (w *Web) checkEmbed(v *visit, body []byte) error {
+	return w.wholeOf(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
 }
 
 // drawEmbed draws the pages, which counts among the account's previews. Who may
 // not change a field sees what is stored of it.
-func (w *Web) drawEmbed(v *visit) error {
-	if !v.embedded.May(embedding.Preview) {
-		return errLinkDenies
-	}
-	in, err := w.given(v)
-	if err == nil {
-		err = w.whole(v, in)
-	}
-	if err != nil {
-		return err
-	}
-	body, err := encoded(in)
-	if err != nil {
-		return err
-	}
-	_, err = w.pass(v, http.MethodPost, templatesRoutes+"/pages?"+v.r.URL.RawQuery, body)
-	return err
+func (w *Web) drawEmbed(v *visit, body []byte) error {
+	return w.wholeOf(v, body, "", w.draw, embedding.Preview)
 }
 
 // showFilledEmbed answers with the HTML that stands in for the pages.
@@ -226,11 +207,11 @@ func (w *Web) showFilledEmbed(v *visit) error {
 }
 
 // compareEmbed shows what was typed beside what another has stored.
-func (w *Web) compareEmbed(v *visit) error {
+func (w *Web) compareEmbed(v *visit, body []byte) error {
 	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
 		return errLinkDenies
 	}
-	return w.compareDraft(v)
+	return w.compareDraft(v, body)
 }
 
 // showPublishEmbed asks before the draft is published.
@@ -247,30 +228,13 @@ func (w *Web) showPublishEmbed(v *visit) error {
 }
 
 // publishEmbed publishes the draft, and answers as the interface does.
-func (w *Web) publishEmbed(v *visit) error {
+func (w *Web) publishEmbed(v *visit, body []byte) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies
 	}
-	body, err := v.sent()
-	if err != nil {
-		return err
+	made, err := receive(v, body, w.templates.Publish, v.stateParams()...)
+	if err == nil {
+		err = v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion))
 	}
-	var in struct {
-		Comment string `json:"comment"`
-	}
-	if err := json.Unmarshal(body, &in); err != nil {
-		return errForm
-	}
-	if body, err = encoded(in); err != nil {
-		return err
-	}
-	answer, err := w.pass(v, http.MethodPost, templateRoute(v, "/publish"), body)
-	if err != nil || answer.Status != http.StatusOK {
-		return err
-	}
-	var made wire.Template
-	if err := json.Unmarshal(answer.Body.Bytes(), &made); err != nil {
-		return err
-	}
-	return v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion))
+	return v.answerScript(made, err)
 }

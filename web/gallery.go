@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -157,23 +156,9 @@ func (w *Web) showLayout(v *visit) error {
 		}
 		m.Pages = append(m.Pages, shown)
 	}
-	sample, err := indented(l.Sample)
-	if err != nil {
-		return err
-	}
-	options, err := indented(l.Options)
-	if err != nil {
-		return err
-	}
+	sample, options := jsonText(l.Sample), jsonText(l.Options)
 	call := fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", l.ID, sample)
 	m.Sample, m.HTML, m.Options = docs.Sample("sample.json", "json", sample), docs.Sample("template.html", "html", l.HTML), docs.Sample("options.json", "json", options)
 	m.Call = docs.Sample("Call it", "sh", docs.Curl(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
-}
-
-// indented writes JSON over several lines.
-func indented(raw json.RawMessage) (string, error) {
-	var text bytes.Buffer
-	err := json.Indent(&text, bytes.TrimSpace(raw), "", "  ")
-	return text.String(), err
 }

@@ -8,15 +8,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/templates"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
 )
 
-const (
-	partialsPath  = templatesPath + "/partials"
-	partialsRoute = templatesRoutes + "/partials"
-)
+const partialsPath = templatesPath + "/partials"
 
 // partialPages are those of partials.
 func (w *Web) partialPages() []page {
@@ -31,11 +29,9 @@ func (w *Web) partialPages() []page {
 	}
 }
 
-func partialRoute(name string) string { return partialsRoute + "/" + url.PathEscape(name) }
-
 func (w *Web) showPartials(v *visit) error {
-	var list wire.PartialList
-	if _, err := v.ask(http.MethodGet, partialsRoute, nil, &list, ""); err != nil {
+	list, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	if err != nil {
 		return err
 	}
 	uses, err := w.store.PartialUses(v.ctx(), v.account.ID)
@@ -85,8 +81,8 @@ func absent(uses []store.PartialUse, all []wire.Partial) []string {
 
 // partial is the one that the address names, with what shows it.
 func (w *Web) partial(v *visit) (m views.PartialDetail, err error) {
-	var list wire.PartialList
-	if _, err := v.ask(http.MethodGet, partialsRoute, nil, &list, ""); err != nil {
+	list, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	if err != nil {
 		return m, err
 	}
 	at := slices.IndexFunc(list.Partials, func(p wire.Partial) bool { return p.Name == chi.URLParam(v.r, "name") })
@@ -128,7 +124,7 @@ func (w *Web) showNewPartial(v *visit) error {
 func (w *Web) makePartial(v *visit) error {
 	name, html := v.value("name"), typed(v, "html")
 	wrong := map[string]string{}
-	_, err := v.ask(http.MethodGet, partialRoute(name), nil, nil, "")
+	_, err := submit(v, templates.PartialRef{Name: name}, w.templates.Partial)
 	switch {
 	case name == "":
 		wrong["name"] = "Give it a name."
@@ -158,13 +154,13 @@ func (w *Web) makePartial(v *visit) error {
 // put keeps a partial, or says at the form's fields why it is not kept: partials
 // that show one another without end are among the reasons.
 func (w *Web) put(v *visit, name, html string) (wrong map[string]string, err error) {
-	_, err = v.ask(http.MethodPut, partialRoute(name), map[string]any{"html": html}, nil, "")
+	_, err = submit(v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: html}, w.templates.PutPartial)
 	r := refused(err)
 	if r == nil {
 		return nil, err
 	}
 	wrong = wrongFields(r, "name")
-	for _, detail := range r.ErrorBody.Error.Details {
+	for _, detail := range r.Details {
 		if detail.Field == "html" {
 			delete(wrong, "")
 			wrong["html"] = detail.Message + "."
@@ -206,7 +202,7 @@ func (w *Web) showDeletePartial(v *visit) error {
 
 func (w *Web) deletePartial(v *visit) error {
 	name := chi.URLParam(v.r, "name")
-	if _, err := v.ask(http.MethodDelete, partialRoute(name), nil, nil, ""); err != nil {
+	if _, err := submit(v, templates.PartialRef{Name: name}, w.templates.DeletePartial); err != nil {
 		return err
 	}
 	if err := v.record("partial.deleted", name, ""); err != nil {

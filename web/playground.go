@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/apierror"
+	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -205,6 +207,45 @@ func (p *playground) receive() (map[string]string, error) {
 	return sent, nil
 }
 
+// response is what the API responds to the playground.
+type response struct {
+	middleware.Recorder
+
+	request string
+}
+
+// send sends a request to the API, and returns its response, whatever it is.
+func (p *playground) send(method, path string, body io.Reader, header http.Header) (*response, error) {
+	if p.cfg.Interface == nil {
+		return nil, store.ErrNotFound
+	}
+	r, err := http.NewRequestWithContext(p.ctx(), method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header
+	got := &response{request: method + " " + path}
+	p.cfg.Interface(*p.account).ServeHTTP(got, r)
+	return got, p.ctx().Err()
+}
+
+// read reads the JSON of a response into out. The error is an *apierror.Error where the request
+// was refused.
+func (r *response) read(out any) error {
+	refusal := wire.ErrorBody{}
+	if r.Status >= http.StatusBadRequest {
+		out = &refusal
+	}
+	if err := json.Unmarshal(r.Body.Bytes(), out); err != nil {
+		return fmt.Errorf("%s: status %d: %w", r.request, r.Status, err)
+	}
+	if r.Status >= http.StatusBadRequest {
+		e := refusal.Error
+		return &apierror.Error{Code: e.Code, Message: e.Message, Details: e.Details, Received: r.Status}
+	}
+	return nil
+}
+
 // playUpload is a file that was chosen in the form, or what is wrong with it.
 type playUpload struct {
 	path, name, wrong string
@@ -225,7 +266,7 @@ func (p *playground) upload(path string, part *multipart.Part) (playUpload, erro
 	if err != nil {
 		return u, err
 	}
-	_, err = answer.read(&u.stored)
+	err = answer.read(&u.stored)
 	if r := refused(err); r != nil {
 		u.wrong = u.name + ": " + r.Error()
 		return u, nil
@@ -319,10 +360,10 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	m := &views.PlayResult{Took: time.Since(began)}
 	var file wire.FileURL
-	_, err = answer.read(&file)
+	err = answer.read(&file)
 	if r := refused(err); r != nil {
 		p.tellFaults(m, r)
-		return m, r.status, nil
+		return m, r.Status(), nil
 	}
 	if err != nil {
 		return nil, 0, err
@@ -336,7 +377,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	if m.Async || file.URL == "" {
 		if !m.Async {
-			m.Text = docs.Own("Answer", "json", indentedText(answer.Body.Bytes()))
+			m.Text = docs.Own("Answer", "json", jsonText(answer.Body.Bytes()))
 		}
 		return m, http.StatusOK, nil
 	}
@@ -351,9 +392,9 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 
 // tellFaults says at the fields what the interface has refused, and above them what
 // belongs to none.
-func (p *playground) tellFaults(m *views.PlayResult, r *refusal) {
-	m.Code, m.Message = string(r.ErrorBody.Error.Code), r.Error()
-	for _, detail := range r.ErrorBody.Error.Details {
+func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
+	m.Code, m.Message = string(r.Code), r.Error()
+	for _, detail := range r.Details {
 		if p.input.fault(detail.Field, detail.Message) {
 			m.AtFields = true
 		}
@@ -366,7 +407,10 @@ var textLanguages = map[string]string{"application/json": "json", "image/svg+xml
 // look shows the result. What is gone or cannot be drawn is still there to download.
 func (p *playground) look(m *views.PlayResult) error {
 	var seen wire.Look
-	_, err := p.ask(http.MethodGet, m.Download+"/look", nil, &seen, "")
+	answer, err := p.send(http.MethodGet, m.Download+"/look", http.NoBody, http.Header{})
+	if err == nil {
+		err = answer.read(&seen)
+	}
 	if r := refused(err); r != nil {
 		m.Note = r.Error()
 		return nil
@@ -377,7 +421,7 @@ func (p *playground) look(m *views.PlayResult) error {
 	m.ContentType, m.Pages, m.Cut, m.Note = seen.ContentType, seen.Pages, seen.Cut, seen.Note
 	language := textLanguages[seen.ContentType]
 	if language == "json" {
-		seen.Text = indentedText([]byte(seen.Text))
+		seen.Text = jsonText([]byte(seen.Text))
 	}
 	m.Text = docs.Own(m.Filename, language, seen.Text)
 	m.Sheets = seen.ContentType == "application/pdf"
@@ -385,15 +429,6 @@ func (p *playground) look(m *views.PlayResult) error {
 		m.Images = append(m.Images, "data:"+image.ContentType+";base64,"+base64.StdEncoding.EncodeToString(image.Data))
 	}
 	return nil
-}
-
-// indentedText writes JSON over several lines, and what is none as it is.
-func indentedText(text []byte) string {
-	var out bytes.Buffer
-	if json.Indent(&out, bytes.TrimSpace(text), "", "  ") != nil {
-		return string(text)
-	}
-	return out.String()
 }
 
 // row describes the operation's row.
@@ -449,7 +484,7 @@ func (p *playground) showCall(m *views.Playground, body []byte) {
 	if p.input.values["response"] == answerAddress || p.input.values["response"] == answerJob {
 		file = ""
 	}
-	m.Samples = append([]views.Sample{docs.Own("JSON", "json", indentedText(body))}, docs.Samples(docs.Request{
+	m.Samples = append([]views.Sample{docs.Own("JSON", "json", jsonText(body))}, docs.Samples(docs.Request{
 		Method: http.MethodPost, URL: p.cfg.BaseURL + p.operation.Path, Body: string(body), File: file, Private: true,
 	})...)
 }

@@ -240,13 +240,13 @@ func (w *Web) embedPages() []page {
 	return []page{
 		{"GET", embedPath, linked, w.showEmbed},
 		{"GET", embedPath + "/draft", linked, w.showDraft},
-		{"POST", embedPath + "/draft", linked, w.saveEmbed},
-		{"POST", embedPath + "/check", linked, w.checkEmbed},
-		{"POST", embedPath + "/pages", linked, w.drawEmbed},
+		{"POST", embedPath + "/draft", linked, script(w.saveEmbed)},
+		{"POST", embedPath + "/check", linked, script(w.checkEmbed)},
+		{"POST", embedPath + "/pages", linked, script(w.drawEmbed)},
 		{"POST", embedPath + "/filled", linked, w.showFilledEmbed},
-		{"POST", embedPath + "/compare", linked, w.compareEmbed},
+		{"POST", embedPath + "/compare", linked, script(w.compareEmbed)},
 		{"GET", embedPath + "/publish", linked, w.showPublishEmbed},
-		{"POST", embedPath + "/publish", linked, w.publishEmbed},
+		{"POST", embedPath + "/publish", linked, script(w.publishEmbed)},
 	}
 }
 

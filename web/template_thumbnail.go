@@ -5,16 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"regexp"
 
-	"github.com/go-chi/chi/v5"
-
+	"relaypdf/api/call"
 	"relaypdf/api/wire"
 	"relaypdf/store/blob"
 )
@@ -25,25 +22,17 @@ import (
 
 // thumbnailScale is how large they are: a third of the pages' size is shown, at
 // two pixels each on dense screens.
-const thumbnailScale = "0.5"
+const thumbnailScale = 0.5
 
 // blankThumbnail stands where a template cannot be printed.
 const blankThumbnail = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 210 297" width="595" height="842"><path fill="#fff" d="M0 0h210v297H0z"/><path fill="none" stroke="#8a919e" stroke-width="2" d="m105 128 22 38H83zM105 142v12M105 160v.1" stroke-linecap="round" stroke-linejoin="round"/></svg>`
 
-// previewed is what the interface answers to a preview.
-type previewed struct {
-	Pages        int      `json:"pages"`
-	Images       [][]byte `json:"images"`
-	Milliseconds int64    `json:"milliseconds"`
-	Left         int      `json:"left"`
-}
-
 func (w *Web) showThumbnail(v *visit) error {
-	var found wire.Template
-	if _, err := v.ask(http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil, &found, ""); err != nil {
+	found, err := v.template()
+	if err != nil {
 		return err
 	}
-	image, err := w.thumbnail(v, found)
+	image, err := w.thumbnail(v, found.Template)
 	h := v.w.Header()
 	h.Set("Content-Type", "image/png")
 	h.Set("Cache-Control", "private, max-age=3600")
@@ -69,8 +58,8 @@ func (w *Web) showThumbnail(v *visit) error {
 
 // thumbnail returns the image of a template's first page.
 func (w *Web) thumbnail(v *visit, t wire.Template) ([]byte, error) {
-	var partials wire.PartialList
-	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, ""); err != nil {
+	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	if err != nil {
 		return nil, err
 	}
 	key := thumbnailKey(v.account.ID, t, partials)
@@ -78,9 +67,8 @@ func (w *Web) thumbnail(v *visit, t wire.Template) ([]byte, error) {
 	if !errors.Is(err, blob.ErrMissing) {
 		return image, err
 	}
-	var made previewed
-	in := map[string]any{"html": t.HTML, "sampleData": t.SampleData, "options": t.Options}
-	if _, err := v.ask(http.MethodPost, templatesRoutes+"/pages?pages=1&scale="+thumbnailScale, in, &made, ""); err != nil {
+	made, err := v.preview(t, call.PreviewRequest{Pages: 1, Scale: thumbnailScale})
+	if err != nil {
 		return nil, err
 	}
 	if len(made.Images) == 0 {
@@ -95,7 +83,7 @@ func (w *Web) thumbnail(v *visit, t wire.Template) ([]byte, error) {
 // thumbnailKey is the hash of all that an image is made of, and of whose it is.
 func thumbnailKey(accountID string, t wire.Template, partials wire.PartialList) string {
 	sum := sha256.New()
-	parts := []string{accountID, thumbnailScale, *t.HTML, string(t.SampleData), string(t.Options)}
+	parts := []string{accountID, fmt.Sprint(thumbnailScale), *t.HTML, string(t.SampleData), string(t.Options)}
 	for _, p := range partials.Partials {
 		parts = append(parts, p.Name, p.HTML)
 	}
@@ -113,23 +101,3 @@ func readBlob(ctx context.Context, blobs blob.Store, key string) ([]byte, error)
 	data, err := io.ReadAll(content)
 	return data, errors.Join(err, content.Close())
 }
-
-// jsonText is JSON in the lines in which people read it, and without the escapes
-// that answers have for browsers.
-func jsonText(text json.RawMessage) string {
-	var out bytes.Buffer
-	if err := json.Indent(&out, text, "", "  "); err != nil {
-		return string(text)
-	}
-	return escapes.ReplaceAllStringFunc(out.String(), func(escape string) string {
-		if plain, ok := plainly[escape]; ok {
-			return plain
-		}
-		return escape
-	})
-}
-
-var (
-	escapes = regexp.MustCompile(`\\(u[0-9a-f]{4}|.)`)
-	plainly = map[string]string{`\u0026`: "&", `\u003c`: "<", `\u003e`: ">"}
-)

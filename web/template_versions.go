@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/schema"
+	"relaypdf/api/templates"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
@@ -19,12 +20,11 @@ import (
 
 // published returns what a version of a template holds.
 func (w *Web) published(v *visit, id, version string) (wire.TemplateVersionContent, error) {
-	var found wire.TemplateVersionContent
-	if n, err := strconv.Atoi(version); err != nil || n < 1 {
-		return found, store.ErrNotFound
+	n, err := strconv.Atoi(version)
+	if err != nil || n < 1 {
+		return wire.TemplateVersionContent{}, store.ErrNotFound
 	}
-	_, err := v.ask(http.MethodGet, routeOf(id, "/versions/"+url.PathEscape(version)), nil, &found, "")
-	return found, err
+	return w.templates.Version(v.ctx(), v.caller(), templates.VersionRef{Ref: templates.Ref{ID: id}, Version: n})
 }
 
 func versionContent(c wire.TemplateVersionContent) views.Content {
@@ -43,11 +43,11 @@ func (w *Web) publishPage(v *visit, status int, wrong string) error {
 
 // publishing is what is asked before a draft is published.
 func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
-	found, etag, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return views.Publish{}, err
 	}
-	m := views.Publish{Path: pageOf(found.ID, ""), Card: cardOf(found), ETag: etag, Next: 1, HasDraft: found.HasDraft, Form: views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}}}
+	m := views.Publish{Path: pageOf(found.ID, ""), Card: cardOf(found.Template), ETag: found.ETag(), Next: 1, HasDraft: found.HasDraft, Form: views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}}}
 	if wrong != "" {
 		m.Errors[""] = wrong
 	}
@@ -60,9 +60,9 @@ func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
 		}
 		before = versionContent(last)
 	}
-	m.Diffs = diffsOf(before, contentOf(found))
-	var checked wire.TemplateValidation
-	if _, err := v.ask(http.MethodPost, templatesRoutes+"/validate", map[string]any{"html": found.HTML, "sampleData": found.SampleData}, &checked, ""); err != nil && refused(err) == nil {
+	m.Diffs = diffsOf(before, contentOf(found.Template))
+	checked, err := submit(v, templates.Source{HTML: *found.HTML, SampleData: schema.Object{RawMessage: found.SampleData}}, w.templates.Validate)
+	if err != nil && refused(err) == nil {
 		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err) // Publishing looks again, and says so.
 	}
 	m.Missing = checked.Missing
@@ -77,11 +77,8 @@ func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
 }
 
 func (w *Web) publishDraft(v *visit) error {
-	var made wire.Template
-	_, err := v.ask(http.MethodPost, routeOf(chi.URLParam(v.r, "id"), "/publish"), map[string]any{"comment": v.value("comment")}, &made, v.value("etag"))
+	made, err := submit(v, templates.Publication{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish)
 	switch r := refused(err); {
-	case errors.Is(err, store.ErrNotFound):
-		return err
 	case errors.Is(err, store.ErrChanged):
 		return w.publishPage(v, http.StatusConflict, "The draft has changed since this page was opened. Look at the changes again.")
 	case r != nil:
@@ -97,7 +94,8 @@ func (w *Web) publishDraft(v *visit) error {
 }
 
 func (w *Web) discardDraft(v *visit) error {
-	return w.changed(v, "/discard", map[string]any{}, "template.discarded", "The draft is the same as the published version again.")
+	made, err := submit(v, v.state(v.value("etag")), w.templates.Discard)
+	return w.changed(v, made, err, "template.discarded", "The draft is the same as the published version again.")
 }
 
 func (w *Web) restoreVersion(v *visit) error {
@@ -105,17 +103,15 @@ func (w *Web) restoreVersion(v *visit) error {
 	if err != nil {
 		return store.ErrNotFound
 	}
-	return w.changed(v, "/restore", map[string]any{"version": version}, "template.restored", fmt.Sprintf("Version %d is the draft now. Publish it to put it into use.", version))
+	made, err := submit(v, templates.Restoration{State: v.state(v.value("etag")), Version: version}, w.templates.Restore)
+	return w.changed(v, made, err, "template.restored", fmt.Sprintf("Version %d is the draft now. Publish it to put it into use.", version))
 }
 
-// changed carries out a change of a template and goes back to it.
-func (w *Web) changed(v *visit, below string, in any, action, done string) error {
-	var made wire.Template
-	id := chi.URLParam(v.r, "id")
-	_, err := v.ask(http.MethodPost, routeOf(id, below), in, &made, v.value("etag"))
-	if r := refused(err); r != nil && !errors.Is(err, store.ErrNotFound) {
+// changed goes back to a template after a change, or after its refusal.
+func (w *Web) changed(v *visit, made templates.Record, err error, action, done string) error {
+	if r := refused(err); r != nil {
 		v.tell(r.Error())
-		return v.redirect(pageOf(id, ""))
+		return v.redirect(pageOf(v.ref().ID, ""))
 	}
 	if err == nil {
 		err = v.record(action, made.Name, made.Slug)
@@ -128,15 +124,15 @@ func (w *Web) changed(v *visit, below string, in any, action, done string) error
 }
 
 func (w *Web) showVersions(v *visit) error {
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
-	var list wire.TemplateVersionList
-	if _, err := v.ask(http.MethodGet, routeOf(found.ID, "/versions"), nil, &list, ""); err != nil {
+	list, err := w.templates.Versions(v.ctx(), v.caller(), templates.Ref{ID: found.ID})
+	if err != nil {
 		return err
 	}
-	m := views.Versions{Card: cardOf(found), HasDraft: found.HasDraft}
+	m := views.Versions{Card: cardOf(found.Template), HasDraft: found.HasDraft}
 	for _, version := range list.Versions {
 		m.List = append(m.List, views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt})
 	}
@@ -144,7 +140,7 @@ func (w *Web) showVersions(v *visit) error {
 }
 
 func (w *Web) showVersion(v *visit) error {
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
@@ -153,9 +149,9 @@ func (w *Web) showVersion(v *visit) error {
 		return err
 	}
 	m := views.VersionDetail{
-		Card: cardOf(found), Version: views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt},
+		Card: cardOf(found.Template), Version: views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt},
 		InUse:   found.PublishedVersion != nil && *found.PublishedVersion == version.Version,
-		Content: versionContent(version), Diffs: diffsOf(versionContent(version), contentOf(found)),
+		Content: versionContent(version), Diffs: diffsOf(versionContent(version), contentOf(found.Template)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(version.Partials)) {
 		m.Partials = append(m.Partials, views.PartialContent{Name: name, HTML: version.Partials[name]})
@@ -164,37 +160,39 @@ func (w *Web) showVersion(v *visit) error {
 }
 
 func (w *Web) showTemplateSettings(v *visit) error {
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
 	form := views.Form{Values: map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description}, Errors: map[string]string{}}
-	return v.show(http.StatusOK, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found), form))
+	return v.show(http.StatusOK, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form))
 }
 
 func (w *Web) saveTemplateSettings(v *visit) error {
-	found, _, err := v.template()
+	found, err := v.template()
 	if err != nil {
 		return err
 	}
-	in, form := map[string]any{}, views.Form{Values: map[string]string{}, Errors: map[string]string{}}
-	for _, name := range []string{"name", "slug", "category", "description"} {
-		in[name], form.Values[name] = v.value(name), v.value(name)
-	}
-	// A change of the name makes no draft where there was none: only what differs is sent.
-	for name, value := range map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description} {
-		if in[name] == value {
-			delete(in, name)
+	changed, form := map[string]string{}, views.Form{Values: map[string]string{}, Errors: map[string]string{}}
+	for name, stored := range map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description} {
+		form.Values[name] = v.value(name)
+		// A change of the name makes no draft where there was none: only what differs is changed.
+		if form.Values[name] != stored {
+			changed[name] = form.Values[name]
 		}
 	}
-	if len(in) > 0 {
-		_, err = v.ask(http.MethodPatch, routeOf(found.ID, ""), in, nil, "")
-		if r := refused(err); r != nil && !errors.Is(err, store.ErrNotFound) {
+	if len(changed) > 0 {
+		body, err := json.Marshal(changed)
+		if err != nil {
+			return err
+		}
+		_, err = receive(v, body, w.templates.Update, schema.Value{Name: "id", Text: found.ID})
+		if r := refused(err); r != nil {
 			form.Errors = wrongFields(r, "name", "slug", "category", "description")
-			return v.show(http.StatusUnprocessableEntity, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found), form))
+			return v.show(http.StatusUnprocessableEntity, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form))
 		}
 		if err == nil {
-			err = v.record("template.changed", found.Name, jsonNames(in))
+			err = v.record("template.changed", found.Name, string(body))
 		}
 		if err != nil {
 			return err
@@ -202,13 +200,4 @@ func (w *Web) saveTemplateSettings(v *visit) error {
 	}
 	v.tell("Saved.")
 	return v.redirect(pageOf(found.ID, ""))
-}
-
-// jsonNames lists what was changed, as JSON, for the audit log.
-func jsonNames(in map[string]any) string {
-	text, err := json.Marshal(in)
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

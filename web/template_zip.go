@@ -3,17 +3,17 @@ package web
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
-
+	"relaypdf/api/schema"
+	"relaypdf/api/templates"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
@@ -51,12 +51,11 @@ type zippedFacts struct {
 }
 
 func (w *Web) exportTemplate(v *visit) error {
-	var found wire.Template
-	var partials wire.PartialList
-	_, err := v.ask(http.MethodGet, routeOf(chi.URLParam(v.r, "id"), ""), nil, &found, "")
-	if err == nil {
-		_, err = v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &partials, "")
+	found, err := v.template()
+	if err != nil {
+		return err
 	}
+	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func (w *Web) importTemplate(v *visit) error {
 	}
 	kept, err := w.importPartials(v, files)
 	if err == nil {
-		var made wire.Template
+		var made templates.Record
 		if made, err = w.create(v, in); err == nil {
 			if len(kept) > 0 {
 				v.tell("Imported. Of the partials " + strings.Join(kept, ", ") + " the account has others already, which stay.")
@@ -191,42 +190,39 @@ func unzipped(f *zip.File, most int64) (string, error) {
 }
 
 // templateOf is what a template is made of, by the files of its zip.
-func templateOf(files map[string]string) (map[string]any, error) {
+func templateOf(files map[string]string) (templates.New, error) {
 	html, ok := files[zippedHTML]
+	in := templates.New{HTML: &html}
 	if !ok {
-		return nil, sentence("The zip has no file template.html at its top.")
+		return in, sentence("The zip has no file template.html at its top.")
 	}
-	in := map[string]any{"html": html, "name": "Imported template"}
-	for name, field := range map[string]string{zippedSample: "sampleData", zippedOptions: "options"} {
+	for name, field := range map[string]*schema.Object{zippedSample: &in.SampleData, zippedOptions: &in.Options} {
 		text, ok := files[name]
 		if !ok {
 			continue
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
-			return nil, sentence(fmt.Sprintf("The file %s in it holds no JSON object.", name))
+			return in, sentence(fmt.Sprintf("The file %s in it holds no JSON object.", name))
 		}
-		in[field] = json.RawMessage(text)
+		*field = objectOf(text)
 	}
 	if text, ok := files[zippedAbout]; ok {
 		var facts zippedFacts
 		if err := json.Unmarshal([]byte(text), &facts); err != nil {
-			return nil, sentence("The file about.json in it cannot be read.")
+			return in, sentence("The file about.json in it cannot be read.")
 		}
-		for field, value := range map[string]string{"name": facts.Name, "category": facts.Category, "description": facts.Description} {
-			if value != "" {
-				in[field] = value
-			}
-		}
+		in.Name, in.Category, in.Description = facts.Name, facts.Category, facts.Description
 	}
+	in.Name = cmp.Or(in.Name, "Imported template")
 	return in, nil
 }
 
 // importPartials makes the partials that the account lacks, and returns the names
 // of those that it has with another source.
 func (w *Web) importPartials(v *visit, files map[string]string) (kept []string, err error) {
-	var have wire.PartialList
-	if _, err := v.ask(http.MethodGet, templatesRoutes+"/partials", nil, &have, ""); err != nil {
+	have, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	if err != nil {
 		return nil, err
 	}
 	for path, text := range files {
@@ -240,7 +236,7 @@ func (w *Web) importPartials(v *visit, files map[string]string) (kept []string, 
 			}
 			continue
 		}
-		if _, err := v.ask(http.MethodPut, templatesRoutes+"/partials/"+url.PathEscape(name), map[string]any{"html": text}, nil, ""); err != nil {
+		if _, err := submit(v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: text}, w.templates.PutPartial); err != nil {
 			return nil, err
 		}
 	}

@@ -10,14 +10,16 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/apierror"
+	"relaypdf/api/schema"
+	"relaypdf/api/templates"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
 )
 
 const (
-	templatesPath   = "/dashboard/templates"
-	templatesRoutes = "/v1/templates"
+	templatesPath = "/dashboard/templates"
 	// templatesShown is how many templates a page of the list has: rows of four.
 	templatesShown = 24
 )
@@ -39,9 +41,6 @@ func (w *Web) templatePages() []page {
 	}
 }
 
-// routeOf is the interface's path of a template, or of what is below it.
-func routeOf(id, below string) string { return templatesRoutes + "/" + url.PathEscape(id) + below }
-
 // pageOf is a template's page, or what is below it.
 func pageOf(id, below string) string { return templatesPath + "/" + url.PathEscape(id) + below }
 
@@ -58,17 +57,15 @@ func cardOf(t wire.Template) views.TemplateCard {
 
 func (w *Web) showTemplates(v *visit) error {
 	filter := views.TemplateFilter{Text: v.value("q"), Category: v.value("category"), State: v.value("state")}
-	query := url.Values{"limit": {strconv.Itoa(templatesShown)}}
-	for name, value := range map[string]string{"search": filter.Text, "category": filter.Category, "state": filter.State, "cursor": v.value("cursor")} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
 	var list wire.TemplateList
-	if _, err := v.ask(http.MethodGet, templatesRoutes+"?"+query.Encode(), nil, &list, ""); err != nil {
-		if refused(err) != nil {
-			return store.ErrNotFound // a filter that no page of ours sends
-		}
+	query, err := templates.Check(v.ctx(), templates.Query{Limit: templatesShown, Search: filter.Text, Category: filter.Category, State: filter.State, Cursor: v.value("cursor")})
+	if err == nil {
+		list, err = w.templates.List(v.ctx(), v.caller(), query)
+	}
+	switch {
+	case refused(err) != nil:
+		return store.ErrNotFound // a filter that no page of ours sends
+	case err != nil:
 		return err
 	}
 	categories, err := w.store.TemplateCategories(v.ctx(), v.account.ID)
@@ -96,22 +93,23 @@ func (w *Web) showTemplates(v *visit) error {
 // undoKey names what was deleted last, until the list has shown it.
 const undoKey = "undo template"
 
-// blankTemplate is what a template begins with that begins with nothing.
-var blankTemplate = map[string]any{
-	"html": `<style>
+// blankTemplate returns what a template begins with that begins with nothing.
+func blankTemplate() templates.New {
+	return templates.New{
+		HTML: new(`<style>
   body { font: 11pt/1.5 Inter, sans-serif; color: #1b1f27 }
   h1 { font-size: 24pt; letter-spacing: -.02em }
 </style>
 
 <h1>{{title}}</h1>
 <p>Dear {{customer.name}},</p>
-`,
-	"sampleData": json.RawMessage(`{
-  "title": "A new page",
-  "customer": { "name": "Ada Lovelace" }
-}`),
-	"options": json.RawMessage(`{"format":"A4","printBackground":true,"margin":{"top":"20mm","right":"20mm","bottom":"20mm","left":"20mm"}}`),
+`),
+		SampleData: objectOf(`{"title":"A new page","customer":{"name":"Ada Lovelace"}}`),
+		Options:    objectOf(`{"format":"A4","printBackground":true,"margin":{"top":"20mm","right":"20mm","bottom":"20mm","left":"20mm"}}`),
+	}
 }
+
+func objectOf(text string) schema.Object { return schema.Object{RawMessage: json.RawMessage(text)} }
 
 // newTemplatePath is the form of a new template, of the layout in its query.
 const newTemplatePath = templatesPath + "/new"
@@ -136,20 +134,12 @@ func (w *Web) newTemplatePage(v *visit, status int, wrong map[string]string) err
 
 // makeTemplate makes a template of nothing, or of a layout.
 func (w *Web) makeTemplate(v *visit) error {
-	in := map[string]any{}
-	if layout := v.value("layout"); layout != "" {
-		in["fromGallery"] = layout
-	} else {
-		for name, value := range blankTemplate {
-			in[name] = value
-		}
+	in := templates.New{FromGallery: v.value("layout")}
+	if in.FromGallery == "" {
+		in = blankTemplate()
 	}
-	for _, name := range []string{"name", "category"} {
-		if value := v.value(name); value != "" {
-			in[name] = value
-		}
-	}
-	if v.value("layout") == "" && in["name"] == nil {
+	in.Name, in.Category = v.value("name"), v.value("category")
+	if in.FromGallery == "" && in.Name == "" {
 		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Give it a name; you can change it later."})
 	}
 	made, err := w.create(v, in)
@@ -163,9 +153,8 @@ func (w *Web) makeTemplate(v *visit) error {
 }
 
 // create makes a template and records that.
-func (w *Web) create(v *visit, in map[string]any) (wire.Template, error) {
-	var made wire.Template
-	_, err := v.ask(http.MethodPost, templatesRoutes, in, &made, "")
+func (w *Web) create(v *visit, in templates.New) (templates.Record, error) {
+	made, err := submit(v, in, w.templates.Create)
 	if err == nil {
 		err = v.record("template.made", made.Name, made.Slug)
 	}
@@ -174,9 +163,9 @@ func (w *Web) create(v *visit, in map[string]any) (wire.Template, error) {
 
 // wrongFields says at the fields of a form what the interface refuses, and above
 // it what is no field's.
-func wrongFields(r *refusal, fields ...string) map[string]string {
+func wrongFields(r *apierror.Error, fields ...string) map[string]string {
 	wrong := map[string]string{}
-	for _, detail := range r.ErrorBody.Error.Details {
+	for _, detail := range r.Details {
 		for _, field := range fields {
 			if detail.Field == field {
 				wrong[field] = "It " + detail.Message + "."
@@ -205,12 +194,11 @@ func (w *Web) showLayouts(v *visit) error {
 }
 
 func (w *Web) duplicateTemplate(v *visit) error {
-	var made wire.Template
-	_, err := v.ask(http.MethodPost, routeOf(chi.URLParam(v.r, "id"), "/duplicate"), map[string]any{}, &made, "")
+	made, err := submit(v, templates.Copy{Ref: v.ref()}, w.templates.Duplicate)
 	if err == nil {
 		err = v.record("template.duplicated", made.Name, made.Slug)
 	}
-	if r := refused(err); r != nil && !errors.Is(err, store.ErrNotFound) {
+	if r := refused(err); r != nil {
 		v.tell(r.Error())
 		return v.redirect(templatesPath)
 	}
@@ -222,11 +210,9 @@ func (w *Web) duplicateTemplate(v *visit) error {
 }
 
 func (w *Web) deleteTemplate(v *visit) error {
-	var found wire.Template
-	id := chi.URLParam(v.r, "id")
-	_, err := v.ask(http.MethodGet, routeOf(id, ""), nil, &found, "")
+	found, err := v.template()
 	if err == nil {
-		_, err = v.ask(http.MethodDelete, routeOf(id, ""), nil, nil, "")
+		_, err = submit(v, v.ref(), w.templates.Delete)
 	}
 	if err == nil {
 		err = v.record("template.deleted", found.Name, found.Slug)

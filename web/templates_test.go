@@ -3,7 +3,9 @@ package web_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -11,9 +13,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"relaypdf/api/ratelimit"
 	"relaypdf/store"
+	"relaypdf/web"
 )
 
 const templatesPath = "/dashboard/templates"
@@ -344,4 +350,106 @@ func zipOf(t *testing.T, files map[string]string) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// fullLimiter lets nothing pass once it is full.
+type fullLimiter struct {
+	ratelimit.Limiter
+
+	full atomic.Bool
+}
+
+func (l *fullLimiter) Take(ctx context.Context, key string, windows ...ratelimit.Window) (ratelimit.Verdict, error) {
+	if l.full.Load() {
+		return ratelimit.Verdict{}, errors.New("the limiter is away")
+	}
+	return l.Limiter.Take(ctx, key, windows...)
+}
+
+// TestSavesAreNotedOnceAnHourWithoutTheLimiter saves while the limiter fails: each save
+// is stored, and the audit log has a line of the first in an hour.
+func TestSavesAreNotedOnceAnHourWithoutTheLimiter(t *testing.T) {
+	limiter := &fullLimiter{}
+	h := sqliteHouse(t, func(c *web.Config) { limiter.Limiter = c.Limiter; c.Limiter = limiter })
+	v := h.join(t, "maya@example.com")
+	path := v.newTemplate("Letter")
+	other := v.newTemplate("Other")
+	limiter.full.Store(true)
+	noted := func(want int) {
+		t.Helper()
+		got := h.actions(t, h.mayas(t).ID)
+		if n := len(slices.DeleteFunc(slices.Clone(got), func(a string) bool { return a != "template.changed" })); n != want {
+			t.Errorf("the audit log has %d changes, want %d: %v", n, want, got)
+		}
+	}
+	save := func(path, html string) {
+		t.Helper()
+		if a := v.send(path+"/draft", `{"html":"`+html+`"}`); a.status != http.StatusOK || !strings.Contains(a.body, html) {
+			t.Fatalf("got %d %s", a.status, a.body)
+		}
+	}
+	save(path, "one")
+	save(path, "two")
+	noted(1)
+	save(other, "one")
+	noted(2)
+	h.clock.Advance(59 * time.Minute)
+	save(path, "three")
+	noted(2)
+	h.clock.Advance(2 * time.Minute)
+	save(path, "four")
+	noted(3)
+}
+
+// TestViewersSaveNothing has members without the right send what the editor sends.
+func TestViewersSaveNothing(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	owner := h.join(t, "maya@example.com")
+	path := owner.newTemplate("Letter")
+	account, id := h.mayas(t).ID, strings.TrimPrefix(path, templatesPath+"/")
+	before, err := h.Template(t.Context(), account, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{store.RoleViewer, store.RoleBilling} {
+		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.AddMember(t.Context(), account, person.ID, role); err != nil {
+			t.Fatal(err)
+		}
+		v := h.signedIn(t, person)
+		v.header.Set("If-Match", "*")
+		if a := v.send(path+"/draft", `{"html":"<b>not theirs</b>"}`); a.status != http.StatusForbidden {
+			t.Errorf("%s, the script's way: got status %d", role, a.status)
+		}
+		form := url.Values{"html": {"x"}, "sampleData": {"{}"}, "options": {"{}"}, "name": {"x"}, "slug": {"x"}, "version": {"1"}}
+		for _, below := range []string{"", "/settings", "/publish", "/discard", "/restore", "/duplicate", "/delete"} {
+			v.post(path+below, http.StatusForbidden, form)
+		}
+		v.post(partialsPath, http.StatusForbidden, url.Values{"name": {"head"}, "html": {"x"}})
+	}
+	after, err := h.Template(t.Context(), account, id)
+	if err != nil || after.Revision != before.Revision || after.Content.HTML != before.Content.HTML {
+		t.Errorf("the template is %+v, %v; want %+v", after, err, before)
+	}
+}
+
+// TestSuspendedAccountsTemplatesAreReadOnly on their pages, too.
+func TestSuspendedAccountsTemplatesAreReadOnly(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	path := v.newTemplate("Letter")
+	if err := h.Suspend(t.Context(), h.mayas(t).ID, "unpaid"); err != nil {
+		t.Fatal(err)
+	}
+	v.sees(path, "Letter")
+	if a := v.send(path+"/draft", `{"html":"x"}`); a.status != http.StatusForbidden || !strings.Contains(a.body, "account_suspended") {
+		t.Errorf("the script's way: got %d %s", a.status, a.body)
+	}
+	a := v.post(templatesPath, http.StatusUnprocessableEntity, url.Values{"name": {"Another"}})
+	if !strings.Contains(textOf(a.body), "This account is suspended") {
+		t.Errorf("a new template: %s", textOf(a.body))
+	}
 }

@@ -197,6 +197,11 @@ func (v *visit) takeNotice() string {
 
 // record writes what the visitor did into the audit log of the account.
 func (v *visit) record(action, object, note string) error {
+	return v.web.audit.Add(v.ctx(), v.entry(action, object, note))
+}
+
+// entry is what the audit log of the account says of what the visitor did.
+func (v *visit) entry(action, object, note string) store.AuditEntry {
 	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.ClientIP(v.r)}
 	if v.person != nil {
 		e.PersonID, e.Who = v.person.ID, v.person.Email
@@ -207,7 +212,7 @@ func (v *visit) record(action, object, note string) error {
 	if v.account != nil {
 		e.AccountID = v.account.ID
 	}
-	return v.web.audit.Add(v.ctx(), e)
+	return e
 }
 
 // actorOf names who is counted: a person, or a link to the editor.

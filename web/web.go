@@ -16,6 +16,7 @@ import (
 
 	"relaypdf/api/delivery"
 	"relaypdf/api/ratelimit"
+	"relaypdf/api/templates"
 	"relaypdf/static"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
@@ -78,8 +79,10 @@ type Config struct {
 	// done. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
-	// Interface carries out what a member of an account asks of the interface, as it
-	// does for a key: operations, templates and uploads. Nil is a service without
+	// Templates is the service of templates and partials.
+	Templates *templates.Service
+	// Interface carries out what a member of an account asks of the API in the
+	// playground, as it does for a key: operations and uploads. Nil is a service without
 	// them. MaxBody is the most that one request may send, MaxFile the most one file
 	// may have, in bytes; 0 stands for the defaults of the service.
 	Interface        func(account store.Account) http.Handler
@@ -160,6 +163,7 @@ type Web struct {
 	box       *seal.Box
 	mail      Mailer
 	hooks     delivery.Endpoints
+	templates *templates.Service
 	limiter   ratelimit.Limiter
 	waiting   waitingRoom
 	forms     *formBudget
@@ -186,8 +190,8 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
-		return nil, errors.New("the pages need a store, a box for secrets, a limiter, and the client's address and request's id")
+	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.RequestID == nil || cfg.Templates == nil {
+		return nil, errors.New("the pages need a store, a box for secrets, a limiter, the service of templates, and the client's address and request's id")
 	}
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
@@ -213,7 +217,7 @@ func New(cfg Config) (*Web, error) {
 	}
 	kept := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, pictures: newPictures(),
+		gallery: layouts, pictures: newPictures(), templates: cfg.Templates,
 		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),

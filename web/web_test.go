@@ -105,21 +105,14 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now, Wait: h.wait,
 	}
-	// Most tests ask for no template, and the interface takes a second to make.
-	door := sync.OnceValues(func() (*api.API, error) {
-		return api.New(api.Config{
-			Lease: acquire(t, h),
-			Store: s, Box: box, Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "test", MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: cfg.Logger, Now: clock.Now,
-		})
+	door, err := api.New(api.Config{
+		Lease: acquire(t, h),
+		Store: s, Box: box, Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "test", MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: cfg.Logger, Now: clock.Now,
 	})
-	cfg.Interface = func(account store.Account) http.Handler {
-		made, err := door()
-		if err != nil {
-			t.Error(err)
-			return http.NotFoundHandler()
-		}
-		return made.ForPerson(account)
+	if err != nil {
+		t.Fatal(err)
 	}
+	cfg.Interface, cfg.Templates = door.ForPerson, door.Templates
 	if change != nil {
 		change(&cfg)
 	}

@@ -128,6 +128,10 @@ func (p *Pipeline) RenderStats() render.Stats {
 	return p.render.Stats()
 }
 
+// WithoutRenderer is when a client should come back that met a process without a
+// renderer, in seconds: the next may have one.
+const WithoutRenderer = 5
+
 // Wait returns when no paid call is under way, or when ctx ends. Calls that
 // were cut off still have a hold to release.
 func (p *Pipeline) Wait(ctx context.Context) {
@@ -147,4 +151,17 @@ func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
 	if err := c.Close(); err != nil {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "free file of call failed", slog.Any("error", err))
 	}
+}
+
+// Deliver hands an outcome to send, and frees it. A binary result that was not sent is
+// stored for a day: it has been paid for.
+func (p *Pipeline) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
+	if outcome.Body != nil {
+		defer p.Free(ctx, outcome.Body)
+	}
+	err := send(outcome)
+	if err != nil {
+		p.Files.Keep(ctx, outcome)
+	}
+	return err
 }

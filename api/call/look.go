@@ -108,7 +108,7 @@ func undrawn(failed *pdf.Error) string {
 // Who has it calls leave.
 func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
-		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: 5, Message: "This process draws no pages."}
+		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "This process draws no pages."}
 	}
 	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -36,6 +37,16 @@ type Request struct {
 	// Faults are what is wrong with the request beside its body. They are told
 	// together with the body's, to a caller who has shown a key.
 	Faults schema.Faults
+}
+
+var idempotencyKey = regexp.MustCompile(`^[\x20-\x7e]{1,255}$`)
+
+// SetIdempotencyKey sets the key that a client has sent, or notes what is wrong with it.
+func (r *Request) SetIdempotencyKey(key string) {
+	r.IdempotencyKey = key
+	if !idempotencyKey.MatchString(key) {
+		r.Faults.Add("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
+	}
 }
 
 // Outcome is what a successful call came to. Its content is in Body, or in the

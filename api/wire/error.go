@@ -103,6 +103,14 @@ func (e *Error) Status() int {
 	return e.Code.Status()
 }
 
+// Body returns the JSON of the error, as the response to a request.
+func (e *Error) Body(requestID string) ErrorBody {
+	var body ErrorBody
+	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), requestID
+	body.Error.Details = append([]Detail{}, e.Details...)
+	return body
+}
+
 // ErrorBody is the JSON of every error.
 type ErrorBody struct {
 	Error struct {

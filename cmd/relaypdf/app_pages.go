@@ -112,7 +112,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {
 		return a.API.Calls.Input(ctx, accountID, callID)
 	}
-	config.Again, config.Interface = a.again, a.API.ForPerson
+	config.Again, config.Interface, config.Templates = a.again, a.API.ForPerson, a.API.Templates
 	config.MaxBody, config.MaxFile = a.config.MaxBody, a.config.MaxFile
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }

@@ -1,11 +1,9 @@
-package api
+package templates
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,22 +22,34 @@ const (
 	maxSlug = 64
 )
 
-// cleared is a text that null takes away.
-type cleared struct{ value *string }
+// Query asks for a part of the list.
+type Query struct {
+	Limit    int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=100" jsonschema_description:"How many templates a page has at most."`
+	Cursor   string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=100" jsonschema_description:"nextCursor of the page before."`
+	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200" jsonschema_description:"Words of the name, the slug or the description."`
+	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=100" jsonschema_description:"Category."`
+	State    string `json:"state,omitempty" in:"query" jsonschema:"enum=draft,enum=published" jsonschema_description:"draft for templates that were never published, published for the others."`
+}
+
+// Ref names a template, by its ID or its slug.
+type Ref struct {
+	ID string `json:"id" in:"path" jsonschema:"required" jsonschema_description:"Id."`
+}
+
+// Text is a text that null clears.
+type Text struct{ value *string }
 
 // JSONSchema says that it is a string or null.
-func (cleared) JSONSchema() *jsonschema.Schema {
+func (Text) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string", MaxLength: new(uint64(1000))}, {Type: "null"}}}
 }
 
 // SetJSON takes null for an empty text.
-func (c *cleared) SetJSON(v any) error {
+func (t *Text) SetJSON(v any) error {
 	text, _ := v.(string)
-	c.value = &text
+	t.value = &text
 	return nil
 }
-
-func (c cleared) text() *string { return c.value }
 
 // readOnly are fields of a record that a client may send back, and that nothing
 // comes of.
@@ -52,8 +62,8 @@ type readOnly struct {
 	PublishedAt      any `json:"publishedAt,omitempty" jsonschema_description:"Is ignored."`
 }
 
-// newTemplate asks for a template.
-type newTemplate struct {
+// New asks for a template.
+type New struct {
 	Name        string        `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name. Required without fromGallery."`
 	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB. Required without fromGallery."`
 	Slug        string        `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses: lower-case letters, digits and hyphens. Default: made of the name."`
@@ -66,7 +76,7 @@ type newTemplate struct {
 }
 
 // Validate checks what the schema cannot state.
-func (in *newTemplate) Validate() error {
+func (in *New) Validate() error {
 	var faults schema.Faults
 	if in.FromGallery == "" {
 		if strings.TrimSpace(in.Name) == "" {
@@ -79,15 +89,7 @@ func (in *newTemplate) Validate() error {
 	checkSlug(&faults, in.Slug, in.Slug != "")
 	checkTexts(&faults, map[string]*string{"name": &in.Name, "html": in.HTML, "description": &in.Description, "category": &in.Category})
 	checkData(&faults, "sampleData", in.SampleData)
-	return orNil(faults)
-}
-
-// orNil is the faults as an error, nil where there are none.
-func orNil(faults schema.Faults) error {
-	if len(faults) == 0 {
-		return nil
-	}
-	return faults
+	return faults.OrNil()
 }
 
 // checkTexts refuses what PostgreSQL cannot store, and an empty source.
@@ -143,16 +145,14 @@ func slugOf(name string) string {
 	return slug
 }
 
-// templateRef names a template, and the revision of it that the caller has seen.
-type templateRef struct {
-	byID
+// State names a template, and the state of it that the caller has seen.
+type State struct {
+	Ref
 
 	IfMatch string `json:"If-Match,omitempty" in:"header" jsonschema:"maxLength=100" jsonschema_description:"ETag of the template as it was read. Another state is refused with 412."`
 }
 
-// revision is the one that the caller has seen; 0 is any.
-func (r templateRef) revision() (int64, error) { return revisionOf(r.IfMatch) }
-
+// revisionOf is the revision that the caller has seen; 0 is any.
 func revisionOf(ifMatch string) (int64, error) {
 	if ifMatch == "" || ifMatch == "*" {
 		return 0, nil
@@ -161,13 +161,13 @@ func revisionOf(ifMatch string) (int64, error) {
 	revision, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
 	if err != nil || revision < 1 {
 		// A tag that no state of a template has.
-		return 0, &apierror.Error{Code: apierror.PreconditionFailed}
+		return 0, &apierror.Error{Code: apierror.PreconditionFailed, Cause: store.ErrChanged}
 	}
 	return revision, nil
 }
 
-// templatePatch changes a template. What is absent stays as it is.
-type templatePatch struct {
+// Change changes a template. What is absent stays as it is.
+type Change struct {
 	readOnly
 
 	ID      string `json:"id" in:"path" body:"ignored" jsonschema:"required" jsonschema_description:"Id."`
@@ -176,56 +176,78 @@ type templatePatch struct {
 	Name        *string       `json:"name,omitempty" jsonschema:"minLength=1,maxLength=200" jsonschema_description:"Name."`
 	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
 	Slug        *string       `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses."`
-	Description cleared       `json:"description,omitzero" jsonschema_description:"What it is for; null for nothing."`
-	Category    cleared       `json:"category,omitzero" jsonschema_description:"Category; null for none."`
+	Description Text          `json:"description,omitzero" jsonschema_description:"What it is for; null for nothing."`
+	Category    Text          `json:"category,omitzero" jsonschema_description:"Category; null for none."`
 	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
 	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Options of its documents."`
 	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars" jsonschema_description:"Language of the template."`
 }
 
 // Validate checks what the schema cannot state.
-func (in *templatePatch) Validate() error {
+func (in *Change) Validate() error {
 	var faults schema.Faults
 	if in.Slug != nil {
 		checkSlug(&faults, *in.Slug, true)
 	}
 	checkTexts(&faults, map[string]*string{"name": in.Name, "html": in.HTML, "description": in.Description.value, "category": in.Category.value})
 	checkData(&faults, "sampleData", in.SampleData)
-	return orNil(faults)
+	return faults.OrNil()
 }
 
-// templateRestore asks for a version to become the draft.
-type templateRestore struct {
-	templateRef
+// Publication asks for the draft to be published.
+type Publication struct {
+	State
+
+	Comment string `json:"comment,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"What has changed."`
+}
+
+// Validate checks what the schema cannot state.
+func (in *Publication) Validate() error {
+	var faults schema.Faults
+	checkTexts(&faults, map[string]*string{"comment": &in.Comment})
+	return faults.OrNil()
+}
+
+// Source asks what is wrong with a template.
+type Source struct {
+	HTML       string        `json:"html" jsonschema:"required,maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
+	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data whose missing paths are told, at most 5 MiB."`
+	Engine     string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Whether a missing path makes the template invalid."`
+}
+
+// Restoration asks for a version to become the draft.
+type Restoration struct {
+	State
 
 	Version int `json:"version" jsonschema:"required,minimum=1,maximum=1000000" jsonschema_description:"Version to copy into the draft."`
 }
 
-// templateCopy asks for a copy of a template.
-type templateCopy struct {
-	byID
+// Copy asks for a copy of a template.
+type Copy struct {
+	Ref
 
 	Name string `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name of the copy."`
 	Slug string `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Slug of the copy."`
 }
 
 // Validate checks what the schema cannot state.
-func (in *templateCopy) Validate() error {
+func (in *Copy) Validate() error {
 	var faults schema.Faults
 	checkSlug(&faults, in.Slug, in.Slug != "")
 	checkTexts(&faults, map[string]*string{"name": &in.Name})
-	return orNil(faults)
+	return faults.OrNil()
 }
 
-// templateVersionRef names a version of a template.
-type templateVersionRef struct {
-	byID
+// VersionRef names a version of a template.
+type VersionRef struct {
+	Ref
 
 	Version int `json:"version" in:"path" jsonschema:"required,minimum=1" jsonschema_description:"Number of the version."`
 }
 
 // checkOptions holds a template's options to those of POST /v1/pdf.
-func (a *API) checkOptions(ctx context.Context, options json.RawMessage) error {
+func (s *Service) checkOptions(ctx context.Context, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil
 	}
@@ -233,7 +255,7 @@ func (a *API) checkOptions(ctx context.Context, options json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	row := a.table.Lookup("pdf.create")
+	row := s.Table.Lookup("pdf.create")
 	if row == nil {
 		return nil // a table for tests
 	}
@@ -242,27 +264,4 @@ func (a *API) checkOptions(ctx context.Context, options json.RawMessage) error {
 		return err
 	}
 	return bound.Close()
-}
-
-// templateFailure words what the store refuses of templates.
-func templateFailure(err error) error {
-	invalid := func(format string, args ...any) error {
-		return &apierror.Error{Code: apierror.InvalidRequest, Message: fmt.Sprintf(format, args...), Cause: err}
-	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, store.ErrChanged):
-		return &apierror.Error{Code: apierror.PreconditionFailed, Message: "The template has changed since it was read. Read it again, and take its new ETag.", Cause: err}
-	case errors.Is(err, store.ErrNoDraft):
-		return invalid("The template has no draft: nothing was changed since it was published.")
-	case errors.Is(err, store.ErrNeverPublished):
-		return invalid("The template was never published, so that its draft is all there is. Delete the template instead.")
-	case errors.Is(err, store.ErrTooMany):
-		return invalid("An account has at most %d templates of %d versions each, and %d partials of %d MiB together.",
-			store.MaxTemplates, store.MaxVersions, store.MaxPartials, store.MaxPartialBytes>>20)
-	case errors.Is(err, store.ErrBadList):
-		return schema.Faults{{Field: "cursor", Message: "is not the nextCursor of a page"}}
-	}
-	return err
 }

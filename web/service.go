@@ -1,0 +1,94 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/call"
+	"relaypdf/api/schema"
+	"relaypdf/api/templates"
+)
+
+// caller is who asks a service: the member, or whoever has the link to the editor.
+func (v *visit) caller() call.Caller {
+	return call.Caller{Account: *v.account, Kind: call.ByPerson}
+}
+
+// submit calls a method of the template service with an input that a page has made.
+func submit[In, Out any](v *visit, in In, method templates.Method[In, Out]) (Out, error) {
+	out, err := templates.Submit(v.ctx(), v.caller(), in, method)
+	if e := refused(err); e != nil && e.Code == apierror.StorageUnavailable {
+		_ = v.fault(err)
+	}
+	return out, err
+}
+
+// receive calls a method of the template service with JSON that the editor's script has sent.
+func receive[In, Out any](v *visit, body []byte, method templates.Method[In, Out], params ...schema.Value) (Out, error) {
+	return templates.Receive(v.ctx(), v.caller(), params, bytes.NewReader(body), method)
+}
+
+// refused returns the refusal that an error is, or nil where something failed or is not there.
+func refused(err error) *apierror.Error {
+	var e *apierror.Error
+	if errors.As(err, &e) && e.Code != apierror.InternalError {
+		return e
+	}
+	return nil
+}
+
+// answerScript answers the editor's script with JSON, or with the error that a client of the API
+// would read.
+func (v *visit) answerScript(out any, err error) error {
+	if v.ctx().Err() != nil {
+		return v.ctx().Err()
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	status, body := v.scriptAnswer(out, err)
+	v.w.WriteHeader(status)
+	_, err = v.w.Write(body)
+	return err
+}
+
+// scriptAnswer returns the status and the JSON of an answer, and sets the other headers that
+// it has.
+func (v *visit) scriptAnswer(out any, err error) (int, []byte) {
+	if err == nil {
+		var body []byte
+		if body, err = json.Marshal(out); err == nil {
+			if state, ok := out.(interface{ ETag() string }); ok {
+				v.w.Header().Set("ETag", state.ETag())
+			}
+			return http.StatusOK, body
+		}
+	}
+	e := v.fault(err)
+	if e.RetryAfter > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	body, _ := json.Marshal(e.Body(v.web.cfg.RequestID(v.ctx()))) //nolint:errchkjson // texts and numbers, which always marshal
+	return e.Status(), body
+}
+
+// fault gives an error its code, and logs one that the operator has to know of.
+func (v *visit) fault(err error) *apierror.Error {
+	e := call.Fault(err)
+	if e.Code == apierror.InternalError || e.Code == apierror.StorageUnavailable {
+		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "editor request failed", slog.String("requestId", v.web.cfg.RequestID(v.ctx())), slog.Any("error", err))
+	}
+	return e
+}
+
+// jsonText writes JSON in the lines in which people read it, and what is none as it is.
+func jsonText(text []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, bytes.TrimSpace(text), "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
+}
