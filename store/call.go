@@ -169,23 +169,9 @@ func (s *Store) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
-	begin := s.beginPostgres
-	// A promised price is rare, and worth a second way to the database.
-	if s.dialect == SQLite || c.QuoteID != "" {
-		begin = func(ctx context.Context, c NewCall) error {
-			if c.Job == nil && c.QuoteID == "" {
-				// Nobody has heard of the call before it ends: power that is lost takes both.
-				ctx = context.WithValue(ctx, unsynced{}, true)
-			}
-			return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
-				// The response to an earlier attempt may have been lost.
-				begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
-				if err != nil || begun {
-					return err
-				}
-				return s.beginCall(ctx, tx, c)
-			})
-		}
+	begin := s.beginSQLite
+	if s.dialect == Postgres {
+		begin = s.beginPostgres
 	}
 	if err := begin(ctx, c); err != nil {
 		return fmt.Errorf("begin call: %w", err)
@@ -229,61 +215,6 @@ func (c NewCall) row(now time.Time) callRow {
 	return row
 }
 
-// beginCall is Begin within a transaction. All transactions lock in this order:
-// call, idempotency key, quote, account, API key.
-func (s *Store) beginCall(ctx context.Context, tx txn, c NewCall) error {
-	now := s.now()
-	if err := s.claimKey(ctx, tx, c, now); err != nil {
-		return err
-	}
-	if err := s.useQuote(ctx, tx, c, now); err != nil {
-		return err
-	}
-	row := c.row(now)
-	day, balance, err := s.holdFunds(ctx, tx, &row, dayOf(now))
-	if err != nil {
-		return err
-	}
-	row.Day = day
-	if err := s.spendKey(ctx, tx, &row, now); err != nil {
-		return err
-	}
-	if err := s.insertCall(ctx, tx, &row); err != nil {
-		return err
-	}
-	held := row.held()
-	hold := posting{accountID: c.AccountID, kind: KindHold, cause: c.ID, at: now, books: books{wallet: -held, held: held}, balance: balance}
-	if err := s.post(ctx, tx, &hold); err != nil {
-		return err
-	}
-	return s.beginMore(ctx, tx, &row, c)
-}
-
-// beginMore records what only some calls have: a callback, and a place in the
-// queue.
-func (s *Store) beginMore(ctx context.Context, tx txn, row *callRow, c NewCall) error {
-	if c.CallbackURL != "" {
-		callback := callbackRow{CallID: c.ID, URL: c.CallbackURL, Receiver: callbackReceiver(c.AccountID, c.CallbackURL), CreatedAt: row.CreatedAt}
-		if _, err := tx.NewInsert().Model(&callback).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	if c.Job != nil {
-		if err := s.enqueue(ctx, tx, row, c.Job); err != nil {
-			return err
-		}
-	}
-	return keepTrace(ctx, tx, c)
-}
-
-// callInsert records a call that begins.
-var callInsert = callsTable.insert()
-
-func (s *Store) insertCall(ctx context.Context, tx txn, r *callRow) error {
-	_, err := s.exec(ctx, tx, callInsert, callsTable.values(r)...)
-	return err
-}
-
 // Settle ends a running call with success: in one transaction it turns the
 // charge into revenue, returns the rest of the hold, keeps the file and marks
 // the idempotency key as done. Settling again with the same charge is harmless
@@ -294,16 +225,11 @@ func (s *Store) Settle(ctx context.Context, end Settlement) error {
 	if end.Charge < 0 {
 		return fmt.Errorf("settle call: the charge must not be negative; got %s", end.Charge)
 	}
-	settle := s.settlePostgres
-	if s.dialect == SQLite {
-		settle = func(ctx context.Context, end Settlement) error {
-			return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error { return s.settle(ctx, tx, end) })
-		}
+	settle := s.settleSQLite
+	if s.dialect == Postgres {
+		settle = s.settlePostgres
 	}
-	if err := settle(ctx, end); err != nil {
-		return fmt.Errorf("settle call: %w", err)
-	}
-	return nil
+	return wrapped("settle call", settle(ctx, end))
 }
 
 // by returns the lease and the try of the job whose end it is; nothing for
@@ -313,58 +239,6 @@ func (end Settlement) by() (lease string, try int) {
 		return "", 0
 	}
 	return end.Job.lease, end.Job.Tries
-}
-
-// endUpdate ends a running call with success, and returns it. $1 status, $2
-// charge, $3 now, $4 duration, $5 call, $6 the status before, $7 and $8 lease and
-// try of a job, $9 steps.
-var endUpdate = `UPDATE calls SET status = $1, charge = $2, ended_at = $3, duration = $4, steps = $9
-	WHERE id = $5 AND status = $6 AND quote >= $2
-	AND ($7 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $7 AND tries = $8))
-	RETURNING ` + callsTable.columns("calls")
-
-func (s *Store) settle(ctx context.Context, tx txn, end Settlement) error {
-	now := s.now()
-	var row callRow
-	lease, try := end.by()
-	err := notFound(s.queryRow(ctx, tx, endUpdate, CallDone, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
-		end.CallID, CallRunning, lease, try, string(end.Steps)).Scan(callsTable.places(&row)...))
-	if errors.Is(err, ErrNotFound) {
-		return settleRefusal(ctx, tx, end)
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.finishClaim(ctx, tx, &row); err != nil {
-		return err
-	}
-	held, paid := row.held(), end.Charge
-	if row.Metered {
-		paid = 0
-	}
-	earned := posting{
-		accountID: row.AccountID, kind: KindSettle, cause: row.ID, at: now, books: books{held: -held, revenue: paid, wallet: held - paid},
-	}
-	if end.File != nil {
-		if err := s.addFile(ctx, tx, &row, *end.File, now); err != nil {
-			return err
-		}
-	}
-	if err := s.finish(ctx, tx, &row, end.Outbox, now); err != nil {
-		return err
-	}
-	if err := s.returnFunds(ctx, tx, &row, &earned, row.Quote-end.Charge); err != nil {
-		return err
-	}
-	return s.countUsage(ctx, tx, &row, end.Charge)
-}
-
-// finish does what follows from the end of a call, whatever the end was.
-func (s *Store) finish(ctx context.Context, tx txn, row *callRow, n *Outbox, now time.Time) error {
-	if err := s.endJob(ctx, tx, row); err != nil {
-		return err
-	}
-	return s.writeOutbox(ctx, tx, row, n, now)
 }
 
 // settleRefusal says why no running call took the settlement; nil when the same
@@ -388,81 +262,34 @@ func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 // writes what is told of it, where n is not nil. It has no effect on a call
 // that has ended. It returns ErrNotFound for an unknown call.
 func (s *Store) Release(ctx context.Context, callID string, f Failure, n *Outbox) error {
-	return s.releaseFor(ctx, ending{callID, f, n}, nil)
+	_, err := s.releaseCall(ctx, ending{callID: callID, failure: f, outbox: n})
+	return wrapped("release call", err)
 }
 
 // ReleaseJob is Release for the worker that has the job. It has no effect on a
 // job that is not this worker's any more, because its lease ended and another
 // has taken it on.
 func (s *Store) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) error {
-	return s.releaseFor(ctx, ending{job.Call.ID, f, n}, &job)
-}
-
-// releaseFor releases a call that is running, and the job's, where there is one.
-func (s *Store) releaseFor(ctx context.Context, end ending, job *Job) error {
-	var err error
-	switch {
-	case s.dialect == Postgres:
-		err = s.releasePostgres(ctx, end, job)
-	case job != nil:
-		err = s.releaseIf(ctx, end, `EXISTS (SELECT 1 FROM jobs AS j
-			WHERE j.call_id = c.id AND j.state = 'running' AND j.lease = ? AND j.tries = ?)`, job.lease, job.Tries)
-	default:
-		err = s.releaseIf(ctx, end, "TRUE")
-	}
-	return wrapped("release call", err)
-}
-
-// releaseIf releases a call if it is running and meets the condition.
-func (s *Store) releaseIf(ctx context.Context, end ending, condition string, args ...any) error {
-	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
-		released, err := s.release(ctx, tx, end, condition, args...)
-		if err != nil || released {
-			return err
-		}
-		known, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", end.callID).Exists(ctx)
-		if err == nil && !known {
-			err = ErrNotFound
-		}
-		return err
+	_, err := s.releaseCall(ctx, ending{
+		callID: job.Call.ID, accountID: job.Call.AccountID, failure: f, outbox: n, holder: holder{Kind: holderWorker, Lease: job.lease, Tries: job.Tries},
 	})
+	return wrapped("release call", err)
 }
 
 // ending is the failure of a call.
 type ending struct {
-	callID  string
-	failure Failure
-	outbox  *Outbox
+	callID    string
+	accountID string // empty where it is not known
+	failure   Failure
+	outbox    *Outbox
+	holder    holder // who must still have the call
 }
 
-// release is Release within a transaction, for a running call that also meets
-// the condition. It reports whether there was one.
-func (s *Store) release(ctx context.Context, tx txn, end ending, condition string, args ...any) (bool, error) {
-	now := s.now()
-	var row callRow
-	err := tx.NewUpdate().Model(&row).
-		Set("status = ?, error_code = ?, error_message = ?", CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
-		Set("ended_at = ?, steps = ?", toMicros(now), end.failure.Steps).
-		Where("id = ? AND status = ?", end.callID, CallRunning).Where(condition, args...).
-		Returning("*").Scan(ctx)
-	if err = notFound(err); errors.Is(err, ErrNotFound) {
-		return false, nil
+// releaseCall releases a call that is running, if its holder still has it, and reports
+// whether it did. It returns ErrNotFound for an unknown call.
+func (s *Store) releaseCall(ctx context.Context, end ending) (released bool, err error) {
+	if s.dialect == Postgres {
+		return s.releasePostgres(ctx, end)
 	}
-	if err != nil {
-		return false, err
-	}
-	if err := freeClaim(ctx, tx, &row); err != nil {
-		return false, err
-	}
-	if err := freeQuote(ctx, tx, &row); err != nil {
-		return false, err
-	}
-	held := row.held()
-	returned := posting{
-		accountID: row.AccountID, kind: KindRelease, cause: row.ID, reason: row.ErrorCode, at: now, books: books{held: -held, wallet: held},
-	}
-	if err := s.finish(ctx, tx, &row, end.outbox, now); err != nil {
-		return false, err
-	}
-	return true, s.returnFunds(ctx, tx, &row, &returned, row.Quote)
+	return s.releaseSQLite(ctx, end)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,22 +10,17 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/uptrace/bun"
+
+	"relaypdf/store/credit"
 )
 
-// On PostgreSQL a call is begun, settled and released by one statement each, a function in
-// the database (migrations/0002_functions, 0075_regions, 0082_release): the distance to the database counts
+// On PostgreSQL a call is begun, settled and released by one function each, which
+// accepts a JSON object (migrations/0090_calls): the distance to the database counts
 // once, and the account's row is locked only until the commit.
-
 const (
-	beginFunction = `SELECT begin_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
-	// jobFunction is beginFunction for a job, with its kind.
-	jobFunction = `SELECT begin_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
-	// tracedFunction is jobFunction for any call with a trace that is kept.
-	tracedFunction = `SELECT begin_traced($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
-	settleFunction = `SELECT settle_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
-	// releaseFunction releases a call (migrations/0082_release).
-	releaseFunction = `SELECT release_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	beginFunction   = `SELECT begin_call($1::jsonb)`
+	settleFunction  = `SELECT settle_call($1::jsonb)`
+	releaseFunction = `SELECT release_call($1::jsonb)`
 )
 
 // Codes of the errors with which begin_call undoes what it has done.
@@ -32,72 +28,107 @@ const (
 	codeAccountRefuses = "RP001"
 	codeKeyRefuses     = "RP002"
 	codeFilesMissing   = "RP003"
+	codeQuoteUsed      = "RP004"
 )
 
-// beginPostgres is begin in one statement.
+// bytea is spelled in JSON as PostgreSQL reads bytes.
+type bytea []byte
+
+// MarshalText implements encoding.TextMarshaler.
+func (b bytea) MarshalText() ([]byte, error) {
+	return hex.AppendEncode([]byte(`\x`), b), nil
+}
+
+// beginParams is the object that begin_call accepts.
+type beginParams struct {
+	ID             string        `json:"id"`
+	ResultID       string        `json:"result_id"`
+	AccountID      string        `json:"account_id"`
+	KeyID          *string       `json:"key_id"`
+	Operation      string        `json:"operation"`
+	Mode           string        `json:"mode"`
+	RequestID      string        `json:"request_id"`
+	Lease          string        `json:"lease"`
+	Metered        bool          `json:"metered"`
+	Quote          credit.Amount `json:"quote"`
+	QuoteID        string        `json:"quote_id"`
+	IdempotencyKey string        `json:"idempotency_key"`
+	BodyHash       bytea         `json:"body_hash"`
+	ClaimedUntil   int64         `json:"claimed_until"`
+	CallbackURL    string        `json:"callback_url"`
+	Receiver       string        `json:"receiver"`
+	Trace          string        `json:"trace"`
+	Job            *jobParams    `json:"job"`
+	PostingID      string        `json:"posting_id"`
+	Now            int64         `json:"now"`
+	Today          int64         `json:"today"`
+}
+
+type jobParams struct {
+	Kind     string   `json:"kind"`
+	Input    bytea    `json:"input,omitzero"`
+	InputKey string   `json:"input_key"`
+	Pins     []string `json:"pins"`
+}
+
+// beginPostgres is Begin in one statement.
 func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
+	pins, err := s.pins(ctx, c)
+	if err != nil {
+		return err
+	}
 	for range holdAttempts {
 		now := s.now()
 		row := c.row(now)
-		job := c.Job
-		if job == nil {
-			job = &NewJob{}
+		params := beginParams{
+			ID: c.ID, ResultID: c.ResultID, AccountID: c.AccountID, KeyID: row.KeyID, Operation: c.Operation, Mode: c.Mode,
+			RequestID: row.RequestID, Lease: c.Lease, Metered: c.Metered, Quote: c.Quote, QuoteID: c.QuoteID,
+			IdempotencyKey: c.IdempotencyKey, BodyHash: c.BodyHash, ClaimedUntil: toMicros(now.Add(IdempotencyWindow)),
+			CallbackURL: c.CallbackURL, Receiver: callbackReceiver(c.AccountID, c.CallbackURL), Trace: c.Trace,
+			PostingID: s.postings.next(s.region, now), Now: toMicros(now), Today: dayOf(now),
 		}
-		pins := slices.AppendSeq([]string{}, slices.Values(job.Pins)) // not nil, which would be NULL
-		slices.Sort(pins)
-		pins = slices.Compact(pins)
-		missing := slices.DeleteFunc(slices.Clone(pins), storable)
-		if len(missing) > 0 {
-			return s.missingPins(ctx, c, pins)
+		if c.Job != nil {
+			params.Job = &jobParams{Kind: c.Job.Kind, Input: c.Job.Input, InputKey: c.Job.InputKey, Pins: pins}
 		}
-		args := []any{
-			c.ID, c.ResultID, c.AccountID, row.KeyID, c.Operation, c.Mode, row.RequestID,
-			c.IdempotencyKey, c.BodyHash, toMicros(now.Add(IdempotencyWindow)), c.Lease, c.Metered, int64(c.Quote),
-			toMicros(now), dayOf(now), s.postings.next(s.region, now), c.CallbackURL, callbackReceiver(c.AccountID, c.CallbackURL),
-			c.Job != nil, job.Input, job.InputKey, pins,
-		}
-		function := beginFunction
+		verdict, err := s.callFunction(ctx, c.AccountID, beginFunction, params)
 		switch {
-		case c.Trace != "" && (c.Job != nil || c.CallbackURL != ""):
-			function, args = tracedFunction, append(args, job.Kind, c.Trace)
-		case c.Job != nil:
-			function, args = jobFunction, append(args, job.Kind)
+		case err != nil:
+			err = s.beginRefusal(ctx, &row, now, err)
+		case verdict == "claimed":
+			err = s.claimedBy(ctx, s.write, c)
+		case c.Job == nil:
+			s.accountSlots.begun(c.ID, c.AccountID)
 		}
-		verdict, err := s.callFunction(ctx, c.AccountID, function, args...)
-		if err == nil && verdict == "begun" {
-			if c.Job == nil {
-				s.accountSlots.begun(c.ID, c.AccountID)
-			}
-			return nil
-		}
-		if err == nil {
-			if err = s.claimedBy(ctx, s.write, c); errors.Is(err, errUnsteady) {
-				continue // Its call has failed meanwhile, and the key is free.
-			}
-			return err
-		}
-		if err := s.beginRefusal(ctx, &row, now, err); err != nil {
+		if !errors.Is(err, errUnsteady) {
 			return err
 		}
 	}
 	return errUnsteady
 }
 
-// missingPins returns the pins that cannot be kept, where the text of one of them
-// cannot even be asked for.
-func (s *Store) missingPins(ctx context.Context, c NewCall, pins []string) error {
+// pins returns the IDs of the files that a job pins, or a *PinError where one of them is
+// a text that cannot even be asked for.
+func (s *Store) pins(ctx context.Context, c NewCall) ([]string, error) {
+	if c.Job == nil {
+		return nil, nil
+	}
+	pins := slices.Compact(slices.Sorted(slices.Values(c.Job.Pins)))
+	if !slices.ContainsFunc(pins, func(id string) bool { return !storable(id) }) {
+		return append([]string{}, pins...), nil // not nil, which would be NULL
+	}
 	var missing PinError
 	for _, id := range pins {
 		if _, err := s.AccountFile(ctx, c.AccountID, id); errors.Is(err, ErrNotFound) {
 			missing.FileIDs = append(missing.FileIDs, id)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return &missing
+	return nil, &missing
 }
 
-// beginRefusal says why a call was not begun; nil when it is to be tried again.
+// beginRefusal returns why a call was not begun; errUnsteady when it is to be tried
+// again, because the account has changed meanwhile.
 func (s *Store) beginRefusal(ctx context.Context, row *callRow, now time.Time, err error) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -108,6 +139,8 @@ func (s *Store) beginRefusal(ctx context.Context, row *callRow, now time.Time, e
 		return holdRefusal(ctx, s.write, row, dayOf(now))
 	case codeKeyRefuses:
 		return spendRefusal(ctx, s.write, row, now)
+	case codeQuoteUsed:
+		return ErrQuoteUsed
 	case codeFilesMissing:
 		var missing PinError
 		if jsonErr := json.Unmarshal([]byte(pg.Detail), &missing.FileIDs); jsonErr != nil {
@@ -118,112 +151,143 @@ func (s *Store) beginRefusal(ctx context.Context, row *callRow, now time.Time, e
 	return err
 }
 
-// settlePostgres is settle in one statement.
+// settleParams is the object that settle_call accepts.
+type settleParams struct {
+	ID        string        `json:"id"`
+	Charge    credit.Amount `json:"charge"`
+	Duration  int64         `json:"duration"`
+	Steps     Steps         `json:"steps"`
+	Lease     string        `json:"lease"`
+	Tries     int           `json:"tries"`
+	File      *fileParams   `json:"file"`
+	Outbox    *outboxParams `json:"outbox"`
+	PostingID string        `json:"posting_id"`
+	Now       int64         `json:"now"`
+}
+
+type fileParams struct {
+	ID          string `json:"id"`
+	Filename    string `json:"filename"`
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"`
+	BlobKey     string `json:"blob_key"`
+	Warnings    string `json:"warnings"`
+	ExpiresAt   int64  `json:"expires_at"`
+}
+
+// settlePostgres is Settle in one statement.
 func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 	now := s.now()
-	file, err := end.keeps(now)
+	outbox, err := s.outboxParams(end.Outbox, now)
 	if err != nil {
 		return err
 	}
-	told, err := s.tells(end.Outbox, now)
-	if err != nil {
-		return err
+	lease, tries := end.by()
+	params := settleParams{
+		ID: end.CallID, Charge: end.Charge, Duration: end.Duration.Microseconds(), Steps: end.Steps, Lease: lease, Tries: tries,
+		Outbox: outbox, PostingID: s.postings.next(s.region, now), Now: toMicros(now),
 	}
-	lease, try := end.by()
-	args := []any{
-		end.CallID, int64(end.Charge), toMicros(now), end.Duration.Microseconds(), string(end.Steps),
-		s.postings.next(s.region, now), lease, try,
-		file.ID, clean(file.Filename, 1000), clean(file.ContentType, 200), file.Size, file.BlobKey, toMicros(file.ExpiresAt),
-		told.kind, told.event, told.body, told.callback, told.data, told.deliveries,
-		clean(file.Warnings, maxWarnings), s.region,
+	if f := end.File; f != nil {
+		if err := f.check(now); err != nil {
+			return err
+		}
+		params.File = &fileParams{
+			ID: f.ID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200), Size: f.Size, BlobKey: f.BlobKey,
+			Warnings: clean(f.Warnings, maxWarnings), ExpiresAt: toMicros(f.ExpiresAt),
+		}
 	}
-	verdict, err := s.callFunction(ctx, s.accountOf(end.CallID, end.Job), settleFunction, args...)
-	switch {
-	case err != nil:
-		return err
-	case verdict == "refused":
+	account := ""
+	if end.Job != nil {
+		account = end.Job.Call.AccountID
+	}
+	verdict, err := s.endFunction(ctx, end.CallID, account, settleFunction, params)
+	if err == nil && verdict == "refused" {
 		return settleRefusal(ctx, s.write, end)
-	case verdict == "told":
-		s.dueNow()
 	}
-	return nil
+	return err
 }
 
-// accountOf returns whose a call is that ends, where this process knows.
-func (s *Store) accountOf(call string, job *Job) string {
-	if job != nil {
-		return job.Call.AccountID
-	}
-	return s.accountSlots.ends(call)
+// releaseParams is the object that release_call accepts.
+type releaseParams struct {
+	ID      string        `json:"id"`
+	Code    string        `json:"code"`
+	Message string        `json:"message"`
+	Steps   Steps         `json:"steps"`
+	Outbox  *outboxParams `json:"outbox"`
+	holder
+	PostingID string `json:"posting_id"`
+	Now       int64  `json:"now"`
 }
 
-// releasePostgres is releaseIf in one statement, for the worker that has the job
-// where it is one.
-func (s *Store) releasePostgres(ctx context.Context, end ending, job *Job) error {
+// releasePostgres is releaseCall in one statement.
+func (s *Store) releasePostgres(ctx context.Context, end ending) (released bool, err error) {
 	now := s.now()
-	told, err := s.tells(end.outbox, now)
+	outbox, err := s.outboxParams(end.outbox, now)
 	if err != nil {
-		return err
+		return false, err
 	}
-	lease, try := Settlement{Job: job}.by()
-	verdict, err := s.callFunction(ctx, s.accountOf(end.callID, job), releaseFunction,
-		end.callID, clean(end.failure.Code, 100), clean(end.failure.Message, 2000), toMicros(now), string(end.failure.Steps),
-		s.postings.next(s.region, now), lease, try, told.kind, told.event, told.body, told.callback, told.data, told.deliveries)
-	switch {
-	case err != nil:
-		return err
-	case verdict == "unknown":
-		return ErrNotFound
-	case verdict == "told":
-		s.dueNow()
+	verdict, err := s.endFunction(ctx, end.callID, end.accountID, releaseFunction, releaseParams{
+		ID: end.callID, Code: clean(end.failure.Code, 100), Message: clean(end.failure.Message, 2000), Steps: end.failure.Steps,
+		Outbox: outbox, holder: end.holder, PostingID: s.postings.next(s.region, now), Now: toMicros(now),
+	})
+	if err == nil && verdict == "unknown" {
+		err = ErrNotFound
 	}
-	return nil
+	return verdict == "released" || verdict == "notified", err
 }
 
-// keeps returns the file of a settlement, or none.
-func (end Settlement) keeps(now time.Time) (File, error) {
-	if end.File == nil {
-		return File{}, nil
-	}
-	return *end.File, end.File.check(now)
+// outboxParams is who may be notified of a call's end, with the IDs it would have:
+// whether there is anyone, the database knows.
+type outboxParams struct {
+	EventType    string   `json:"event_type"`
+	EventID      string   `json:"event_id"`
+	EventBody    bytea    `json:"event_body"`
+	CallbackID   string   `json:"callback_id"`
+	CallbackBody bytea    `json:"callback_body"`
+	DeliveryIDs  []string `json:"delivery_ids"`
 }
 
-// telling is what may be told of a call's end, with the ids it would have.
-type telling struct {
-	kind, event string
-	body        []byte
-	callback    string
-	data        []byte
-	deliveries  []string
-}
-
-// tells prepares what is told of a call's end, if anything: whom, the database knows.
-func (s *Store) tells(outbox *Outbox, now time.Time) (t telling, err error) {
+func (s *Store) outboxParams(outbox *Outbox, now time.Time) (*outboxParams, error) {
 	if outbox == nil {
-		return t, nil
+		return nil, nil
 	}
+	var p outboxParams
 	if outbox.Event != "" {
 		event, err := s.event(newEvent{kind: outbox.Event, data: outbox.Data, at: now})
 		if err != nil {
-			return t, err
+			return nil, err
 		}
-		t.kind, t.event, t.body = event.Type, event.ID, event.Body
+		p.EventType, p.EventID, p.EventBody = event.Type, event.ID, event.Body
 	}
-	if t.data, err = json.Marshal(outbox.Data); err != nil {
-		return t, err
-	}
-	t.callback = s.NewID("evt")
+	body, err := json.Marshal(outbox.Data)
+	p.CallbackID, p.CallbackBody = s.NewID("evt"), body
 	for range MaxWebhooks + 1 {
-		t.deliveries = append(t.deliveries, s.NewID("dlv"))
+		p.DeliveryIDs = append(p.DeliveryIDs, s.NewID("dlv"))
 	}
-	return t, nil
+	return &p, err
 }
 
-// callFunction runs a function that is a transaction by itself, and finds out
-// itself whether it has happened before: again where PostgreSQL asks for it, and
-// where the answer is lost. It waits for the account's other calls before it takes a
-// connection.
-func (s *Store) callFunction(ctx context.Context, account, text string, args ...any) (verdict string, err error) {
+// endFunction runs a function that ends a call. The account is empty where it is not
+// known whose the call is.
+func (s *Store) endFunction(ctx context.Context, call, account, text string, params any) (verdict string, err error) {
+	if mine := s.accountSlots.ends(call); mine != "" {
+		account = mine
+	}
+	verdict, err = s.callFunction(ctx, account, text, params)
+	if verdict == "notified" {
+		s.dueNow()
+	}
+	return verdict, err
+}
+
+// callFunction runs a function that is a transaction by itself, and finds out itself
+// whether it has happened before: again where PostgreSQL asks for it, and where the
+// response is lost. It waits for the account's other calls before it takes a connection.
+func (s *Store) callFunction(ctx context.Context, account, text string, params any) (verdict string, err error) {
+	object, err := json.Marshal(params)
+	if err != nil {
+		return "", fmt.Errorf("encode call: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	giveBack, err := s.accountSlots.take(ctx, account)
@@ -232,27 +296,11 @@ func (s *Store) callFunction(ctx context.Context, account, text string, args ...
 	}
 	defer giveBack()
 	err = untilKnown(ctx, func() error {
-		err := s.queryAlone(ctx, text, args...).Scan(&verdict)
+		err := s.queryAlone(ctx, text, string(object)).Scan(&verdict)
 		if err != nil && (lost(err) || ctx.Err() != nil) {
 			return &UnknownError{Cause: err}
 		}
 		return err
 	}, func(error) bool { return true })
 	return verdict, err
-}
-
-// claimedBy returns whose the idempotency key is; nil where it is the call itself.
-func (s *Store) claimedBy(ctx context.Context, db bun.IDB, c NewCall) error {
-	var other claimRow
-	err := db.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).Scan(ctx)
-	if errors.Is(notFound(err), ErrNotFound) {
-		return fmt.Errorf("the idempotency key was freed meanwhile: %w", errUnsteady)
-	}
-	if err != nil {
-		return err
-	}
-	if other.CallID == c.ID {
-		return nil // An attempt whose answer was lost has begun the call.
-	}
-	return &ClaimedError{Claim: other.claim()}
 }

@@ -85,15 +85,6 @@ type eventRow struct {
 	CreatedAt int64
 }
 
-type callbackRow struct {
-	bun.BaseModel `bun:"table:callbacks,alias:cb"`
-
-	CallID    string `bun:",pk"`
-	URL       string
-	Receiver  string
-	CreatedAt int64
-}
-
 // callbackSelect reads where a call's end is reported. $1 call.
 const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
 

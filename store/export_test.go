@@ -27,6 +27,9 @@ func (l *Lease) Abandon() error {
 	return l.file.Close()
 }
 
+// EndLease ends the lease of a process, as its successor does.
+func (s *Store) EndLease(ctx context.Context, id string) error { return s.endLease(ctx, id) }
+
 // Tx is what the body of a transaction gets.
 type Tx = txn
 

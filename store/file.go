@@ -22,11 +22,9 @@ type File struct {
 	ContentType string
 	Size        int64  // bytes
 	BlobKey     string // where its bytes are
-	// Region is where the process ran that has put them there.
-	Region    string
-	Downloads int64
-	CreatedAt time.Time
-	ExpiresAt time.Time
+	Downloads   int64
+	CreatedAt   time.Time
+	ExpiresAt   time.Time
 	// Warnings are what was wrong with what a result was made of, as a JSON array;
 	// empty where nothing was.
 	Warnings string
@@ -48,14 +46,13 @@ type fileRow struct {
 	ExpiresAt   int64
 	DeletedAt   *int64
 	Warnings    string
-	Region      string
 }
 
 func (r *fileRow) file() File {
 	f := File{
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Filename: r.Filename, ContentType: r.ContentType, Size: r.Size,
 		BlobKey: r.BlobKey, Downloads: r.Downloads, CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
-		Warnings: r.Warnings, Region: r.Region,
+		Warnings: r.Warnings,
 	}
 	if r.CallID != nil {
 		f.CallID = *r.CallID
@@ -98,11 +95,11 @@ var fileInsert = filesTable.insert() + " ON CONFLICT (id) DO NOTHING"
 const maxWarnings = 256 << 10
 
 // newFileRow describes a file that is kept from now on.
-func newFileRow(f File, accountID string, callID *string, region string, now time.Time) *fileRow {
+func newFileRow(f File, accountID string, callID *string, now time.Time) *fileRow {
 	return &fileRow{
 		ID: f.ID, AccountID: accountID, CallID: callID, KeyID: f.KeyID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
 		Size: f.Size, BlobKey: f.BlobKey, CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
-		Warnings: clean(f.Warnings, maxWarnings), Region: region,
+		Warnings: clean(f.Warnings, maxWarnings),
 	}
 }
 
@@ -114,7 +111,7 @@ func (s *Store) addFile(ctx context.Context, tx txn, call *callRow, f File, now 
 	if f.ID == "" {
 		f.ID = call.ResultID
 	}
-	added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, call.AccountID, &call.ID, s.region, now))...))
+	added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, call.AccountID, &call.ID, now))...))
 	if err != nil || added {
 		return err
 	}

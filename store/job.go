@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -67,21 +68,21 @@ type jobRow struct {
 
 // Statements that make a job.
 const (
-	jobInsert   = `INSERT INTO jobs (call_id, account_id, state, input_key, created_at, kind) VALUES ($1, $2, $3, $4, $5, $6)`
+	jobInsert   = `INSERT INTO jobs (call_id, account_id, state, kind, input_key, trace, created_at) VALUES ($1, $2, 'queued', $3, $4, $5, $6)`
 	inputInsert = `INSERT INTO job_inputs (call_id, sealed) VALUES ($1, $2)`
 )
 
 // enqueue makes a job of the call, within the transaction of its hold.
-func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, job *NewJob) error {
-	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, jobQueued, job.InputKey, call.CreatedAt, job.Kind); err != nil {
+func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) error {
+	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, c.Job.Kind, c.Job.InputKey, c.Trace, call.CreatedAt); err != nil {
 		return err
 	}
-	if job.Input != nil {
-		if _, err := s.exec(ctx, tx, inputInsert, call.ID, job.Input); err != nil {
+	if c.Job.Input != nil {
+		if _, err := s.exec(ctx, tx, inputInsert, call.ID, c.Job.Input); err != nil {
 			return err
 		}
 	}
-	return s.pin(ctx, tx, call, job.Pins)
+	return s.pin(ctx, tx, call, c.Job.Pins)
 }
 
 // ReturnJob puts a job back that its worker could not finish because it has to
@@ -101,52 +102,83 @@ func (s *Store) ReturnJob(ctx context.Context, job Job) error {
 	return nil
 }
 
-// orphanedJobs is the condition of running jobs whose process is gone; its
-// argument is now.
-const orphanedJobs = `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = j.lease AND leases.expires_at > ?)`
-
-// Orphan is a call whose process has died, or has lost it.
+// Orphan is a running call that has lost its process, or a job that no worker has taken
+// on for too long.
 type Orphan struct {
-	Call  Call
-	Tries int    // of a job; 0 of any other call
-	lease string // of the process that lives and has lost it
-	waits bool   // a job that no process has taken on
+	Call   Call
+	Tries  int    // of a job; 0 of any other call
+	holder holder // who is not expected to end it
 }
 
 // OrphanedCalls returns running calls with a callback whose process is gone, at
 // most limit. Those without one are released by Reap.
 func (s *Store) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) {
+	list, err := s.orphanedCalls(ctx, holder{Kind: holderDeadProcess}, s.now(), limit)
+	return list, wrapped("read orphaned calls", err)
+}
+
+// orphanedCalls returns the running calls of a holder that were begun up to the time.
+func (s *Store) orphanedCalls(ctx context.Context, h holder, begun time.Time, limit int) ([]Orphan, error) {
 	var rows []callRow
-	err := s.write.NewSelect().Model(&rows).Where("status = ?", CallRunning).Where(orphaned, toMicros(s.now())).
+	condition, args := h.condition(toMicros(s.now()))
+	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, toMicros(begun)).Where(condition, args...).
 		Order("id").Limit(int64(limit)).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read orphaned calls: %w", err)
-	}
 	list := make([]Orphan, len(rows))
 	for i := range rows {
-		list[i].Call = rows[i].call()
+		list[i] = Orphan{Call: rows[i].call(), holder: h}
+	}
+	return list, err
+}
+
+// OrphanedJobs returns running jobs whose process is gone, at most limit.
+func (s *Store) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
+	list, err := s.orphanedJobs(ctx, holder{Kind: holderDeadWorker}, s.now(), limit)
+	return list, wrapped("read orphaned jobs", err)
+}
+
+// OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
+// most limit.
+func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
+	now := s.now()
+	list, err := s.orphanedJobs(ctx, holder{Kind: holderQueue, QueuedUntil: toMicros(now.Add(-MaxJobWait))}, now, limit)
+	return list, wrapped("read overdue jobs", err)
+}
+
+// orphanedJobs returns the jobs of a holder that were taken on up to the time, if at all.
+func (s *Store) orphanedJobs(ctx context.Context, h holder, begun time.Time, limit int) ([]Orphan, error) {
+	var rows []jobRow
+	condition, args := h.jobCondition(toMicros(s.now()))
+	err := s.write.NewSelect().Model(&rows).Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", toMicros(begun)).
+		Order("created_at", "seq").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Orphan, len(rows))
+	for i, row := range rows {
+		call, err := s.Call(ctx, row.CallID)
+		if err != nil {
+			return nil, err
+		}
+		h.Tries = row.Tries
+		list[i] = Orphan{Call: call, Tries: row.Tries, holder: h}
 	}
 	return list, nil
 }
 
-// ReleaseOrphan ends a call whose process is gone as failed and writes what is
-// told of it. It has no effect if the call has ended or was taken on again.
+// LeasedCalls returns the running calls and jobs that carry a living process's
+// lease and were begun up to the time, at most limit of either. Those that the
+// process does not work on are orphaned: the database failed when they were taken
+// on, or when their end was to be written.
+func (s *Store) LeasedCalls(ctx context.Context, lease string, begun time.Time, limit int) ([]Orphan, error) {
+	calls, err := s.orphanedCalls(ctx, holder{Kind: holderProcess, Lease: lease}, begun, limit)
+	jobs, jobsErr := s.orphanedJobs(ctx, holder{Kind: holderWorker, Lease: lease}, begun, limit)
+	return append(jobs, calls...), wrapped("read leased calls", errors.Join(err, jobsErr))
+}
+
+// ReleaseOrphan ends an orphaned call as failed and writes what is told of it. It has no
+// effect if the call has ended or was taken on again.
 func (s *Store) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *Outbox) error {
-	var gone string
-	var args []any
-	switch {
-	case stale.Call.Mode == Async:
-		gone, args = s.orphanedJob(stale)
-		gone, args = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND "+gone+")", append([]any{stale.Tries}, args...)
-	case stale.lease != "":
-		gone, args = "c.lease = ?", []any{stale.lease}
-	default:
-		gone, args = orphaned, []any{toMicros(s.now())}
-	}
-	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := s.release(ctx, tx, ending{stale.Call.ID, f, n}, gone, args...)
-		return err
-	})
+	_, err := s.releaseCall(ctx, ending{callID: stale.Call.ID, accountID: stale.Call.AccountID, failure: f, outbox: n, holder: stale.holder})
 	if err != nil {
 		return fmt.Errorf("release orphaned call: %w", err)
 	}
@@ -154,93 +186,15 @@ func (s *Store) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *O
 	return nil
 }
 
-// OrphanedJobs returns running jobs whose process is gone, at most limit.
-func (s *Store) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
-	var rows []jobRow
-	err := s.write.NewSelect().Model(&rows).Where(orphanedJobs, toMicros(s.now())).Order("seq").Limit(int64(limit)).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read orphaned jobs: %w", err)
-	}
-	return s.orphans(ctx, rows, "")
-}
-
-// OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
-// most limit.
-func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
-	var rows []jobRow
-	err := s.write.NewSelect().Model(&rows).Where("state = ?", jobQueued).Where("created_at <= ?", s.waitOver()).
-		Order("created_at").Limit(int64(limit)).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read overdue jobs: %w", err)
-	}
-	list, err := s.orphans(ctx, rows, "")
-	if err != nil {
-		return nil, fmt.Errorf("read overdue jobs: %w", err)
-	}
-	for i := range list {
-		list[i].waits = true
-	}
-	return list, nil
-}
-
-// waitOver is when jobs were queued whose wait is over now.
-func (s *Store) waitOver() int64 { return toMicros(s.now().Add(-MaxJobWait)) }
-
-func (s *Store) orphans(ctx context.Context, rows []jobRow, lease string) ([]Orphan, error) {
-	list := make([]Orphan, 0, len(rows))
-	for _, row := range rows {
-		call, err := s.Call(ctx, row.CallID)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, Orphan{Call: call, Tries: row.Tries, lease: lease})
-	}
-	return list, nil
-}
-
-// orphanedJob is the condition under which a job still is the orphaned one.
-func (s *Store) orphanedJob(job Orphan) (condition string, args []any) {
-	switch {
-	case job.waits:
-		return "j.state = 'queued' AND j.created_at <= ?", []any{s.waitOver()}
-	case job.lease != "":
-		return "j.state = 'running' AND j.lease = ?", []any{job.lease}
-	}
-	return orphanedJobs, []any{toMicros(s.now())}
-}
-
-// LeasedCalls returns the running calls and jobs that carry a living process's
-// lease and were begun before the time, at most limit of either. Those that the
-// process does not work on are orphaned: the database failed when they were taken
-// on, or when their end was to be written.
-func (s *Store) LeasedCalls(ctx context.Context, lease string, before time.Time, limit int) ([]Orphan, error) {
-	var calls []callRow
-	var jobs []jobRow
-	err := s.write.NewSelect().Model(&calls).Where("status = ? AND lease = ? AND created_at < ?", CallRunning, lease, toMicros(before)).
-		Order("id").Limit(int64(limit)).Scan(ctx)
-	if err == nil {
-		err = s.write.NewSelect().Model(&jobs).Where("state = ? AND lease = ? AND started_at < ?", jobRunning, lease, toMicros(before)).
-			Order("seq").Limit(int64(limit)).Scan(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read leased calls: %w", err)
-	}
-	list, err := s.orphans(ctx, jobs, lease)
-	for i := range calls {
-		list = append(list, Orphan{Call: calls[i].call(), lease: lease})
-	}
-	return list, err
-}
-
 // RequeueOrphan lets a job whose process has died wait for another, and reports
 // whether it did: not if another process was first, or its tries are used up.
 func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	requeued := false
-	gone, args := s.orphanedJob(job)
+	condition, args := job.holder.jobCondition(toMicros(s.now()))
 	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
-			WHERE call_id = ? AND tries = ? AND tries < ? AND `+gone, args...).Exec(ctx))
+			WHERE call_id = ? AND tries = ? AND tries < ? AND `+condition, args...).Exec(ctx))
 		return err
 	})
 	if err != nil {
@@ -253,24 +207,12 @@ func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	return requeued, nil
 }
 
-// Statements that end a job.
-const (
-	jobEnd      = `UPDATE jobs SET state = $1, lease = '' WHERE call_id = $2`
-	inputDelete = `DELETE FROM job_inputs WHERE call_id = $1`
-)
-
-// endJob takes an ended call out of the queue and lets go of its files.
-func (s *Store) endJob(ctx context.Context, tx txn, call *callRow) error {
-	if call.Mode != Async {
-		return nil
-	}
-	if _, err := s.exec(ctx, tx, jobEnd, jobEnded, call.ID); err != nil {
-		return err
-	}
-	if _, err := s.exec(ctx, tx, inputDelete, call.ID); err != nil {
-		return err
-	}
-	return s.unpin(ctx, tx, call.ID)
+// jobEnd are the statements that take an ended call out of the queue and let go of its
+// files. Those that nobody can open any more are deleted by DeleteExpired. $1 call.
+var jobEnd = []string{
+	`UPDATE jobs SET state = 'ended', lease = '' WHERE call_id = $1`,
+	`DELETE FROM job_inputs WHERE call_id = $1`,
+	`DELETE FROM pins WHERE call_id = $1`,
 }
 
 // Job returns the account's job with the id, which is that of its result. It

@@ -248,19 +248,11 @@ func (s *Store) endLease(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("end lease: %w", err)
 	}
-	if _, err := s.releaseWhere(ctx, "lease = ? AND "+unheard, id); err != nil {
+	if _, err := s.releaseAll(ctx, holder{Kind: holderProcess, Lease: id, Silent: true}); err != nil {
 		return fmt.Errorf("end lease: %w", err)
 	}
 	return nil
 }
-
-// orphaned is the condition of calls whose lease is gone; its argument is now. A
-// job that waits has no lease: its hold is the queue's.
-const orphaned = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.id = c.lease AND leases.expires_at > ?)"
-
-// unheard is the condition of calls of whose end nobody else is told, so that
-// they can be released without words.
-const unheard = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM callbacks WHERE callbacks.call_id = c.id)"
 
 // Reap releases the running calls whose lease is missing or has expired, but for
 // those that OrphanedCalls and OrphanedJobs tell of, and deletes expired leases and
@@ -268,7 +260,7 @@ const unheard = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM callbacks WHERE
 // processes may reap at once.
 func (s *Store) Reap(ctx context.Context) (int, error) {
 	now := toMicros(s.now())
-	released, err := s.releaseWhere(ctx, orphaned+" AND "+unheard, now)
+	released, err := s.releaseAll(ctx, holder{Kind: holderDeadProcess, Silent: true})
 	if err != nil {
 		return released, fmt.Errorf("reap: %w", err)
 	}
@@ -284,34 +276,30 @@ func (s *Store) Reap(ctx context.Context) (int, error) {
 	return released, nil
 }
 
-// releaseWhere releases the running calls that meet the condition, each in a
-// transaction of its own that checks the condition again, so that no
-// transaction is long and none holds the rows of two accounts. It returns how
-// many there were.
-func (s *Store) releaseWhere(ctx context.Context, condition string, args ...any) (int, error) {
+// releaseAll releases the running calls of a holder, each in a transaction of its own
+// that checks again that the holder has it, so that no transaction is long and none
+// holds the rows of two accounts. It returns how many there were.
+func (s *Store) releaseAll(ctx context.Context, h holder) (int, error) {
 	released, after := 0, ""
 	for {
-		var ids []string
-		err := s.write.NewSelect().Model((*callRow)(nil)).Column("id").Where("status = ? AND id > ?", CallRunning, after).
-			Where(condition, args...).Order("id").Limit(reapBatch).Scan(ctx, &ids)
-		if err != nil || len(ids) == 0 {
+		var rows []callRow
+		condition, args := h.condition(toMicros(s.now()))
+		err := s.write.NewSelect().Model(&rows).Column("id", "account_id").Where("status = ? AND id > ?", CallRunning, after).
+			Where(condition, args...).Order("id").Limit(reapBatch).Scan(ctx)
+		if err != nil || len(rows) == 0 {
 			return released, err
 		}
-		for _, id := range ids {
-			ok := false
-			err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-				ok, err = s.release(ctx, tx, ending{callID: id, failure: Abandoned}, condition, args...)
-				return err
-			})
+		for _, row := range rows {
+			ok, err := s.releaseCall(ctx, ending{callID: row.ID, accountID: row.AccountID, failure: Abandoned, holder: h})
 			if err != nil {
 				return released, err
 			}
 			if ok {
 				released++
-				s.dropResult(ctx, id, 0)
+				s.dropResult(ctx, row.ID, 0)
 			}
+			after = row.ID
 		}
-		after = ids[len(ids)-1]
 	}
 }
 

@@ -146,9 +146,10 @@ func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 			}
 			r.Problems = append(r.Problems, problems...)
 		}
+		orphaned, args := holder{Kind: holderDeadProcess}.condition(toMicros(s.now()))
 		return tx.NewSelect().Model((*callRow)(nil)).Column("id").Where("status = ?", CallRunning).
 			Where("("+orphaned+") OR c.mode = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.call_id = c.id AND jobs.state <> ?)",
-				toMicros(s.now()), Async, jobEnded).Order("id").Scan(ctx, &r.OrphanedHolds)
+				append(args, Async, jobEnded)...).Order("id").Scan(ctx, &r.OrphanedHolds)
 	})
 	if err != nil {
 		return LedgerReport{}, fmt.Errorf("check ledger: %w", err)

@@ -23,8 +23,8 @@ var moneyTables = map[string]string{
 	"journal":     "account_id, kind, cause, reason, held, wallet, revenue, balance, created_at",
 	"idempotency": "*",
 	"files":       "id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at, warnings",
-	"jobs":        "call_id, account_id, state, lease, tries, input_key, kind, created_at",
-	"job_inputs":  "*", "pins": "*", "usage_days": "*", "callbacks": "call_id, url, receiver, created_at",
+	"jobs":        "call_id, account_id, state, lease, tries, input_key, kind, trace, created_at",
+	"job_inputs":  "*", "pins": "*", "usage_days": "*", "callbacks": "call_id, url, receiver, trace, created_at",
 	"events": "account_id, type, call_id, body, created_at",
 	"deliveries": "account_id, endpoint_id, (SELECT COALESCE(e.call_id, '') FROM events AS e WHERE e.id = event_id) AS cause, " +
 		"event_type, receiver, url, status, next_attempt_at, created_at",
@@ -36,13 +36,32 @@ type ledgerSide struct {
 	names    *strings.Replacer // of random IDs, which differ between the databases
 	accounts []store.Account
 	keys     []store.Key
-	quotes   map[string]string // per call, the ID of a promised price
+	quotes   []store.Quote // promised prices, in the order of their promise
 	jobs     map[string]store.Job
+}
+
+// Leases of the processes that the rules are tried on: one lives while the clock does not
+// pass its end, the other is gone.
+const (
+	leaseAlive = "lease_alive"
+	leaseGone  = "lease_gone"
+)
+
+// renew makes the living process's lease last from now on.
+func (s *ledgerSide) renew(t *testing.T) error {
+	t.Helper()
+	now := s.clock.Now()
+	_, err := s.DB().NewRaw("INSERT INTO leases (id, created_at, expires_at) VALUES (?0, ?1, ?2) ON CONFLICT (id) DO UPDATE SET expires_at = EXCLUDED.expires_at",
+		leaseAlive, now.UnixMicro(), now.Add(store.LeaseTerm).UnixMicro()).Exec(t.Context())
+	return err
 }
 
 func newLedgerSide(t *testing.T, db storetest.DB) *ledgerSide {
 	t.Helper()
-	s := &ledgerSide{fixture: newFixture(t, db), quotes: map[string]string{}, jobs: map[string]store.Job{}}
+	s := &ledgerSide{fixture: newFixture(t, db), jobs: map[string]store.Job{}}
+	if err := s.renew(t); err != nil {
+		t.Fatal(err)
+	}
 	ctx := t.Context()
 	limit, most := credit.Amount(9000), credit.Amount(60_000)
 	pairs := []string{s.acc.ID, "account", s.key.ID, "key"}
@@ -70,7 +89,6 @@ func newLedgerSide(t *testing.T, db storetest.DB) *ledgerSide {
 	if err := s.SetLimits(ctx, s.accounts[1].ID, store.Limits{MaxJob: &limit, MaxDay: &most}); err != nil {
 		t.Fatal(err)
 	}
-	pairs = append(pairs, s.lease, "lease")
 	s.names = strings.NewReplacer(pairs...)
 	return s
 }
@@ -130,7 +148,9 @@ func cell(value any) string {
 }
 
 // TestMoneyRulesAgree sends random calls through SQLite's statements and PostgreSQL's
-// functions. Each call must end alike on both, and all rows must be equal at the end.
+// functions: calls begin, with promised prices too, settle and fail, expire with their
+// process, their worker or their time in the queue. Each step must end alike on both,
+// and all rows must be equal at the end.
 func TestMoneyRulesAgree(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -174,40 +194,12 @@ func TestMoneyRulesAgree(t *testing.T) {
 func randomStep(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text string, do func(*ledgerSide) error) {
 	t.Helper()
 	ctx := t.Context()
-	if n := random.IntN(100); n < 45 || len(*calls) == 0 {
-		call, account, key := randomCall(random, *calls)
-		*calls = append(*calls, call)
-		promised := random.IntN(8) == 0
-		return fmt.Sprintf("begin %+v", call), func(s *ledgerSide) error {
-			mine := call
-			mine.AccountID, mine.Lease = s.accounts[account].ID, s.lease
-			if mine.Job != nil {
-				mine.Lease = ""
-			}
-			if key >= 0 {
-				mine.KeyID = s.keys[key].ID
-			}
-			if promised {
-				quote, err := s.NewQuote(ctx, mine.AccountID, []byte("digest"), mine.Quote)
-				if err != nil {
-					return err
-				}
-				mine.QuoteID = quote.ID
-			}
-			return s.Begin(ctx, mine)
-		}
-	} else if n < 52 {
-		by := time.Duration(random.IntN(180)) * time.Minute
-		return "later", func(s *ledgerSide) error { s.clock.Advance(by); return nil }
-	} else if n < 58 {
-		return "claim", func(s *ledgerSide) error {
-			job, err := s.ClaimJob(ctx, s.lease)
-			if errors.Is(err, store.ErrNotFound) {
-				return nil
-			}
-			s.jobs[job.Call.ID] = job
-			return fmt.Errorf("job %s: %w", job.Call.ID, err)
-		}
+	n := random.IntN(100)
+	if n < 45 || len(*calls) == 0 {
+		return randomBegin(t, random, calls)
+	}
+	if n < 66 {
+		return randomUpkeep(t, random, n)
 	}
 	call := (*calls)[random.IntN(len(*calls))]
 	var outbox *store.Outbox
@@ -241,6 +233,115 @@ func randomStep(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text s
 			mine.Job = &job
 		}
 		return s.Settle(ctx, mine)
+	}
+}
+
+// randomBegin chooses a call that begins.
+func randomBegin(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text string, do func(*ledgerSide) error) {
+	t.Helper()
+	ctx := t.Context()
+	call, account, key := randomCall(random, *calls)
+	*calls = append(*calls, call)
+	promised, earlier := random.IntN(8) == 0, random.IntN(30) == 0
+	pick, lease := random.IntN(1000), []string{leaseAlive, leaseAlive, leaseGone}[random.IntN(3)]
+	return fmt.Sprintf("begin %+v", call), func(s *ledgerSide) error {
+		mine := call
+		mine.AccountID, mine.Lease = s.accounts[account].ID, lease
+		if mine.Job != nil {
+			mine.Lease = ""
+		}
+		if key >= 0 {
+			mine.KeyID = s.keys[key].ID
+		}
+		if promised {
+			quote, err := s.NewQuote(ctx, mine.AccountID, []byte("digest"), mine.Quote)
+			if err != nil {
+				return err
+			}
+			s.quotes = append(s.quotes, quote)
+			mine.QuoteID = quote.ID
+		}
+		if earlier && len(s.quotes) > 0 { // perhaps used, expired, of another amount, or another account's
+			quote := s.quotes[pick%len(s.quotes)]
+			mine.QuoteID = quote.ID
+			if pick%3 > 0 {
+				mine.Quote = quote.Amount
+			}
+		}
+		return s.Begin(ctx, mine)
+	}
+}
+
+// randomUpkeep chooses what happens to calls without their caller; n is from 45 to 65.
+func randomUpkeep(t *testing.T, random *rand.Rand, n int) (text string, do func(*ledgerSide) error) {
+	t.Helper()
+	ctx := t.Context()
+	gone := random.IntN(3) == 0
+	by := time.Duration(random.IntN(20)) * time.Minute
+	if random.IntN(4) == 0 {
+		by = time.Duration(random.IntN(480)) * time.Minute
+	}
+	failure := store.Failure{Code: "internal_error", Message: "The server stopped."}
+	// abandoned carries out what the reaper does with orphaned calls.
+	abandoned := func(s *ledgerSide, list []store.Orphan, err error) error {
+		for _, orphan := range list {
+			requeued := false
+			if err == nil && orphan.Tries > 0 {
+				requeued, err = s.RequeueOrphan(ctx, orphan)
+			}
+			if err == nil && !requeued {
+				err = s.ReleaseOrphan(ctx, orphan, failure, &store.Outbox{Event: store.EventJobFailed, Data: orphan.Call.ResultID})
+			}
+		}
+		return fmt.Errorf("%d orphans: %w", len(list), err)
+	}
+	switch {
+	case n < 50:
+		return "later", func(s *ledgerSide) error { s.clock.Advance(by); return nil }
+	case n < 56:
+		return "claim", func(s *ledgerSide) error {
+			lease := leaseAlive
+			if gone {
+				lease = leaseGone
+			}
+			job, err := s.ClaimJob(ctx, lease)
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			s.jobs[job.Call.ID] = job
+			return fmt.Errorf("job %s: %w", job.Call.ID, err)
+		}
+	case n < 59:
+		return "renew", func(s *ledgerSide) error { return s.renew(t) }
+	case n < 60:
+		return "reap", func(s *ledgerSide) error {
+			released, err := s.Reap(ctx)
+			return fmt.Errorf("%d released: %w", released, err)
+		}
+	case n < 61:
+		return "end process", func(s *ledgerSide) error { return s.EndLease(ctx, leaseAlive) }
+	case n < 62:
+		return "orphaned calls", func(s *ledgerSide) error {
+			list, err := s.OrphanedCalls(ctx, 100)
+			return abandoned(s, list, err)
+		}
+	case n < 64:
+		return "orphaned jobs", func(s *ledgerSide) error {
+			list, err := s.OrphanedJobs(ctx, 3)
+			return abandoned(s, list, err)
+		}
+	case n < 65:
+		return "overdue jobs", func(s *ledgerSide) error {
+			list, err := s.OverdueJobs(ctx, 100)
+			for _, job := range list {
+				err = errors.Join(err, s.ReleaseOrphan(ctx, job, failure, nil))
+			}
+			return fmt.Errorf("%d overdue: %w", len(list), err)
+		}
+	}
+	return "lost calls", func(s *ledgerSide) error {
+		list, err := s.LeasedCalls(ctx, leaseAlive, s.clock.Now().Add(-5*time.Minute), 100)
+		return abandoned(s, list, err)
 	}
 }
 

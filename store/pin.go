@@ -84,12 +84,3 @@ func pinned(ctx context.Context, tx txn, ids []string) ([]string, error) {
 	err := tx.NewSelect().Model((*pinRow)(nil)).Column("file_id").Distinct().Where("file_id IN (?)", bun.List(ids)).Scan(ctx, &kept)
 	return kept, err
 }
-
-const unpinDelete = `DELETE FROM pins WHERE call_id = $1`
-
-// unpin lets go of an ended call's files. Those that nobody can open any more
-// are deleted by DeleteExpiredFiles.
-func (s *Store) unpin(ctx context.Context, tx txn, callID string) error {
-	_, err := s.exec(ctx, tx, unpinDelete, callID)
-	return err
-}

@@ -97,7 +97,7 @@ func (s *Store) Quote(ctx context.Context, accountID, id string, digest []byte) 
 }
 
 // useQuote takes the quote for a call that begins, whose price it is.
-func (s *Store) useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
+func useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.QuoteID == "" {
 		return nil
 	}

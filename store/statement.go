@@ -31,16 +31,19 @@ func compile(ctx context.Context, db preparer, texts ...string) (compiled, error
 	return ready, nil
 }
 
-// writingTexts are what every paid call writes with.
-var writingTexts = []string{
-	claimInsert, holdUpdate, spendUpdate, callInsert, journalInsert, usageUpsert, endUpdate, claimUpdate, fundsUpdate, fileInsert,
-	jobInsert, inputInsert, jobEnd, inputDelete, unpinDelete, recipientSelect, callbackSelect,
-}
+// sqliteTexts and postgresTexts are what every paid call writes with.
+var (
+	sqliteTexts = append([]string{
+		claimSQLite, claimedSelect, claimInsert, holdUpdate, spendUpdate, callInsert, callbackInsert, journalInsert, usageUpsert, endUpdate,
+		claimUpdate, fundsUpdate, unspentUpdate, fileInsert, jobInsert, inputInsert, recipientSelect, callbackSelect,
+	}, jobEnd...)
+	postgresTexts = []string{claimPostgres, beginFunction, settleFunction, releaseFunction}
+)
 
 // compilePaidPath prepares what every paid call runs.
 func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 	if s.dialect == Postgres {
-		s.writing, err = compile(ctx, s.write.DB, append([]string{claimPostgres, beginFunction, jobFunction, settleFunction, releaseFunction}, writingTexts...)...)
+		s.writing, err = compile(ctx, s.write.DB, postgresTexts...)
 	} else {
 		err = s.writer.connect(ctx)
 	}

@@ -3,25 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"github.com/uptrace/bun"
 )
 
 // A call that others go on with, workers and deliveries, keeps what its trace goes
 // on from with its job and its callback, and as long as these.
-
-// keepTrace does so, within the transaction of the call's hold.
-func keepTrace(ctx context.Context, tx txn, c NewCall) error {
-	if c.Trace == "" {
-		return nil
-	}
-	for _, table := range []string{"jobs", "callbacks"} {
-		if _, err := tx.NewRaw("UPDATE ? SET trace = ? WHERE call_id = ?", bun.Ident(table), c.Trace, c.ID).Exec(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Trace returns what the trace of a call goes on from, as NewCall had it; empty
 // where it has none.

@@ -38,15 +38,14 @@ func (s *Store) inTx(ctx context.Context, fn transaction) error {
 	})
 }
 
-// inCertainTx is inTx for a transaction that finds out itself whether it has
-// happened before: it runs again too when the answer to its commit is lost,
-// until its outcome is known or the time is up. SQLite is in this process, so
-// that a commit which goes on to fail is no matter of patience.
+// inCertainTx is inTx on SQLite for a transaction that finds out itself whether it has
+// happened before: it runs again too when the response to its commit is lost. SQLite is
+// in this process, so that a commit which goes on to fail does so for a reason.
 func (s *Store) inCertainTx(ctx context.Context, fn transaction) error {
 	asked := 0
 	return s.transact(ctx, fn, func(error) bool {
 		asked++
-		return s.dialect == Postgres || asked < writeAttempts
+		return asked < writeAttempts
 	})
 }
 

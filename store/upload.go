@@ -68,7 +68,7 @@ func (s *Store) AddUpload(ctx context.Context, f File) error {
 			}
 			return &used
 		}
-		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, s.region, now))...))
+		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, now))...))
 		if err == nil && !added {
 			err = ErrExists
 		}

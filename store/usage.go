@@ -39,12 +39,12 @@ const usageUpsert = `INSERT INTO usage_days AS u (account_id, day, operation, ke
 
 // countUsage adds a settled call to the sums of its day. The calls of an account
 // wait for each other from here to the commit, as they do for its wallet.
-func (s *Store) countUsage(ctx context.Context, tx txn, c *callRow, charge credit.Amount) error {
+func (s *Store) countUsage(ctx context.Context, tx txn, c *callRow) error {
 	key := ""
 	if c.KeyID != nil {
 		key = *c.KeyID
 	}
-	_, err := s.exec(ctx, tx, usageUpsert, c.AccountID, c.Day, c.Operation, key, int64(charge))
+	_, err := s.exec(ctx, tx, usageUpsert, c.AccountID, c.Day, c.Operation, key, int64(c.Charge))
 	return err
 }
 

@@ -78,7 +78,7 @@ func (w *writer) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready, err := compile(ctx, conn.Conn, append([]string{lineBegin, lineCommit, lineRollback, claimSQLite, claimedSelect}, writingTexts...)...)
+	ready, err := compile(ctx, conn.Conn, append([]string{lineBegin, lineCommit, lineRollback}, sqliteTexts...)...)
 	if err == nil {
 		// Others may have had the connection before.
 		_, err = conn.Conn.ExecContext(ctx, "PRAGMA synchronous = FULL")

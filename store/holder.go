@@ -1,0 +1,53 @@
+package store
+
+// holder names who must still have a running call for it to be released; the zero value
+// is anyone. The conditions are those of release_call on PostgreSQL
+// (migrations/0090_calls).
+type holder struct {
+	Kind  string `json:"holder"`
+	Lease string `json:"lease"` // of the process or the worker
+	Tries int    `json:"tries"` // of a job
+	// QueuedUntil is when a job in the queue was begun at the latest.
+	QueuedUntil int64 `json:"queued_until"`
+	// Silent leaves calls with a callback alone, whose end is to be reported.
+	Silent bool `json:"silent"`
+}
+
+// Kinds of holders.
+const (
+	holderProcess     = "process"      // the process with the lease, of a call that is no job
+	holderDeadProcess = "dead process" // a process whose lease has ended, of a call that is no job
+	holderWorker      = "worker"       // the worker with the lease, of this try of a job
+	holderDeadWorker  = "dead worker"  // a worker whose lease has ended, of this try of a job
+	holderQueue       = "queue"        // none yet: a job that has waited for too long
+)
+
+// condition is the holder's condition on calls AS c.
+func (h holder) condition(now int64) (condition string, args []any) {
+	switch h.Kind {
+	case "":
+		condition = "TRUE"
+	case holderProcess:
+		condition, args = "c.mode <> 'async' AND c.lease = ?", []any{h.Lease}
+	case holderDeadProcess:
+		condition, args = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases AS l WHERE l.id = c.lease AND l.expires_at > ?)", []any{now}
+	default:
+		condition, args = h.jobCondition(now)
+		condition, args = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND "+condition+")", append([]any{h.Tries}, args...)
+	}
+	if h.Silent {
+		condition += " AND NOT EXISTS (SELECT 1 FROM callbacks AS cb WHERE cb.call_id = c.id)"
+	}
+	return condition, args
+}
+
+// jobCondition is the condition on jobs AS j of a holder that has jobs.
+func (h holder) jobCondition(now int64) (condition string, args []any) {
+	switch h.Kind {
+	case holderWorker:
+		return "j.state = 'running' AND j.lease = ?", []any{h.Lease}
+	case holderDeadWorker:
+		return "j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases AS l WHERE l.id = j.lease AND l.expires_at > ?)", []any{now}
+	}
+	return "j.state = 'queued' AND j.created_at <= ?", []any{h.QueuedUntil}
+}
