@@ -3,23 +3,20 @@ package store_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"relaypdf/store"
 	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
 )
 
 // balances reads the balances of the account's postings, the oldest first: those
 // noted, and those that the postings up to each sum to.
-func (f *fixture) balances(t testing.TB) (noted []*credit.Amount, summed []credit.Amount) {
+func (f *fixture) balances(t testing.TB) (noted, summed []credit.Amount) {
 	t.Helper()
 	var rows []struct {
-		Balance *credit.Amount
-		Wallet  credit.Amount
+		Balance, Wallet credit.Amount
 	}
 	err := f.DB().NewRaw("SELECT balance, wallet FROM journal WHERE account_id = ? ORDER BY id", f.acc.ID).Scan(t.Context(), &rows)
 	if err != nil {
@@ -65,8 +62,8 @@ func TestPostingsNoteTheBalance(t *testing.T) {
 			t.Fatalf("%d postings, want more", len(noted))
 		}
 		for i, balance := range noted {
-			if balance == nil || *balance != summed[i] {
-				t.Errorf("posting %d notes %v, want %s", i, balance, summed[i])
+			if balance != summed[i] {
+				t.Errorf("posting %d notes %s, want %s", i, balance, summed[i])
 			}
 		}
 	})
@@ -121,90 +118,4 @@ func TestNotedBalancesUnderLoad(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestStatementOfOldPostings: postings of before balances were noted have the ones
-// that they had, alone and among newer ones.
-func TestStatementOfOldPostings(t *testing.T) {
-	each(t, func(t *testing.T, f *fixture) {
-		for i := range 12 {
-			f.clock.Advance(time.Second)
-			f.settle(t, f.begin(t, f.newCall(2000)).ID, credit.Amount(i*100))
-			f.clock.Advance(time.Second)
-			if err := f.Credit(t.Context(), f.acc.ID, credit.Dollar, fmt.Sprint(i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		filters := []store.PostingFilter{{}, {WithoutCalls: true}, {Kind: store.KindPayment}}
-		read := func(f *fixture) (all []credit.Amount) {
-			t.Helper()
-			for _, filter := range filters {
-				filter.AccountID, filter.Limit = f.acc.ID, 5
-				for {
-					page, err := f.Statement(t.Context(), filter)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, p := range page.Items {
-						all = append(all, p.Balance)
-					}
-					if filter.Cursor = page.Next; page.Next == "" {
-						break
-					}
-				}
-			}
-			return all
-		}
-		want := read(f)
-		for _, condition := range []string{"id < (SELECT MAX(id) FROM journal WHERE kind = 'payment')", "wallet > 0", "TRUE"} {
-			if _, err := f.DB().ExecContext(t.Context(), "UPDATE journal SET balance = NULL WHERE "+condition); err != nil {
-				t.Fatal(err)
-			}
-			if got := read(f); !slices.Equal(got, want) {
-				t.Errorf("without the balances where %s: got %v, want %v", condition, got, want)
-			}
-			for range 4 {
-				if err := f.NoteBalances(t.Context(), 5); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var left int
-			if err := f.DB().NewRaw("SELECT COUNT(*) FROM journal WHERE balance IS NULL AND kind NOT IN ('hold', 'settle', 'release')").Scan(t.Context(), &left); err != nil || left != 0 {
-				t.Errorf("%d postings without calls have no balance (%v)", left, err)
-			}
-			if got := read(f); !slices.Equal(got, want) {
-				t.Errorf("after the balances were noted: got %v, want %v", got, want)
-			}
-		}
-	})
-}
-
-// TestIndexesComeLater: a database of before gets them, and every partition, old or
-// new, has its own.
-func TestIndexesComeLater(t *testing.T) {
-	t.Parallel()
-	db := storetest.Postgres(t)
-	f := newFixture(t, db)
-	if _, err := f.DB().ExecContext(t.Context(), "DROP INDEX journal_shown"); err != nil {
-		t.Fatal(err)
-	}
-	// Another process died while it made them.
-	if _, err := f.DB().ExecContext(t.Context(), "CREATE INDEX journal_default_shown ON journal_default (id)"); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		db.Open(t, f.clock)
-		var parts, indexed int
-		var valid bool
-		err := f.DB().NewRaw(`SELECT (SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'journal'::regclass),
-			(SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'journal_shown'::regclass), (SELECT indisvalid FROM pg_index WHERE indexrelid = 'journal_shown'::regclass)`).
-			Scan(t.Context(), &parts, &indexed, &valid)
-		if err != nil || !valid || parts != indexed || parts < 4 {
-			t.Errorf("%d of %d partitions have the index, which is valid: %v (%v)", indexed, parts, valid, err)
-		}
-		f.clock.Advance(100 * 24 * time.Hour)
-		if err := f.MakePartitions(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

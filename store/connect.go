@@ -22,6 +22,15 @@ import (
 const databaseName = "relaypdf.db"
 
 func (s *Store) connect(ctx context.Context, cfg Config) error {
+	err := s.connectAny(ctx, cfg)
+	if errors.Is(err, ErrBeforeRelease) {
+		return fmt.Errorf("open the store: %w", ErrBeforeRelease)
+	}
+	return err
+}
+
+// connectAny opens the database that the URL names.
+func (s *Store) connectAny(ctx context.Context, cfg Config) error {
 	rawURL := cfg.URL
 	switch {
 	case rawURL == "" || strings.HasPrefix(rawURL, "sqlite:"):

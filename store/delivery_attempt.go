@@ -17,7 +17,7 @@ const (
 	AttemptLease = 45 * time.Second
 	// accountAttempts bounds those of one account in all processes together,
 	// which may send callbacks to any number of hosts. To one receiver two may
-	// be under way (migrations/0020_turns), to an account's endpoints fifty.
+	// be under way (migrations/0100_initial), to an account's endpoints fifty.
 	accountAttempts = 80
 	// maxLastBody bounds what is kept of an answer, maxLastError of an error.
 	maxLastBody  = 1 << 10
@@ -54,14 +54,14 @@ type Attempt struct {
 // takeDeliveries takes what may be attempted now: of each receiver with room the
 // delivery that has waited the longest, and first those of the accounts with the
 // fewest attempts under way. Nobody else is looked at than the accounts whose turn
-// it is, in the order of an index (migrations/0020_turns), and as many receivers
+// it is, in the order of an index (migrations/0100_initial), and as many receivers
 // of each: neither a long queue for one, nor many receivers, nor many deliveries
 // that wait for their next attempt cost time. Whoever is among the first with one
 // of its receivers is among the first with its best.
 //
 // On PostgreSQL it is a transaction by itself, which waits for nobody: whatever
 // another has locked is passed over. Its locks are taken in the order of all
-// (migrations/0020_turns): sender, receiver, delivery.
+// (migrations/0100_initial): sender, receiver, delivery.
 // ?0 lease, ?1 its end, ?2 attempts per account, ?3 how many.
 const (
 	sendersWithRoom = `

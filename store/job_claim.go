@@ -10,7 +10,7 @@ import (
 
 // Claims take the oldest job of the account whose turn it is: of those with the
 // fewest running jobs, the one whose last job began the longest ago. The first
-// row of an index says which (migrations/0020_turns), so that a claim costs the
+// row of an index says which (migrations/0100_initial), so that a claim costs the
 // same however many wait. Jobs of a kind that the worker does not know, which a
 // newer release has queued, are passed over. $1 lease, $2 now, $3 the kinds that
 // it knows.

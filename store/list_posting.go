@@ -21,11 +21,10 @@ type Posted struct {
 	Currency  string
 	// What the posting added to the wallet, to what is held, and to what is owed.
 	Wallet, Held, Owed credit.Amount
-	// What only Statement fills in: what the wallet held afterwards, and of the
-	// call its operation and its key, unless the retention has removed that.
-	Balance          credit.Amount
+	Balance            credit.Amount // of the wallet afterwards
+	// What only Statement fills in: of the call its operation and its key, unless the
+	// retention has removed it.
 	Operation, KeyID string
-	balanced         bool // Balance was noted with the posting
 	CreatedAt        time.Time
 }
 
@@ -52,20 +51,16 @@ type journalRow struct {
 	Debt      credit.Amount
 	Wallet    credit.Amount
 	CreatedAt int64
-	Balance   *credit.Amount
+	Balance   credit.Amount
 }
 
 func (r *journalRow) key() string { return r.ID }
 
 func (r *journalRow) item(time.Time) Posted {
-	p := Posted{
+	return Posted{
 		ID: r.ID, AccountID: r.AccountID, Kind: r.Kind, CallID: r.Cause, Reference: r.Reference, Reason: r.Reason, Currency: r.Currency,
-		Wallet: r.Wallet, Held: r.Held, Owed: -r.Debt, CreatedAt: fromMicros(r.CreatedAt), balanced: r.Balance != nil,
+		Wallet: r.Wallet, Held: r.Held, Owed: -r.Debt, Balance: r.Balance, CreatedAt: fromMicros(r.CreatedAt),
 	}
-	if p.balanced {
-		p.Balance = *r.Balance
-	}
-	return p
 }
 
 // outsideCalls is the condition of an index.

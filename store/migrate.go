@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
@@ -64,15 +64,35 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 	if err := m.Init(ctx); err != nil {
 		return err
 	}
+	if err := checkRelease(ctx, m); err != nil {
+		return err
+	}
 	for _, step := range []func() error{
 		func() error { _, err := m.Migrate(ctx); return err },
-		func() error { return addColumns(ctx, db, dialect) },
-		func() error { return addIndexes(ctx, db, dialect) },
 		func() error { return makePartitions(ctx, db, dialect, now) },
 	} {
 		if err := untilUnlocked(ctx, log, step); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// firstMigration is the name of the first one of a release.
+const firstMigration = "0100"
+
+// ErrBeforeRelease means that the schema of a database was made before the first release.
+var ErrBeforeRelease = errors.New("the database has the schema of a version before 1.0, which cannot be brought up to date; use an empty database")
+
+// checkRelease returns ErrBeforeRelease for a database that has migrations from before
+// the first release.
+func checkRelease(ctx context.Context, m *migrate.Migrator) error {
+	applied, err := m.AppliedMigrations(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(applied, func(done migrate.Migration) bool { return done.Name < firstMigration }) {
+		return ErrBeforeRelease
 	}
 	return nil
 }
@@ -123,54 +143,6 @@ func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) err
 			return err
 		}
 	}
-}
-
-// addedColumns are columns that tables got after they had been made. SQLite can
-// add none that is there already, so that no migration could be repeated with it.
-var addedColumns = []struct{ table, column, definition string }{
-	{"jobs", "kind", "{{.ID}} NOT NULL DEFAULT ''"},
-	{"webhooks", "failed_days", "{{.Int}} NOT NULL DEFAULT 0"},
-	{"webhooks", "failed_day", "{{.Int}} NOT NULL DEFAULT 0"},
-	{"deliveries", "last_attempt_at", "{{.Int}}"},
-	{"files", "key_id", "{{.ID}} NOT NULL DEFAULT ''"}, // of the key or grant that sent an upload; empty: none, or sent before this was noted
-	{"files", "region", "{{.ID}} NOT NULL DEFAULT ''"}, // where its bytes are; empty: kept before this was noted
-	{"files", "warnings", "TEXT NOT NULL DEFAULT ''"},  // what was wrong with what a result was made of, as a JSON array
-	{"jobs", "trace", "TEXT NOT NULL DEFAULT ''"},      // what the call's trace goes on from
-	{"callbacks", "trace", "TEXT NOT NULL DEFAULT ''"},
-	{"journal", "balance", "{{.Int}}"},                              // of the wallet afterwards; NULL: posted before this was noted
-	{"stripe_disputes", "stated_at", "{{.Int}} NOT NULL DEFAULT 0"}, // when Stripe knew the state
-}
-
-// addColumns adds the columns that are missing. It looks before, because asking
-// for a lock on a table makes everybody wait.
-func addColumns(ctx context.Context, db *bun.DB, dialect string) error {
-	look := "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?) WHERE name = ?)"
-	if dialect == Postgres {
-		look = "SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ? AND column_name = ?)"
-	}
-	types := columnTypesFor(dialect)
-	for _, c := range addedColumns {
-		var there bool
-		if err := db.NewRaw(look, c.table, c.column).Scan(ctx, &there); err != nil || there {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		definition := strings.NewReplacer("{{.ID}}", types.ID, "{{.Int}}", types.Int).Replace(c.definition)
-		if err := addColumn(ctx, db, dialect, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", c.table, c.column, definition)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func addColumn(ctx context.Context, db *bun.DB, dialect, statement string) error {
-	if dialect == Postgres {
-		statement = boundLocks + "; " + statement // one transaction
-	}
-	_, err := db.ExecContext(ctx, statement)
-	return err
 }
 
 // migrationLock is the PostgreSQL advisory lock under which the schema is

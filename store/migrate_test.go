@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -29,49 +30,61 @@ func TestMigrationLockEndsWithItsTransaction(t *testing.T) {
 func TestMigrationLetsReadersPass(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	for name, undo := range map[string]string{
-		"a column":    "ALTER TABLE webhooks DROP COLUMN failed_day",
-		"a migration": "DELETE FROM bun_migrations WHERE name = '0020'",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := storetest.Postgres(t)
-			raw := operator(t, db)
-			db.Open(t, nil) // where the server was given, it has no tables before
-			execute(t, raw, undo)
-			release := hold(t, raw, "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM jobs)")
-			var logged storetest.Log
-			opened := make(chan error, 1)
-			go func() {
-				s, err := store.Open(context.WithoutCancel(t.Context()), store.Config{URL: db.URL, DataDir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-				if err == nil {
-					err = s.Close()
-				}
-				opened <- err
-			}()
-			awaitLocked(t, raw, 1)
-			for range 3 {
-				var n int
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				err := raw.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM jobs)").Scan(&n)
-				cancel()
-				if err != nil {
-					t.Fatalf("a reader beside the migration: %v", err)
-				}
-			}
-			select {
-			case err := <-opened:
-				t.Fatalf("the migration did not wait for the long reader: %v", err)
-			default:
-			}
-			release()
-			if err := <-opened; err != nil {
-				t.Errorf("the migration after the reader's end: %v", err)
-			}
-			execute(t, raw, "SELECT failed_day FROM webhooks")
-			if !strings.Contains(logged.String(), "a migration waits for a lock") {
-				t.Errorf("nobody is told of the wait: %q", logged.String())
-			}
-		})
+	db := storetest.Postgres(t)
+	raw := operator(t, db)
+	db.Open(t, nil) // where the server was given, it has no tables before
+	execute(t, raw, "DELETE FROM bun_migrations")
+	release := hold(t, raw, "SELECT count(*) FROM jobs")
+	var logged storetest.Log
+	opened := make(chan error, 1)
+	go func() {
+		s, err := store.Open(context.WithoutCancel(t.Context()), store.Config{URL: db.URL, DataDir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	awaitLocked(t, raw, 1)
+	for range 3 {
+		var n int
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err := raw.QueryRowContext(ctx, "SELECT count(*) FROM jobs").Scan(&n)
+		cancel()
+		if err != nil {
+			t.Fatalf("a reader beside the migration: %v", err)
+		}
 	}
+	select {
+	case err := <-opened:
+		t.Fatalf("the migration did not wait for the long reader: %v", err)
+	default:
+	}
+	release()
+	if err := <-opened; err != nil {
+		t.Errorf("the migration after the reader's end: %v", err)
+	}
+	if !strings.Contains(logged.String(), "a migration waits for a lock") {
+		t.Errorf("nobody is told of the wait: %q", logged.String())
+	}
+}
+
+// TestSchemaOfBeforeTheReleaseIsRefused: a database that has migrations of before 1.0 is
+// not opened, and stays as it is.
+func TestSchemaOfBeforeTheReleaseIsRefused(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, nil)
+		if _, err := s.DB().ExecContext(t.Context(), "UPDATE bun_migrations SET name = '0087'"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Open(t.Context(), store.Config{URL: db.URL, DataDir: db.DataDir})
+		if !errors.Is(err, store.ErrBeforeRelease) {
+			t.Errorf("got %v, want ErrBeforeRelease", err)
+		}
+		var applied []string
+		err = s.DB().NewRaw("SELECT name FROM bun_migrations").Scan(t.Context(), &applied)
+		if err != nil || len(applied) != 1 || applied[0] != "0087" {
+			t.Errorf("applied migrations are %v, %v; want them left alone", applied, err)
+		}
+	})
 }

@@ -85,7 +85,7 @@ func (s *Store) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
 
 // sweptTo returns how far the blobs were looked at; "" is their beginning.
 func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
-	err = w.read.NewRaw("SELECT place FROM sweeps WHERE region = ''").Scan(ctx, &place)
+	err = w.read.NewRaw("SELECT place FROM sweeps WHERE name = 'blobs'").Scan(ctx, &place)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -94,7 +94,7 @@ func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
 
 func (w *sweep) noteSwept(ctx context.Context, place string) error {
 	return w.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("INSERT INTO sweeps (region, place) VALUES ('', ?) ON CONFLICT (region) DO UPDATE SET place = EXCLUDED.place", place).Exec(ctx)
+		_, err := tx.NewRaw("INSERT INTO sweeps (name, place) VALUES ('blobs', ?) ON CONFLICT (name) DO UPDATE SET place = EXCLUDED.place", place).Exec(ctx)
 		return err
 	})
 }

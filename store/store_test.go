@@ -155,7 +155,7 @@ func TestCheckLedgerFindsFaults(t *testing.T) {
 		"owed":        {"UPDATE accounts SET owed = owed + 1", "owes"},
 		"revenue":     {"UPDATE journal SET revenue = revenue + 1, wallet = wallet - 1 WHERE kind = 'settle'", "earned"},
 		"trial":       {"UPDATE journal SET promotion = promotion - 1, wallet = wallet + 1 WHERE kind = 'trial'", "its wallet entries sum to"},
-		"end":         {"INSERT INTO journal (id, account_id, kind, cause, reference, reason, currency, promotion, payment, adjustment, held, revenue, debt, wallet, created_at) SELECT id || 'x', account_id, kind, cause, reference, reason, currency, promotion, payment, adjustment, held, revenue, debt, wallet, created_at FROM journal WHERE kind = 'settle'", "was ended 2 times"},
+		"end":         {"INSERT INTO journal (id, account_id, kind, cause, reference, reason, currency, promotion, payment, adjustment, held, revenue, debt, wallet, balance, created_at) SELECT id || 'x', account_id, kind, cause, reference, reason, currency, promotion, payment, adjustment, held, revenue, debt, wallet, balance, created_at FROM journal WHERE kind = 'settle'", "was ended 2 times"},
 		"usage":       {"UPDATE usage_days SET calls = calls + 1", "since the last closing"},
 		"charge":      {"UPDATE calls SET charge = charge - 1 WHERE status = 'done'", "earned"},
 		"status":      {"UPDATE calls SET status = 'failed' WHERE status = 'running'", "in its held entries"},

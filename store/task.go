@@ -116,7 +116,6 @@ func (s *Store) Upkeep() []Task {
 		{Name: "sweep orphaned blobs", Every: time.Hour, Do: sweep},
 		{Name: "make partitions", Every: 6 * time.Hour, Do: s.MakePartitions},
 		{Name: "close months", Every: time.Hour, Do: s.CloseMonths},
-		{Name: "note balances of old postings", Every: time.Hour, Do: func(ctx context.Context) error { return s.NoteBalances(ctx, 10*batch) }},
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
 	if s.retention > 0 {

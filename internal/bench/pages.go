@@ -122,8 +122,8 @@ func (d database) fillDay(ctx context.Context, account, key string, at time.Time
 		CASE n % 50 WHEN 0 THEN 0 ELSE 2000 END, CASE n % 50 WHEN 0 THEN 'failed' ELSE 'done' END, CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($6 AS BIGINT) + 400000, 400000 + n,
 		CASE n % 50 WHEN 0 THEN 'render_failed' ELSE '' END, '' FROM numbers`, n, account, prefix, key, day, micros)
 	if err == nil {
-		_, err = d.ExecContext(ctx, numbers+`INSERT INTO journal (id, account_id, kind, cause, payment, held, created_at)
-			SELECT 'jrn_' || CAST($3 AS TEXT) || `+tail+`, CAST($2 AS TEXT), 'hold', 'call_' || CAST($3 AS TEXT) || `+tail+`, -2000, 2000, CAST($4 AS BIGINT) FROM numbers`, n, account, prefix, micros)
+		_, err = d.ExecContext(ctx, numbers+`INSERT INTO journal (id, account_id, kind, cause, payment, held, balance, created_at)
+			SELECT 'jrn_' || CAST($3 AS TEXT) || `+tail+`, CAST($2 AS TEXT), 'hold', 'call_' || CAST($3 AS TEXT) || `+tail+`, -2000, 2000, 0, CAST($4 AS BIGINT) FROM numbers`, n, account, prefix, micros)
 	}
 	if err == nil {
 		_, err = d.ExecContext(ctx, `INSERT INTO usage_days (account_id, day, operation, key_id, calls, amount)

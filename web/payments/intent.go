@@ -44,13 +44,9 @@ func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Re
 // paymentOf returns which payment of ours a thing of Stripe's says it is.
 func paymentOf(metadata map[string]string) string { return metadata[metadataPayment] }
 
-// originOf returns whose a payment of ours is, as a thing of Stripe's says. Things of
-// releases before say nothing of the kind, which their description names.
-func originOf(metadata map[string]string, description, customer string, created int64) store.Origin {
+// originOf returns whose a payment of ours is, as a thing of Stripe's says.
+func originOf(metadata map[string]string, customer string, created int64) store.Origin {
 	o := store.Origin{AccountID: metadata[metadataAccount], Kind: metadata[metadataKind], Customer: customer}
-	if o.Kind == "" && description == reloadText {
-		o.Kind = store.PaymentAutoReload
-	}
 	if created > 0 {
 		o.At = time.Unix(created, 0)
 	}
@@ -67,7 +63,7 @@ func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 		if i.Customer != nil {
 			customer = i.Customer.ID
 		}
-		n.Origin = originOf(i.Metadata, i.Description, customer, i.Created)
+		n.Origin = originOf(i.Metadata, customer, i.Created)
 	case stripe.PaymentIntentStatusCanceled:
 		n.State, n.Reason = store.PaymentFailed, "The payment was cancelled."
 	case stripe.PaymentIntentStatusRequiresPaymentMethod:

@@ -151,7 +151,6 @@ type object struct {
 	Amount            int64             `json:"amount"`
 	AmountRefunded    int64             `json:"amount_refunded"`
 	Customer          ref               `json:"customer"`
-	Description       string            `json:"description"`
 	Created           int64             `json:"created"`
 	ReceiptURL        string            `json:"receipt_url"`
 	Status            string            `json:"status"`
@@ -187,7 +186,7 @@ func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.Paym
 		return readSession(string(event.Type), o, n)
 	case "payment_intent.succeeded":
 		n.Intent, n.State, n.Amount = o.ID, store.PaymentPaid, fromCents(o.AmountReceived)
-		n.Origin = originOf(o.Metadata, o.Description, string(o.Customer), o.Created)
+		n.Origin = originOf(o.Metadata, string(o.Customer), o.Created)
 	case "payment_intent.payment_failed":
 		n.Intent, n.State, n.Reason = o.ID, store.PaymentDeclined, "The card was refused."
 		if o.LastPaymentError != nil {
@@ -235,7 +234,7 @@ func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNot
 		// A page may be completed before a slow payment is made.
 		if o.PaymentStatus == string(stripe.CheckoutSessionPaymentStatusPaid) || kind == "checkout.session.async_payment_succeeded" {
 			n.State, n.Amount = store.PaymentPaid, fromCents(o.AmountTotal)
-			n.Origin = originOf(o.Metadata, "", string(o.Customer), o.Created)
+			n.Origin = originOf(o.Metadata, string(o.Customer), o.Created)
 		}
 	}
 	return n, nil
