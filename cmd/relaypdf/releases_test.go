@@ -22,7 +22,7 @@ const (
 	// previousRelease is the commit whose program has to run beside this one, on the
 	// schema of this one: as far back as machines may be while others are changed
 	// over. It moves forward with a release.
-	previousRelease = "e96592899b949bd50910bf81e81bb92f65d02aef"
+	previousRelease = "b72d9b524901f8f5318129ea400887c606dd924c"
 	// previousVariable names a program of that release, for who has no history of it.
 	previousVariable = "RELAYPDF_TEST_PREVIOUS"
 )
