@@ -530,16 +530,16 @@ func TestMissingThingsAreNamed(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for _, q := range []struct{ method, path, want string }{
-		{"GET", "/v1/files/file_unknown", "There is no file with this id; a file lasts 24 hours."},
-		{"DELETE", "/v1/files/file_unknown", "There is no file with this id; a file lasts 24 hours."},
-		{"GET", "/v1/jobs/job_unknown", "There is no job with this id."},
-		{"DELETE", "/v1/webhooks/wh_unknown", "There is no webhook with this id."},
-		{"GET", "/v1/webhooks/deliveries/dlv_unknown", "There is no delivery with this id."},
-		{"GET", "/v1/templates/unknown", "There is no template with this id."},
-		{"GET", "/v1/templates/unknown/versions/1", "There is no template with this id, or it has no such version."},
-		{"GET", "/v1/templates/partials/unknown", "There is no partial with this name."},
-		{"GET", "/v1/html-to-pdf", "There is nothing at this address. GET /openapi.json lists what there is."},
-		{"POST", "/v1/file", "There is nothing at this address. Did you mean /v1/files?"},
+		{"GET", "/v1/files/file_unknown", "No file with this id. Files are deleted after 24 hours."},
+		{"DELETE", "/v1/files/file_unknown", "No file with this id. Files are deleted after 24 hours."},
+		{"GET", "/v1/jobs/job_unknown", "No job with this id."},
+		{"DELETE", "/v1/webhooks/wh_unknown", "No webhook with this id."},
+		{"GET", "/v1/webhooks/deliveries/dlv_unknown", "No delivery with this id."},
+		{"GET", "/v1/templates/unknown", "No template with this id."},
+		{"GET", "/v1/templates/unknown/versions/1", "No template with this id, or it has no such version."},
+		{"GET", "/v1/templates/partials/unknown", "No partial with this name."},
+		{"GET", "/v1/html-to-pdf", "No endpoint at /v1/html-to-pdf. GET /openapi.json lists all endpoints."},
+		{"POST", "/v1/file", "No endpoint at /v1/file. Did you mean /v1/files?"},
 	} {
 		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path}).Refused(t, apierror.NotFound)
 		if got.Message != q.want {

@@ -40,7 +40,7 @@ func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 
 // names checks that a refusal says which window it was, what of it is spent and when
 // there is more.
-func names(t *testing.T, got apitest.Response, window, text string) {
+func names(t *testing.T, got apitest.Response, window, text, retry string) {
 	t.Helper()
 	var body struct{ Error apierror.Error }
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
@@ -49,7 +49,7 @@ func names(t *testing.T, got apitest.Response, window, text string) {
 	if d := body.Error.Details; len(d) != 1 || d[0].Field != window || d[0].Message != text {
 		t.Errorf("the refusal is %s, want %s %s", got.Body, window, text)
 	}
-	if want := "Too many requests: the limit " + strconv.Quote(window) + " " + text + "."; body.Error.Message != want {
+	if want := "Rate limit " + strconv.Quote(window) + " exceeded: " + strings.TrimPrefix(text, "allows ") + ". Retry in " + retry + "."; body.Error.Message != want {
 		t.Errorf("got %q, want %q", body.Error.Message, want)
 	}
 }
@@ -160,7 +160,7 @@ func TestRateLimitHeaders(t *testing.T) {
 		t.Errorf("Retry-After is %v, want 8s", wait)
 	}
 	check(refused, `"burst";r=0;t=8|"minute";r=15;t=58`)
-	names(t, refused, "burst", "allows 5 requests in 10 seconds; 5 of them are spent, and the next is free in 8 seconds")
+	names(t, refused, "burst", "allows 5 requests per 10 seconds", "8 seconds")
 	for range 3 {
 		s.Clock.Advance(10 * time.Second)
 		for range 5 {
@@ -170,7 +170,7 @@ func TestRateLimitHeaders(t *testing.T) {
 	// Both windows are full, and the minute is so for longer.
 	refused = echoOnce(t, s, s.Secret)
 	check(refused, `"minute";r=0;t=28|"burst";r=0;t=10`)
-	names(t, refused, "minute", "allows 20 requests in 60 seconds; 20 of them are spent, and the next is free in 28 seconds")
+	names(t, refused, "minute", "allows 20 requests per 60 seconds", "28 seconds")
 }
 
 func TestRegionsCountApart(t *testing.T) {
@@ -206,7 +206,7 @@ func TestDownloadLimit(t *testing.T) {
 	if wait != time.Minute {
 		t.Errorf("Retry-After is %v, want 1m", wait)
 	}
-	names(t, refused, "minute", "allows 60 requests in 60 seconds; 60 of them are spent, and the next is free in 60 seconds")
+	names(t, refused, "minute", "allows 60 requests per 60 seconds", "60 seconds")
 	get("198.51.100.8:1000").OK(t)
 	waitOut(t, s, wait, func() apitest.Response { return get("198.51.100.7:1000") })
 }

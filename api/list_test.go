@@ -122,11 +122,11 @@ func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 		t.Errorf("the message is %q, want no suggestion", far.Message)
 	}
 	wrong := s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/gallery/invoice.webp", Header: without()})
-	if wrong.Status != http.StatusMethodNotAllowed || wrong.Header.Get("Allow") != "GET, HEAD, OPTIONS" || !strings.Contains(wrong.Body, "This address takes GET, HEAD, OPTIONS only.") {
+	if wrong.Status != http.StatusMethodNotAllowed || wrong.Header.Get("Allow") != "GET, HEAD, OPTIONS" || !strings.Contains(wrong.Body, "Allowed methods: GET, HEAD, OPTIONS.") {
 		t.Errorf("a method that a picture does not take: status %d, Allow %q, %s", wrong.Status, wrong.Header.Get("Allow"), wrong.Body)
 	}
 	for path, want := range map[string]string{
-		"/opnapi.json": `<a href="/openapi.json">`, "/<script>alert(1)</script>": "There is no page",
+		"/opnapi.json": `<a href="/openapi.json">`, "/<script>alert(1)</script>": "No page at this URL",
 	} {
 		page := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path, Header: without()})
 		if page.Status != http.StatusNotFound || page.Header.Get("Content-Type") != "text/html; charset=utf-8" ||

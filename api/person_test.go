@@ -60,7 +60,7 @@ func TestPreviewsHaveTheirOwnLimit(t *testing.T) {
 			t.Fatalf("preview %d: got %s (%v), want %s", i+1, code, err, want)
 		}
 	}
-	const want = "An account has 2000 previews in 24 hours; 2000 of them are spent, and the next is free in 24 hours. The template is saved all the same; a call of POST /v1/templates/preview still prints it."
+	const want = "Preview limit reached: 2000 previews per 24 hours. Retry in 24 hours. The template is saved, and POST /v1/templates/preview still works."
 	if failure.Error() != want || failure.RetryAfter != 24*60*60 {
 		t.Errorf("refused with %q, Retry-After %d; want %q", failure.Error(), failure.RetryAfter, want)
 	}

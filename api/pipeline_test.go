@@ -210,7 +210,7 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, apierror.PayloadTooLarge, ""},
 			"no key":              {valid, without(), apierror.Unauthorized, ""},
 			"a suspended account": {valid, bearerOf(suspended), apierror.AccountSuspended, ""},
-			"an empty wallet":     {valid, bearerOf(poorSecret), apierror.PaymentRequired, "The wallet holds $0.001999 and this call costs $0.002. Add funds to go on."},
+			"an empty wallet":     {valid, bearerOf(poorSecret), apierror.PaymentRequired, "The wallet balance is $0.001999, and this call costs $0.002. Add funds and try again."},
 			"a key's limit": {valid, bearerOf(poorKey), apierror.PaymentRequired,
 				"This call costs $0.002, and keySpendLimit allows $0.001999, of which $0.00 is spent or held, over the whole life of the key: it never renews."},
 			"a job's limit": {valid, bearerOf(carefulSecret), apierror.PaymentRequired, "This call costs $0.002, and maxJobMicrodollars allows $0.001999 for one call."},

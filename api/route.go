@@ -83,20 +83,21 @@ func (f facts) resource() string {
 	return strings.TrimSuffix(name, "s")
 }
 
-// none says what there is none of where the route's path leads to nothing.
+// none is the message of a 404: the resource of the route's path that does not exist.
 func (f facts) none() string {
 	names := pathParameters(f.pattern)
 	if len(names) == 0 {
 		return apierror.NotFound.Text()
 	}
-	text := "There is no " + f.resource() + " with this " + names[0]
+	text := "No " + f.resource() + " with this " + names[0]
 	for _, name := range names[1:] {
 		text += ", or it has no such " + name
 	}
+	text += "."
 	if f.resource() == "file" {
-		text += "; a file lasts 24 hours"
+		text += " Files are deleted after 24 hours."
 	}
-	return text + "."
+	return text
 }
 
 // absent lets an error say what there is none of.

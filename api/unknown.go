@@ -47,7 +47,7 @@ func (a *API) serveNotFound(code apierror.Code) http.HandlerFunc {
 // POST under /v1 without a valid key learns nothing but that it needs one.
 func (a *API) unknown(code apierror.Code) func(http.ResponseWriter, *http.Request) error {
 	refuse := func(_ http.ResponseWriter, r *http.Request) error {
-		return &apierror.Error{Code: code, Message: a.unknownText(code, r.URL.Path)}
+		return &apierror.Error{Code: code, Message: a.unknownText(code, r.Method, shortPath(r.URL.Path))}
 	}
 	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -58,16 +58,25 @@ func (a *API) unknown(code apierror.Code) func(http.ResponseWriter, *http.Reques
 	}
 }
 
-// unknownText names the path that was probably meant, or the methods that a
-// path takes.
-func (a *API) unknownText(code apierror.Code, path string) string {
+// unknownText names the path that was probably meant, or the methods that a path accepts.
+func (a *API) unknownText(code apierror.Code, method, path string) string {
 	if code == apierror.MethodNotAllowed {
-		return code.Text() + " It takes " + strings.ReplaceAll(middleware.Allowed(a.handler, path), ", ", " or ") + "."
+		return method + " is not allowed on " + path + ". Allowed: " + middleware.Allowed(a.handler, path) + "."
 	}
+	text := "No endpoint at " + path + ". "
 	if near := middleware.Nearest(path, a.paths); near != "" {
-		return code.Text() + " Did you mean " + near + "?"
+		return text + "Did you mean " + near + "?"
 	}
-	return code.Text() + " GET /openapi.json lists what there is."
+	return text + "GET /openapi.json lists all endpoints."
+}
+
+// shortPath bounds a path in a message.
+func shortPath(path string) string {
+	const maxLength = 100
+	if runes := []rune(path); len(runes) > maxLength {
+		return string(runes[:maxLength]) + "…"
+	}
+	return path
 }
 
 // missing is the page that stands for one that there is none of, in a process
@@ -76,8 +85,8 @@ var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Status}} {{.Text}}</title>
 <h1>{{.Text}}</h1>
-<p>{{with .Allow}}This address takes {{.}} only.{{else}}There is no page at this address.{{with .Near}} Did you mean <a href="{{.}}">{{.}}</a>?{{end}}{{end}}</p>
-<p>The interface is described at <a href="/openapi.json">/openapi.json</a>.</p>
+<p>{{with .Allow}}Allowed methods: {{.}}.{{else}}No page at this URL.{{with .Near}} Did you mean <a href="{{.}}">{{.}}</a>?{{end}}{{end}}</p>
+<p>The API is described at <a href="/openapi.json">/openapi.json</a>.</p>
 </html>
 `))
 

@@ -348,11 +348,11 @@ func readError(response *http.Response) error {
 	var body wire.ErrorBody
 	if err := json.Unmarshal(text, &body); err != nil || body.Error.Code == "" {
 		body.Error.Code = codeOf(response.StatusCode)
-		body.Error.Message = "The server answered " + response.Status + ", without saying more."
+		body.Error.Message = "The server returned " + response.Status + " without an error message."
 	}
 	e := &Error{
 		Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details,
-		RequestID: body.Error.RequestID, Received: response.StatusCode,
+		RequestID: body.Error.RequestID, Docs: body.Error.Docs, Received: response.StatusCode,
 	}
 	if e.RequestID == "" {
 		e.RequestID = response.Header.Get(wire.RequestIDHeader)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/api/wire"
 	"relaypdf/store/credit"
 	"relaypdf/web"
 )
@@ -296,6 +297,9 @@ func TestDocs(t *testing.T) {
 		if strings.Contains(reference.body, again) {
 			t.Errorf("%q says a bound that the description says already", again)
 		}
+	}
+	for _, code := range wire.Codes() {
+		v.sees("/docs/errors", `id="`+string(code)+`"`)
 	}
 	v.sees("/llms.txt", h.url+"/docs/errors")
 	v.sees("/llms-full.txt", "POST /v1/pdf/merge", "Headers and footers")

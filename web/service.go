@@ -71,7 +71,7 @@ func (v *visit) scriptAnswer(out any, err error) (int, []byte) {
 	if e.RetryAfter > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	body, _ := json.Marshal(e.Body(v.web.cfg.RequestID(v.ctx()))) //nolint:errchkjson // texts and numbers, which always marshal
+	body, _ := json.Marshal(e.Body(v.web.cfg.RequestID(v.ctx()), v.web.cfg.BaseURL)) //nolint:errchkjson // texts and numbers, which always marshal
 	return e.Status(), body
 }
 

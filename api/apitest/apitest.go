@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,6 +248,7 @@ type Failure struct {
 	Message   string            `json:"message"`
 	Details   []apierror.Detail `json:"details"`
 	RequestID string            `json:"requestId"`
+	Docs      string            `json:"docs"`
 }
 
 // Failure returns the error that an answer holds, or fails the test.
@@ -267,6 +269,9 @@ func (r Response) Refused(t testing.TB, want apierror.Code) Failure {
 	got := r.Failure(t)
 	if status := (&apierror.Error{Code: want}).Status(); got.Code != want || r.Status != status {
 		t.Errorf("got %d %s (%s), want %d %s", r.Status, got.Code, got.Message, status, want)
+	}
+	if !strings.HasSuffix(got.Docs, "/docs/errors#"+string(want)) {
+		t.Errorf("%s links to %q, want its section of /docs/errors", want, got.Docs)
 	}
 	return got
 }

@@ -131,33 +131,31 @@ type RateError struct{ Verdict ratelimit.Verdict }
 
 func (e *RateError) Error() string { return "the window " + e.Verdict.Refused + " is full" }
 
-// OverRate is the refusal of a verdict, or the error with which there is none.
+// OverRate returns the error of a verdict that refuses, or the error of the limiter.
 func OverRate(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}
 	refusal := &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict}}
-	if text := spentOf(verdict, "requests"); text != "" {
-		refusal.Message = fmt.Sprintf("Too many requests: the limit %q allows %s.", verdict.Refused, text)
-		refusal.Details = []apierror.Detail{{Field: verdict.Refused, Message: "allows " + text}}
+	if allowed := allowance(verdict, "requests"); allowed != "" {
+		refusal.Message = fmt.Sprintf("Rate limit %q exceeded: %s. Retry in %s.", verdict.Refused, allowed, span(verdict.RetryAfter))
+		refusal.Details = []apierror.Detail{{Field: verdict.Refused, Message: "allows " + allowed}}
 	}
 	return refusal
 }
 
-// spentOf says what the window that refused allows, how much of it is spent and when
-// there is more: "5 requests in 10 seconds; 5 of them are spent, and the next is free
-// in 7 seconds". It is empty where no window refused.
-func spentOf(verdict ratelimit.Verdict, what string) string {
+// allowance returns what the window that refused allows, such as "5 requests per 10 seconds",
+// or an empty text if no window refused.
+func allowance(verdict ratelimit.Verdict, what string) string {
 	for _, w := range verdict.States {
 		if w.Name == verdict.Refused {
-			return fmt.Sprintf("%d %s in %s; %d of them are spent, and the next is free in %s",
-				w.Limit, what, span(w.Length), w.Limit-w.Remaining, span(verdict.RetryAfter))
+			return fmt.Sprintf("%d %s per %s", w.Limit, what, span(w.Length))
 		}
 	}
 	return ""
 }
 
-// span tells a length of time in the largest unit of which there are some, rounded up.
+// span returns a length of time in hours, minutes or seconds, rounded up.
 func span(d time.Duration) string {
 	n, unit := apierror.Seconds(d), "second"
 	switch {

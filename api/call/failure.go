@@ -38,24 +38,27 @@ func Fault(err error) *apierror.Error {
 	return &apierror.Error{Code: apierror.InternalError, Cause: err}
 }
 
-// diskFull is told where the database cannot keep a call.
-const diskFull = "The disk of the server's database is full; the call was not billed. Whoever runs the server has to make room on it: then it goes on by itself."
+// diskFull is the message when the database cannot store a call.
+const diskFull = "The disk of the server's database is full, and the call was not charged. The operator must free disk space; then retry."
 
 // UploadField is what errors call the file of an upload.
 const UploadField = "file"
 
-// quotaError refuses an upload that the account has no room for.
+// quotaError returns the error of an upload that exceeds the quota of the account.
 func quotaError(err error) *apierror.Error {
 	var e *store.QuotaError
 	if !errors.As(err, &e) {
 		return nil
 	}
-	text := fmt.Sprintf("an account keeps at most %d uploads of %d GiB in all, and yours has %d with %d bytes; delete some, or wait for the 24 hours that each lasts",
-		store.MaxUploads, store.MaxUploadBytes>>30, e.Files, e.Bytes)
+	used := fmt.Sprintf("%d of %d uploads, %d bytes of %d GiB", e.Files, store.MaxUploads, e.Bytes, store.MaxUploadBytes>>30)
+	more := "Delete some, or wait: uploads expire after 24 hours"
 	if !e.Ends.IsZero() {
-		text += ": the first ends at " + e.Ends.Format(time.RFC3339)
+		more = "Delete some, or wait: the first expires at " + e.Ends.Format(time.RFC3339)
 	}
-	return &apierror.Error{Code: apierror.InvalidRequest, Message: "There is no room for the file: " + text + ".", Details: []apierror.Detail{{Field: UploadField, Message: "finds no room: " + text}}}
+	return &apierror.Error{
+		Code: apierror.InvalidRequest, Message: "Upload quota exceeded: " + used + ". " + more + ".",
+		Details: []apierror.Detail{{Field: UploadField, Message: "exceeds the upload quota: " + used}},
+	}
 }
 
 func moneyError(err error) *apierror.Error {
@@ -63,7 +66,7 @@ func moneyError(err error) *apierror.Error {
 	var limit *store.LimitError
 	switch {
 	case errors.As(err, &funds):
-		text := fmt.Sprintf("The wallet holds %v and this call costs %v. Add funds to go on.", funds.Balance, funds.Quote)
+		text := fmt.Sprintf("The wallet balance is %v, and this call costs %v. Add funds and try again.", funds.Balance, funds.Quote)
 		return &apierror.Error{Code: apierror.PaymentRequired, Message: text, Details: []apierror.Detail{{
 			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: (*int64)(&funds.Quote), LimitMicrodollars: (*int64)(&funds.Balance),
 		}}}
@@ -106,13 +109,13 @@ func overBudget(name, text string, quote, limit credit.Amount) *apierror.Error {
 func webhookError(err error) *apierror.Error {
 	switch {
 	case errors.Is(err, store.ErrTooManyWebhooks):
-		return invalidText(fmt.Sprintf("An account has at most %d webhook endpoints, and this one has them all. Delete one that is not needed any more.", store.MaxWebhooks))
+		return invalidText(fmt.Sprintf("Webhook endpoint limit reached: %d of %[1]d. Delete an unused endpoint first.", store.MaxWebhooks))
 	case errors.Is(err, store.ErrWebhookOff):
-		return invalidText("The endpoint is disabled or deleted, so that nothing can be sent to it. Enable it first.")
+		return invalidText("The endpoint is disabled or deleted. Enable it first.")
 	case errors.Is(err, store.ErrNotFailed):
-		return invalidText("Only a delivery that has failed for good can be replayed; this one is pending or delivered.")
+		return invalidText("Only failed deliveries can be replayed. This one is pending or delivered.")
 	case errors.Is(err, store.ErrCallback):
-		return invalidText("This is the delivery of a callback, which cannot be replayed. Ask for the job at its pollUrl.")
+		return invalidText("Callback deliveries cannot be replayed. Poll the job at its pollUrl.")
 	}
 	return nil
 }

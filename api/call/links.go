@@ -8,13 +8,13 @@ import (
 	"relaypdf/store"
 )
 
-// Links are the addresses that answers and events name.
+// Links are the URLs in responses and events.
 type Links struct {
-	// BaseURL is the public address of the service, without a final slash.
+	// BaseURL is the public URL of the service, without a final slash.
 	BaseURL string
 }
 
-// Job is where a job is polled.
+// Job returns the URL of a job's status.
 func (l Links) Job(id string) string { return l.BaseURL + "/v1/jobs/" + id }
 
 // poll is Job for a call that is a job, and empty for any other.

@@ -108,7 +108,7 @@ func undrawn(failed *pdf.Error) string {
 // Who has it calls leave.
 func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
-		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "This process draws no pages."}
+		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
 	}
 	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 	if !verdict.Allowed {
 		return nil, nil, &apierror.Error{
 			Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
-			Message: "No pages are drawn: an account has " + spentOf(verdict, "previews") + ".",
+			Message: "Preview limit reached: " + allowance(verdict, "previews") + ". Retry in " + span(verdict.RetryAfter) + ".",
 		}
 	}
 	return p.previews.enter(ctx, account.ID)

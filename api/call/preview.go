@@ -94,7 +94,7 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 	}
 	return &apierror.Error{
 		Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
-		Message: "An account has " + spentOf(verdict, "previews") + ". The template is saved all the same; a call of POST /v1/templates/preview still prints it.",
+		Message: "Preview limit reached: " + allowance(verdict, "previews") + ". Retry in " + span(verdict.RetryAfter) + ". The template is saved, and POST /v1/templates/preview still works.",
 	}
 }
 

@@ -144,7 +144,7 @@ func TestTokensSeeWhatTheyMay(t *testing.T) {
 	}
 	const picture = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"relaypdf://files/none/preview"}}`
 	wantStepUp(t, s, asked("templates", picture), "templates documents")
-	for scope, want := range map[string]string{"templates": "Resource not found", "documents": "There is nothing at this address."} {
+	for scope, want := range map[string]string{"templates": "Resource not found", "documents": "The resource does not exist, or belongs to another account."} {
 		if got := asked(scope, `[`+picture+`]`); got.Status != http.StatusOK || !strings.Contains(got.Body, want) {
 			t.Errorf("%s: a picture of nothing, in a batch: %d, %s", scope, got.Status, got.Body)
 		}

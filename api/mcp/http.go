@@ -164,7 +164,7 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done f
 	}
 	var size *http.MaxBytesError
 	if errors.As(err, &size) {
-		err = &apierror.Error{Code: apierror.PayloadTooLarge, Message: fmt.Sprintf("A message may have %d MiB at most. Upload the file with POST /v1/files and name it by its id, or name it by its address.", maxMessage>>20), Cause: err}
+		err = &apierror.Error{Code: apierror.PayloadTooLarge, Message: fmt.Sprintf("An MCP message must be at most %d MiB. Upload the file with POST /v1/files and send its fileId, or send its URL.", maxMessage>>20), Cause: err}
 	}
 	if err != nil {
 		done()

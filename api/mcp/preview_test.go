@@ -41,7 +41,7 @@ func TestPreviewsFailAlone(t *testing.T) {
 	plain, s := newServer(t, open, apitest.Echo(nil), paper()), newServer(t, open, apitest.Echo(nil), paper())
 	use(t, plain, "test_paper", `{}`)
 	for arguments, want := range map[string]string{
-		`{"preview":true}`:                     "There is no preview. This process draws no pages.",
+		`{"preview":true}`:                     "There is no preview. Previews are unavailable on this server. Retry in 5 seconds.",
 		`{"preview":true,"kind":"text/plain"}`: "There is no preview. A result that is text/plain is not drawn.",
 		`{"preview":false}`:                    "",
 		`{"preview":null}`:                     "",
@@ -92,7 +92,7 @@ func TestPreviewsOfJobs(t *testing.T) {
 	for job.Status == "processing" {
 		got := use(t, s, "jobs_wait", `{"id":"`+job.ID+`","preview":true}`)
 		got.into(t, &job)
-		if job.Status == "completed" && (len(got.Content) != 3 || got.Content[1].Text != "There is no preview. This process draws no pages.") {
+		if job.Status == "completed" && (len(got.Content) != 3 || got.Content[1].Text != "There is no preview. Previews are unavailable on this server. Retry in 5 seconds.") {
 			t.Errorf("it ends with %+v", got.Content)
 		}
 	}
@@ -119,9 +119,9 @@ func TestPicturesOfResults(t *testing.T) {
 		}
 		return a.Error.Message
 	}
-	const none = "There is nothing at this address."
+	const none = "The resource does not exist, or belongs to another account."
 	before := s.Effects(t)
-	if got := why(made.ID); got != "This process draws no pages." {
+	if got := why(made.ID); got != "Previews are unavailable on this server. Retry in 5 seconds." {
 		t.Errorf("a result: %q", got)
 	}
 	if got := why(sent.ID); got != none {
@@ -178,7 +178,7 @@ func TestLocalPreviews(t *testing.T) {
 	plain := newServer(t, open, apitest.Echo(nil), paper())
 	use(t, plain, "test_paper", `{}`)
 	got := l.use(t, "test_paper", `{"preview":true}`)
-	if got.IsError || len(got.Content) != 3 || got.Content[1].Text != "There is no preview. This process draws no pages." {
+	if got.IsError || len(got.Content) != 3 || got.Content[1].Text != "There is no preview. Previews are unavailable on this server. Retry in 5 seconds." {
 		t.Errorf("got %+v", got)
 	}
 	if effects, want := s.Effects(t), plain.Effects(t); !slices.Equal(effects, want) {

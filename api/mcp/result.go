@@ -125,6 +125,7 @@ type failure struct {
 	Details           []apierror.Detail `json:"details,omitempty"`
 	RetryAfterSeconds int               `json:"retryAfterSeconds,omitempty"`
 	RequestID         string            `json:"requestId,omitempty"`
+	Docs              string            `json:"docs,omitempty"`
 }
 
 // failed shows an answer that is an error.
@@ -133,7 +134,7 @@ func failed(answer Answer) (*sdk.CallToolResult, error) {
 	if err := json.Unmarshal(answer.Body, &body); err != nil || body.Error.Code == "" {
 		return nil, fmt.Errorf("the service answered with status %d", answer.Status)
 	}
-	told := failure{Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details, RequestID: body.Error.RequestID}
+	told := failure{Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details, RequestID: body.Error.RequestID, Docs: body.Error.Docs}
 	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
 		told.RetryAfterSeconds = seconds
 	}

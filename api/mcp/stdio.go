@@ -120,7 +120,7 @@ func drawRemote(carry Carrier) Drawer {
 // refusal is a refusal as the service sent it.
 func refusal(e *client.Error) (Answer, error) {
 	var body wire.ErrorBody
-	body.Error.Code, body.Error.Message, body.Error.Details, body.Error.RequestID = e.Code, e.Error(), e.Details, e.RequestID
+	body.Error.Code, body.Error.Message, body.Error.Details, body.Error.RequestID, body.Error.Docs = e.Code, e.Error(), e.Details, e.RequestID, e.Docs
 	text, err := json.Marshal(body)
 	answer := Answer{e.Status(), http.Header{}, text}
 	if e.RetryAfter > 0 {

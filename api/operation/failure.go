@@ -63,7 +63,7 @@ func inputError(err error) *apierror.Error {
 	case errors.As(err, &body):
 		return &apierror.Error{Code: apierror.PayloadTooLarge, Message: "The request body is larger than " + megabytes(body.Limit) + "."}
 	case errors.As(err, &full):
-		return &apierror.Error{Code: apierror.RateLimited, Message: "Too many large requests are under way.", RetryAfter: apierror.Seconds(full.RetryAfter)}
+		return &apierror.Error{Code: apierror.RateLimited, Message: "Too many large requests are in progress. Retry in a few seconds.", RetryAfter: apierror.Seconds(full.RetryAfter)}
 	case errors.As(err, &address):
 		e := &apierror.Error{Code: apierror.URLNotAllowed}
 		for _, field := range append([]string{address.Field}, address.Others...) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Code is an error's machine-readable name, the same over every door.
+// Code is the machine-readable name of an error, the same in every API.
 type Code string
 
 // The codes of the interface, and those that decisions added to it.
@@ -29,34 +29,33 @@ const (
 	InternalError      Code = "internal_error"
 )
 
-// codes is the only place that gives a code its HTTP status and, for errors
-// that say nothing of their own, its text.
+// codes is the only place that gives a code its HTTP status and its default message.
 var codes = map[Code]struct {
 	status int
 	text   string
 }{
-	InvalidRequest:     {http.StatusBadRequest, "The request is invalid."},
-	URLNotAllowed:      {http.StatusBadRequest, "The address is not allowed: use https and a public host."},
-	Unauthorized:       {http.StatusUnauthorized, "An API key is required: send it as \"Authorization: Bearer pdf_live_…\"."},
-	PaymentRequired:    {http.StatusPaymentRequired, "The wallet does not cover this call."},
-	AccountSuspended:   {http.StatusForbidden, "This account is suspended; its keys cannot be used. Please contact the operator."},
-	NotFound:           {http.StatusNotFound, "There is nothing at this address."},
-	MethodNotAllowed:   {http.StatusMethodNotAllowed, "This address does not take that method."},
-	PreconditionFailed: {http.StatusPreconditionFailed, "The resource has changed since it was read."},
+	InvalidRequest:     {http.StatusBadRequest, "The request is invalid. Fix the fields in details."},
+	URLNotAllowed:      {http.StatusBadRequest, "The URL is not allowed. Use https and a public host."},
+	Unauthorized:       {http.StatusUnauthorized, "An API key is required. Send it as \"Authorization: Bearer pdf_live_…\"."},
+	PaymentRequired:    {http.StatusPaymentRequired, "The wallet balance does not cover this call. Add funds and try again."},
+	AccountSuspended:   {http.StatusForbidden, "This account is suspended and its keys do not work. Contact the operator."},
+	NotFound:           {http.StatusNotFound, "The resource does not exist, or belongs to another account."},
+	MethodNotAllowed:   {http.StatusMethodNotAllowed, "The method is not allowed on this URL. The Allow header lists the methods."},
+	PreconditionFailed: {http.StatusPreconditionFailed, "The resource has changed since you read it. Read it again, then repeat your change."},
 	PayloadTooLarge:    {http.StatusRequestEntityTooLarge, "The request is too large."},
-	RateLimited:        {http.StatusTooManyRequests, "Too many requests; wait for the seconds in Retry-After."},
+	RateLimited:        {http.StatusTooManyRequests, "Too many requests. Wait for the number of seconds in Retry-After."},
 	RenderFailed:       {http.StatusBadGateway, "The document could not be rendered."},
 	ProcessingFailed:   {http.StatusBadGateway, "The file could not be processed."},
-	ConvertUnavailable: {http.StatusServiceUnavailable, "The document worker is not available; try again shortly."},
-	AIUnavailable:      {http.StatusServiceUnavailable, "The AI provider is not available; try again shortly."},
-	StorageUnavailable: {http.StatusServiceUnavailable, "The file storage is not available; try again shortly."},
-	InternalError:      {http.StatusInternalServerError, "Something failed on our side; the call was not billed. Try again, and quote the request id if it persists."},
+	ConvertUnavailable: {http.StatusServiceUnavailable, "The conversion is unavailable. Try again shortly."},
+	AIUnavailable:      {http.StatusServiceUnavailable, "The AI provider is unavailable. Try again shortly."},
+	StorageUnavailable: {http.StatusServiceUnavailable, "File storage is unavailable. Try again shortly."},
+	InternalError:      {http.StatusInternalServerError, "The server failed, and the call was not charged. Try again; if it fails again, send the request ID to the operator."},
 }
 
 // Codes returns all codes, sorted.
 func Codes() []Code { return slices.Sorted(maps.Keys(codes)) }
 
-// Text returns what an error of the code says that has nothing of its own to say.
+// Text returns the default message of the code.
 func (c Code) Text() string { return codes[c].text }
 
 // Status returns the HTTP status of the code.
@@ -65,19 +64,19 @@ func (c Code) Status() int { return codes[c].status }
 // Detail is one entry of an error's details.
 type Detail struct {
 	Field              string `json:"field,omitempty" jsonschema_description:"Path of the field, such as options.scale, or the name of a header or limit."`
-	Message            string `json:"message" jsonschema:"required" jsonschema_description:"What was wrong, and what is expected."`
+	Message            string `json:"message" jsonschema:"required" jsonschema_description:"The rule that was broken, and the values that are accepted."`
 	QuotedMicrodollars *int64 `json:"quotedMicrodollars,omitempty" jsonschema_description:"Price of the refused call in microdollars."`
 	LimitMicrodollars  *int64 `json:"limitMicrodollars,omitempty" jsonschema_description:"The limit that refused it, in microdollars."`
 }
 
-// Error is what a client is told. Its cause is logged and never shown.
+// Error is an error response. Its cause is logged and never shown.
 type Error struct {
 	Code       Code
-	Message    string // empty means the code's own text
+	Message    string // empty means the default message of the code
 	Details    []Detail
 	RetryAfter int // seconds; 0 sends no header
-	// RequestID is set on the errors that a client received.
-	RequestID string
+	// RequestID and Docs are set on the errors that a client received.
+	RequestID, Docs string
 	// Received is the HTTP status that came with it to a client; 0 means the code's own.
 	Received int
 	Cause    error
@@ -103,11 +102,13 @@ func (e *Error) Status() int {
 	return e.Code.Status()
 }
 
-// Body returns the JSON of the error, as the response to a request.
-func (e *Error) Body(requestID string) ErrorBody {
+// Body returns the JSON of the error, as the response to a request. The URL of its
+// documentation begins with the service's baseURL.
+func (e *Error) Body(requestID, baseURL string) ErrorBody {
 	var body ErrorBody
 	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), requestID
 	body.Error.Details = append([]Detail{}, e.Details...)
+	body.Error.Docs = baseURL + "/docs/errors#" + string(e.Code)
 	return body
 }
 
@@ -116,7 +117,8 @@ type ErrorBody struct {
 	Error struct {
 		Code      Code     `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
 		Message   string   `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`
-		Details   []Detail `json:"details" jsonschema:"required" jsonschema_description:"One entry for each field, header or limit that was at fault."`
-		RequestID string   `json:"requestId" jsonschema:"required" jsonschema_description:"Id of the request, to be quoted to the operator."`
+		Details   []Detail `json:"details" jsonschema:"required" jsonschema_description:"One entry for each field, header or limit that caused the error."`
+		RequestID string   `json:"requestId" jsonschema:"required" jsonschema_description:"ID of the request. Send it to the operator with a question about the error."`
+		Docs      string   `json:"docs" jsonschema:"required" jsonschema_description:"URL of the error's section in the documentation."`
 	} `json:"error" jsonschema:"required" jsonschema_description:"The error."`
 }

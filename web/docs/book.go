@@ -123,6 +123,7 @@ func read(slug, source string) (Guide, error) {
 	)
 	src := []byte(body)
 	doc := md.Parser().Parse(text.NewReader(src))
+	nameHeadings(doc, src)
 	g.collect(doc, src)
 	var out bytes.Buffer
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
@@ -134,6 +135,15 @@ func read(slug, source string) (Guide, error) {
 		g.HTML = strings.Replace(g.HTML, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
 	}
 	return g, nil
+}
+
+// nameHeadings gives headings that are one code span, such as an error code, that text as ID.
+func nameHeadings(doc ast.Node, src []byte) {
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == ast.KindHeading && n.ChildCount() == 1 && n.FirstChild().Kind() == ast.KindCodeSpan {
+			n.SetAttributeString("id", []byte(plain(n, src)))
+		}
+	}
 }
 
 // collect notes the sections and examples of a guide.
