@@ -208,7 +208,7 @@ func TestOperatorsFindJobsAndDeliveries(t *testing.T) {
 		}
 		op.sees("/admin/deliveries?q="+sent.Items[0].ID, "webhook.test", "hooks.example", account.ID)
 		op.sees("/admin/deliveries?q=dlv_unknown", "Nothing has this id")
-		op.sees("/admin/engine", "1 running", "0 waiting, 0 running")
+		op.sees("/admin/engine", "2 running", "0 waiting, 0 running") // the house's process and the one of acquire
 	})
 }
 

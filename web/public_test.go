@@ -298,8 +298,11 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%q says a bound that the description says already", again)
 		}
 	}
+	guide := v.sees("/docs/errors", "Warnings")
 	for _, code := range wire.Codes() {
-		v.sees("/docs/errors", `id="`+string(code)+`"`)
+		if !strings.Contains(guide.body, `id="`+string(code)+`"`) {
+			t.Errorf("/docs/errors has no section for %s", code)
+		}
 	}
 	v.sees("/llms.txt", h.url+"/docs/errors")
 	v.sees("/llms-full.txt", "POST /v1/pdf/merge", "Headers and footers")
