@@ -138,10 +138,16 @@ func OverRate(verdict ratelimit.Verdict, err error) error {
 	}
 	refusal := &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict}}
 	if allowed := allowance(verdict, "requests"); allowed != "" {
-		refusal.Message = fmt.Sprintf("Rate limit %q exceeded: %s. Retry in %s.", verdict.Refused, allowed, span(verdict.RetryAfter))
+		refusal.Message = exceeded(fmt.Sprintf("Rate limit %q exceeded", verdict.Refused), verdict, "requests")
 		refusal.Details = []apierror.Detail{{Field: verdict.Refused, Message: "allows " + allowed}}
 	}
 	return refusal
+}
+
+// exceeded returns the message of a refusal, such as "Rate limit "burst" exceeded: 5 requests per
+// 10 seconds. Retry in 7 seconds."
+func exceeded(limit string, verdict ratelimit.Verdict, what string) string {
+	return fmt.Sprintf("%s: %s. Retry in %s.", limit, allowance(verdict, what), span(verdict.RetryAfter))
 }
 
 // allowance returns what the window that refused allows, such as "5 requests per 10 seconds",

@@ -14,14 +14,14 @@ func TestWhatIsSpentOfAWindow(t *testing.T) {
 		wait   time.Duration
 		want   string
 	}{
-		{burstWindow, time.Millisecond, "5 things per 10 seconds"},
-		{trialWindow, 59*time.Second + 1, "20 things per 60 seconds"},
-		{previewWindow, 2*time.Minute + 1, "2000 things per 24 hours"},
-		{filledWindow, 23*time.Hour + time.Second, "10000 things per 24 hours"},
+		{burstWindow, time.Millisecond, "Limit reached: 5 things per 10 seconds. Retry in 1 second."},
+		{trialWindow, 59*time.Second + 1, "Limit reached: 20 things per 60 seconds. Retry in 60 seconds."},
+		{previewWindow, 2*time.Minute + 1, "Limit reached: 2000 things per 24 hours. Retry in 3 minutes."},
+		{filledWindow, 23*time.Hour + time.Second, "Limit reached: 10000 things per 24 hours. Retry in 24 hours."},
 	} {
 		other := ratelimit.WindowState{Window: ratelimit.Window{Name: "other", Limit: 1, Length: time.Second}, Remaining: 1}
 		verdict := ratelimit.Verdict{Refused: q.window.Name, RetryAfter: q.wait, States: []ratelimit.WindowState{other, {Window: q.window}}}
-		if got := allowance(verdict, "things"); got != q.want {
+		if got := exceeded("Limit reached", verdict, "things"); got != q.want {
 			t.Errorf("got %q, want %q", got, q.want)
 		}
 	}

@@ -117,7 +117,7 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 	if !verdict.Allowed {
 		return nil, nil, &apierror.Error{
 			Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
-			Message: "Preview limit reached: " + allowance(verdict, "previews") + ". Retry in " + span(verdict.RetryAfter) + ".",
+			Message: exceeded(previewLimit, verdict, "previews"),
 		}
 	}
 	return p.previews.enter(ctx, account.ID)

@@ -25,10 +25,12 @@ const (
 	// previewYield is how long a preview steps back for calls that wait.
 	previewYield = 2 * time.Second
 	// cssDPI is how many pixels of CSS an inch has.
-	cssDPI      = 96
-	minDPI      = 36
-	previewRow  = "templates.preview"
-	browserPool = "browser"
+	cssDPI     = 96
+	minDPI     = 36
+	previewRow = "templates.preview"
+	// previewLimit begins the message of a refused preview.
+	previewLimit = "Preview limit reached"
+	browserPool  = "browser"
 )
 
 // MaxPreviews is how many an account may have in a day.
@@ -94,7 +96,7 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 	}
 	return &apierror.Error{
 		Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
-		Message: "Preview limit reached: " + allowance(verdict, "previews") + ". Retry in " + span(verdict.RetryAfter) + ". The template is saved, and POST /v1/templates/preview still works.",
+		Message: exceeded(previewLimit, verdict, "previews") + " The template is saved, and POST /v1/templates/preview still works.",
 	}
 }
 
