@@ -12,7 +12,6 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/embedding"
 	"relaypdf/api/middleware"
-	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -95,14 +94,9 @@ const linksNoted = time.Hour
 
 // note puts into the audit log who may be let in where, and to what.
 func (a *API) note(ctx context.Context, made embedding.Session, name, what string) error {
-	kind := a.Calls.LimitKey("link", strings.Join([]string{made.KeyID, made.TemplateID, what}, " "))
-	verdict, err := a.limiter.Take(ctx, kind, ratelimit.Window{Name: "notes", Limit: 1, Length: linksNoted})
-	if err != nil || !verdict.Allowed {
-		return err
-	}
-	return a.store.Audit().Add(ctx, store.AuditEntry{
+	return a.store.Audit().AddOnce(ctx, store.AuditEntry{
 		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: middleware.ClientIP(ctx),
-	})
+	}, a.now().Add(-linksNoted))
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.
