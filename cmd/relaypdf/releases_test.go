@@ -22,7 +22,7 @@ const (
 	// previousRelease is the commit whose program has to run beside this one, on the
 	// schema of this one: as far back as machines may be while others are changed
 	// over. It moves forward with a release.
-	previousRelease = "b72d9b524901f8f5318129ea400887c606dd924c"
+	previousRelease = "0c67c35e48101b38a0b66a3c39e19d2fc8943a73"
 	// previousVariable names a program of that release, for who has no history of it.
 	previousVariable = "RELAYPDF_TEST_PREVIOUS"
 )
