@@ -33,10 +33,10 @@ func agentRoute(a *API) route {
 			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Speak the Model Context Protocol, for agents", verb: "send",
 			content: "application/json", upload: agentMessages(),
 			others: map[int]string{
-				http.StatusAccepted:             "Nothing is answered: a notification, or an answer of the client's, was taken.",
-				http.StatusBadRequest:           "The message is none, or names a revision that is not known. The body is an error of JSON-RPC.",
-				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope that WWW-Authenticate names. The body is an error of JSON-RPC.",
-				http.StatusUnsupportedMediaType: "The message is not sent as application/json. The body is an error of JSON-RPC.",
+				http.StatusAccepted:             "The server accepted a notification or a response from the client. The body is empty.",
+				http.StatusBadRequest:           "The message is invalid, or names an unknown revision. The body is a JSON-RPC error.",
+				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope in WWW-Authenticate. The body is a JSON-RPC error.",
+				http.StatusUnsupportedMediaType: "The content type is not application/json. The body is a JSON-RPC error.",
 			},
 			codes: []apierror.Code{apierror.PayloadTooLarge},
 		},
@@ -50,11 +50,11 @@ func agentRoute(a *API) route {
 // agentMessages describes what agents send.
 func agentMessages() map[string]mediaType {
 	message := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"jsonrpc"}}
-	message.Description = "A message of JSON-RPC 2.0, of the revision of the Model Context Protocol that Mcp-Protocol-Version names. No session is kept. Revision 2025-03-26 knows arrays of messages, too."
+	message.Description = "JSON-RPC 2.0 message of the Model Context Protocol revision in Mcp-Protocol-Version. The server is stateless. Revision 2025-03-26 also accepts arrays of messages."
 	message.Properties.Set("jsonrpc", &jsonschema.Schema{Const: "2.0", Type: "string", Description: "Always 2.0."})
-	message.Properties.Set("id", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}, Description: "Names the request; notifications have none."})
-	message.Properties.Set("method", &jsonschema.Schema{Type: "string", Description: "What is asked for: initialize, ping, tools/list, tools/call, resources/list, prompts/list and others."})
-	message.Properties.Set("params", &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema, Description: "As the method takes them."})
+	message.Properties.Set("id", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}, Description: "ID of the request. Notifications have none."})
+	message.Properties.Set("method", &jsonschema.Schema{Type: "string", Description: "Method, such as initialize, ping, tools/list, tools/call, resources/list or prompts/list."})
+	message.Properties.Set("params", &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema, Description: "Parameters of the method."})
 	return map[string]mediaType{"application/json": {
 		Schema: message, Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pdf_create","arguments":{"html":"<h1>Hello</h1>"}}}`),
 	}}

@@ -10,8 +10,8 @@ import (
 
 // listQuery asks for a part of a list.
 type listQuery struct {
-	Limit  int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=20" jsonschema_description:"How many entries to answer with at most."`
-	Cursor string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"The nextCursor of the page before."`
+	Limit  int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=20" jsonschema_description:"Maximum number of entries per page."`
+	Cursor string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"nextCursor of the previous page."`
 }
 
 // list is what the store is asked for. It may be late: whoever has just made or
@@ -25,13 +25,13 @@ func nextCursor(next string) *string { return wire.OrNull(next) }
 
 // deliveryQuery asks for deliveries.
 type deliveryQuery struct {
-	Limit      int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=100" jsonschema_description:"How many entries to answer with at most."`
-	Cursor     string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"The nextCursor of the page before."`
-	EndpointID string `json:"endpointId,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"Only those to this endpoint."`
-	Status     string `json:"status,omitempty" in:"query" jsonschema:"enum=pending,enum=delivered,enum=failed" jsonschema_description:"Only those of which this has become."`
-	Event      string `json:"event,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Only those of this type of event."`
-	Before     string `json:"before,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Only those made before: a date, or a time in RFC 3339."`
-	After      string `json:"after,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Only those made at this time or later: a date, or a time in RFC 3339."`
+	Limit      int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=100" jsonschema_description:"Maximum number of entries per page."`
+	Cursor     string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"nextCursor of the previous page."`
+	EndpointID string `json:"endpointId,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"Filter by endpoint ID."`
+	Status     string `json:"status,omitempty" in:"query" jsonschema:"enum=pending,enum=delivered,enum=failed" jsonschema_description:"Filter by status."`
+	Event      string `json:"event,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Filter by event type."`
+	Before     string `json:"before,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Filter by creation time: earlier than this date, or time in RFC 3339."`
+	After      string `json:"after,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Filter by creation time: at or after this date, or time in RFC 3339."`
 }
 
 // Validate holds the parameters to what times look like.

@@ -58,12 +58,12 @@ func (a *API) describe() ([]byte, error) {
 			Title: "relaypdf", Version: interfaceVersion, Summary: "Generate, convert and process documents.",
 			Description: interfaceDescription, License: documentLicense{Name: "MIT", Identifier: "MIT"},
 		},
-		Servers: []documentServer{{URL: a.baseURL, Description: "This service."}},
+		Servers: []documentServer{{URL: a.baseURL, Description: "This server."}},
 		Paths:   map[string]map[string]*endpoint{},
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
-				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". A key in the address is refused.",
+				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are refused.",
 			}},
 			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(),
 		},
@@ -131,7 +131,7 @@ func (a *API) addRoute(doc *document, r route) {
 			described.Example = p.Schema.Examples[0]
 		}
 		if p.In == "path" && p.Name == "id" {
-			described.Description = "Id of the " + r.resource() + "."
+			described.Description = "ID of the " + r.resource() + "."
 		}
 		e.Parameters = append(e.Parameters, withoutDefault(described))
 	}
@@ -165,7 +165,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		"application/json": {Schema: schemaRef(input), Example: operation.Example},
 		"multipart/form-data": {Schema: &jsonschema.Schema{
 			Type:        "object",
-			Description: "The same input, one part for each field: options.format=A4, files[0].password=…; arrays are repeated, files are parts with a file name.",
+			Description: "The same input as form fields, such as options.format=A4 or files[0].password=secret. Repeat a field for an array. Send files as parts with a file name.",
 		}},
 	}}
 	stored := addSchema(doc, wire.FileURL{})
@@ -178,13 +178,13 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		content[media] = mediaType{Schema: binarySchema()}
 	}
 	e.Responses["200"] = responseDoc{
-		Description: "The result; or, with response \"url\", where it can be fetched.",
+		Description: "The result. With response \"url\", a JSON object with its URL.",
 		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, "Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}
 	e.Responses["202"] = responseDoc{
-		Description: "With response \"async\": the job, which is polled at its pollUrl.",
+		Description: "The job, with response \"async\". Poll its pollUrl.",
 		Headers:     headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content:     map[string]mediaType{"application/json": {Schema: addSchema(doc, wire.JobStatus{})}},
 	}

@@ -133,18 +133,18 @@ func sharedHeaders() map[string]header {
 	text := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
 	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
 	return map[string]header{
-		"x-request-id":                   {"Id of the request: the one that the client sent, or a new one.", true, text()},
-		"x-service-id":                   {"Id of the result.", false, text()},
+		"x-request-id":                   {"ID of the request: the client's, or a new one.", true, text()},
+		"x-service-id":                   {"ID of the result.", false, text()},
 		"x-service-size":                 {"Size of the result in bytes.", false, number()},
-		"x-service-charged-microdollars": {"What the call was charged, in microdollars (1 USD = 1,000,000).", false, number()},
+		"x-service-charged-microdollars": {"Amount charged for the call, in microdollars (1 USD = 1,000,000).", false, number()},
 		"Content-Disposition":            {"Name of the result, in ASCII (filename) and in UTF-8 (filename*).", false, text()},
-		"Idempotent-Replayed":            {"true when the answer is that of an earlier call with the same Idempotency-Key.", false, text()},
-		"RateLimit-Policy":               {"The windows that the call counted in: name, quota (q) and length in seconds (w).", false, text()},
-		"RateLimit":                      {"What is left in each window: remaining calls (r) and seconds until the next one is freed (t).", false, text()},
-		"Location":                       {"Address of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}},
-		"Retry-After":                    {"Seconds to wait. Waiting them out is enough.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}},
-		"x-service-warnings":             {"How many faults the page has that the result was made of; absent where there is none. With response url and in jobs they are told.", false, number()},
-		"ETag":                           {"Identifies the content, for If-None-Match.", false, text()},
+		"Idempotent-Replayed":            {"true if the response is that of an earlier call with the same Idempotency-Key.", false, text()},
+		"RateLimit-Policy":               {"Windows that the call counts in: name, quota (q) and length in seconds (w).", false, text()},
+		"RateLimit":                      {"Remaining calls (r) of each window, and seconds until the next call is available (t).", false, text()},
+		"Location":                       {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}},
+		"Retry-After":                    {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}},
+		"x-service-warnings":             {"Number of warnings about the source page; absent if there are none. The response \"url\" and jobs include the warnings.", false, number()},
+		"ETag":                           {"Version of the content, for If-None-Match.", false, text()},
 	}
 }
 
@@ -154,12 +154,12 @@ func sharedParameters() map[string]parameter {
 	return map[string]parameter{
 		"Idempotency-Key": {
 			Name: "Idempotency-Key", In: "header",
-			Description: "Makes a retry safe: for 24 hours, a call with the same key and the same body is answered with the result of the first one and not charged. The key of a failed call can be used again.",
+			Description: "Key for safe retries. For 24 hours, a call with the same key and body returns the result of the first call, free of charge. The key of a failed call can be reused.",
 			Schema:      &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
 		},
 		wire.MaxChargeHeader: {
 			Name: wire.MaxChargeHeader, In: "header",
-			Description: "The most that this call may cost, in microdollars (1 USD = 1,000,000). A dearer call is refused with payment_required before anything runs.",
+			Description: "Maximum price of this call, in microdollars (1 USD = 1,000,000). A call that costs more fails with payment_required before it starts.",
 			Schema:      &jsonschema.Schema{Type: "integer", Minimum: "0"},
 		},
 	}

@@ -22,10 +22,10 @@ func addEvents(doc *document) {
 		name := componentName(kind.Type, "Event")
 		doc.Components.Schemas[name] = eventSchema(kind.Type)
 		doc.Webhooks[kind.Type] = map[string]*endpoint{"post": notification(strings.ReplaceAll(kind.Type, ".", "_")+"_event", kind.Summary,
-			"Signed, and sent again until it is accepted, eight times at most.", schemaRef(name))}
+			"Signed request. relaypdf retries until the endpoint accepts it, eight attempts at most.", schemaRef(name))}
 	}
 	ended := notification("call_ended", "A call ended",
-		"Sent in every response mode, again until it is accepted, eight times at most. It is not signed.", addSchema(doc, wire.JobStatus{}))
+		"Unsigned request, for every value of response. relaypdf retries until your server accepts it, eight attempts at most.", addSchema(doc, wire.JobStatus{}))
 	doc.Components.Callbacks = map[string]callbackDoc{callbackName: {"{$request.body#/callbackUrl}": {"post": ended}}}
 }
 
@@ -35,7 +35,7 @@ func notification(id, summary, description string, body reference) *endpoint {
 		OperationID: id, Summary: summary, Description: description,
 		Tags: []string{"webhooks"}, Security: []map[string][]string{},
 		RequestBody: &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: body}}},
-		Responses:   map[string]responseDoc{"2XX": {Description: "It is accepted. Redirects are not followed."}},
+		Responses:   map[string]responseDoc{"2XX": {Description: "The endpoint accepted the event. Redirects are not followed."}},
 	}
 }
 
@@ -49,7 +49,7 @@ func eventSchema(kind string) *jsonschema.Schema {
 	named, _ := envelope.Properties.Get("type")
 	named.Const = kind
 	described := schema.AnswerSchema(data)
-	described.Description = "What happened."
+	described.Description = "Data of the event."
 	envelope.Properties.Set("data", described)
 	return envelope
 }

@@ -24,8 +24,8 @@ const (
 
 // usageQuery asks for a span.
 type usageQuery struct {
-	From string `json:"from,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Start of the span: a date, or a time in RFC 3339. 30 days before the end by default, 366 at most."`
-	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"End of the span: a date, or a time in RFC 3339. Now by default."`
+	From string `json:"from,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Start of the period: a date, or a time in RFC 3339. Default: 30 days before the end. The period is 366 days at most."`
+	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"End of the period: a date, or a time in RFC 3339. Default: now."`
 }
 
 // Validate holds the parameters to what times look like.
@@ -123,8 +123,8 @@ func (l limitChange) change() **credit.Amount {
 
 // limitsPatch changes the spending limits.
 type limitsPatch struct {
-	MaxJob limitChange `json:"maxJobMicrodollars,omitzero" jsonschema_description:"The most that one call may cost, in microdollars; null for no limit."`
-	MaxDay limitChange `json:"maxDayMicrodollars,omitzero" jsonschema_description:"The most that all calls of one UTC day may cost, in microdollars; null for no limit."`
+	MaxJob limitChange `json:"maxJobMicrodollars,omitzero" jsonschema_description:"Maximum cost of one call, in microdollars; null for no limit."`
+	MaxDay limitChange `json:"maxDayMicrodollars,omitzero" jsonschema_description:"Maximum cost of all calls of one UTC day, in microdollars; null for no limit."`
 }
 
 func (*API) limits(_ context.Context, caller call.Caller, _ nothing) (wire.Limits, error) {

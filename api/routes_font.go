@@ -18,7 +18,7 @@ import (
 type fontQuery struct {
 	listQuery
 
-	Search string `json:"search,omitempty" in:"query" jsonschema:"maxLength=100,example=sans" jsonschema_description:"Only families in whose name this occurs, in any case."`
+	Search string `json:"search,omitempty" in:"query" jsonschema:"maxLength=100,example=sans" jsonschema_description:"Filter by text in the family name. Case is ignored."`
 }
 
 func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {

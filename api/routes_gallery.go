@@ -14,8 +14,8 @@ import (
 
 // galleryQuery selects layouts.
 type galleryQuery struct {
-	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=64,example=invoice" jsonschema_description:"Only layouts of this category."`
-	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Only layouts in whose name, description, category or tags each of these words occurs."`
+	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=64,example=invoice" jsonschema_description:"Filter by category."`
+	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Filter by words. Each word must occur in the name, description, category or tags."`
 }
 
 func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
@@ -34,7 +34,7 @@ func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wi
 
 // thumbnailName names a picture: the layout, and the hash of its bytes.
 type thumbnailName struct {
-	Name string `json:"name" in:"path" jsonschema:"required" jsonschema_description:"Name of the picture, which holds its hash."`
+	Name string `json:"name" in:"path" jsonschema:"required" jsonschema_description:"File name of the image. It contains the content's hash."`
 }
 
 // thumbnail is a picture on its way out. No cache ever needs to ask for it again.

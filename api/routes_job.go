@@ -65,8 +65,8 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 type jobQuery struct {
 	listQuery
 
-	Status    string `json:"status,omitempty" in:"query" jsonschema:"enum=processing,enum=completed,enum=failed" jsonschema_description:"Only those of which this has become."`
-	Operation string `json:"operation,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Only those of this operation, such as pdf.create."`
+	Status    string `json:"status,omitempty" in:"query" jsonschema:"enum=processing,enum=completed,enum=failed" jsonschema_description:"Filter by status."`
+	Operation string `json:"operation,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Filter by operation, such as pdf.create."`
 }
 
 // storedStatus is how the store spells what has become of a job.

@@ -47,10 +47,10 @@ const defaultSession = 3600
 type newSession struct {
 	byID
 
-	Capabilities capabilities `json:"capabilities" jsonschema:"required" jsonschema_description:"What the link permits besides reading the template: edit its HTML, data and options to change those, preview, publish. None is a look at it."`
-	Origin       string       `json:"origin" jsonschema:"required,maxLength=300" jsonschema_description:"Origin of the page that shows the editor in an iframe, such as https://app.example.com. No other page can."`
-	ReturnURL    string       `json:"returnUrl,omitempty" jsonschema:"maxLength=2000" jsonschema_description:"Address of the same origin to which the button Done leads. Without it the page around is only told."`
-	ExpiresIn    int          `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=86400,default=3600" jsonschema_description:"Seconds for which the link works."`
+	Capabilities capabilities `json:"capabilities" jsonschema:"required" jsonschema_description:"Capabilities of the link in addition to reading the template. edit: change its HTML, data and options. preview: render it. publish: publish the draft. An empty array allows reading only."`
+	Origin       string       `json:"origin" jsonschema:"required,maxLength=300" jsonschema_description:"Origin of the page that shows the editor in an iframe, such as https://app.example.com. Other pages cannot show it."`
+	ReturnURL    string       `json:"returnUrl,omitempty" jsonschema:"maxLength=2000" jsonschema_description:"Target of the Done button, on the same origin. Without it, the button only sends a message to the surrounding page."`
+	ExpiresIn    int          `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=86400,default=3600" jsonschema_description:"Lifetime of the link in seconds."`
 }
 
 // createSession makes a link. It is not stored: the link is all there is.

@@ -34,7 +34,7 @@ const (
 
 // uploadInput is a file on its way in: raw bytes, or the part "file" of a form.
 type uploadInput struct {
-	Filename string `json:"X-Filename,omitempty" in:"header" jsonschema:"example=letter.pdf" jsonschema_description:"Name of the file, in UTF-8, percent-encoded or not. A form's file brings its own."`
+	Filename string `json:"X-Filename,omitempty" in:"header" jsonschema:"example=letter.pdf" jsonschema_description:"File name in UTF-8, percent-encoded or not. A multipart upload carries its own file name."`
 
 	upload *upload
 	done   func()

@@ -62,17 +62,17 @@ func (e *eventTypes) SetJSON(v any) error {
 
 // newWebhook asks for an endpoint.
 type newWebhook struct {
-	URL    string     `json:"url" jsonschema:"required,format=uri,minLength=1,maxLength=2048" jsonschema_description:"Where to send events: an https address of a public host."`
-	Events eventTypes `json:"events,omitempty" jsonschema_description:"Events to send; all when absent or null."`
+	URL    string     `json:"url" jsonschema:"required,format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL that receives the events."`
+	Events eventTypes `json:"events,omitempty" jsonschema_description:"Event types to send; all if absent or null."`
 }
 
 // webhookPatch changes an endpoint. What is absent stays as it is.
 type webhookPatch struct {
 	byID
 
-	URL     *string    `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=2048" jsonschema_description:"Where to send events: an https address of a public host."`
-	Events  eventTypes `json:"events,omitempty" jsonschema_description:"Events to send; null for all."`
-	Enabled *bool      `json:"enabled,omitempty" jsonschema_description:"Whether to send anything. Disabling cancels what is pending."`
+	URL     *string    `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL that receives the events."`
+	Events  eventTypes `json:"events,omitempty" jsonschema_description:"Event types to send; null for all."`
+	Enabled *bool      `json:"enabled,omitempty" jsonschema_description:"If true, send events. If false, stop, and cancel pending deliveries."`
 }
 
 // endpoints makes and changes what the routes are about.

@@ -68,10 +68,10 @@ type Outbox struct {
 
 // Envelope is the body of an event, as endpoints receive it.
 type Envelope struct {
-	ID        string    `json:"id" jsonschema:"required" jsonschema_description:"Id of the event, the same in every attempt."`
-	Type      string    `json:"type" jsonschema:"required" jsonschema_description:"Type of the event."`
-	CreatedAt time.Time `json:"createdAt" jsonschema:"required" jsonschema_description:"When it happened."`
-	Data      any       `json:"data" jsonschema:"required" jsonschema_description:"What happened."`
+	ID        string    `json:"id" jsonschema:"required" jsonschema_description:"ID of the event, the same in every attempt."`
+	Type      string    `json:"type" jsonschema:"required" jsonschema_description:"Event type."`
+	CreatedAt time.Time `json:"createdAt" jsonschema:"required" jsonschema_description:"Time of the event."`
+	Data      any       `json:"data" jsonschema:"required" jsonschema_description:"Data of the event."`
 }
 
 type eventRow struct {

@@ -13,9 +13,9 @@ const alertPause = time.Hour
 
 // WalletNews is the data of a wallet event.
 type WalletNews struct {
-	AmountMicrodollars  credit.Amount `json:"amountMicrodollars" jsonschema:"required" jsonschema_description:"Of the payment, or of the call that was refused, in microdollars (1 USD = 1,000,000)."`
-	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance of the wallet afterwards, in microdollars."`
-	Reason              string        `json:"reason,omitempty" jsonschema_description:"Why a reload failed or a call was refused."`
+	AmountMicrodollars  credit.Amount `json:"amountMicrodollars" jsonschema:"required" jsonschema_description:"Amount of the payment or of the refused call, in microdollars (1 USD = 1,000,000)."`
+	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance of the wallet after the event, in microdollars."`
+	Reason              string        `json:"reason,omitempty" jsonschema_description:"Reason why a reload failed or a call was refused."`
 }
 
 // AlertEmptyWallet tells the account's endpoints that a call of the quote was

@@ -21,7 +21,7 @@ func newPoolCollector(stats func() render.Stats) *poolCollector {
 	return &poolCollector{
 		stats:      stats,
 		slots:      desc("slots", "Jobs that can run at once, by pool: browser, files, texts or office; previews and preview-files once somebody has edited."),
-		busy:       desc("busy", "Jobs that run."),
+		busy:       desc("busy", "Number of running jobs."),
 		waiting:    desc("waiting", "Jobs that wait for a slot."),
 		places:     desc("places", "Jobs that may wait for a slot."),
 		turnedAway: desc("refused_total", "Jobs turned away because the queue was full, or the wait too long."),

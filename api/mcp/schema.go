@@ -48,7 +48,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			// What has one value has that one anyway.
-			if len(pair.Value.Enum) != 1 && !strings.HasPrefix(pair.Value.Description, "Is ignored") {
+			if len(pair.Value.Enum) != 1 && !strings.HasPrefix(pair.Value.Description, "Ignored") {
 				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
 			}
 		}

@@ -109,8 +109,8 @@ func aiFailure(err error) *apierror.Error {
 
 // Quoting are the fields of an input whose price follows from what a model takes.
 type Quoting struct {
-	Quote   bool   `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"Asks for a fixed price instead of a result, free of charge. It holds for 15 minutes and one call that asks for the same."`
-	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"The quote to pay: exactly its amount is charged. Without one the price follows from the tokens that the model took."`
+	Quote   bool   `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return a fixed price instead of a result, free of charge. The quote is valid for 15 minutes and one call with the same input."`
+	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"ID of the quote to use; the call costs exactly its amount. Without a quote, the price depends on the tokens that the model uses."`
 }
 
 func (q Quoting) check(faults *schema.Faults) {
@@ -121,9 +121,9 @@ func (q Quoting) check(faults *schema.Faults) {
 
 // Promised is a promised price, where one was asked for.
 type Promised struct {
-	QuoteID            string         `json:"quoteId,omitempty" jsonschema_description:"Id of the quote, where one was asked for."`
-	AmountMicrodollars *credit.Amount `json:"amountMicrodollars,omitempty" jsonschema_description:"What a call with the quote is charged, in microdollars."`
-	ExpiresAt          *time.Time     `json:"expiresAt,omitempty" jsonschema_description:"Until when the quote holds."`
+	QuoteID            string         `json:"quoteId,omitempty" jsonschema_description:"ID of the quote, if the request asked for one."`
+	AmountMicrodollars *credit.Amount `json:"amountMicrodollars,omitempty" jsonschema_description:"Price of a call with the quote, in microdollars."`
+	ExpiresAt          *time.Time     `json:"expiresAt,omitempty" jsonschema_description:"Time until which the quote is valid."`
 }
 
 // promise promises a price for what the digest sums up.

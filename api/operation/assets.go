@@ -15,20 +15,20 @@ import (
 type Asset struct {
 	FileSource
 
-	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Name that the page finds it at, such as img/logo.png."`
+	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Relative path of the file in the page, such as img/logo.png."`
 }
 
 // AssetInput are the fields with which an operation takes what belongs to a page.
 type AssetInput struct {
-	Assets []Asset `json:"assets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Files that relative links of the page, and of headers and footers, find at their filename: at most 100, of 50 MiB together."`
+	Assets []Asset `json:"assets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Files for relative links in the page, headers and footers, by filename. At most 100 files and 50 MiB together."`
 }
 
 // SiteInput is an AssetInput with a whole site as another source.
 type SiteInput struct {
 	AssetInput
 
-	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: ZIP archive with an index.html and what it refers to, as Base64, at most 50 MiB."`
-	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload of such an archive."`
+	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: ZIP archive of index.html and its assets, as Base64, at most 50 MiB."`
+	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: ID of an upload of a ZIP archive with an index.html."`
 }
 
 // sources returns the fields that stand in the place of others.

@@ -22,17 +22,17 @@ type BarcodeInput struct {
 	schema.Common
 
 	Type        string `json:"type" jsonschema:"required,enum=qr,enum=code128,enum=code39,enum=ean13,enum=upca,enum=pdf417,enum=datamatrix" jsonschema_description:"Kind of barcode."`
-	Text        string `json:"text" jsonschema:"required,minLength=1,maxLength=7089" jsonschema_description:"What the barcode says. qr, datamatrix and pdf417 take any text; code128 ASCII; code39 digits, capital letters, space and - . $ / + %; ean13 12 digits and upca 11, with or without the check digit."`
+	Text        string `json:"text" jsonschema:"required,minLength=1,maxLength=7089" jsonschema_description:"Content of the barcode. qr, datamatrix and pdf417: any text. code128: ASCII. code39: digits, capital letters, space and - . $ / + %. ean13: 12 digits, and upca: 11 digits, each with or without the check digit."`
 	Format      string `json:"format,omitempty" jsonschema:"enum=png,enum=svg,default=png" jsonschema_description:"Image format."`
-	Scale       int    `json:"scale,omitempty" jsonschema:"minimum=1,maximum=10,default=3" jsonschema_description:"Size of the image, from 1 to 10: the width in pixels of the narrowest bar, or half that of a square of qr and datamatrix."`
-	Width       int    `json:"width,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Width of the image in pixels, in the place of scale. Bars keep whole pixels; what is left goes around."`
-	Height      int    `json:"height,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Height of the image in pixels. Bars become as high as it leaves."`
-	QuietZone   *int   `json:"quietZone,omitempty" jsonschema:"minimum=0,maximum=100" jsonschema_description:"Empty space on all sides, in widths of the narrowest bar. Default: what the kind of barcode asks for."`
-	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text: Latin, Greek, Cyrillic, Chinese, Japanese or Korean."`
-	ECLevel     string `json:"eclevel,omitempty" jsonschema:"enum=L,enum=M,enum=Q,enum=H,enum=0,enum=1,enum=2,enum=3,enum=4,enum=5,enum=6,enum=7,enum=8" jsonschema_description:"Error correction: L, M, Q or H for qr, 0 to 8 for pdf417."`
-	GS1         bool   `json:"gs1,omitempty" jsonschema:"default=false" jsonschema_description:"Makes a GS1-128 or a GS1 DataMatrix of code128 and datamatrix. The text is values after their identifiers: (01)09506000134352(10)ABC123."`
+	Scale       int    `json:"scale,omitempty" jsonschema:"minimum=1,maximum=10,default=3" jsonschema_description:"Size of the image, from 1 to 10. For bars, the width of the narrowest bar in pixels; for qr and datamatrix, half the width of a square."`
+	Width       int    `json:"width,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Width of the image in pixels, instead of scale. Bars keep whole pixels; the rest becomes empty space."`
+	Height      int    `json:"height,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Height of the image in pixels. The height of the bars follows from it."`
+	QuietZone   *int   `json:"quietZone,omitempty" jsonschema:"minimum=0,maximum=100" jsonschema_description:"Empty space on all sides, in widths of the narrowest bar. Default: the value that the type requires."`
+	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"If true, print the text in the image: Latin, Greek, Cyrillic, Chinese, Japanese or Korean."`
+	ECLevel     string `json:"eclevel,omitempty" jsonschema:"enum=L,enum=M,enum=Q,enum=H,enum=0,enum=1,enum=2,enum=3,enum=4,enum=5,enum=6,enum=7,enum=8" jsonschema_description:"Error correction level: L, M, Q or H for qr; 0 to 8 for pdf417."`
+	GS1         bool   `json:"gs1,omitempty" jsonschema:"default=false" jsonschema_description:"If true, create a GS1-128 (code128) or a GS1 DataMatrix (datamatrix). Write each value after its identifier: (01)09506000134352(10)ABC123."`
 	Color       string `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the code: a CSS colour such as #036 or navy."`
-	Background  string `json:"background,omitempty" jsonschema:"maxLength=30,default=#ffffff" jsonschema_description:"Colour around it, or transparent."`
+	Background  string `json:"background,omitempty" jsonschema:"maxLength=30,default=#ffffff" jsonschema_description:"Background colour: a CSS colour, or transparent."`
 }
 
 // Validate checks what the schema cannot state.

@@ -34,27 +34,27 @@ type ConvertInput struct {
 	FileSource
 	AssetInput
 
-	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file and fileId."`
-	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. What it is shows in its content; of text the extension tells csv, md, html and txt apart. Default: txt."`
-	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Opens a protected source."`
-	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"What to make. html is one file with its images in it; png is one image of a document of one page, else a ZIP archive of page-001.png and so on. Texts become pdf, docx, html and png; spreadsheets pdf, xlsx, html and png; presentations and images pdf, html and png; HTML and Markdown all but what they are, with the images that they refer to, xlsx without images; PDFs docx, html and png."`
-	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"What converts. libreoffice takes any source; url is a file then. wkhtmltopdf makes a pdf of html, of the https page at url, or of a file that holds HTML."`
-	Options        ConvertOptions `json:"options,omitzero" jsonschema_description:"How the result is made."`
+	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file and fileId."`
+	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. relaypdf detects the type from the content; the extension only distinguishes the text formats csv, md, html and txt. Default: txt."`
+	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens a protected source."`
+	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"Target format. html is one file that includes its images. png is one image, or for several pages a ZIP archive of page-001.png and so on. From text documents: pdf, docx, html, png. From spreadsheets: pdf, xlsx, html, png. From presentations and images: pdf, html, png. From HTML and Markdown: all except the source's own format; xlsx has no images. From PDFs: docx, html, png."`
+	Engine         string         `json:"engine,omitempty" jsonschema:"enum=libreoffice,enum=wkhtmltopdf,default=libreoffice" jsonschema_description:"Conversion engine. libreoffice: any source; url must point to a file. wkhtmltopdf: html, an https page at url, or an HTML file, to pdf only."`
+	Options        ConvertOptions `json:"options,omitzero" jsonschema_description:"Conversion options."`
 }
 
 // ConvertOptions are the options of convert.create.
 type ConvertOptions struct {
-	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to keep, such as 1-3,5."`
-	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"Turns the paper."`
-	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"Fits the columns on a page."`
+	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5."`
+	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
+	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
 	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
-	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"Of photographs, as JPEG."`
-	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Opens the pdf."`
+	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
+	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
 	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A."`
-	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"As notes."`
-	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Of a text. Default: as it says itself."`
-	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"Puts a table of contents in front. It is made of the headings, with links and page numbers. Only with the engine wkhtmltopdf."`
-	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"script, style and the like in Markdown: text (filter) or kept (allow)."`
+	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
+	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
+	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
+	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 }
 
 // Sheet is the name of a sheet, or its number from 1.

@@ -14,8 +14,8 @@ type EmailInput struct {
 	Described
 	FileSource
 
-	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Attachments become files in the PDF, or pages where they can be. In any case the first page lists them. append makes pages of PDFs, images, office documents, texts and emails, 30 at most, and embeds the rest."`
-	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
+	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Handling of attachments. embed: attach the files to the PDF. append: add PDFs, images, office documents, texts and emails as pages, 30 at most, and embed the rest. ignore: leave them out. The first page lists them in any case."`
+	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
 }
 
 // Validate checks what the schema cannot state.

@@ -23,26 +23,26 @@ const (
 type ImageInput struct {
 	schema.Common
 
-	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, file, fileId and templateId."`
-	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
+	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file, fileId and templateId."`
+	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of a public https page."`
 	SiteInput
 	TemplateInput
-	Options ImageOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and captured."`
+	Options ImageOptions `json:"options,omitzero" jsonschema_description:"Loading and capture options."`
 }
 
 // ImageOptions are the options of images.create.
 type ImageOptions struct {
 	Type                  string   `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,enum=webp,default=png" jsonschema_description:"Image format."`
 	Quality               int      `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Quality of a jpeg or webp, from 1 to 100; ignored for png."`
-	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_description:"Captures the whole page, not only the viewport. Images that load on scrolling are loaded. At most 16384 pixels a side and 100 megapixels."`
-	Viewport              Viewport `json:"viewport,omitzero" jsonschema_description:"Window that the page is laid out in."`
-	Device                string   `json:"device,omitempty" jsonschema:"enum=iPhone SE,enum=iPhone XR,enum=iPhone 12 Pro,enum=iPhone 14 Pro Max,enum=Pixel 7,enum=Galaxy S8+,enum=Galaxy S20 Ultra,enum=iPad Mini,enum=iPad Air,enum=iPad Pro,enum=Surface Pro 7" jsonschema_description:"Device whose window, scale and touch are taken where viewport and mobile say nothing."`
-	Mobile                *bool    `json:"mobile,omitempty" jsonschema_description:"Lays the page out as telephones do: its own viewport counts, and it is touched. Default: true with device, false otherwise."`
-	ColorScheme           string   `json:"colorScheme,omitempty" jsonschema:"enum=light,enum=dark,default=light" jsonschema_description:"Colours that the page is told are preferred."`
-	Selector              string   `json:"selector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of the element to capture, which is waited for. Cannot stand beside clip and fullPage."`
-	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from its top left. Cannot stand beside fullPage."`
-	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"Leaves out the white page background, so that png and webp can be transparent. It means nothing for jpeg, which cannot."`
-	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"Captures what lies beyond the viewport too. A clip is whole instead of being cut there, and without a clip it is the whole page. Default: true with clip, false otherwise."`
+	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_description:"If true, capture the whole page, not only the viewport. Lazy images are loaded. At most 16384 pixels per side and 100 megapixels."`
+	Viewport              Viewport `json:"viewport,omitzero" jsonschema_description:"Browser window that lays out the page."`
+	Device                string   `json:"device,omitempty" jsonschema:"enum=iPhone SE,enum=iPhone XR,enum=iPhone 12 Pro,enum=iPhone 14 Pro Max,enum=Pixel 7,enum=Galaxy S8+,enum=Galaxy S20 Ultra,enum=iPad Mini,enum=iPad Air,enum=iPad Pro,enum=Surface Pro 7" jsonschema_description:"Device that provides the window size, scale and touch, unless viewport or mobile sets them."`
+	Mobile                *bool    `json:"mobile,omitempty" jsonschema_description:"If true, lay the page out as a phone does: with its viewport meta tag and touch. Default: true with device, false otherwise."`
+	ColorScheme           string   `json:"colorScheme,omitempty" jsonschema:"enum=light,enum=dark,default=light" jsonschema_description:"Preferred colour scheme that the page sees."`
+	Selector              string   `json:"selector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of the element to capture. relaypdf waits for the element. Mutually exclusive with clip and fullPage."`
+	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from the top left. Mutually exclusive with fullPage."`
+	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"If true, remove the white page background, so png and webp can be transparent. Ignored for jpeg."`
+	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"If true, capture content beyond the viewport: the whole clip, or the whole page without clip. Default: true with clip, false otherwise."`
 
 	LoadOptions
 	TemplateOptions
@@ -52,7 +52,7 @@ type ImageOptions struct {
 type Viewport struct {
 	Width             int     `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384,default=1280" jsonschema_description:"Width in CSS pixels."`
 	Height            int     `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384,default=720" jsonschema_description:"Height in CSS pixels."`
-	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty" jsonschema:"minimum=0.1,maximum=10,default=1" jsonschema_description:"Image pixels per CSS pixel, from 0.1 to 10. 2 makes a sharp image for high-resolution screens."`
+	DeviceScaleFactor float64 `json:"deviceScaleFactor,omitempty" jsonschema:"minimum=0.1,maximum=10,default=1" jsonschema_description:"Image pixels per CSS pixel, from 0.1 to 10. Use 2 for high-resolution screens."`
 }
 
 // Clip is a part of a page.

@@ -15,12 +15,12 @@ type ConvertImageInput struct {
 	schema.Common
 	FileSource
 
-	To         string `json:"to" jsonschema:"required,enum=png,enum=jpeg,enum=webp,enum=tiff,enum=gif" jsonschema_description:"What it becomes. The same kinds are read, and of several pictures in a file the first is taken, whatever comes after. The result is upright and has no metadata; PNG, JPEG and WebP keep the colour profile of RGB."`
-	Quality    int    `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Is ignored but for jpeg and webp: their quality."`
-	Width      int    `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"In pixels. Default: what height makes of it without distortion, or as many pixels as the image has across."`
-	Height     int    `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"In pixels. Default: what width makes of it without distortion, or as many pixels as the image has in height."`
-	Fit        string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,default=contain" jsonschema_description:"How width and height are kept. contain stays within both, cover is cut to fill them, and fill is distorted."`
-	Background string `json:"background,omitempty" jsonschema:"maxLength=30" jsonschema_description:"CSS colour. It lies below what is transparent in the image. Default: white for jpeg, which cannot be transparent, and none for the others."`
+	To         string `json:"to" jsonschema:"required,enum=png,enum=jpeg,enum=webp,enum=tiff,enum=gif" jsonschema_description:"Target format. The source can have any of these formats too; only the first frame or page is read. The result is upright and has no metadata. PNG, JPEG and WebP keep an RGB colour profile."`
+	Quality    int    `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Quality of a jpeg or webp, from 1 to 100; ignored for the others."`
+	Width      int    `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"Width in pixels. Default: in proportion to height, or the width of the source."`
+	Height     int    `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"Height in pixels. Default: in proportion to width, or the height of the source."`
+	Fit        string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,default=contain" jsonschema_description:"Fit into width and height. contain: stay within both. cover: fill both and crop the rest. fill: stretch the image."`
+	Background string `json:"background,omitempty" jsonschema:"maxLength=30" jsonschema_description:"CSS colour behind transparent parts. Default: white for jpeg, none for the others."`
 }
 
 // Validate checks what the schema cannot state.

@@ -34,18 +34,18 @@ const (
 
 // LoadOptions say how a page is requested and when it counts as loaded.
 type LoadOptions struct {
-	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"When the page counts as loaded. networkidle0 and networkidle2 wait until at most 0 or 2 requests have been under way for 500 ms. Default: networkidle0 for url, load otherwise."`
+	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"Event that ends loading. networkidle0 and networkidle2: at most 0 or 2 requests for 500 ms. Default: networkidle0 for url, load otherwise."`
 	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after the page has loaded."`
 	WaitForFunction  string   `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression to wait for until it is truthy, such as window.ready."`
-	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Time to wait after the page has loaded and what is waited for has come, in milliseconds, at most 30000."`
-	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Time that loading and rendering may take together, in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
-	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_description:"Request headers by name. With url they are sent to the page's own origin, otherwise to https sub-resources. At most 50 headers of 16 KiB together; Host, Content-Length, hop-by-hop and Proxy- headers are refused."`
-	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_description:"finish ends animations and awaits scripts that draw frame by frame, 4 s at most. allow does neither."`
+	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Extra wait in milliseconds after loading and all other waits, at most 30000."`
+	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Maximum time for loading and rendering together in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
+	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_description:"Request headers by name. With url, relaypdf sends them to the page's own origin; otherwise to https sub-resources. At most 50 headers and 16 KiB. Host, Content-Length, hop-by-hop and Proxy- headers are refused."`
+	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_description:"Handling of animations. finish: end animations and wait for scripts that draw frame by frame, 4 s at most. allow: do not wait."`
 	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Cookies set before the page loads, at most 100."`
-	FailOnHTTPStatus Statuses `json:"failOnHTTPStatus,omitzero" jsonschema_description:"Statuses such as 404 or 4xx that fail the call where anything that the page loads has them."`
+	FailOnHTTPStatus Statuses `json:"failOnHTTPStatus,omitzero" jsonschema_description:"HTTP statuses, such as 404 or 4xx, of any resource of the page that fail the call."`
 
-	FailOnResourceError bool `json:"failOnResourceError,omitempty" jsonschema:"default=false" jsonschema_description:"Fails the call where anything cannot be loaded; otherwise that is a warning."`
-	FailOnConsoleError  bool `json:"failOnConsoleError,omitempty" jsonschema:"default=false" jsonschema_description:"Fails the call where a script throws or writes an error; otherwise that is a warning."`
+	FailOnResourceError bool `json:"failOnResourceError,omitempty" jsonschema:"default=false" jsonschema_description:"If true, a resource that cannot be loaded fails the call. If false, it is a warning."`
+	FailOnConsoleError  bool `json:"failOnConsoleError,omitempty" jsonschema:"default=false" jsonschema_description:"If true, a script error or console error fails the call. If false, it is a warning."`
 }
 
 // Statuses are HTTP statuses: codes, or classes such as 4xx.
@@ -107,9 +107,9 @@ func (Headers) JSONSchema() *jsonschema.Schema {
 // Cookie is one cookie of a page.
 type Cookie struct {
 	Name   string `json:"name" jsonschema:"required,maxLength=4096" jsonschema_description:"Name of the cookie."`
-	Value  string `json:"value" jsonschema:"required,maxLength=4096" jsonschema_description:"Value of the cookie. Name and value have 4096 bytes together at most."`
-	Domain string `json:"domain,omitempty" jsonschema:"maxLength=253" jsonschema_description:"Host that the cookie is sent to. Its subdomains get it, too, where it starts with a dot. Default: the host of url; required without url."`
-	Path   string `json:"path,omitempty" jsonschema:"maxLength=1024,default=/" jsonschema_description:"Path below which the cookie is sent."`
+	Value  string `json:"value" jsonschema:"required,maxLength=4096" jsonschema_description:"Value of the cookie. Name and value together: at most 4096 bytes."`
+	Domain string `json:"domain,omitempty" jsonschema:"maxLength=253" jsonschema_description:"Host that receives the cookie. A leading dot includes subdomains. Default: the host of url; required without url."`
+	Path   string `json:"path,omitempty" jsonschema:"maxLength=1024,default=/" jsonschema_description:"Path prefix that receives the cookie."`
 }
 
 // validate adds what is wrong with the options of a request that renders a

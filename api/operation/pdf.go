@@ -16,32 +16,32 @@ import (
 type PDFInput struct {
 	schema.Common
 
-	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a whole HTML document or a fragment, at most 10 MiB. Give exactly one of html, url, markdown, file, fileId and templateId."`
-	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: address of a public https page."`
-	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: Markdown as GitHub writes it (tables, alerts, footnotes, code), with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. HTML in it: options.html."`
+	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, markdown, file, fileId and templateId."`
+	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of a public https page."`
+	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: GitHub Flavored Markdown (tables, alerts, footnotes, code) with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. For raw HTML in it, see options.html."`
 	SiteInput
 	TemplateInput
-	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed."`
+	Options PDFOptions `json:"options,omitzero" jsonschema_description:"Loading and print options."`
 }
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, such as A4. In any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It takes the place of width and height where both are given."`
+	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height."`
 	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
-	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, written like width. Default: that of Letter."`
-	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
-	Margin            Margin   `json:"margin,omitzero" jsonschema_description:"Page margins. Nothing is added to them for headers and footers: leave at least 15mm where one is printed."`
+	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
+	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Margin            Margin   `json:"margin,omitzero" jsonschema_description:"Page margins. Headers and footers are printed inside the margins: leave at least 15mm for each."`
 	Scale             float64  `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
-	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_description:"Prints background colours and images."`
-	PreferCSSPageSize bool     `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"Lets the size in the page's @page rule win over format, width and height."`
-	PageRanges        string   `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. They are printed in the document's order. Default: all."`
-	HeaderTemplate    string   `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Give margin.top room for it."`
-	FooterTemplate    string   `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML printed in the bottom margin of each page, like headerTemplate. Give margin.bottom room for it."`
-	MediaType         string   `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type that the page is laid out for."`
+	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_description:"If true, print background colours and images."`
+	PreferCSSPageSize bool     `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"If true, the size in the page's @page rule overrides format, width and height."`
+	PageRanges        string   `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, in document order: 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. Default: all."`
+	HeaderTemplate    string   `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the header, printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Set margin.top large enough."`
+	FooterTemplate    string   `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the footer, printed in the bottom margin of each page, in the same form as headerTemplate. Set margin.bottom large enough."`
+	MediaType         string   `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type of the layout."`
 	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
-	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"Adds the structure that screen readers use. Large documents become much larger."`
-	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"Adds bookmarks made of the page's headings."`
-	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"script, style and the like in Markdown: text (filter) or kept (allow)."`
+	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
+	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
+	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
 	LoadOptions
 	TemplateOptions
@@ -49,10 +49,10 @@ type PDFOptions struct {
 
 // Margin holds the four page margins.
 type Margin struct {
-	Top    Length `json:"top,omitzero" jsonschema_description:"Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). A margin in the page's own @page rule wins. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides."`
-	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, written like top."`
-	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, written like top."`
-	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, written like top."`
+	Top    Length `json:"top,omitzero" jsonschema_description:"Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). The page's own @page rule overrides it. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides."`
+	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, in the same form as top."`
+	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, in the same form as top."`
+	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, in the same form as top."`
 }
 
 // Metadata is what a PDF says of itself.
@@ -60,7 +60,7 @@ type Metadata struct {
 	Title    string   `json:"title,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Title of the document. Default: the title of the page."`
 	Author   string   `json:"author,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Author of the document."`
 	Subject  string   `json:"subject,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Subject of the document."`
-	Keywords Keywords `json:"keywords,omitzero" jsonschema_description:"Keywords: a string, or an array of strings that are joined by commas."`
+	Keywords Keywords `json:"keywords,omitzero" jsonschema_description:"Keywords: a string, or an array of strings that relaypdf joins with commas."`
 }
 
 // Keywords is a string or an array of strings.

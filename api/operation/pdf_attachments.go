@@ -18,9 +18,9 @@ type AttachmentsInput struct {
 	Described
 	PDFSource
 
-	Action string           `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"list describes the files in the PDF as JSON, extract makes a ZIP archive of them, add puts files into the PDF, remove takes some out."`
-	Names  []AttachmentName `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of attachments, as list has them: those to extract (default: all) or to remove."`
-	Files  []AttachedFile   `json:"files,omitempty" jsonschema:"minItems=1,maxItems=30" jsonschema_description:"Files to add, 1 to 30 of them, of 200 MiB together with the PDF at most. One of the same name that is attached already is replaced."`
+	Action string           `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"Action. list: describe the attached files as JSON. extract: return them as a ZIP archive. add: attach files. remove: remove files."`
+	Names  []AttachmentName `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of the attachments to extract (default: all) or to remove, as list returns them."`
+	Files  []AttachedFile   `json:"files,omitempty" jsonschema:"minItems=1,maxItems=30" jsonschema_description:"Files to add, 1 to 30 of them, with the PDF at most 200 MiB together. A file replaces an attachment of the same name."`
 }
 
 // AttachmentName is the name of a file in a PDF.
@@ -49,8 +49,8 @@ type AttachedFile struct {
 	FileSource
 
 	Filename    string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Name of the attachment, without folders."`
-	ContentType string `json:"contentType,omitempty" jsonschema:"maxLength=100" jsonschema_description:"What the file is declared to be, such as text/xml."`
-	Description string `json:"description,omitempty" jsonschema:"maxLength=500" jsonschema_description:"What readers of the PDF are told of the file."`
+	ContentType string `json:"contentType,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Declared content type, such as text/xml."`
+	Description string `json:"description,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Description that PDF readers display."`
 }
 
 // What is done with attachments.

@@ -17,7 +17,7 @@ type BookmarksInput struct {
 	Described
 	PDFSource
 
-	Bookmarks Bookmarks `json:"bookmarks" jsonschema:"required" jsonschema_description:"The bookmarks in their order, at most 2000 in each array. They come after those that the PDF has already."`
+	Bookmarks Bookmarks `json:"bookmarks" jsonschema:"required" jsonschema_description:"Bookmarks in order, at most 2000 per array. They follow the PDF's existing bookmarks."`
 }
 
 // Bookmarks are entries of an outline.
@@ -49,7 +49,7 @@ func bookmarksSchema(depth int) *jsonschema.Schema {
 		Type: "string", MinLength: &short, MaxLength: &long, Description: "Text of the bookmark.",
 	})
 	members.Set("page", &jsonschema.Schema{
-		Type: "integer", Minimum: json.Number("1"), Maximum: json.Number("999999"), Description: "Number of the page that it leads to, from 1.",
+		Type: "integer", Minimum: json.Number("1"), Maximum: json.Number("999999"), Description: "Number of the target page, from 1.",
 	})
 	if depth > 1 {
 		below := bookmarksSchema(depth - 1)

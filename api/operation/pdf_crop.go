@@ -15,8 +15,8 @@ type CropInput struct {
 	PDFSource
 
 	Pages   Pages    `json:"pages,omitzero" jsonschema_description:"Pages to crop: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Box     *CropBox `json:"box,omitempty" jsonschema_description:"What is left of a page, from its top left as it is shown. Give exactly one of box and margins."`
-	Margins *Margin  `json:"margins,omitempty" jsonschema_description:"What is cut off a page at its sides, as it is shown."`
+	Box     *CropBox `json:"box,omitempty" jsonschema_description:"Part of each page to keep, from the top left of the page as displayed. Send exactly one of box and margins."`
+	Margins *Margin  `json:"margins,omitempty" jsonschema_description:"Width to cut off at each side of a page as displayed."`
 }
 
 // CropBox is a part of a page in points.
@@ -88,9 +88,9 @@ type ExtractImagesInput struct {
 	schema.Common
 	PDFSource
 
-	Pages     Pages `json:"pages,omitzero" jsonschema_description:"Pages whose images are wanted: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	MinWidth  int   `json:"minWidth,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Leaves out images that have fewer pixels across."`
-	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Leaves out images that have fewer pixels down."`
+	Pages     Pages `json:"pages,omitzero" jsonschema_description:"Pages to extract images from: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	MinWidth  int   `json:"minWidth,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum width of an image in pixels; smaller images are left out."`
+	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum height of an image in pixels; smaller images are left out."`
 }
 
 // Validate checks what the schema cannot state.

@@ -22,11 +22,11 @@ type DataInput struct {
 	schema.Common
 	PDFSource
 
-	Schema    schema.Object `json:"schema,omitzero" jsonschema_description:"JSON Schema of an object, which a model fills from the document. It has at most 16 KiB, patterns of RE2, and $refs within itself only; the text of the pages has at most 64 KiB. Each value comes with the page that it is on."`
-	Output    string        `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"What is answered without schema. Columns are read one after the other, and lines that repeat on each page are left out but once."`
+	Schema    schema.Object `json:"schema,omitzero" jsonschema_description:"JSON Schema of an object, which a model fills from the document. At most 16 KiB, with RE2 patterns and internal $refs only. The text of the pages can have 64 KiB at most. The response includes the page of each value."`
+	Output    string        `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"Form of the result without schema. Text columns are read one after the other; a line that repeats on every page appears once."`
 	Pages     Pages         `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	OCR       *bool         `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"Reads pages that have no text by OCR, 50 at most. Where a page needs it, the price of pdf.ocr is added, which is held until then."`
-	Languages []Language    `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or what else is installed. They matter where pages are read by OCR."`
+	OCR       *bool         `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"If true, read pages without text by OCR, 50 at most. If a page needs OCR, the call also costs the price of pdf.ocr, which is held until the call ends."`
+	Languages []Language    `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages for OCR: eng (default), deu, fra, or any other installed language."`
 	Quoting
 }
 
@@ -34,15 +34,15 @@ type DataInput struct {
 type DataAnswer struct {
 	pdf.MarkdownText
 
-	Data  json.RawMessage `json:"data,omitempty" jsonschema:"type=object" jsonschema_description:"What the document says, valid against the schema of the request."`
-	Found []FoundValue    `json:"found,omitempty" jsonschema_description:"Where each text, number and boolean of data was found."`
+	Data  json.RawMessage `json:"data,omitempty" jsonschema:"type=object" jsonschema_description:"Extracted data, valid against the schema of the request."`
+	Found []FoundValue    `json:"found,omitempty" jsonschema_description:"Page of each text, number and boolean in data."`
 	Promised
 }
 
 // FoundValue is a value of a document's data.
 type FoundValue struct {
-	Path string `json:"path" jsonschema:"required" jsonschema_description:"The value's JSON Pointer in data, such as /items/0/price."`
-	Page int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page that it is on, from 1."`
+	Path string `json:"path" jsonschema:"required" jsonschema_description:"JSON Pointer of the value in data, such as /items/0/price."`
+	Page int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page with the value, from 1."`
 }
 
 // Validate checks what the schema cannot state.

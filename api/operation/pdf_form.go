@@ -19,8 +19,8 @@ type FormFillInput struct {
 	Described
 	PDFSource
 
-	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by the names of their fields, as form/fields lists them: a text, a number, true or false for a checkbox, an option for a radio button, choice or list, an array for a list that takes several, null to clear a field."`
-	Flatten bool       `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"Draws the values on the pages and removes the form. Otherwise they stay editable."`
+	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by field name, as POST /v1/pdf/form/fields lists them. Text: a string or number. Checkbox: true or false. Radio button, choice or list: an option. List with multiple selection: an array. null clears a field."`
+	Flatten bool       `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw the values on the pages and remove the form. If false, the fields stay editable."`
 }
 
 // maxFields bounds the values of one request.

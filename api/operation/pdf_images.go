@@ -16,18 +16,18 @@ type FromImagesInput struct {
 	schema.Common
 	Described
 
-	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"The images in order, 1 to 100 of them, of 200 MiB together at most: PNG, JPEG, TIFF (each of its pages), WebP or GIF (its first picture)."`
-	Options FromImagesPage `json:"options,omitzero" jsonschema_description:"What the pages look like."`
+	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"Images in order, 1 to 100 of them, at most 200 MiB together: PNG, JPEG, TIFF (one page for each of its pages), WebP or GIF (its first frame)."`
+	Options FromImagesPage `json:"options,omitzero" jsonschema_description:"Page layout."`
 }
 
 // FromImagesPage are the options of pdf.from-images.
 type FromImagesPage struct {
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It takes the place of width and height where both are given. Default: each page is as large as its image."`
-	Width     Length `json:"width,omitzero" jsonschema_description:"Width of the pages: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Needs height."`
-	Height    Length `json:"height,omitzero" jsonschema_description:"Height of the pages, written like width. Needs width."`
-	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height. Default: each page has the size of its image."`
+	Width     Length `json:"width,omitzero" jsonschema_description:"Page width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
+	Height    Length `json:"height,omitzero" jsonschema_description:"Page height, in the same form as width. Requires width."`
+	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
 	Margin    Margin `json:"margin,omitzero" jsonschema_description:"Page margins. Default: 0."`
-	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"How an image is fitted between the margins of a page whose size is given: contain shows all of it, cover fills the page and cuts off the rest, fill distorts it, none keeps its size unless it is too large."`
+	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"Fit of an image between the margins, for pages of a given size. contain: show the whole image. cover: fill the page and crop the rest. fill: stretch the image. none: keep its size unless it is too large."`
 }
 
 // Validate checks what the schema cannot state.

@@ -15,14 +15,14 @@ type MergeInput struct {
 	schema.Common
 	Described
 
-	Files []MergeFile `json:"files" jsonschema:"required,minItems=2,maxItems=20" jsonschema_description:"The PDFs in their order, 2 to 20 of them, of 200 MiB together at most."`
+	Files []MergeFile `json:"files" jsonschema:"required,minItems=2,maxItems=20" jsonschema_description:"PDFs in order, 2 to 20 of them, at most 200 MiB together."`
 }
 
 // MergeFile is one PDF of a merge.
 type MergeFile struct {
 	FileItem
 
-	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens this PDF, where it is encrypted. The result is not encrypted."`
+	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens this PDF, if it is encrypted. The result is not encrypted."`
 }
 
 // Validate checks what the schema cannot state.

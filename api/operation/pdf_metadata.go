@@ -11,7 +11,7 @@ import (
 // Described is the part of an input that says what the PDF that is made says of
 // itself.
 type Described struct {
-	Metadata Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the result, in the place of what the source has."`
+	Metadata Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the result. Each field that is set replaces that of the source."`
 }
 
 func (d *Described) describes() pdfmeta.Info { return d.Metadata.info() }

@@ -19,12 +19,12 @@ type OCRInput struct {
 	Described
 	PDFSource
 
-	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or what else is installed. Fewer are faster, and read better."`
+	Languages []Language `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages of the text: eng (default), deu, fra, or any other installed language. Fewer languages are faster and more accurate."`
 	Pages     Pages      `json:"pages,omitzero" jsonschema_description:"Pages to read, 50 at most: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Force     bool       `json:"force,omitempty" jsonschema:"default=false" jsonschema_description:"Reads pages with text, too. What is in the text that they have is not added again, so that nothing is found twice."`
-	Rotate    *bool      `json:"rotate,omitempty" jsonschema:"default=true" jsonschema_description:"Turns pages upright."`
-	Deskew    *bool      `json:"deskew,omitempty" jsonschema:"default=true" jsonschema_description:"Straightens crooked pages. They are not drawn anew; pages with links or fields stay as they are, whatever their lines do."`
-	Output    string     `json:"output,omitempty" jsonschema:"enum=pdf,enum=text,default=pdf" jsonschema_description:"text is JSON with the words and their places. pdf is the document with text that can be searched and copied, and looks as it did but for its crooked pages."`
+	Force     bool       `json:"force,omitempty" jsonschema:"default=false" jsonschema_description:"If true, also read pages that have text. Words that the text layer already has are not added again."`
+	Rotate    *bool      `json:"rotate,omitempty" jsonschema:"default=true" jsonschema_description:"If true, turn pages upright."`
+	Deskew    *bool      `json:"deskew,omitempty" jsonschema:"default=true" jsonschema_description:"If true, straighten skewed pages without rendering them again. Pages with links or fields are left unchanged."`
+	Output    string     `json:"output,omitempty" jsonschema:"enum=pdf,enum=text,default=pdf" jsonschema_description:"Form of the result. text: JSON with the words and their positions. pdf: the document with searchable text; it looks the same apart from straightened pages."`
 }
 
 // Language is one that tesseract knows, such as eng.

@@ -13,10 +13,10 @@ type OptimizeInput struct {
 	PDFFileInput
 	Described
 
-	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"For quick display. The first page is then shown before the rest has come, if the server sends parts of files as readers ask for them. Where the request does not say true, it is left out if it would make a PDF larger than its source was."`
-	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"Quality of JPEGs, which images become where those are smaller. Default: images keep theirs, and 80 where maxImageDpi takes pixels off a JPEG."`
-	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Most pixels per inch. It counts where an image is drawn largest, wherever else in the document it may be drawn besides. Default: images keep all of their pixels."`
-	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
+	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"If true, readers can display the first page before the rest has arrived, from servers that support range requests. If the field is absent, relaypdf leaves this out when it would make the PDF larger than the source."`
+	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"JPEG quality, from 1 to 100. An image becomes a JPEG only if that is smaller. Default: images keep their quality; 80 for JPEGs that maxImageDpi reduces."`
+	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Maximum pixels per inch of images, measured at the largest use of each image. Default: images keep all of their pixels."`
+	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"If true, convert images to grey; text and drawings keep their colours. The result can be larger than the source."`
 }
 
 func (in *OptimizeInput) optimization() render.PDFOptimization {
@@ -41,8 +41,8 @@ type CompressAdvancedInput struct {
 	PDFFileInput
 	Described
 
-	Level     string `json:"level,omitempty" jsonschema:"enum=low,enum=medium,enum=high,default=medium" jsonschema_description:"How much images lose. They keep 220 pixels per inch at quality 85, 150 at 75, or 96 at 50 from low to high, unless they have fewer."`
-	Grayscale bool   `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"Makes images grey, not text and drawings. The result may then be larger than the source was before it became grey."`
+	Level     string `json:"level,omitempty" jsonschema:"enum=low,enum=medium,enum=high,default=medium" jsonschema_description:"Compression level of images. low: 220 pixels per inch, quality 85. medium: 150, quality 75. high: 96, quality 50. Images with fewer pixels per inch keep them."`
+	Grayscale bool   `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"If true, convert images to grey; text and drawings keep their colours. The result can be larger than the source."`
 }
 
 // compressions are the levels of pdf.compress-advanced.

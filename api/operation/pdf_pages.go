@@ -25,8 +25,8 @@ type RotateInput struct {
 	Described
 	PDFSource
 
-	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise turn in degrees, in addition to the one that a page has."`
-	Pages   Pages `json:"pages,omitzero" jsonschema_description:"Pages to turn: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise rotation in degrees, added to the page's own rotation."`
+	Pages   Pages `json:"pages,omitzero" jsonschema_description:"Pages to rotate: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 }
 
 // Validate checks what the schema cannot state.
@@ -38,7 +38,7 @@ type DeletePagesInput struct {
 	Described
 	PDFSource
 
-	Pages Pages `json:"pages" jsonschema:"required" jsonschema_description:"Pages to delete: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. At least one page must stay."`
+	Pages Pages `json:"pages" jsonschema:"required" jsonschema_description:"Pages to delete: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. At least one page must remain."`
 }
 
 // Validate checks what the schema cannot state.

@@ -14,7 +14,7 @@ type ArchiveInput struct {
 	PDFFileInput
 	Described
 
-	Level string `json:"level,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b,default=2b" jsonschema_description:"Level of PDF/A. 1b makes pictures of pages with transparency; 3b keeps attached files."`
+	Level string `json:"level,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b,default=2b" jsonschema_description:"PDF/A level. 1b converts pages with transparency to images. 3b keeps attached files."`
 }
 
 // runArchive makes PDF/A, and tells what is different in it as warnings.

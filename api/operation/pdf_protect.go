@@ -16,19 +16,19 @@ type ProtectInput struct {
 	PDFSource
 
 	UserPassword  string      `json:"userPassword" jsonschema:"required,minLength=1,maxLength=127" jsonschema_description:"Password that opens the result for reading, at most 127 bytes."`
-	OwnerPassword string      `json:"ownerPassword,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password that opens the result with all permissions, at most 127 bytes. Default: a random one that nobody knows."`
-	Permissions   Permissions `json:"permissions,omitzero" jsonschema_description:"What a reader who knows only the user's password may do. Programs keep to it by courtesy. Default: everything."`
+	OwnerPassword string      `json:"ownerPassword,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password that opens the result with all permissions, at most 127 bytes. Default: a random password that is not stored."`
+	Permissions   Permissions `json:"permissions,omitzero" jsonschema_description:"Permissions of readers with the user password. PDF readers enforce them voluntarily. Default: all."`
 }
 
 // Permissions say what a reader may do with a protected PDF.
 type Permissions struct {
-	Print    *bool `json:"print,omitempty" jsonschema:"default=true" jsonschema_description:"Print."`
-	HighRes  *bool `json:"highres,omitempty" jsonschema:"default=true" jsonschema_description:"Print in full quality and not in low resolution only."`
-	Copy     *bool `json:"copy,omitempty" jsonschema:"default=true" jsonschema_description:"Copy text and images. Reading aloud stays possible."`
-	Modify   *bool `json:"modify,omitempty" jsonschema:"default=true" jsonschema_description:"Change the content of pages."`
-	Annotate *bool `json:"annotate,omitempty" jsonschema:"default=true" jsonschema_description:"Add and change comments."`
-	Fill     *bool `json:"fill,omitempty" jsonschema:"default=true" jsonschema_description:"Fill in form fields."`
-	Assemble *bool `json:"assemble,omitempty" jsonschema:"default=true" jsonschema_description:"Insert, delete and turn pages."`
+	Print    *bool `json:"print,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow printing."`
+	HighRes  *bool `json:"highres,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow printing in full quality; otherwise in low resolution only."`
+	Copy     *bool `json:"copy,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow copying text and images. Screen readers always have access."`
+	Modify   *bool `json:"modify,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow changes to the content of pages."`
+	Annotate *bool `json:"annotate,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow adding and changing comments."`
+	Fill     *bool `json:"fill,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow filling in form fields."`
+	Assemble *bool `json:"assemble,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow inserting, deleting and rotating pages."`
 }
 
 // allow returns the permissions as the renderer takes them.
@@ -80,7 +80,7 @@ type UnlockInput struct {
 	Described
 	FileSource
 
-	Password string `json:"password" jsonschema:"required,maxLength=127" jsonschema_description:"Password that opens the PDF: the user's or the owner's. Empty for one that opens without, but forbids something."`
+	Password string `json:"password" jsonschema:"required,maxLength=127" jsonschema_description:"User or owner password that opens the PDF. Leave it empty for a PDF that opens without a password but has restrictions."`
 }
 
 // Validate checks what the schema cannot state.

@@ -17,9 +17,9 @@ type RasterInput struct {
 	schema.Common
 	PDFSource
 
-	Pages Pages  `json:"pages,omitzero" jsonschema_description:"Pages to draw: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Several make a ZIP archive of page-001.png and so on, named by the number of the page. Default: 1."`
+	Pages Pages  `json:"pages,omitzero" jsonschema_description:"Pages to render: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Several pages return a ZIP archive of page-001.png and so on, by page number. Default: 1."`
 	Type  string `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,default=png" jsonschema_description:"Image format."`
-	DPI   int    `json:"dpi,omitempty" jsonschema:"minimum=36,maximum=600,default=150" jsonschema_description:"Resolution in pixels per inch, from 36 to 600. An image has at most 16384 pixels a side and 100 megapixels."`
+	DPI   int    `json:"dpi,omitempty" jsonschema:"minimum=36,maximum=600,default=150" jsonschema_description:"Resolution in pixels per inch, from 36 to 600. An image has at most 16384 pixels per side and 100 megapixels."`
 }
 
 const (

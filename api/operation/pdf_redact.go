@@ -20,10 +20,10 @@ type RedactInput struct {
 	Described
 	PDFSource
 
-	Terms    []RedactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases. They are taken out wherever they stand; case, spaces and hyphens at ends of lines do not matter. Text on pages, links, bookmarks, layers, tags, names and document information are covered; comments, metadata, attachments, scripts and all that no page shows are removed. If removal is not certain, such as in a pattern, a soft mask or a glyph, the call fails with processing_failed."`
-	Patterns []RedactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2)."`
-	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty. Pages are measured as they are shown, with their turn and without what is cropped. A page becomes an image where an area has lines, or an image that cannot be redacted alone."`
-	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fills the places. It is a CSS colour such as #c00, #cc0000 or crimson, and what is beneath it has gone whatever the colour."`
+	Terms    []RedactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases to remove everywhere; case, spaces and hyphens at line ends are ignored. Covers text, links, bookmarks, layers, tags, names and document information. Comments, metadata, attachments, scripts and invisible content are removed completely. If removal is uncertain, such as in a pattern, a soft mask or a glyph, the call fails with processing_failed."`
+	Patterns []RedactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2) to remove."`
+	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty, measured on the page as displayed, after rotation and cropping. A page becomes an image if an area contains lines, or an image that cannot be redacted alone."`
+	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fill colour of the redacted places: a CSS colour such as #c00, #cc0000 or crimson. The content beneath is removed whatever the colour."`
 }
 
 // RedactTerm is a word or a phrase.

@@ -13,12 +13,12 @@ type ResizeInput struct {
 	Described
 	PDFSource
 
-	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. Give format, or width and height."`
-	Width     Length `json:"width,omitzero" jsonschema_description:"Width of the pages: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt), as they are shown. From 0.1in to 200in. Needs height."`
-	Height    Length `json:"height,omitzero" jsonschema_description:"Height of the pages. It is written like width, and needs it: a height alone would not say what the pages are to be, and is refused."`
-	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"Turns the paper by swapping its width and height."`
-	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=fill,default=contain" jsonschema_description:"Distorts a page to fill, or shows all of it as large as it can be."`
+	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages to resize: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. Send format, or width and height."`
+	Width     Length `json:"width,omitzero" jsonschema_description:"Page width as displayed: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
+	Height    Length `json:"height,omitzero" jsonschema_description:"Page height as displayed, in the same form as width. Requires width."`
+	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=fill,default=contain" jsonschema_description:"Fit of a page on the new paper. contain: show the whole page as large as possible. fill: stretch the page."`
 }
 
 // Validate checks what the schema cannot state.

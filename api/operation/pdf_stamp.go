@@ -21,23 +21,23 @@ type StampInput struct {
 	PDFSource
 	StampMark
 
-	Stamps []StampMark `json:"stamps,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Several stamps, drawn in their order, in the place of one."`
+	Stamps []StampMark `json:"stamps,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Several stamps, drawn in order, instead of one."`
 }
 
 // StampMark is one stamp.
 type StampMark struct {
-	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script; lines are separated by line feeds. Give exactly one of text, image and stamps."`
-	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. One that is larger than a page is fitted into it, as it is turned, before scale counts."`
+	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script. Separate lines with line feeds. Send exactly one of text, image and stamps."`
+	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. A larger image is shrunk to the page after rotation and before scale."`
 	Pages    Pages    `json:"pages,omitzero" jsonschema_description:"Pages to stamp: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Position Position `json:"position,omitzero" jsonschema_description:"Where the stamp is: a name, or an object of x and y, its top left in points from that of the page as it is shown. The names are center, top, bottom, top-left, top-right, bottom-left and bottom-right, which are 24 points from the edge. Default: center."`
+	Position Position `json:"position,omitzero" jsonschema_description:"Position of the stamp: a name, or an object {x, y} of its top left in points, from the top left of the page as displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are 24 points from the edge. Default: center."`
 	Opacity  *float64 `json:"opacity,omitempty" jsonschema:"minimum=0,maximum=1,default=1" jsonschema_description:"Opacity, from 0 (invisible) to 1 (solid)."`
-	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Size of the text in points, from 1 to 1000. A text that would be cut is made smaller, unless its position is a point."`
-	Bold     bool     `json:"bold,omitempty" jsonschema:"default=false" jsonschema_description:"Prints the text in bold."`
+	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Font size in points, from 1 to 1000. With a named position, text that does not fit is shrunk."`
+	Bold     bool     `json:"bold,omitempty" jsonschema:"default=false" jsonschema_description:"If true, print the text in bold."`
 	Color    string   `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the text: a CSS colour such as #c00, #cc0000 or crimson."`
-	Rotate   float64  `json:"rotate,omitempty" jsonschema:"minimum=-360,maximum=360,default=0" jsonschema_description:"Turn of the stamp about its centre in degrees, counter-clockwise. Its position is that of the turned stamp."`
-	Scale    float64  `json:"scale,omitempty" jsonschema:"minimum=0.01,maximum=100,default=1" jsonschema_description:"Enlargement of the stamp, from 0.01 to 100."`
-	Layer    string   `json:"layer,omitempty" jsonschema:"enum=above,enum=below,default=above" jsonschema_description:"Whether the stamp is above or below what is on the page."`
-	Tiled    bool     `json:"tiled,omitempty" jsonschema:"default=false" jsonschema_description:"Repeats the stamp all over the page, in the place of one at a position."`
+	Rotate   float64  `json:"rotate,omitempty" jsonschema:"minimum=-360,maximum=360,default=0" jsonschema_description:"Counter-clockwise rotation of the stamp about its centre, in degrees. The position applies to the rotated stamp."`
+	Scale    float64  `json:"scale,omitempty" jsonschema:"minimum=0.01,maximum=100,default=1" jsonschema_description:"Scale factor, from 0.01 to 100."`
+	Layer    string   `json:"layer,omitempty" jsonschema:"enum=above,enum=below,default=above" jsonschema_description:"Layer of the stamp: above or below the content of the page."`
+	Tiled    bool     `json:"tiled,omitempty" jsonschema:"default=false" jsonschema_description:"If true, repeat the stamp across the page instead of placing it once."`
 }
 
 // Position is the name of a place on a page, or a point. Its zero value means

@@ -12,7 +12,7 @@ type TextInput struct {
 	schema.Common
 	PDFSource
 
-	MergePages bool `json:"mergePages,omitempty" jsonschema:"default=false" jsonschema_description:"Answers one text with a form feed between pages, in place of a text for each page."`
+	MergePages bool `json:"mergePages,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return one text with form feeds between pages, instead of one text per page."`
 }
 
 // Validate checks what the schema cannot state.

@@ -29,9 +29,9 @@ const (
 
 // FileSource says where a file comes from. Exactly one of its fields is given.
 type FileSource struct {
-	URL    *string     `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: public http or https address of the file, at most 50 MiB. Give exactly one of url, file and fileId."`
-	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64, with or without a data URI before it, at most 50 MiB."`
-	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: id of an upload or an earlier result of this account that has not expired."`
+	URL    *string     `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of the file, public http or https, at most 50 MiB. Send exactly one of url, file and fileId."`
+	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64 or as a data URI, at most 50 MiB."`
+	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: ID of an upload or an earlier result of this account that has not expired."`
 }
 
 // FileItem is a FileSource that stands in an array or an object of its own.
@@ -45,7 +45,7 @@ type FileItem struct {
 type PDFSource struct {
 	FileSource
 
-	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the PDF, where it is encrypted: the user's or the owner's."`
+	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"User or owner password that opens the PDF, if it is encrypted."`
 }
 
 // check faults a source that is not exactly one, or a file without content. at is the

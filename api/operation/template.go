@@ -44,10 +44,10 @@ type TemplateVersion struct {
 
 // TemplateInput are the fields with which an operation takes a template.
 type TemplateInput struct {
-	TemplateID      *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a published template of the account. Its own options are the defaults of options."`
-	TemplateVersion int           `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 or nothing is the latest."`
-	TemplateData    schema.Object `json:"templateData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB."`
-	Strict          bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these. Otherwise what is missing stays empty."`
+	TemplateID      *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: ID or slug of a published template of the account. Its own options are the defaults of options."`
+	TemplateVersion int           `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 for the latest."`
+	TemplateData    schema.Object `json:"templateData,omitzero" jsonschema_description:"Data that fills the template, at most 5 MiB."`
+	Strict          bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, refuse data that lacks a path of the template, and list all missing paths. If false, missing values stay empty."`
 }
 
 // validate faults what only a template takes.
@@ -67,8 +67,8 @@ func (t *TemplateInput) validate(faults *schema.Faults) {
 
 // TemplateOptions are the options that only a template has.
 type TemplateOptions struct {
-	Locale   string `json:"locale,omitempty" jsonschema:"maxLength=35,default=en-US" jsonschema_description:"Locale in which a template's helpers write numbers, money and dates, such as de or pt-BR."`
-	TimeZone string `json:"timeZone,omitempty" jsonschema:"maxLength=64,default=UTC" jsonschema_description:"Time zone in which a template's helpers write dates, such as Europe/Berlin."`
+	Locale   string `json:"locale,omitempty" jsonschema:"maxLength=35,default=en-US" jsonschema_description:"Locale of numbers, money and dates in a template's helpers, such as de or pt-BR."`
+	TimeZone string `json:"timeZone,omitempty" jsonschema:"maxLength=64,default=UTC" jsonschema_description:"Time zone of dates in a template's helpers, such as Europe/Berlin."`
 }
 
 func (o *TemplateOptions) validate(faults *schema.Faults) {

@@ -22,9 +22,9 @@ import (
 type GenerateInput struct {
 	schema.Common
 
-	Prompt     string        `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"What document the template is for, in words."`
-	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Without it the model invents some."`
-	Options    PDFOptions    `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that are settled. The model chooses the others."`
+	Prompt     string        `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"Description of the document in words."`
+	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Default: the model invents sample data."`
+	Options    PDFOptions    `json:"options,omitzero" jsonschema_description:"Fixed options of POST /v1/pdf. The model chooses the others."`
 	Quoting
 }
 
@@ -52,9 +52,9 @@ func (in *GenerateInput) Validate() error {
 
 // GeneratedTemplate is the result of templates.generate: a template, or a quote.
 type GeneratedTemplate struct {
-	HTML       string          `json:"html,omitempty" jsonschema_description:"Source of the template."`
-	SampleData json.RawMessage `json:"sampleData,omitempty" jsonschema:"type=object" jsonschema_description:"Data to show it with: that of the request, or else the model's."`
-	Options    json.RawMessage `json:"options,omitempty" jsonschema:"type=object" jsonschema_description:"Options of POST /v1/pdf for it: those of the request, and what the model chose."`
+	HTML       string          `json:"html,omitempty" jsonschema_description:"HTML source of the template."`
+	SampleData json.RawMessage `json:"sampleData,omitempty" jsonschema:"type=object" jsonschema_description:"Sample data of the request, or of the model."`
+	Options    json.RawMessage `json:"options,omitempty" jsonschema:"type=object" jsonschema_description:"Options of POST /v1/pdf: those of the request, completed by the model."`
 	Promised
 }
 

@@ -18,14 +18,14 @@ import (
 type PreviewInput struct {
 	schema.Common
 
-	TemplateID   *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: id or slug of a template of the account, whose draft is shown; without a draft its published version. Give exactly one of html and templateId."`
-	HTML         *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: a template, at most 10 MiB."`
-	SampleData   schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template is filled with, at most 5 MiB. Default: the template's own sample data."`
-	TemplateData schema.Object `json:"templateData,omitzero" jsonschema_description:"The same under its other name."`
-	Strict       bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Refuses data that lacks a path which the template uses, and lists all of these."`
-	Engine       string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
+	TemplateID   *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: ID or slug of a template of the account. The draft is rendered, or without a draft the published version. Send exactly one of html and templateId."`
+	HTML         *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB."`
+	SampleData   schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that fills the template, at most 5 MiB. Default: the template's own sample data."`
+	TemplateData schema.Object `json:"templateData,omitzero" jsonschema_description:"Alias of sampleData."`
+	Strict       bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, refuse data that lacks a path of the template, and list all missing paths."`
+	Engine       string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Template language."`
 	AssetInput
-	Options PDFOptions `json:"options,omitzero" jsonschema_description:"How the page is loaded and printed. The template's own options are the defaults."`
+	Options PDFOptions `json:"options,omitzero" jsonschema_description:"Loading and print options. The template's own options are the defaults."`
 }
 
 // Validate checks what the schema cannot state.

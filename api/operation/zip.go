@@ -16,14 +16,14 @@ const zipPrice = 200 * credit.Microdollar
 type ZipInput struct {
 	schema.Common
 
-	Files []NamedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"The files in their order, 1 to 30 of them, of 200 MiB together at most."`
+	Files []NamedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"Files in order, 1 to 30 of them, at most 200 MiB together."`
 }
 
 // NamedFile is a file that goes by a name.
 type NamedFile struct {
 	FileSource
 
-	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Name of the file in the archive, which may be in folders: letters/may.pdf. Names that lead upwards or are absolute lose their folders; the second of two equal names is numbered."`
+	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Path of the file in the archive, such as letters/may.pdf. Absolute paths and paths with .. are reduced to the file name. Duplicate names get a number."`
 }
 
 // Validate checks what the schema cannot state.

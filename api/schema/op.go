@@ -154,10 +154,10 @@ func (c *Call[Env]) Close() error { return c.close() }
 
 // Common holds the fields that every operation takes.
 type Common struct {
-	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. Paths and control characters are removed, and the right extension is added when missing."`
-	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"How the result is returned: binary answers its bytes, url a JSON object with a public address that works for 24 hours, async a job to be polled."`
+	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. relaypdf removes paths and control characters, and adds a missing extension."`
+	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL that works for 24 hours. async: a job to poll."`
 	// CallbackURL has been checked by the service when an operation runs.
-	CallbackURL string `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https address that the end of the call is POSTed to, as the JSON of GET /v1/jobs/{id}, in every response mode. The request is not signed."`
+	CallbackURL string `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
 }
 
 func (c *Common) common() *Common { return c }

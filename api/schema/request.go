@@ -62,7 +62,7 @@ func compileRequest[In any]() (*Request[In], error) {
 		}
 	}
 	for name := range ignored {
-		body.Properties.Set(name, &jsonschema.Schema{Description: "Is ignored; the path tells it."})
+		body.Properties.Set(name, &jsonschema.Schema{Description: "Ignored; taken from the path."})
 	}
 	var err, bodyErr error
 	r.params, err = newRule(params)

@@ -24,11 +24,11 @@ const (
 
 // Query asks for a part of the list.
 type Query struct {
-	Limit    int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=100" jsonschema_description:"How many templates a page has at most."`
-	Cursor   string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=100" jsonschema_description:"nextCursor of the page before."`
-	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200" jsonschema_description:"Words of the name, the slug or the description."`
+	Limit    int    `json:"limit,omitempty" in:"query" jsonschema:"minimum=1,maximum=100,default=100" jsonschema_description:"Maximum number of templates per page."`
+	Cursor   string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=100" jsonschema_description:"nextCursor of the previous page."`
+	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200" jsonschema_description:"Words in the name, the slug or the description."`
 	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=100" jsonschema_description:"Category."`
-	State    string `json:"state,omitempty" in:"query" jsonschema:"enum=draft,enum=published" jsonschema_description:"draft for templates that were never published, published for the others."`
+	State    string `json:"state,omitempty" in:"query" jsonschema:"enum=draft,enum=published" jsonschema_description:"Filter by state. draft: never published. published: published at least once."`
 }
 
 // Ref names a template, by its ID or its slug.
@@ -54,25 +54,25 @@ func (t *Text) SetJSON(v any) error {
 // readOnly are fields of a record that a client may send back, and that nothing
 // comes of.
 type readOnly struct {
-	State            any `json:"state,omitempty" jsonschema_description:"Is ignored."`
-	HasDraft         any `json:"hasDraft,omitempty" jsonschema_description:"Is ignored."`
-	PublishedVersion any `json:"publishedVersion,omitempty" jsonschema_description:"Is ignored."`
-	CreatedAt        any `json:"createdAt,omitempty" jsonschema_description:"Is ignored."`
-	UpdatedAt        any `json:"updatedAt,omitempty" jsonschema_description:"Is ignored."`
-	PublishedAt      any `json:"publishedAt,omitempty" jsonschema_description:"Is ignored."`
+	State            any `json:"state,omitempty" jsonschema_description:"Ignored."`
+	HasDraft         any `json:"hasDraft,omitempty" jsonschema_description:"Ignored."`
+	PublishedVersion any `json:"publishedVersion,omitempty" jsonschema_description:"Ignored."`
+	CreatedAt        any `json:"createdAt,omitempty" jsonschema_description:"Ignored."`
+	UpdatedAt        any `json:"updatedAt,omitempty" jsonschema_description:"Ignored."`
+	PublishedAt      any `json:"publishedAt,omitempty" jsonschema_description:"Ignored."`
 }
 
 // New asks for a template.
 type New struct {
-	Name        string        `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name. Required without fromGallery."`
-	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB. Required without fromGallery."`
-	Slug        string        `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses: lower-case letters, digits and hyphens. Default: made of the name."`
-	Description string        `json:"description,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"What it is for."`
+	Name        string        `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name of the template. Required without fromGallery."`
+	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"HTML source with Handlebars, at most 10 MiB. Required without fromGallery."`
+	Slug        string        `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name for URLs: lower-case letters, digits and hyphens. Default: derived from the name."`
+	Description string        `json:"description,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Purpose of the template."`
 	Category    string        `json:"category,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Category."`
-	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
-	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Options of POST /v1/pdf that its documents have unless the request says otherwise."`
-	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
-	FromGallery string        `json:"fromGallery,omitempty" jsonschema:"maxLength=100" jsonschema_description:"Id of a layout of the gallery that gives what is not given here."`
+	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Sample data for previews, at most 5 MiB."`
+	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Default options of POST /v1/pdf for documents of this template. Options in the request override them."`
+	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Template language."`
+	FromGallery string        `json:"fromGallery,omitempty" jsonschema:"maxLength=100" jsonschema_description:"ID of a gallery layout, which provides every field that the request does not set."`
 }
 
 // Validate checks what the schema cannot state.
@@ -149,7 +149,7 @@ func slugOf(name string) string {
 type State struct {
 	Ref
 
-	IfMatch string `json:"If-Match,omitempty" in:"header" jsonschema:"maxLength=100" jsonschema_description:"ETag of the template as it was read. Another state is refused with 412."`
+	IfMatch string `json:"If-Match,omitempty" in:"header" jsonschema:"maxLength=100" jsonschema_description:"ETag of the template as you read it. If the template has changed since, the request fails with 412."`
 }
 
 // revisionOf is the revision that the caller has seen; 0 is any.
@@ -171,16 +171,16 @@ type Change struct {
 	readOnly
 
 	ID      string `json:"id" in:"path" body:"ignored" jsonschema:"required" jsonschema_description:"Id."`
-	IfMatch string `json:"If-Match,omitempty" in:"header" jsonschema:"maxLength=100" jsonschema_description:"ETag of the template as it was read. Another state is refused with 412."`
+	IfMatch string `json:"If-Match,omitempty" in:"header" jsonschema:"maxLength=100" jsonschema_description:"ETag of the template as you read it. If the template has changed since, the request fails with 412."`
 
-	Name        *string       `json:"name,omitempty" jsonschema:"minLength=1,maxLength=200" jsonschema_description:"Name."`
-	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
-	Slug        *string       `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name in addresses."`
-	Description Text          `json:"description,omitzero" jsonschema_description:"What it is for; null for nothing."`
-	Category    Text          `json:"category,omitzero" jsonschema_description:"Category; null for none."`
-	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to show the template with, at most 5 MiB."`
-	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Options of its documents."`
-	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars" jsonschema_description:"Language of the template."`
+	Name        *string       `json:"name,omitempty" jsonschema:"minLength=1,maxLength=200" jsonschema_description:"Name of the template."`
+	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"HTML source, at most 10 MiB."`
+	Slug        *string       `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name for URLs."`
+	Description Text          `json:"description,omitzero" jsonschema_description:"Purpose of the template; null to clear it."`
+	Category    Text          `json:"category,omitzero" jsonschema_description:"Category; null to clear it."`
+	SampleData  schema.Object `json:"sampleData,omitzero" jsonschema_description:"Sample data for previews, at most 5 MiB."`
+	Options     schema.Object `json:"options,omitzero" jsonschema_description:"Default options of documents of the template."`
+	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars" jsonschema_description:"Template language."`
 }
 
 // Validate checks what the schema cannot state.
@@ -198,7 +198,7 @@ func (in *Change) Validate() error {
 type Publication struct {
 	State
 
-	Comment string `json:"comment,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"What has changed."`
+	Comment string `json:"comment,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Comment on the changes."`
 }
 
 // Validate checks what the schema cannot state.
@@ -210,10 +210,10 @@ func (in *Publication) Validate() error {
 
 // Source asks what is wrong with a template.
 type Source struct {
-	HTML       string        `json:"html" jsonschema:"required,maxLength=10485760" jsonschema_description:"Source, at most 10 MiB."`
-	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data whose missing paths are told, at most 5 MiB."`
-	Engine     string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Language of the template."`
-	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"Whether a missing path makes the template invalid."`
+	HTML       string        `json:"html" jsonschema:"required,maxLength=10485760" jsonschema_description:"HTML source, at most 10 MiB."`
+	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to check for missing paths, at most 5 MiB."`
+	Engine     string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Template language."`
+	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, a missing path makes the template invalid."`
 }
 
 // Restoration asks for a version to become the draft.

@@ -24,7 +24,7 @@ type PartialRef struct {
 type NewPartial struct {
 	PartialRef
 
-	HTML string `json:"html" jsonschema:"required,maxLength=5242880" jsonschema_description:"Source, with Handlebars. All partials of an account have 5 MiB together."`
+	HTML string `json:"html" jsonschema:"required,maxLength=5242880" jsonschema_description:"HTML source with Handlebars. All partials of an account together: at most 5 MiB."`
 }
 
 var partialName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)

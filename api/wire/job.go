@@ -7,15 +7,15 @@ import "time"
 // JobStatus is the answer of GET /v1/jobs/{id}, the data of job events and the
 // body of callbacks.
 type JobStatus struct {
-	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"Id of the job, and of its result."`
-	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"What has become of it."`
-	PollURL   string     `json:"pollUrl,omitempty" jsonschema:"format=uri" jsonschema_description:"Address of the job."`
-	URL       string     `json:"url,omitempty" jsonschema:"format=uri" jsonschema_description:"Public address of the result, while it lasts."`
+	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the job and of its result."`
+	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"Job status."`
+	PollURL   string     `json:"pollUrl,omitempty" jsonschema:"format=uri" jsonschema_description:"URL of the job."`
+	URL       string     `json:"url,omitempty" jsonschema:"format=uri" jsonschema_description:"Public URL of the result, until it expires."`
 	Filename  string     `json:"filename,omitempty" jsonschema_description:"Name of the result."`
 	SizeBytes int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" jsonschema_description:"When the result's address stops working, 24 hours after it was made."`
-	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Why a failed job failed."`
-	Warnings  []Warning  `json:"warnings,omitempty" jsonschema_description:"What is wrong with the page that the result was made of, at most 50."`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" jsonschema_description:"Time at which the result's URL stops working, 24 hours after creation."`
+	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
+	Warnings  []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
 }
 
 // JobError says why a job failed.
@@ -45,17 +45,17 @@ func (j JobStatus) Failed() error {
 
 // JobList is the answer of GET /v1/jobs.
 type JobList struct {
-	Jobs       []JobEntry `json:"jobs" jsonschema:"required" jsonschema_description:"The account's jobs of the last 30 days, the newest first."`
-	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null at the end."`
+	Jobs       []JobEntry `json:"jobs" jsonschema:"required" jsonschema_description:"Jobs of the account in the last 30 days, newest first."`
+	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`
 }
 
 // JobEntry is a job as lists show it; its result is told at its pollUrl.
 type JobEntry struct {
-	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"Id of the job, and of its result."`
+	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the job and of its result."`
 	Operation string     `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
-	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"What has become of it."`
-	PollURL   string     `json:"pollUrl" jsonschema:"required,format=uri" jsonschema_description:"Address of the job."`
-	CreatedAt time.Time  `json:"createdAt" jsonschema:"required" jsonschema_description:"When it was asked for."`
-	EndedAt   *time.Time `json:"endedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When it was completed or failed."`
-	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Why a failed job failed."`
+	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"Job status."`
+	PollURL   string     `json:"pollUrl" jsonschema:"required,format=uri" jsonschema_description:"URL of the job."`
+	CreatedAt time.Time  `json:"createdAt" jsonschema:"required" jsonschema_description:"Creation time."`
+	EndedAt   *time.Time `json:"endedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Time at which the job completed or failed."`
+	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
 }

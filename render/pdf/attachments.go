@@ -17,19 +17,19 @@ import (
 
 // Attachments is the result of AttachmentsJob.
 type Attachments struct {
-	Attachments []Attachment `json:"attachments" jsonschema:"required" jsonschema_description:"The files in the PDF, by their names."`
+	Attachments []Attachment `json:"attachments" jsonschema:"required" jsonschema_description:"Attached files, by name."`
 }
 
 // Attachment is a file inside of a document.
 type Attachment struct {
-	Name        string     `json:"name" jsonschema:"required" jsonschema_description:"Name by which the PDF knows the file, for names. Most often the same as filename."`
+	Name        string     `json:"name" jsonschema:"required" jsonschema_description:"Name of the file in the PDF, for the field names. Usually equal to filename."`
 	Filename    string     `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
-	Description string     `json:"description" jsonschema:"required" jsonschema_description:"What the PDF says of it; empty where it says nothing."`
-	ContentType string     `json:"contentType" jsonschema:"required" jsonschema_description:"What it is declared to be; empty where it is not."`
-	SizeBytes   *int64     `json:"sizeBytes" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Size in bytes that the PDF gives; null where it gives none."`
-	CreatedAt   *time.Time `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the file was made; null where the PDF does not say."`
-	ModifiedAt  *time.Time `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the file was last changed; null where the PDF does not say."`
-	Page        *int       `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Page on which the file is pinned, as a comment; null for files of the whole document."`
+	Description string     `json:"description" jsonschema:"required" jsonschema_description:"Description in the PDF; empty if there is none."`
+	ContentType string     `json:"contentType" jsonschema:"required" jsonschema_description:"Declared content type; empty if there is none."`
+	SizeBytes   *int64     `json:"sizeBytes" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Declared size in bytes; null if there is none."`
+	CreatedAt   *time.Time `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Creation time of the file; null if unknown."`
+	ModifiedAt  *time.Time `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Time of the file's last change; null if unknown."`
+	Page        *int       `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Page of the comment that holds the file; null if the file belongs to the whole document."`
 
 	content string // the reference of its stream
 }

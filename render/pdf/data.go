@@ -32,14 +32,14 @@ type MarkdownArgs struct {
 // MarkdownText is what a document says, as Markdown.
 type MarkdownText struct {
 	PageCount int            `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
-	Markdown  string         `json:"markdown,omitempty" jsonschema_description:"The text of the pages as GitHub's Markdown. A line <!-- page 2 --> stands before each page."`
-	Pages     []MarkdownPage `json:"pages" jsonschema:"required" jsonschema_description:"The pages that were asked for, in their order."`
+	Markdown  string         `json:"markdown,omitempty" jsonschema_description:"Text of the pages as GitHub Flavored Markdown. A line <!-- page 2 --> precedes each page."`
+	Pages     []MarkdownPage `json:"pages" jsonschema:"required" jsonschema_description:"Requested pages in order."`
 }
 
 // MarkdownPage is a page that was read.
 type MarkdownPage struct {
 	Page   int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
-	Source string `json:"source" jsonschema:"required,enum=text,enum=ocr,enum=vision,enum=none" jsonschema_description:"text is the text that the page has, ocr was read from its picture, vision is a picture that the model was shown, none is a page that says nothing."`
+	Source string `json:"source" jsonschema:"required,enum=text,enum=ocr,enum=vision,enum=none" jsonschema_description:"Source of the text. text: the page's text layer. ocr: OCR. vision: a model that read the image of the page. none: the page has no text."`
 	// Markdown is the page's, where pages are apart.
 	Markdown string `json:"markdown,omitempty" jsonschema:"-"`
 }

@@ -30,20 +30,20 @@ const (
 
 // Field is one field of a form.
 type Field struct {
-	Name         string    `json:"name" jsonschema:"required" jsonschema_description:"The whole name: those of the field and of what it is in, joined by dots."`
-	Type         FieldType `json:"type" jsonschema:"required,enum=text,enum=checkbox,enum=radio,enum=choice,enum=list,enum=button,enum=signature" jsonschema_description:"What the field is: a choice is a list that opens, a list one that is always open."`
-	Value        any       `json:"value" jsonschema:"required,oneof_type=string;array;boolean;null" jsonschema_description:"A string for a text, radio button or choice, an array of strings for a list that takes several, and a boolean for a checkbox and for a signature, which is there or not; null where nothing is chosen."`
-	DefaultValue any       `json:"defaultValue" jsonschema:"required,oneof_type=string;array;boolean;null" jsonschema_description:"The value of a form that is cleared, of the same types."`
-	Options      []string  `json:"options" jsonschema:"required" jsonschema_description:"Values that a radio button, choice or list can have; for a checkbox, the one that means true."`
-	Labels       []string  `json:"labels,omitempty" jsonschema_description:"The options as they are shown, where that differs."`
-	Required     bool      `json:"required" jsonschema:"required" jsonschema_description:"Whether the form asks for a value."`
-	ReadOnly     bool      `json:"readOnly" jsonschema:"required" jsonschema_description:"Whether the form forbids to change it."`
-	Multiline    bool      `json:"multiline" jsonschema:"required" jsonschema_description:"Whether a text may have several lines."`
-	Multiple     bool      `json:"multiple" jsonschema:"required" jsonschema_description:"Whether a list takes several of its options at once."`
-	Editable     bool      `json:"editable" jsonschema:"required" jsonschema_description:"Whether a choice takes other text than its options."`
-	MaxLength    *int      `json:"maxLength" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"The most characters that a text may have; null is without limit."`
-	Page         *int      `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the page, from 1, that the field is first on; null where it is on none."`
-	Rect         []float64 `json:"rect" jsonschema:"required" jsonschema_description:"Its place there in points: left, bottom, right and top, from the origin of the page's own coordinates; empty where it is on no page."`
+	Name         string    `json:"name" jsonschema:"required" jsonschema_description:"Full name: the names of the field and its parents, joined by dots."`
+	Type         FieldType `json:"type" jsonschema:"required,enum=text,enum=checkbox,enum=radio,enum=choice,enum=list,enum=button,enum=signature" jsonschema_description:"Type of the field. choice: a drop-down list. list: a list that is always open."`
+	Value        any       `json:"value" jsonschema:"required,oneof_type=string;array;boolean;null" jsonschema_description:"Value of the field; null if nothing is chosen. String: text, radio button, choice. Array of strings: a list with multiple selection. Boolean: checkbox; for a signature, true if it is signed."`
+	DefaultValue any       `json:"defaultValue" jsonschema:"required,oneof_type=string;array;boolean;null" jsonschema_description:"Value after the form is reset, of the same type as value."`
+	Options      []string  `json:"options" jsonschema:"required" jsonschema_description:"Allowed values of a radio button, choice or list. For a checkbox, the value that means true."`
+	Labels       []string  `json:"labels,omitempty" jsonschema_description:"Labels of the options, if they differ from the values."`
+	Required     bool      `json:"required" jsonschema:"required" jsonschema_description:"If true, the form requires a value."`
+	ReadOnly     bool      `json:"readOnly" jsonschema:"required" jsonschema_description:"If true, the form does not allow changes to the field."`
+	Multiline    bool      `json:"multiline" jsonschema:"required" jsonschema_description:"If true, a text can have several lines."`
+	Multiple     bool      `json:"multiple" jsonschema:"required" jsonschema_description:"If true, a list accepts several options at once."`
+	Editable     bool      `json:"editable" jsonschema:"required" jsonschema_description:"If true, a choice accepts text other than its options."`
+	MaxLength    *int      `json:"maxLength" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Maximum number of characters of a text; null for no limit."`
+	Page         *int      `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the first page with the field, from 1; null if it is on no page."`
+	Rect         []float64 `json:"rect" jsonschema:"required" jsonschema_description:"Position on that page in points, in the page's own coordinates: left, bottom, right, top. Empty if the field is on no page."`
 
 	// undrawn is whether a value has no appearance of its own.
 	undrawn          bool
@@ -53,7 +53,7 @@ type Field struct {
 
 // Form is the result of a FormFieldsJob.
 type Form struct {
-	Fields []Field `json:"fields" jsonschema:"required" jsonschema_description:"The fields in the order of the form; none where there is no form."`
+	Fields []Field `json:"fields" jsonschema:"required" jsonschema_description:"Fields in form order; empty if the PDF has no form."`
 }
 
 // FormFieldsArgs are the arguments of a FormFieldsJob.

@@ -20,24 +20,24 @@ import (
 type Info struct {
 	PageCount       int         `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages."`
 	PDFVersion      string      `json:"pdfVersion" jsonschema:"required" jsonschema_description:"Version of the PDF format, such as 1.7."`
-	Title           string      `json:"title" jsonschema:"required" jsonschema_description:"Title; empty where there is none, as are the texts that follow."`
+	Title           string      `json:"title" jsonschema:"required" jsonschema_description:"Title; empty if there is none, as are the other texts."`
 	Author          string      `json:"author" jsonschema:"required" jsonschema_description:"Author."`
 	Subject         string      `json:"subject" jsonschema:"required" jsonschema_description:"Subject."`
 	Keywords        []string    `json:"keywords" jsonschema:"required" jsonschema_description:"Keywords."`
-	Creator         string      `json:"creator" jsonschema:"required" jsonschema_description:"Program that the document was written with."`
-	Producer        string      `json:"producer" jsonschema:"required" jsonschema_description:"Program that made the PDF."`
-	CreatedAt       *time.Time  `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the document was made; null where it does not say."`
-	ModifiedAt      *time.Time  `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"When the document was last changed; null where it does not say."`
-	Encrypted       bool        `json:"encrypted" jsonschema:"required" jsonschema_description:"Whether the document is encrypted."`
-	Permissions     Permissions `json:"permissions" jsonschema:"required" jsonschema_description:"What whoever opens the document with the user's password may do with it; everything where it is not encrypted."`
-	Tagged          bool        `json:"tagged" jsonschema:"required" jsonschema_description:"Whether the document has the structure that screen readers use."`
-	Linearized      bool        `json:"linearized" jsonschema:"required" jsonschema_description:"Whether the first page can be shown before the whole file has arrived."`
-	HasForm         bool        `json:"hasForm" jsonschema:"required" jsonschema_description:"Whether there are form fields."`
-	HasSignatures   bool        `json:"hasSignatures" jsonschema:"required" jsonschema_description:"Whether the document has been signed."`
-	HasOutline      bool        `json:"hasOutline" jsonschema:"required" jsonschema_description:"Whether there are bookmarks."`
-	AttachmentCount int         `json:"attachmentCount" jsonschema:"required" jsonschema_description:"Number of attached files, without those that are pinned on pages as comments."`
+	Creator         string      `json:"creator" jsonschema:"required" jsonschema_description:"Application that wrote the source document."`
+	Producer        string      `json:"producer" jsonschema:"required" jsonschema_description:"Application that created the PDF."`
+	CreatedAt       *time.Time  `json:"createdAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Creation time of the document; null if unknown."`
+	ModifiedAt      *time.Time  `json:"modifiedAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Time of the document's last change; null if unknown."`
+	Encrypted       bool        `json:"encrypted" jsonschema:"required" jsonschema_description:"If true, the document is encrypted."`
+	Permissions     Permissions `json:"permissions" jsonschema:"required" jsonschema_description:"Permissions with the user password; all true if the document is not encrypted."`
+	Tagged          bool        `json:"tagged" jsonschema:"required" jsonschema_description:"If true, the document has the structure for screen readers."`
+	Linearized      bool        `json:"linearized" jsonschema:"required" jsonschema_description:"If true, readers can display the first page before the whole file has arrived."`
+	HasForm         bool        `json:"hasForm" jsonschema:"required" jsonschema_description:"If true, the document has form fields."`
+	HasSignatures   bool        `json:"hasSignatures" jsonschema:"required" jsonschema_description:"If true, the document is signed."`
+	HasOutline      bool        `json:"hasOutline" jsonschema:"required" jsonschema_description:"If true, the document has bookmarks."`
+	AttachmentCount int         `json:"attachmentCount" jsonschema:"required" jsonschema_description:"Number of attached files, excluding files in comments on pages."`
 	SizeBytes       int64       `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size of the file in bytes."`
-	Pages           []PageInfo  `json:"pages" jsonschema:"required" jsonschema_description:"The pages in their order."`
+	Pages           []PageInfo  `json:"pages" jsonschema:"required" jsonschema_description:"Pages in order."`
 }
 
 // PageInfo is the size of one page.
@@ -45,7 +45,7 @@ type PageInfo struct {
 	Page     int     `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
 	Width    float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of the visible area in points, before rotation."`
 	Height   float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of the visible area in points, before rotation."`
-	Rotation int     `json:"rotation" jsonschema:"required" jsonschema_description:"Clockwise degrees by which the page is shown turned: 0, 90, 180 or 270."`
+	Rotation int     `json:"rotation" jsonschema:"required" jsonschema_description:"Clockwise rotation of the page in degrees: 0, 90, 180 or 270."`
 }
 
 // facts are the parts of qpdf's description that info needs.

@@ -29,30 +29,30 @@ type OCRArgs struct {
 // ReadText is what was read on pages.
 type ReadText struct {
 	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
-	Pages     []ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"The pages that were asked for, in their order."`
+	Pages     []ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"Requested pages in order."`
 }
 
 // ReadPage is what was read on a page.
 type ReadPage struct {
 	Page       int        `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
-	Source     string     `json:"source" jsonschema:"required,enum=ocr,enum=text" jsonschema_description:"ocr was read from the picture of the page, text is the text that the page has."`
-	Width      float64    `json:"width" jsonschema:"required" jsonschema_description:"Width of the page as it is shown, in points."`
-	Height     float64    `json:"height" jsonschema:"required" jsonschema_description:"Height of the page as it is shown, in points."`
-	Turned     int        `json:"turned" jsonschema:"required" jsonschema_description:"By how many degrees, clockwise, the page has to be turned to stand upright."`
-	Skew       float64    `json:"skew" jsonschema:"required" jsonschema_description:"By how many degrees its lines rise."`
-	Confidence float64    `json:"confidence" jsonschema:"required" jsonschema_description:"How sure the reading is on average, from 0 to 100."`
-	Text       string     `json:"text" jsonschema:"required" jsonschema_description:"The text in lines."`
-	Words      []ReadWord `json:"words" jsonschema:"required" jsonschema_description:"The words in the order in which they are read."`
+	Source     string     `json:"source" jsonschema:"required,enum=ocr,enum=text" jsonschema_description:"Source of the text. ocr: OCR. text: the page's text layer."`
+	Width      float64    `json:"width" jsonschema:"required" jsonschema_description:"Width of the page as displayed, in points."`
+	Height     float64    `json:"height" jsonschema:"required" jsonschema_description:"Height of the page as displayed, in points."`
+	Turned     int        `json:"turned" jsonschema:"required" jsonschema_description:"Clockwise rotation in degrees that turns the page upright."`
+	Skew       float64    `json:"skew" jsonschema:"required" jsonschema_description:"Slope of the text lines in degrees."`
+	Confidence float64    `json:"confidence" jsonschema:"required" jsonschema_description:"Average confidence of the words, from 0 to 100."`
+	Text       string     `json:"text" jsonschema:"required" jsonschema_description:"Text in lines."`
+	Words      []ReadWord `json:"words" jsonschema:"required" jsonschema_description:"Words in reading order."`
 }
 
 // ReadWord is a word on a page and where it stands.
 type ReadWord struct {
 	Text       string  `json:"text" jsonschema:"required" jsonschema_description:"The word."`
-	X          float64 `json:"x" jsonschema:"required" jsonschema_description:"Left side of its box in points, from the left of the page as it is shown."`
-	Y          float64 `json:"y" jsonschema:"required" jsonschema_description:"Top of its box in points, from the top of the page."`
-	Width      float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of its box in points."`
-	Height     float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of its box in points."`
-	Confidence float64 `json:"confidence" jsonschema:"required" jsonschema_description:"How sure the reading is, from 0 to 100."`
+	X          float64 `json:"x" jsonschema:"required" jsonschema_description:"Left side of the word's box in points, from the left of the page as displayed."`
+	Y          float64 `json:"y" jsonschema:"required" jsonschema_description:"Top of the word's box in points, from the top of the page."`
+	Width      float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of the word's box in points."`
+	Height     float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of the word's box in points."`
+	Confidence float64 `json:"confidence" jsonschema:"required" jsonschema_description:"Confidence of the word, from 0 to 100."`
 }
 
 const (

@@ -17,13 +17,13 @@ type Protection struct {
 // Permissions is what whoever opens a document with the user's password may do
 // with it. Programs keep to it by courtesy.
 type Permissions struct {
-	Print    bool `json:"print" jsonschema:"required" jsonschema_description:"Printing, at least in low quality."`
-	HighRes  bool `json:"highres" jsonschema:"required" jsonschema_description:"Printing in full quality."`
-	Copy     bool `json:"copy" jsonschema:"required" jsonschema_description:"Copying text and images."`
-	Modify   bool `json:"modify" jsonschema:"required" jsonschema_description:"Changing the content of pages."`
-	Annotate bool `json:"annotate" jsonschema:"required" jsonschema_description:"Adding and changing annotations."`
-	Fill     bool `json:"fill" jsonschema:"required" jsonschema_description:"Filling in form fields."`
-	Assemble bool `json:"assemble" jsonschema:"required" jsonschema_description:"Adding, removing and turning pages."`
+	Print    bool `json:"print" jsonschema:"required" jsonschema_description:"If true, printing is allowed, at least in low quality."`
+	HighRes  bool `json:"highres" jsonschema:"required" jsonschema_description:"If true, printing in full quality is allowed."`
+	Copy     bool `json:"copy" jsonschema:"required" jsonschema_description:"If true, copying text and images is allowed."`
+	Modify   bool `json:"modify" jsonschema:"required" jsonschema_description:"If true, changing the content of pages is allowed."`
+	Annotate bool `json:"annotate" jsonschema:"required" jsonschema_description:"If true, adding and changing annotations is allowed."`
+	Fill     bool `json:"fill" jsonschema:"required" jsonschema_description:"If true, filling in form fields is allowed."`
+	Assemble bool `json:"assemble" jsonschema:"required" jsonschema_description:"If true, inserting, deleting and rotating pages is allowed."`
 }
 
 // protect encrypts a document with AES-256, revision 6 of the standard

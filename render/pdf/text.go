@@ -27,14 +27,14 @@ type TextArgs struct {
 // one after the other.
 type PageText struct {
 	Page int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
-	Text string `json:"text" jsonschema:"required" jsonschema_description:"Its text; empty where it has none."`
+	Text string `json:"text" jsonschema:"required" jsonschema_description:"Text of the page; empty if there is none."`
 }
 
 // Text is the result of a TextJob: the text of each page, or that of all.
 type Text struct {
 	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages."`
-	Pages     []PageText `json:"pages,omitempty" jsonschema_description:"The pages in their order; absent with mergePages."`
-	Text      *string    `json:"text,omitempty" jsonschema_description:"With mergePages, the text of all pages, with a form feed between them."`
+	Pages     []PageText `json:"pages,omitempty" jsonschema_description:"Pages in order; absent with mergePages."`
+	Text      *string    `json:"text,omitempty" jsonschema_description:"Text of all pages with form feeds between them; only with mergePages."`
 }
 
 // textOutput is the name of a TextJob's output.
