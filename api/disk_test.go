@@ -186,7 +186,7 @@ func TestFullDiskBelowSQLite(t *testing.T) {
 	refused := func(text, more string) {
 		t.Helper()
 		answer := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"` + text + `"` + more + `}`})
-		if got := answer.Refused(t, apierror.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not billed") {
+		if got := answer.Refused(t, apierror.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not charged") {
 			t.Errorf("%s: the message is %q", text, got.Message)
 		}
 	}

@@ -224,8 +224,8 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		if allow := got.Header.Get("Allow"); allow != q.allow {
 			t.Errorf("%s %s: Allow is %q, want %q", q.method, q.path, allow, q.allow)
 		}
-		if methods := strings.ReplaceAll(q.allow, ", ", " or "); !strings.Contains(got.Body, methods) {
-			t.Errorf("%s %s: %s does not name %s", q.method, q.path, got.Body, methods)
+		if !strings.Contains(got.Body, q.allow) {
+			t.Errorf("%s %s: %s does not name %s", q.method, q.path, got.Body, q.allow)
 		}
 	}
 }

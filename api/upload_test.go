@@ -217,8 +217,7 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.InvalidRequest)
-	want := "at most 1000 uploads of 5 GiB in all, and yours has 1 with 5368709120 bytes; delete some, or wait for the 24 hours that each lasts: the first ends at " +
-		large.ExpiresAt.UTC().Format(time.RFC3339) + "."
+	want := "1 of 1000 uploads, 5368709120 bytes of 5 GiB. Delete some, or wait: the first expires at " + large.ExpiresAt.UTC().Format(time.RFC3339) + "."
 	if !strings.Contains(got.Message, want) {
 		t.Errorf("message %q, want %q in it", got.Message, want)
 	}
