@@ -150,7 +150,7 @@ func TestSandboxLevels(t *testing.T) {
 			if tt.readOnly {
 				cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", readOnlyRoot, "sh"}, cmd.Args...)...)
 			}
-			cmd.Env = append(os.Environ(), actAsProgram+"=1", withoutCalls+"="+tt.without, "RELAYPDF_SECRET_KEY=STOLEN-from-the-environment-of-the-server")
+			cmd.Env = append(os.Environ(), actAsProgram+"=1", withoutCalls+"="+tt.without, "RELAYPDF_MEMORY=2GB", "RELAYPDF_SECRET_KEY=STOLEN-from-the-environment-of-the-server")
 			var out, logs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &logs
 			runErr := cmd.Run()
