@@ -4,16 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,7 +46,6 @@ func TestMain(m *testing.M) {
 		}
 		main()
 	default:
-		waitBesideOthers()
 		// A tenth of what this process computes was to collect garbage.
 		debug.SetGCPercent(400)
 		code := m.Run()
@@ -57,17 +53,6 @@ func TestMain(m *testing.M) {
 			_ = os.RemoveAll(plainDir)
 		}
 		os.Exit(code)
-	}
-}
-
-// waitBesideOthers has twice as many tests run at once as there are processors,
-// unless -parallel says how many: they mostly wait, for servers, browsers and pages.
-func waitBesideOthers() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))) // a number is never refused
 	}
 }
 
