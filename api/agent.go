@@ -181,11 +181,11 @@ func (d *AgentDoor) BaseURL() string { return d.baseURL }
 // Version is the program's.
 func (d *AgentDoor) Version() string { return d.version }
 
-// Local tells whether the service is reached from its own machine only.
+// Local reports whether the service is reachable from its own machine only.
 func (d *AgentDoor) Local() bool { return d.local }
 
-// Caller finds who sends a request: by a key, or by a token of a grant. Who is
-// nobody is told where a person can let them in (RFC 9728).
+// Caller identifies the caller of a request by a key or by a token of a grant. The response to a request without
+// either names the page where a user can grant access (RFC 9728).
 func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
@@ -203,14 +203,14 @@ func (d *AgentDoor) challenge() string {
 	return `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
 }
 
-// StepUp tells who shows a token without a scope which one to ask the person for
-// (RFC 6750), beside those that it has: with the scope alone it would lose these.
+// StepUp asks the client of a token that lacks a scope to request that scope as well (RFC 6750). The header lists the
+// scopes that the token already has too: a token for the new scope alone would lose them.
 func (d *AgentDoor) StepUp(w http.ResponseWriter, caller call.Caller, scope string) {
 	wanted := strings.Join(append(slices.Clone(caller.Scopes), scope), " ")
 	w.Header().Set("WWW-Authenticate", d.challenge()+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
 }
 
-// withoutScope tells an agent that a person did not allow it something.
+// withoutScope returns the error text for an agent whose grant lacks a scope.
 func withoutScope(scope string) string {
 	return "The scope " + scope + " was not allowed to this agent. Ask the person to connect it again and allow that."
 }
@@ -236,7 +236,7 @@ func (d *AgentDoor) Body(w http.ResponseWriter, r *http.Request, most int64) io.
 	return newBody(w, r, most)
 }
 
-// CountRead counts what a caller asks for that is no call of a tool.
+// CountRead counts a request that is not a tool call.
 func (d *AgentDoor) CountRead(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
 	count := d.limitedReads(func(http.ResponseWriter, *http.Request) error { return nil })
 	return count(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))

@@ -4,7 +4,7 @@ package api
 type agent struct {
 	// name is the tool's.
 	name string
-	// use tells a model when to take it.
+	// use describes to a model when to use the tool.
 	use string
 	// reads marks a POST that changes nothing.
 	reads bool
@@ -12,9 +12,9 @@ type agent struct {
 	hidden []string
 }
 
-// agentUse is what agents may do besides the operations, which all are theirs: by
-// method and pattern of the route. What is not here, such as the secrets of
-// endpoints and an account's limits, is for people.
+// agentUse lists the routes that agents may use besides the operations, all of which are allowed: by method and
+// pattern of the route. Other routes, such as those for the secrets of endpoints and the limits of an account, are
+// for users.
 var agentUse = map[string]agent{
 	"GET /v1/account":        {name: "account_get", use: "Use it to see the balance of the wallet before expensive work."},
 	"GET /v1/billing/prices": {name: "prices_list", use: "Use it to say what something would cost."},

@@ -62,7 +62,7 @@ type Config struct {
 	Without []string
 	// Prices override the table's, by operation.
 	Prices map[string]credit.Amount
-	// AI writes templates; nil where there is no provider.
+	// AI writes templates; nil without a provider.
 	AI *operation.AI
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
@@ -72,21 +72,20 @@ type Config struct {
 	// Version is shown by /health.
 	Version string
 	Logger  *slog.Logger
-	// Registry gets the metrics; nil means one that nobody reads.
+	// Registry receives the metrics; nil means a private registry.
 	Registry *prometheus.Registry
 	// Tracer takes what calls and deliveries do; nil is none.
 	Tracer *telemetry.Tracer
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
-	// AfterStep, if set, is told of each step of a paid call that was passed.
+	// AfterStep, if set, is called after each completed step of a paid call.
 	AfterStep func(step string)
 	// DrawTime bounds the drawing of one preview: see call.Config.
 	DrawTime time.Duration
 	// Agents makes the door of agents on the interface; nil is none.
 	Agents func(*AgentDoor) (http.Handler, error)
-	// Issuer reads the tokens of an outside issuer, which the door of agents takes
-	// beside its own; nil is none. TellGrant writes to people of a program that comes
-	// with one for the first time; nil writes nothing.
+	// Issuer verifies the tokens of an external issuer, which agents may use as well as our own; nil means none.
+	// TellGrant notifies users by email when a new client connects with such a token; nil sends nothing.
 	Issuer    *oauth.Issuer
 	TellGrant store.TellingGrant
 }
@@ -113,7 +112,7 @@ type API struct {
 	openapi    func() ([]byte, error) // written when it is first asked for
 	handler    *chi.Mux
 	person     http.Handler
-	agents     http.Handler // nil where there is no door for agents
+	agents     http.Handler // nil without a transport for agents
 	paths      []string     // of routes, without those that hold an id
 	log        *slog.Logger
 	now        func() time.Time
@@ -211,7 +210,7 @@ func New(cfg Config) (*API, error) {
 	return a, nil
 }
 
-// Loopback tells whether an address leads to this machine only.
+// Loopback reports whether a URL points to this machine only.
 func Loopback(baseURL string) bool {
 	address, err := url.Parse(baseURL)
 	if err != nil {

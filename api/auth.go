@@ -21,7 +21,7 @@ var (
 	downloadWindow = ratelimit.Window{Name: "minute", Limit: 60, Length: time.Minute}
 	// failureWindow bounds the guessing of keys from one address.
 	failureWindow = ratelimit.Window{Name: "minute", Limit: 60, Length: time.Minute}
-	// readWindow is for what is no POST, of which maxReads may run at once.
+	// readWindow is for methods other than POST; at most maxReads of these requests may run at once.
 	readWindow = ratelimit.Window{Name: "minute", Limit: 120, Length: time.Minute}
 )
 

@@ -20,9 +20,8 @@ const (
 	bodyMinPer = 32 << 10         // bytes a second, at least, on average after the grace
 )
 
-// bodyReader reads the body of a request, of most bytes as it is sent and as it is
-// unpacked. What its headers say is looked at with the first byte: a wrong one is not
-// for a caller who has not shown a key.
+// bodyReader reads the body of a request, with a limit on its size both as sent and as decompressed. The headers are
+// checked when the first byte is read: errors in them are reported only to a caller who has shown a key.
 type bodyReader struct {
 	w       http.ResponseWriter
 	r       *http.Request

@@ -76,7 +76,7 @@ func TestFilesInABucket(t *testing.T) {
 		t.Errorf("after the upload was deleted: got %v, want the result", blobs)
 	}
 
-	// What nobody refers to is swept; what a row refers to is not.
+	// Unreferenced blobs are swept; blobs that a row refers to are not.
 	if _, err := bucket.Put(t.Context(), store.ResultKey("call_gone", 0), bytes.NewReader([]byte("x"))); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.NotFound)
 }
 
-// TestBucketFails: a bucket that does not answer, has too much to do or breaks off is
-// told as a full disk is: nothing is charged, and what needs no file goes on.
+// TestBucketFails: a bucket that does not respond, is overloaded or breaks off is reported like a full disk: nothing
+// is charged, and operations that need no file continue.
 func TestBucketFails(t *testing.T) {
 	t.Parallel()
 	s, server, bucket := newBucket(t, nil)

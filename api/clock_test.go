@@ -13,8 +13,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestNotReadyWithAWrongClock: a balancer sends nothing to a machine whose clock
-// is off, and what comes nevertheless is carried out by the database's time.
+// TestNotReadyWithAWrongClock: a load balancer sends no requests to a machine whose clock is wrong; requests that
+// arrive anyway run by the database's time.
 func TestNotReadyWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	for off, want := range map[time.Duration]int{0: http.StatusOK, 24 * time.Hour: http.StatusServiceUnavailable, -time.Hour: http.StatusServiceUnavailable} {

@@ -116,7 +116,7 @@ func TestDataOfSchema(t *testing.T) {
 		if got := l.codes(bill()); len(got) != 0 {
 			l.t.Errorf("warned of %q", got)
 		}
-		// What is not written on its page is told.
+		// A value that is not on its page causes a warning.
 		l.provider.Say(always(found(with("total", 99), billPages)))
 		if got := l.codes(bill()); len(got) != 1 || !strings.HasPrefix(got[0], "value_not_found") || !strings.HasSuffix(got[0], ": /total") {
 			l.t.Errorf("warned of %q", got)
@@ -271,8 +271,7 @@ func TestDataUnanswered(t *testing.T) {
 	}
 }
 
-// TestDataVision shows the model pictures of pages of which neither their text nor OCR
-// says anything.
+// TestDataVision shows the model images of pages for which neither their text nor OCR yields anything.
 func TestDataVision(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
@@ -296,7 +295,7 @@ func TestDataVision(t *testing.T) {
 		if picture, err := base64.StdEncoding.DecodeString(asked[0].Pictures[0]); err != nil || !strings.HasPrefix(string(picture), "\xff\xd8\xff") {
 			l.t.Errorf("the picture is %.20q, %v", picture, err)
 		}
-		// Who wants no pictures read has none shown.
+		// Without OCR the model gets no images.
 		body["ocr"] = false
 		l.askData(body).Refused(l.t, apierror.InvalidRequest)
 	})

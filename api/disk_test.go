@@ -139,9 +139,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskBelowSQLite: where the database cannot commit because its disk is full,
-// calls are refused in these words, before their work and after it, jobs wait, nobody pays for
-// what they did not get, and all goes on by itself when there is room.
+// TestFullDiskBelowSQLite: if the database cannot commit because its disk is full, calls are refused with this
+// message, before their work and after it. Jobs wait, nothing is charged for undelivered results, and work resumes by
+// itself when there is space.
 func TestFullDiskBelowSQLite(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "32m")

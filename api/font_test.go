@@ -11,7 +11,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// TestFonts reads the list of typefaces page by page, and looks for some.
+// TestFonts reads the list of fonts page by page, and searches it.
 func TestFonts(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

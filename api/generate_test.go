@@ -27,7 +27,7 @@ const generatePath = "/v1/templates/generate"
 // generatePatience bounds what takes seconds on an idle machine.
 const generatePatience = 5 * time.Minute
 
-// generateLab is the whole product with a provider of models that does as told.
+// generateLab is a whole server with a model provider that responds as configured.
 type generateLab struct {
 	*apitest.Server
 	t        *testing.T
@@ -170,7 +170,7 @@ func TestGenerate(t *testing.T) {
 		if !slices.Equal(ledger, wantLedger) {
 			l.t.Errorf("the ledger has %q, want %q", ledger, wantLedger)
 		}
-		// What was made is a template, and data of the request stays as it is.
+		// The result is a valid template, and data of the request stays unchanged.
 		if got := l.Send(l.t, apitest.Request{Path: "/v1/templates", Body: `{"name":"made",` + answer.Body[1:]}); got.Status != http.StatusCreated {
 			l.t.Errorf("what was made is refused: %s", got.Body)
 		}
@@ -326,7 +326,7 @@ func TestGenerateRepair(t *testing.T) {
 	})
 }
 
-// TestGenerateHostile has a model that attacks, whatever it is told.
+// TestGenerateHostile has a model that attacks, whatever the prompt.
 func TestGenerateHostile(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {

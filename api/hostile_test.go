@@ -63,8 +63,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// fileBodies returns for each operation that takes files the bodies of requests
-// with "%[1]s" in the place of files. They are the examples of the interface.
+// fileBodies returns, for each operation that accepts files, the request bodies with "%[1]s" instead of files. They
+// are the examples of the API.
 func fileBodies(t *testing.T, s *apitest.Server) map[string][]string {
 	t.Helper()
 	bodies := map[string][]string{
@@ -121,8 +121,8 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 	return found
 }
 
-// replaceFiles puts a verb of fmt in the place of files, and tells whether
-// there are any. Pages are the first, which the shortest document has.
+// replaceFiles puts a verb of fmt in place of files, and reports whether there are any. Page ranges become the first
+// page, which the shortest document has.
 func replaceFiles(v any) (found bool) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -56,7 +56,7 @@ func TestImageOptions(t *testing.T) {
 	}
 }
 
-// TestConvertedPicturesAreTold is told where a file has more pictures than the result.
+// TestConvertedPicturesAreTold expects a warning if a file has more images than the result.
 func TestConvertedPicturesAreTold(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

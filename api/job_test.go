@@ -94,8 +94,7 @@ func TestJobFails(t *testing.T) {
 	})
 }
 
-// TestJobWaitsForTheStorage: a job whose result cannot be stored goes on when the
-// storage is back.
+// TestJobWaitsForTheStorage: a job whose result cannot be stored continues when the storage is back.
 func TestJobWaitsForTheStorage(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
@@ -121,8 +120,7 @@ func TestJobWaitsForTheStorage(t *testing.T) {
 	expectEffects(t, s, append(want, "job ended tries 1", "file echo.txt 1", "blob 1")...)
 }
 
-// TestJobIsNotForOthers: to another account, and for a call that is no job,
-// there is nothing.
+// TestJobIsNotForOthers: another account, and the ID of a call that is not a job, get 404.
 func TestJobIsNotForOthers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
@@ -231,8 +229,8 @@ func TestJobOfAnUnknownKindFailsAfterADay(t *testing.T) {
 	})
 }
 
-// TestLostCalls: what carries a living process's lease, and is not worked on
-// because the database failed at the wrong moment, ends nevertheless.
+// TestLostCalls: a call with the lease of a living process that no worker runs, because the database failed at the
+// wrong moment, ends anyway.
 func TestLostCalls(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

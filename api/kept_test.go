@@ -14,8 +14,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestKeptInputsCanBeRunAgain: an account that wants its inputs kept can look at
-// them and make a call anew, which is held, limited and charged like any other.
+// TestKeptInputsCanBeRunAgain: an account that stores its inputs can view them and repeat a call, which is held,
+// limited and charged like any other.
 func TestKeptInputsCanBeRunAgain(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -75,7 +75,7 @@ func TestBurstLimit(t *testing.T) {
 		call().OK(t)
 		s.Clock.Advance(700 * time.Millisecond)
 	}
-	// The first of the five was 3.5 s ago: 6.5 s are left, told as 7.
+	// The first of the five was 3.5 s ago: 6.5 s are left, reported as 7.
 	wait := retryAfter(t, call())
 	if wait != 7*time.Second {
 		t.Errorf("Retry-After is %v, want 7s", wait)
@@ -360,7 +360,7 @@ func TestLimitsWithoutTheirRedis(t *testing.T) {
 	}
 }
 
-// TestRefusingWindowIsInTheHeaders: who guesses keys is told of the window that refuses.
+// TestRefusingWindowIsInTheHeaders: a client that guesses keys sees the window that refuses.
 func TestRefusingWindowIsInTheHeaders(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})

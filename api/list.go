@@ -55,7 +55,7 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 	}
 }
 
-// checkTime faults a parameter that is given and is no time.
+// checkTime adds an error for a parameter that is given and is not a time.
 func checkTime(faults *schema.Faults, name, text string) {
 	if _, ok := parseTime(text); text != "" && !ok {
 		faults.Add(name, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z")

@@ -30,15 +30,14 @@ import (
 	"relaypdf/store/credit"
 )
 
-// How long and with which seed TestMutatedFiles goes on; make fuzz sets them.
+// Duration and seed of TestMutatedFiles; make fuzz sets them.
 var (
 	mutationTime = flag.Duration("mutations", 5*time.Second, "how long TestMutatedFiles sends mutated files")
 	mutationSeed = flag.Uint64("mutation-seed", 0, "seed of TestMutatedFiles; 0 takes a new one")
 )
 
-// TestMutatedFiles sends mutated PDFs and images to every operation that takes
-// files, for as long as it is told. No answer is a failure of ours, all that
-// was billed is what the answers name, and nothing is left running.
+// TestMutatedFiles sends mutated PDFs and images to every operation that accepts files, for the configured time. No
+// response is an internal error, everything billed is named in a response, and nothing is left running.
 func TestMutatedFiles(t *testing.T) {
 	slow.Test(t)
 	seed := *mutationSeed

@@ -99,7 +99,7 @@ func splitObjects(doc *document, routes []route) {
 	all.split()
 }
 
-// withoutDefault tells the default of a parameter in words.
+// withoutDefault moves the default of a parameter to its description.
 func withoutDefault(p parameter) parameter {
 	said := *p.Schema
 	said.Description = p.Description

@@ -23,7 +23,7 @@ var componentNames = map[string]string{
 	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource", "FromImagesPage": "FromImagesOptions",
 	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData",
 	"pdf.Permissions": "PdfPermissions", "pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
-	// What has no type of its own, by where it is.
+	// Names of schemas without their own type, by where they are.
 	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "ErrorError": "ErrorContent",
 }
 
@@ -130,8 +130,8 @@ func (c *components) component(doc *jsonschema.Schema, name string) *jsonschema.
 	return &jsonschema.Schema{Ref: "#/components/schemas/" + name, Description: doc.Description}
 }
 
-// parts returns a copy of a schema whose objects are references. Defaults are
-// told in words, and by an extension: generators take what has one for a member that is always there.
+// parts returns a copy of a schema whose objects are references. Defaults move to the description and to an
+// extension: generators treat a member with a default as always present.
 func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc
@@ -187,8 +187,7 @@ func (c *components) part(doc *jsonschema.Schema, name string, above *jsonschema
 	return c.parts(doc, name)
 }
 
-// like tells whether an object has no members but those of another, which has
-// not many more.
+// like reports whether an object has only members of another object, which has few more.
 func like(item, doc *jsonschema.Schema) bool {
 	if item.Properties == nil || doc.Properties == nil || item.Properties.Len()+1 < doc.Properties.Len() {
 		return false

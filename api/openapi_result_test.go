@@ -52,8 +52,8 @@ func TestEveryJSONResultIsDescribed(t *testing.T) {
 	}
 }
 
-// TestResultsMatchTheDocument holds real JSON results against their schemas,
-// and shows that these refuse what is no such result.
+// TestResultsMatchTheDocument validates real JSON results against their schemas, and shows that the schemas refuse
+// other JSON.
 func TestResultsMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

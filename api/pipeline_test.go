@@ -32,7 +32,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// What a call of test.echo leaves in the ledger.
+// Ledger entries of a test.echo call.
 var (
 	held     = []string{"ledger hold wallet -2000", "ledger hold held 2000"}
 	settled  = slices.Concat(held, []string{"ledger settle held -2000", "ledger settle revenue 2000"})
@@ -137,8 +137,8 @@ type fullInput struct{ schema.Common }
 // Admit turns everybody away.
 func (*fullInput) Admit(*operation.Env) error { return &chrome.BusyError{RetryAfter: 3 * time.Second} }
 
-// TestFullEngineLeavesNothing: what has no place is refused before it costs a
-// hold. A repeat needs no place, and so goes on to find its first answer.
+// TestFullEngineLeavesNothing: a call without a place in the queue is refused before it costs a hold. A repeat needs
+// no place, so it continues and finds its first response.
 func TestFullEngineLeavesNothing(t *testing.T) {
 	t.Parallel()
 	full := schema.Spec[*operation.Env, fullInput]{

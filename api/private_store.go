@@ -20,7 +20,7 @@ type lagCollector struct {
 	job, outbox, task *prometheus.Desc
 }
 
-// Describe tells which metrics there are.
+// Describe sends the descriptors of all metrics.
 func (c *lagCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{c.job, c.outbox, c.task} {
 		out <- desc

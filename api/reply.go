@@ -67,7 +67,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		middleware.Left(w)
 		return
 	case w.Status != 0:
-		// The status has gone out: only a broken connection can tell the client.
+		// The status is already sent: only a broken connection can notify the client.
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
@@ -132,8 +132,8 @@ func setRefusingWindow(h http.Header, verdict ratelimit.Verdict) {
 	h["Ratelimit"], h["Ratelimit-Policy"] = append(h["Ratelimit"], limits...), append(h["Ratelimit-Policy"], policies...)
 }
 
-// setRateHeaders tells the client where it stands, in the IETF's fields. What
-// refused it comes first.
+// setRateHeaders sends the state of the rate limits in the IETF fields. The limit that refused the request comes
+// first.
 func setRateHeaders(h http.Header, verdict ratelimit.Verdict) {
 	rank := func(s ratelimit.WindowState) int {
 		if s.Name == verdict.Refused {

@@ -55,8 +55,7 @@ type facts struct {
 	refused int
 	// body is the most that a request's may have, in bytes; 0 is maxPatch.
 	body int64
-	// content is the type of an answer that is no JSON of the route's type, and
-	// headers are those that it carries.
+	// content is the type of a response that is not JSON of the route's type, and headers are its headers.
 	content string
 	headers []string
 	// others are further answers: by status, their description.
@@ -64,7 +63,7 @@ type facts struct {
 	// example is a body as JSON that does something, for the documentation; empty where
 	// a request needs none.
 	example string
-	// upload tells of a body that is no JSON, by its content type.
+	// upload describes a body that is not JSON, by content type.
 	upload map[string]mediaType
 	// codes are the errors that only this route may answer with.
 	codes []apierror.Code
@@ -122,7 +121,7 @@ type route struct {
 	operation *schema.Operation[*operation.Env]
 }
 
-// maxPatch bounds the body of a route that is no operation, in bytes.
+// maxPatch limits the body of a route that is not an operation, in bytes.
 const maxPatch = 64 << 10
 
 // nothing is the input of a route that takes none.
@@ -133,7 +132,7 @@ type received interface {
 	receive(a *API, w http.ResponseWriter, r *http.Request) error
 }
 
-// sent is an answer that is no JSON: it sends itself.
+// sent is a response that is not JSON: it writes itself.
 type sent interface {
 	send(w http.ResponseWriter, r *http.Request) error
 }
@@ -196,9 +195,8 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 	return in, nil
 }
 
-// paramsOf collects a request's parameters, and those that it should not have.
-// Public addresses travel, and get parameters on their way that are nobody's:
-// open leaves those out.
+// paramsOf returns a request's parameters and adds errors for unknown ones. Public URLs collect foreign parameters
+// when they are shared: open ignores those.
 func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schema.Value, faults schema.Faults) {
 	for _, p := range params {
 		switch p.In {

@@ -48,8 +48,8 @@ func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) fun
 	}
 }
 
-// limitedReads counts requests that are no POST, apart from those that are, and
-// bounds how many of one caller run at once.
+// limitedReads counts requests other than POST separately from POST requests, and limits how many of one caller run
+// at once.
 func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !a.rateLimits {

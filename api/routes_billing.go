@@ -113,7 +113,7 @@ func (l *limitChange) SetJSON(v any) error {
 	return nil
 }
 
-// change is what the store is told.
+// change returns the change for the store.
 func (l limitChange) change() **credit.Amount {
 	if !l.set {
 		return nil

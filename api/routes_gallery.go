@@ -32,12 +32,12 @@ func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wi
 	return list, nil
 }
 
-// thumbnailName names a picture: the layout, and the hash of its bytes.
+// thumbnailName names an image: the layout and the hash of its bytes.
 type thumbnailName struct {
 	Name string `json:"name" in:"path" jsonschema:"required" jsonschema_description:"File name of the image. It contains the content's hash."`
 }
 
-// thumbnail is a picture on its way out. No cache ever needs to ask for it again.
+// thumbnail is an image in a response. Caches never need to revalidate it.
 type thumbnail []byte
 
 func (a *API) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {

@@ -12,7 +12,7 @@ import (
 	"relaypdf/store"
 )
 
-// getHealth touches nothing: it tells that the process runs, not that it works.
+// getHealth touches nothing: it reports that the process runs, not that it works.
 func (a *API) getHealth(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
 	return wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: middleware.RequestID(ctx)}, nil
 }
@@ -34,8 +34,8 @@ const readyTimeout = 3 * time.Second
 // leaves a balancer its answer.
 const filesTimeout = time.Second
 
-// checker is a place of files that may not answer. What makes no file goes on
-// without it, so that the process stays ready.
+// checker is a file storage that may be unavailable. Operations that store no file continue without it, so the
+// process stays ready.
 type checker interface {
 	Check(ctx context.Context) error
 }

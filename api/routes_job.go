@@ -25,8 +25,7 @@ func (j jobStatus) head(h http.Header) int {
 	return 0
 }
 
-// getJob tells an account what has become of its job, and a key that may not use all
-// operations what has become of its own.
+// getJob returns the status of a job of the account. A key that may not use all operations sees only its own jobs.
 func (a *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
 	done, err := a.store.Job(ctx, caller.Account.ID, in.ID)
 	if err != nil {

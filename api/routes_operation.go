@@ -69,9 +69,8 @@ func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *call.
 	return err
 }
 
-// httpBody gives the pipeline the body of a request at the step that reads it,
-// and checks its content type there: a wrong one is an input error, which is
-// not for a caller who has not shown a key, and none when there is no body.
+// httpBody passes the body of a request to the pipeline at the step that reads it, and checks the content type there:
+// a wrong one is an input error. Only a caller who has shown a key sees this error, and never without a body.
 type httpBody struct {
 	r     *http.Request
 	limit io.Reader

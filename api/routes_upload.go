@@ -121,7 +121,7 @@ type upload struct {
 // openUpload finds the file in a request.
 func openUpload(r *http.Request) (*upload, error) {
 	declared := r.Header.Get("Content-Type")
-	// What is no content type at all is none of a form.
+	// An invalid content type is not that of a form.
 	if media, _, _ := mime.ParseMediaType(declared); media != "multipart/form-data" {
 		return &upload{content: r.Body, name: headerName(r.Header), declared: declared}, nil
 	}
@@ -181,7 +181,7 @@ func headerName(h http.Header) string {
 	return strings.ToValidUTF8(name, "_")
 }
 
-// headSize is how much of a file is looked at to tell what it is.
+// headSize is how much of a file is read to detect its type.
 const headSize = 512
 
 // uploadReader counts a file as it comes in and keeps its beginning.

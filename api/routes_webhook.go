@@ -66,7 +66,7 @@ type newWebhook struct {
 	Events eventTypes `json:"events,omitempty" jsonschema_description:"Event types to send; all if absent or null."`
 }
 
-// webhookPatch changes an endpoint. What is absent stays as it is.
+// webhookPatch changes an endpoint. Absent members stay unchanged.
 type webhookPatch struct {
 	byID
 

@@ -65,8 +65,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestConvertTakesAssets: a page finds the files that were sent with it, and what it
-// lacks is told, whatever prints it.
+// TestConvertTakesAssets: a page finds the files sent with it, and missing ones cause warnings, in every operation
+// that prints it.
 func TestConvertTakesAssets(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -114,8 +114,8 @@ func TestConvertTakesAssets(t *testing.T) {
 	}
 }
 
-// TestConvertTakesFrontMatter: the options of Markdown's front matter hold as those of
-// pdf.create do, the request's come first, and those without effect are told.
+// TestConvertTakesFrontMatter: the options in Markdown's front matter apply as those of pdf.create do, the request's
+// options take precedence, and options without effect cause warnings.
 func TestConvertTakesFrontMatter(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -11,8 +11,8 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// TestRowsOnOfficeDocuments does what came last to PDFs that an office made of a text with
-// a table, a link and a picture, and of a sheet: they say afterwards what they said before.
+// TestRowsOnOfficeDocuments runs the newest operations on PDFs that an office suite made of a text with a table, a
+// link and an image, and of a spreadsheet: the PDFs keep their text.
 func TestRowsOnOfficeDocuments(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

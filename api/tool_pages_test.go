@@ -289,8 +289,8 @@ func formSource(t *testing.T) string {
 	return inline(form)
 }
 
-// TestRedactedPicturesAreTold is told of pages that have become pictures, with a title, which
-// is set after, too.
+// TestRedactedPicturesAreTold expects a warning about pages that became images, also with a title, which is set
+// later.
 func TestRedactedPicturesAreTold(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -57,8 +57,7 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
-// TestExamplesRunOnUploads sends the examples with uploads in the place of their
-// files.
+// TestExamplesRunOnUploads sends the examples with uploads instead of their files.
 func TestExamplesRunOnUploads(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

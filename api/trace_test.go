@@ -73,7 +73,7 @@ func TestTraces(t *testing.T) {
 		const paid = "  limit\n  decode\n  authorize\n  quote\n  pin\n  admit\n  hold\n"
 		expectTree(t, collector, syncTrace, "POST "+echo+"\n"+paid+"  run\n  settle\n    settle/store\n")
 		expectTree(t, collector, badTrace, "POST "+echo+" failed\n"+paid+"  run failed\n")
-		// The job's call is answered, or not, before the worker goes on with it.
+		// The call of the job may or may not have its response before the worker continues it.
 		expectTree(t, collector, jobTrace, "POST "+echo+"\n"+paid+
 			"  job test.echo\n    wait\n    standing\n    load\n    run\n    settle\n      settle/store\n  delivery\n  delivery\n")
 		for _, span := range collector.Spans(jobTrace) {

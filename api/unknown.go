@@ -12,14 +12,13 @@ import (
 	"relaypdf/api/middleware"
 )
 
-// isService tells whether a path is the interface's, which speaks JSON, and not
-// that of a page.
+// isService reports whether a path belongs to the API, which speaks JSON, and not to a page.
 func isService(path string) bool {
 	return middleware.Versioned(path) || path == "/openapi.json" || path == "/health" || strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
 }
 
-// Serves tells whether a path is for the interface to answer: one that speaks
-// JSON, whether it is there or not, or one of its routes.
+// Serves reports whether the API responds to a path: one under a JSON prefix, whether it exists or not, or one of its
+// routes.
 func (a *API) Serves(path string) bool {
 	return isService(path) || a.handler.Match(chi.NewRouteContext(), http.MethodGet, path)
 }
@@ -99,7 +98,7 @@ func (a *API) missingPage(w http.ResponseWriter, r *http.Request, code apierror.
 	if r.Method == http.MethodHead {
 		return
 	}
-	// A client that has gone is nothing to tell anybody.
+	// An error means that the client has gone.
 	_ = missing.Execute(w, map[string]any{
 		"Status": status, "Text": http.StatusText(status), "Near": middleware.Nearest(r.URL.Path, a.paths), "Allow": h.Get("Allow"),
 	})

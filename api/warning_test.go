@@ -32,8 +32,8 @@ var twoFaults = []wire.Warning{
 	{Code: "script_error", Message: "ReferenceError: x \U0001F600"},
 }
 
-// What is wrong with a document is told wherever its result is: with the answer,
-// with the job, to the callback and to the endpoint, and again with a replay.
+// TestWarningsGoWithTheResult: the warnings of a document accompany its result everywhere: in the response, in the
+// job, in the callback and the endpoint's event, and again in a replay.
 func TestWarningsGoWithTheResult(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

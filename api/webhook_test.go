@@ -116,8 +116,7 @@ func TestCallbackIsDelivered(t *testing.T) {
 	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, apierror.InvalidRequest)
 }
 
-// TestReceiversThatFail: what the owner is told of each, and when the next
-// attempt follows.
+// TestReceiversThatFail: the error that the owner sees for each receiver, and the time of the next attempt.
 func TestReceiversThatFail(t *testing.T) {
 	t.Parallel()
 	elsewhere := apitest.NewReceiver(t, nil)
@@ -193,8 +192,8 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// TestRetriesCarryTheSameEvent: eight attempts with one id and one body, each
-// signed anew; then the delivery has failed, and a replay begins again.
+// TestRetriesCarryTheSameEvent: eight attempts with one ID and one body, each with a new signature; then the delivery
+// has failed, and a replay starts again.
 func TestRetriesCarryTheSameEvent(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
@@ -324,8 +323,8 @@ func (inwards) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 	return []netip.Addr{netip.MustParseAddr("10.0.0.1")}, nil
 }
 
-// TestPrivateTarget: a name that leads inwards is found out when it is dialled,
-// and nothing of what is there is told.
+// TestPrivateTarget: a name that resolves to a private address is refused on connection, and nothing about the target
+// is reported.
 func TestPrivateTarget(t *testing.T) {
 	t.Parallel()
 	policy, err := egress.New(egress.Config{Resolver: inwards{}})

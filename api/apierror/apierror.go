@@ -40,8 +40,8 @@ const (
 // Codes returns all codes, sorted.
 func Codes() []Code { return wire.Codes() }
 
-// Invalid returns an invalid_request for one field, whose message goes on from
-// the field's name.
+// Invalid returns an invalid_request error for one field. The message continues the sentence that begins with the
+// field's name.
 func Invalid(field, message string) *Error {
 	return &Error{Code: InvalidRequest, Message: field + " " + message + ".", Details: []Detail{{Field: field, Message: message}}}
 }

@@ -191,9 +191,8 @@ type Request struct {
 	Method string // POST when empty
 	Path   string
 	Body   string
-	// Header is sent as it is. Authorization with the server's key and, beside
-	// a body, Content-Type application/json are added where Header has no entry
-	// of that name; an empty entry sends none.
+	// Header is sent as is. If Header has no entry for them, Authorization with the server's key and, with a body,
+	// Content-Type application/json are added; an empty entry sends none.
 	Header http.Header
 	// From, if set, is the address that the request seems to come from, with a
 	// port. Such a request takes the way of the handler and not of the network.

@@ -24,8 +24,7 @@ type Received struct {
 	Body   []byte
 }
 
-// Receiver is an HTTPS server that is sent events. It keeps what it gets, and
-// answers as it is told.
+// Receiver is an HTTPS server that receives events. It records the requests and responds as configured.
 type Receiver struct {
 	URL      string
 	received chan Received

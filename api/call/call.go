@@ -38,7 +38,7 @@ type Config struct {
 	// Table is the product, Prices what its operations cost.
 	Table  *schema.Table[*operation.Env]
 	Prices map[string]credit.Amount
-	// AI writes templates; nil where there is no provider.
+	// AI writes templates; nil without a provider.
 	AI *operation.AI
 	// Limiter counts requests.
 	Limiter ratelimit.Limiter
@@ -60,7 +60,7 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
-	// AfterStep is told of each step of a paid call that was passed.
+	// AfterStep is called after each completed step of a paid call.
 	AfterStep func(step string)
 	// DrawTime bounds the drawing of one preview, the wait for its turn included; a
 	// thumbnail, for which a call waits, has a third of it. Zero means 30 seconds.

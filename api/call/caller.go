@@ -32,8 +32,7 @@ type Caller struct {
 	Kind    Kind
 	// ID is the key's or the grant's; a person's is empty.
 	ID string
-	// Scopes are what a grant is for, and Grant tells of its cap. Keys and people
-	// have neither.
+	// Scopes are the scopes of the grant, and Grant describes its cap. Keys and users have neither.
 	Scopes []string
 	Grant  *store.Key
 	// Operations are those that the caller may use; empty is all of them, and
@@ -54,12 +53,12 @@ func OfGrant(a store.GrantAccess) Caller {
 	return Caller{Account: a.Account, Kind: ByGrant, ID: a.Grant.ID, Scopes: a.Scopes, Grant: &a.Grant}
 }
 
-// Has tells whether the caller was given a scope, as keys and people were all.
+// Has reports whether the caller has a scope. Keys and users have every scope.
 func (c Caller) Has(scope string) bool {
 	return c.Kind != ByGrant || slices.Contains(c.Scopes, scope)
 }
 
-// Full tells whether the caller may do all that the account may do.
+// Full reports whether the caller may use everything that the account may use.
 func (c Caller) Full() bool { return len(c.Operations) == 0 }
 
 // Reads is the id of the key or grant whose calls, jobs, uploads and results alone the
@@ -71,7 +70,7 @@ func (c Caller) Reads() string {
 	return c.keyID()
 }
 
-// May tells whether the caller may use an operation.
+// May reports whether the caller may use an operation.
 func (c Caller) May(operation string) bool {
 	scope := wire.ScopeDocuments
 	if strings.HasPrefix(operation, "templates.") {

@@ -64,7 +64,7 @@ func warningsOf(file *store.File) (warnings []wire.Warning) {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(file.Warnings), &warnings); err != nil {
-		return nil // which nobody writes
+		return nil // never stored
 	}
 	return warnings
 }
@@ -86,9 +86,8 @@ func (f Files) Keep(ctx context.Context, outcome *Outcome) {
 	}
 }
 
-// drop deletes the blob of a call that failed to settle. When it cannot be
-// told whether the settlement was written, the blob stays: a document without
-// an owner costs less than an owner without a document.
+// drop deletes the blob of a call that failed to settle. If it is unknown whether the settlement was written, the
+// blob stays: a document without an owner costs less than an owner without a document.
 func (f Files) drop(ctx context.Context, outcome *Outcome) {
 	call, err := f.store.Call(ctx, outcome.CallID)
 	if err == nil && call.Status == store.CallFailed {
@@ -151,7 +150,7 @@ func (f Files) Open(ctx context.Context, key string) (*Blob, error) {
 	return &Blob{content, size}, nil
 }
 
-// missing tells a blob whose file was deleted just now from one that is lost.
+// missing distinguishes a blob whose file was deleted just now from a lost blob.
 func (f Files) missing(ctx context.Context, key string, cause error) error {
 	used, err := f.store.InUse(ctx, []string{key})
 	if err == nil && !used[key] {

@@ -28,9 +28,8 @@ const workersPerCore = 2
 // DefaultWorkers is how many jobs run at once unless it is said otherwise.
 func DefaultWorkers() int { return workersPerCore * runtime.NumCPU() }
 
-// Work runs jobs until ctx ends, as many at once as told, 0 being
-// DefaultWorkers; then those under way may take grace to end, and are put back
-// into the queue when they do not.
+// Work runs jobs until ctx ends, at most workers at once; 0 means DefaultWorkers. Running jobs then have the grace
+// period to finish; jobs that do not finish are put back into the queue.
 func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) error {
 	workers = cmp.Or(workers, DefaultWorkers())
 	return p.store.RunQueue(ctx, store.QueueConfig{Kinds: p.kinds(), Workers: workers, Work: p.workOff, Grace: grace})
@@ -128,7 +127,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	}
 }
 
-// goOn goes on with the trace of the request that asked for the job.
+// goOn continues the trace of the request that created the job.
 func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context, *telemetry.Span) {
 	if c.tracer == nil {
 		return ctx, nil
@@ -233,8 +232,7 @@ func (p *Pipeline) dropInput(ctx context.Context, job *store.NewJob) {
 	}
 }
 
-// dropSpent deletes the input of a job that has ended. What fails here is made
-// good by the reaper.
+// dropSpent deletes the input of a job that has ended. The reaper handles any failure.
 func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 	if job.InputKey == "" {
 		return
@@ -280,13 +278,13 @@ const (
 	longestPause    = 5 * time.Second
 )
 
-// notStored tells that the storage of files is what failed, or the database's disk.
+// notStored reports whether the file storage or the disk of the database has failed.
 func notStored(err error) bool {
 	return err != nil && Fault(err).Code == apierror.StorageUnavailable
 }
 
-// doWhenStored does a step of a job anew while the storage of files is not available:
-// the job was accepted, and no outage that soon ends is to fail it.
+// doWhenStored repeats a step of a job while the file storage is unavailable: the job was accepted, and a short
+// outage must not fail it.
 func doWhenStored(ctx context.Context, c *paidCall, s step) error {
 	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the storage", slog.String("call", c.id), slog.String("step", s.name))
 	patience := time.NewTimer(storagePatience)

@@ -56,9 +56,8 @@ func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte,
 	return p.box.Open(keptPurpose(callID), sealed)
 }
 
-// Again makes a call anew, as a job of the account without a key, from the input
-// that was kept of it, and returns the new call's id. Nobody but the account's
-// endpoints is told of its end.
+// Again repeats a call from its stored input, as a job of the account without a key, and returns the ID of the new
+// call. Only the account's endpoints are notified of its end.
 func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
 	text, err := p.Input(ctx, account.ID, callID)
 	if err != nil {

@@ -46,8 +46,8 @@ func (l Links) Failed(call store.Call, why store.Failure) wire.JobStatus {
 	}
 }
 
-// notice tells of a call's end: jobs to the account's endpoints, and any call
-// to its callback.
+// outbox returns the notifications of a call's end: one job for each of the account's endpoints and one for its
+// callback.
 func outbox(call store.Call, status wire.JobStatus) *store.Outbox {
 	n := &store.Outbox{Data: status}
 	switch {

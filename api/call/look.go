@@ -78,7 +78,7 @@ func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body 
 	return err
 }
 
-// undrawnWhy says why something is not shown. What failed on our side comes back.
+// undrawnWhy returns the reason why a document has no preview. It returns our own errors unchanged.
 func undrawnWhy(err error) (string, error) {
 	var failed *pdf.Error
 	switch failure := Fault(err); {
@@ -104,8 +104,8 @@ func undrawn(failed *pdf.Error) string {
 	return "The pages could not be drawn. The file is as it was made."
 }
 
-// drawer returns what draws for an account at no charge, as often as it may in a day.
-// Who has it calls leave.
+// drawer returns a renderer for an account without charge, within the daily limit of previews. The caller must call
+// leave.
 func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
 		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
@@ -151,7 +151,7 @@ func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body sch
 // looking is a look in the making.
 type looking struct{ wire.Look }
 
-// addImage adds a picture, where there is still room for it.
+// addImage adds an image if there is room for it.
 func (l *looking) addImage(kind string, content io.Reader, size int64) error {
 	for _, image := range l.Images {
 		size += int64(len(image.Data))
@@ -205,7 +205,7 @@ func (l *looking) addEntry(entry *zip.File) (err error) {
 	if !slices.Contains(lookable, kind) {
 		return nil
 	}
-	// What it says of its size need not be so.
+	// The size that the archive declares may be wrong.
 	rest := io.LimitReader(content, maxLookBytes)
 	return l.addImage(kind, io.MultiReader(bytes.NewReader(head[:n]), rest), int64(entry.UncompressedSize64))
 }

@@ -28,7 +28,7 @@ func newPoolCollector(stats func() render.Stats) *poolCollector {
 	}
 }
 
-// Describe tells which metrics there are.
+// Describe sends the descriptors of all metrics.
 func (p *poolCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{p.slots, p.busy, p.waiting, p.places, p.turnedAway} {
 		out <- desc

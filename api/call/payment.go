@@ -28,8 +28,7 @@ type wallets struct {
 	running  *sync.WaitGroup
 }
 
-// soon refills a caller's wallet while the call goes on. What is missed here is
-// seen by a task.
+// soon refills a caller's wallet while the call continues. A background task finds wallets that were missed here.
 func (w *wallets) soon(ctx context.Context, account store.Account) {
 	if w.payments == nil || !account.AutoReload {
 		return

@@ -34,8 +34,8 @@ type Request struct {
 	// MaxCharge is the most that the client agreed to pay, or nil.
 	MaxCharge *credit.Amount
 	RequestID string
-	// Faults are what is wrong with the request beside its body. They are told
-	// together with the body's, to a caller who has shown a key.
+	// Faults are the validation errors of the request outside its body. They are reported together with those of the
+	// body, to a caller who has shown a key.
 	Faults schema.Faults
 }
 
@@ -74,9 +74,8 @@ type step struct {
 	do   func(*paidCall, context.Context) error
 }
 
-// steps is the order in which every paid call is carried out. A failure in any
-// of them ends the call; one after hold also releases what was held. A job's
-// request leaves off after hold, and a worker goes on from there with jobSteps.
+// steps is the order in which every paid call is carried out. A failure in any of them ends the call; one after hold
+// also releases what was held. The request of a job ends after hold, and a worker continues with jobSteps.
 var (
 	steps    = slices.Concat(requestSteps, runSteps)
 	jobSteps = slices.Concat([]step{{"standing", func(c *paidCall, ctx context.Context) error { return c.standing(ctx, c.job.Call) }}, {"load", (*paidCall).load}}, runSteps)
@@ -97,8 +96,8 @@ var runSteps = []step{
 	{"settle", (*paidCall).settle},
 }
 
-// What leaves the steps early with success: the outcome is an earlier call's,
-// or the rest is a worker's.
+// errReplayed and errEnqueued end the steps early with success: the outcome is that of an earlier call, or a worker
+// runs the remaining steps.
 var (
 	errReplayed = errors.New("replayed")
 	errEnqueued = errors.New("enqueued")
@@ -116,7 +115,7 @@ const afterwardsTimeout = 20 * time.Second
 type paidCall struct {
 	*Pipeline
 	Request
-	// job is set in a worker, which goes on with a call that was held before.
+	// job is set in a worker, which continues a call that was held before.
 	job *store.Job
 
 	verdict ratelimit.Verdict
@@ -185,7 +184,7 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		endSpan(span, err)
 		c.metrics.step(operationName(c), step.name, took)
 		switch step.name {
-		case "run", "settle": // The run tells of its parts, and settling ends the count.
+		case "run", "settle": // The run reports its own parts, and settling ends the count.
 		case "load":
 			c.times.add("decode", took)
 		default:
@@ -247,8 +246,8 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	return nil
 }
 
-// refusedAddresses lists the addresses of an input that could not be sent to or loaded
-// as a page. What their names resolve to is looked at when they are dialled.
+// refusedAddresses lists the addresses of an input that could not be sent to or loaded as a page. The addresses
+// behind their names are checked on connection.
 func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	check := func(by Callbacks, field, address string) {
 		if address != "" && by.CheckURL(address) != nil {
@@ -309,9 +308,8 @@ func (c *paidCall) pin(ctx context.Context) error {
 	return nil
 }
 
-// admit refuses what the run would refuse at once, before it costs a hold and
-// its release. An earlier call's answer needs no run, so a call that may be a
-// repeat goes on.
+// admit refuses a call that the run would refuse at once, before the call costs a hold and its release. The response
+// of an earlier call needs no run, so a call that may be a repeat continues.
 func (c *paidCall) admit(context.Context) error {
 	if why := c.Operation.WhyOff(); why != "" {
 		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: why}
@@ -406,7 +404,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 	}
 }
 
-// refusedFunds tells the account's endpoints of an empty wallet.
+// refusedFunds notifies the account's endpoints of an empty wallet.
 func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 	var funds *store.FundsError
 	if !errors.As(err, &funds) {
@@ -455,9 +453,8 @@ func chargeFor(operation string, quote credit.Amount, result schema.Result) (cre
 	return *result.Charge, nil
 }
 
-// settle charges the call, in one transaction with its file, the result of its
-// idempotency key and what is told of its end. A result that outlives the answer is
-// on disk before.
+// settle charges the call in one transaction with its file, the result of its idempotency key and the notifications
+// of its end. A result that outlives the response is stored on disk first.
 func (c *paidCall) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
@@ -484,11 +481,11 @@ func (c *paidCall) settle(ctx context.Context) error {
 	return err
 }
 
-// uncertain is told where a charge was repeated for as long as a client waits,
-// and the database has not said whether it happened.
+// uncertain is the message for a charge that was retried for as long as a client waits while the database did not
+// confirm it.
 const uncertain = "The database did not answer when this call was to be charged, so that nobody knows yet whether it was. Look it up in a minute, or send it again with the same Idempotency-Key: it is not charged twice."
 
-// announced tells whether anybody but the caller hears of the call's end.
+// announced reports whether the call's end is announced to anyone but the caller.
 func (c *paidCall) announced() bool {
 	return c.job != nil || c.call != nil && c.call.CallbackURL != ""
 }
@@ -541,7 +538,7 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	}
 }
 
-// release gives back what was held, and tells of it.
+// release releases the hold and sends the notifications of the failure.
 func (c *paidCall) release(ctx context.Context, failure *apierror.Error) {
 	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
 	var told *store.Outbox

@@ -17,10 +17,9 @@ import (
 	"relaypdf/render"
 )
 
-// What a person sees of a template while it is written costs nothing, so that it
-// has limits of its own.
+// Previews of a template while a user writes it are free, so they have their own limits.
 const (
-	// MaxPreviewPages are drawn of a preview; of the others only the number is told.
+	// MaxPreviewPages is the number of pages rendered for a preview; the others are only counted.
 	MaxPreviewPages = 10
 	// previewYield is how long a preview steps back for calls that wait.
 	previewYield = 2 * time.Second
@@ -217,9 +216,8 @@ func (l *previewLine) browser() render.Pool {
 	return render.Pool{}
 }
 
-// enter returns what draws a preview of an account. Few of them run at once, and
-// without a browser of their own none before calls that wait. Who has entered calls
-// leave.
+// enter returns a renderer for a preview of an account. Few previews run at once, and without a browser of their own
+// they wait behind queued calls. The caller must call leave.
 func (l *previewLine) enter(ctx context.Context, account string) (a *render.Account, leave func(), err error) {
 	select {
 	case l.slots <- struct{}{}:

@@ -84,8 +84,8 @@ func (r Reaper) failed(ctx context.Context, err error) {
 	}
 }
 
-// orphans takes care of the calls of dead processes of whose end somebody is
-// told: jobs go back into the queue, or fail when their tries are used up.
+// orphans handles the calls of dead processes whose end must be announced: jobs return to the queue, or fail when
+// they have no tries left.
 func (r Reaper) orphans(ctx context.Context) error {
 	calls, err := r.store.OrphanedCalls(ctx, reapBatch)
 	jobs, jobsErr := r.store.OrphanedJobs(ctx, reapBatch)

@@ -23,8 +23,8 @@ const (
 	// and maxThumbnail its bytes.
 	thumbnailWidth, thumbnailHeight = 400, 600
 	maxThumbnail                    = 60_000
-	// thumbnailTries is how often one is made that is too long. What has no pattern is
-	// short enough at the second.
+	// thumbnailTries is the number of attempts to make a thumbnail small enough. An image without a pattern is small
+	// enough at the second attempt.
 	thumbnailTries = 4
 )
 
@@ -33,7 +33,7 @@ const pdfType = "application/pdf"
 // drawable are the images that thumbnails are made of.
 var drawable = []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}
 
-// HasThumbnail tells whether there are thumbnails of what has a content type.
+// HasThumbnail reports whether files of a content type have thumbnails.
 func HasThumbnail(contentType string) bool {
 	return contentType == pdfType || slices.Contains(drawable, contentType)
 }
@@ -66,7 +66,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 		return nil, err
 	}
 	if file.CallID == "" {
-		return nil, fmt.Errorf("draw an upload: %w", store.ErrNotFound) // nobody gets it back
+		return nil, fmt.Errorf("draw an upload: %w", store.ErrNotFound) // uploads have no thumbnail
 	}
 	kind, _, err := mime.ParseMediaType(file.ContentType)
 	if err != nil || !HasThumbnail(kind) {
@@ -93,8 +93,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	return small(ctx, renderer, page)
 }
 
-// small makes an image a PNG that is no larger than a thumbnail may be, in pixels and
-// in bytes.
+// small converts an image to a PNG within the size limits of a thumbnail, in pixels and in bytes.
 func small(ctx context.Context, renderer *render.Account, picture engine.Content) ([]byte, error) {
 	how := pdf.ConvertImageArgs{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
 	for range thumbnailTries {

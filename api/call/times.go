@@ -52,8 +52,8 @@ func endSpan(span *telemetry.Span, err error) {
 	span.End()
 }
 
-// runTimed runs the call, and notes which part of it took how long: the steps
-// that the renderer tells of, and the rest as "work".
+// runTimed runs the call and records how long each part of it took: the steps that the renderer reports, and the rest
+// as "work".
 func runTimed(ctx context.Context, c *paidCall) (schema.Result, error) {
 	begin := time.Now()
 	result, err := c.runPatiently(render.Observed(ctx, func(step string, took time.Duration) {

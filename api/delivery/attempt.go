@@ -44,7 +44,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	took := time.Since(begun)
 	switch {
 	case errors.Is(err, egress.ErrRefused):
-		// Nothing of the target is told, not even how long it took.
+		// The response contains nothing of the target, not even how long it took.
 		return store.Attempt{Error: "The address is not allowed: use https and a public host."}
 	case err != nil:
 		return store.Attempt{Error: sendFailure(err), Duration: &took}
@@ -65,8 +65,8 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	return attempt
 }
 
-// deliveryRequest is the request of one attempt. Those of endpoints are signed;
-// callbacks have nothing to be signed with.
+// deliveryRequest returns the request of one attempt. Requests to endpoints are signed; requests to callbacks are
+// not, because callbacks have no secret.
 func (d *Dispatcher) deliveryRequest(ctx context.Context, due store.DueDelivery) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, due.URL, bytes.NewReader(due.Body))
 	if err != nil {
@@ -136,8 +136,8 @@ func (d *Dispatcher) webhookSecrets(endpoint *store.Webhook) (current, previous 
 	return current, previous, err
 }
 
-// retryAfter reads the header of that name: seconds, or a date. What cannot be
-// read, and what is over, is 0.
+// retryAfter reads the Retry-After header: seconds or a date. It returns 0 for an unreadable value and for a past
+// date.
 func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
 		return time.Duration(n) * time.Second

@@ -83,7 +83,7 @@ type round struct {
 	life    context.Context // of the attempts under way
 	slots   chan struct{}   // one token for each
 	running sync.WaitGroup
-	freed   chan struct{} // tells that an attempt has ended
+	freed   chan struct{} // signals the end of an attempt
 }
 
 // Run sends events to endpoints and callbacks until ctx ends. Then the
@@ -186,7 +186,7 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	}
 }
 
-// goOn goes on with the trace of the call that the event tells of.
+// goOn continues the trace of the call that the event is about.
 func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.Context, *telemetry.Span) {
 	if d.tracer == nil {
 		return ctx, nil

@@ -8,8 +8,7 @@ import (
 	"relaypdf/store/seal"
 )
 
-// shownPrefix is how much of a secret stays readable: enough for its owner to
-// tell secrets apart.
+// shownPrefix is the readable length of a secret: enough for its owner to distinguish secrets.
 const shownPrefix = 10
 
 // Endpoints makes the endpoints of accounts, for whichever door asks.

@@ -22,10 +22,10 @@ import (
 // Path is where the pages behind such links begin.
 const Path = "/embed/"
 
-// Capability is one thing that a link permits. Whoever has one reads the template.
+// Capability is one permission of a link. Every link may also read the template.
 type Capability string
 
-// What a link may permit.
+// Capabilities of a link.
 const (
 	Edit    Capability = "edit"    // to change the HTML
 	Data    Capability = "data"    // to change the sample data
@@ -52,19 +52,19 @@ type Session struct {
 // NewID returns an id for a session.
 func NewID() string { return "emb_" + strings.ToLower(rand.Text()) }
 
-// May tells whether a session permits one of some things at least.
+// May reports whether a session has at least one of the capabilities.
 func (s Session) May(one ...Capability) bool {
 	return slices.ContainsFunc(one, func(c Capability) bool { return slices.Contains(s.Capabilities, c) })
 }
 
-// ErrToken means that a text is no link's token: it was changed, or made up.
+// ErrToken means that a text is not the token of a link: it was changed or invented.
 var ErrToken = errors.New("no token of an editor link")
 
 // purpose keeps tokens apart from all else that is sealed.
 const purpose = "editor link"
 
-// Token returns what stands in the link of a session: the session itself, which
-// nobody but this service can read or write.
+// Token returns the token for the link of a session: the session itself, encrypted so that only this service can read
+// or write it.
 func (s Session) Token(box *seal.Box) (string, error) {
 	plain, err := json.Marshal(s)
 	if err != nil {
@@ -92,9 +92,9 @@ func Open(box *seal.Box, token string) (Session, error) {
 // host is a name or an IPv4 address as a policy of frames may hold it.
 var host = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// OriginOf returns the origin that an address names, as browsers write it. Plain
-// http is for the reader's own machine, and for services that are reached by it
-// themselves: insecure says so. The error goes on from the field's name.
+// OriginOf returns the origin of a URL in the form that browsers use. Plain http is allowed for the user's own
+// machine and, if insecure is set, for services that are themselves reached over http. The error continues the
+// sentence that begins with the field's name.
 func OriginOf(address string, insecure bool) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || u.User != nil || u.Hostname() == "" {
@@ -122,7 +122,7 @@ func loopback(name string) bool {
 	return err == nil && ip.IsLoopback() || name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// BareOrigin tells whether an address is an origin and nothing more.
+// BareOrigin reports whether a URL is an origin and nothing more.
 func BareOrigin(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && !u.ForceQuery && !strings.Contains(address, "#")

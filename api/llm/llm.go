@@ -19,9 +19,8 @@ const (
 	Anthropic = "anthropic"
 )
 
-// Model continues conversations. Its method is safe for concurrent use, and
-// returns when ctx ends. Where there is no answer, the error is an
-// *UnavailableError.
+// Model continues conversations. Its method is safe for concurrent use and returns when ctx ends. Without a response,
+// the error is an *UnavailableError.
 type Model interface {
 	Answer(ctx context.Context, c Conversation) (Answer, error)
 }
@@ -32,7 +31,7 @@ type Conversation struct {
 	// Turns are the user's and the model's in turn. The first and the last are the
 	// user's.
 	Turns []string
-	// Pictures belong to the first turn.
+	// Images of the first turn.
 	Pictures []Picture
 	// MaxTokens is the most that the answer may have.
 	MaxTokens int
@@ -67,8 +66,8 @@ type Listener func(part string, first bool)
 
 type listenerKey struct{}
 
-// Listen returns a context in which models are heard while they write. What they
-// answer in the end is the same.
+// Listen returns a context that streams the output of models to hear while they write. The final response is the
+// same.
 func Listen(ctx context.Context, hear Listener) context.Context {
 	return context.WithValue(ctx, listenerKey{}, hear)
 }
@@ -79,7 +78,7 @@ func listenerOf(ctx context.Context) Listener {
 	return hear
 }
 
-// heard adds a part to a text, and tells it.
+// heard appends a part to a text and reports it.
 func (l Listener) heard(text *strings.Builder, part string) {
 	if part == "" {
 		return
@@ -173,7 +172,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unavailable is the failure of a request. A caller that left is told so.
+// unavailable returns the error of a failed request. If the caller has left, it returns the error of ctx.
 func unavailable(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()

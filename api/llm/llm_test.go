@@ -48,8 +48,7 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
-// TestListen: a model that is heard while it writes says the same in the end, and
-// what breaks off is no answer.
+// TestListen: a model that streams its output ends with the same response, and an interrupted stream is an error.
 func TestListen(t *testing.T) {
 	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		rest := make(chan struct{})

@@ -118,7 +118,7 @@ func roleOf(turn int) string {
 	return "assistant"
 }
 
-// withPictures is a turn with pictures behind its text.
+// withPictures returns a turn with images after its text.
 func withPictures(text string, pictures []Picture) []completionPart {
 	parts := []completionPart{{Type: "text", Text: text}}
 	for _, picture := range pictures {

@@ -56,13 +56,13 @@ func Begin(o Order) Conversation {
 }
 
 const (
-	// shownFaults and shownBytes bound what a model is told of its faults.
+	// shownFaults and shownBytes limit the validation errors that a model sees.
 	shownFaults, shownBytes = 20, 4000
 	repairBefore            = "This answer cannot be used:\n"
 	repairAfter             = "\nCorrect it, and answer with the whole JSON object again."
 )
 
-// Repair goes on with a conversation whose last answer could not be used.
+// Repair continues a conversation whose last response could not be used.
 func (c Conversation) Repair(answer string, faults []string) Conversation {
 	var user strings.Builder
 	for _, fault := range faults[:min(len(faults), shownFaults)] {

@@ -14,11 +14,11 @@ type Reading struct {
 	Schema json.RawMessage
 	// Text is what the document says, as Markdown with a line before each page.
 	Text string
-	// Pictures are those of the pages of a document that says nothing as text.
+	// Page images of a document without text.
 	Pictures []Picture
 }
 
-// Picture is a page as a model sees it.
+// Picture is a page image as the model sees it.
 type Picture struct {
 	Page int
 	JPEG []byte
@@ -29,8 +29,8 @@ const (
 	MostText = 64 << 10
 	// MostPictures is the most pages that it is shown of one without text.
 	MostPictures = 10
-	// pictureTokens is what a picture takes, of the size that providers make them:
-	// MostPictures take no more than MostText does.
+	// pictureTokens is the number of tokens of an image at the size that providers scale images to: MostPictures use
+	// no more tokens than MostText.
 	pictureTokens = 2000
 )
 

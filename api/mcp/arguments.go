@@ -22,7 +22,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// errNoObject means that arguments are no JSON object.
+// errNoObject means that the arguments are not a JSON object.
 var errNoObject = errors.New("arguments must be a JSON object")
 
 // membersOf reads an object's members in their order, those that stand in it twice
@@ -126,8 +126,8 @@ type asked struct {
 	body   []member
 }
 
-// take puts members where the route has them. What it does not know goes where the
-// route says so.
+// take assigns members to the parameters of the route. Unknown members become part of the body or, in a route without
+// one, of the query.
 func (q *asked) take(given []member) error {
 	var faults schema.Faults
 	for _, m := range given {

@@ -18,8 +18,8 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// newerNode is the node that the programs of the protocol's authors ask for, which
-// Debian does not have: `make setup` puts it beside them.
+// newerNode is the Node.js version that the tools of the protocol's authors need, which Debian does not have: `make
+// setup` installs it next to them.
 func newerNode(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(modules(t), ".bin", "node")

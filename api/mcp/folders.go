@@ -20,7 +20,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// What only agents on this machine have.
+// Members that only agents on this machine have.
 const (
 	pathMember = "path"
 	pathHint   = "Path of a local file, in place of file."
@@ -30,8 +30,7 @@ const (
 // maxLocal bounds a local file that is read, in bytes.
 const maxLocal = 50 << 20
 
-// folders are those that tools may use. What a link in one leads out to is not
-// in it.
+// folders are the folders that tools may use. The target of a link is in a folder only if it does not lead out of it.
 type folders struct{ open []folder }
 
 type folder struct {
@@ -176,8 +175,7 @@ func (f *folders) offer(t *tool) {
 	}
 }
 
-// addPaths offers a path beside every file of a schema, and tells whether it has
-// any.
+// addPaths adds a path next to each file in a schema and reports whether there are any.
 func addPaths(doc *jsonschema.Schema) (has bool) {
 	if doc == nil || doc.Properties == nil {
 		return doc != nil && doc.Items != nil && addPaths(doc.Items)
@@ -249,7 +247,7 @@ func (f *folders) inlineFile(m *member, place string, faults *schema.Faults) err
 	var path string
 	if err := json.Unmarshal(m.value, &path); err != nil {
 		faults.Add(place+pathMember, "must be a path")
-		return nil //nolint:nilerr // it is told with the other faults
+		return nil //nolint:nilerr // it is reported with the other validation errors
 	}
 	content, err := f.read(path)
 	if err != nil {
@@ -261,7 +259,7 @@ func (f *folders) inlineFile(m *member, place string, faults *schema.Faults) err
 	return err
 }
 
-// inlineObject leaves what is no object as it is, for the service to refuse.
+// inlineObject leaves a value that is not an object unchanged, for the service to refuse.
 func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults) (json.RawMessage, error) {
 	members, err := membersOf(value)
 	if err != nil || members == nil {
@@ -324,7 +322,7 @@ func (f *folders) saved(ctx context.Context, s *service, path string, call func(
 	return withSaved(result, structured, path)
 }
 
-// withSaved tells where a result was written.
+// withSaved adds to a result the path that it was written to.
 func withSaved(result *sdk.CallToolResult, structured json.RawMessage, path string) (*sdk.CallToolResult, error) {
 	members, err := membersOf(structured)
 	if err != nil {

@@ -102,7 +102,7 @@ func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
 			}
 		}
 		if q.refused != "" {
-			// useAs wants a result; who lacks the scope is told which one to ask for.
+			// useAs expects a result, or the name of the missing scope.
 			got := send(t, s, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+q.arguments+`}}`, http.Header{"Authorization": {"Bearer " + q.refused}})
 			wantStepUp(t, s, got, q.scope)
 		}

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// maxMessage bounds a message in bytes. What is longer is uploaded first, or
-	// named by an address.
+	// maxMessage limits a message in bytes. Larger files are uploaded first or given as a URL.
 	maxMessage = 16 << 20
 	// largeMessage is from what size on a message takes a place, of which there
 	// are maxLarge: it stands in memory several times while it is read.
@@ -173,7 +172,7 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done f
 	return head, done, nil
 }
 
-// count counts messages that are no calls of tools, which routes count themselves.
+// count counts messages other than tool calls, which the routes count.
 func (d *Door) count(w http.ResponseWriter, r *http.Request, caller call.Caller, messages []message) error {
 	for _, m := range messages {
 		if m.Method == methodCall {
@@ -248,7 +247,7 @@ func reply(w http.ResponseWriter, status int, body []byte) {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(status)
-	// A client that has gone is nothing to tell anybody.
+	// An error means that the client has gone.
 	_, _ = w.Write(body)
 }
 

@@ -16,8 +16,8 @@ import (
 	"relaypdf/api"
 )
 
-// Carrier brings a request for a route, whose pattern it is told, to the service.
-// Its error means that there was no answer.
+// Carrier sends a request for the route with the given pattern to the service. An error means that there was no
+// response.
 type Carrier func(ctx context.Context, pattern string, r *http.Request) (Answer, error)
 
 // Answer is what the service answered with.
@@ -40,8 +40,8 @@ type Config struct {
 	Folders *folders
 	// Draw draws results.
 	Draw Drawer
-	// Progress has clients told that their calls go on, where messages may come before
-	// an answer.
+	// Progress notifies clients that their calls are still running, on transports that can send messages before a
+	// response.
 	Progress bool
 	// Version is the program's.
 	Version string
@@ -58,7 +58,7 @@ type service struct {
 	log   *slog.Logger
 }
 
-// instructions tell a model what it has before it.
+// instructions describe the server to a model.
 const instructions = `Makes, converts and processes documents: PDFs from HTML, web pages, Markdown or stored templates, images, barcodes, archives, office documents.
 
 Each paid call costs a flat price, which the tool's description names, from a prepaid wallet; a call that fails costs nothing. A result is a public address that works for 24 hours: give it to the person, or to another tool as its url, or its id as fileId. Work that may take longer than half a minute is asked for with async: true; jobs_wait waits for it. A refused call says which fields were wrong and what is valid: correct them and call again. After rate_limited wait for retryAfterSeconds; after payment_required ask the person to add funds.`
@@ -94,8 +94,7 @@ func newServer(c Config) (*sdk.Server, error) {
 	return server, nil
 }
 
-// recovered keeps a panic from ending the program: the protocol's server runs its
-// handlers where nobody else would catch it.
+// recovered keeps a panic from ending the process: the protocol's server runs its handlers without recovering.
 func (s *service) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, q sdk.Request) (result sdk.Result, err error) {
 		defer func() {

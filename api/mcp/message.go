@@ -44,8 +44,7 @@ type message struct {
 	version string
 }
 
-// split reads the messages of a body. What is wrong with it as a whole comes back
-// as the answer to it.
+// split reads the messages of a body. If the body as a whole is invalid, wrong is the response to it.
 func split(body []byte, version string) (messages []message, batch bool, wrong []byte) {
 	body = bytes.TrimSpace(body)
 	if !json.Valid(body) {
@@ -107,7 +106,7 @@ func (m message) refused() (Answer, bool) {
 	case m.Params != nil && m.Params[0] != '{':
 		status, code, text = http.StatusOK, codeInvalidParams, "params must be an object"
 	case m.ID == nil:
-		// A notification is never answered, not even one that nobody knows.
+		// A notification never gets a response, not even an unknown one.
 		return Answer{Status: http.StatusAccepted}, !notice || !slices.Contains(notices, m.Method)
 	case notice:
 		text = m.Method + " is a notification, which has no id"
@@ -121,9 +120,8 @@ func (m message) refused() (Answer, bool) {
 	return Answer{Status: status, Body: problem(m.ID, code, text)}, true
 }
 
-// scope returns what a grant must be for that sends the message, as far as a whole
-// message is refused for it: tools by their names, and templates and pictures
-// that are read.
+// scope returns the scope that a grant needs to send the message, if the server refuses the whole message without it:
+// tool calls by tool name, and reads of templates and images.
 func (m message) scope(ofTools map[string]string) string {
 	var params struct{ Name, URI string }
 	if json.Unmarshal(m.Params, &params) != nil {

@@ -16,7 +16,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// previewMember asks for a small picture of page 1 beside a result.
+// previewMember asks for a small image of page 1 along with a result.
 const previewMember = "preview"
 
 const pictureType = "image/png"
@@ -25,17 +25,17 @@ const pictureType = "image/png"
 // why there is none.
 type Drawer func(ctx context.Context, id string) (picture []byte, why string)
 
-// draws tells whether results of the tool can be drawn.
+// draws reports whether results of the tool can be rendered.
 func (t *tool) draws() bool {
 	return t.Operation != nil && slices.ContainsFunc(t.Operation.Produces, call.HasThumbnail)
 }
 
-// previewInput describes the wish for a picture.
+// previewInput returns the schema of the member that requests a preview.
 func previewInput() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "boolean", Description: "Adds a small picture of page 1"}
 }
 
-// takePreview takes the wish for a picture out of the arguments.
+// takePreview removes the member that requests a preview from the arguments.
 func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, err error) {
 	if !bytes.Contains(arguments, []byte(previewMember)) {
 		return false, arguments, nil // which may be long
@@ -62,8 +62,7 @@ func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, 
 	return wanted, rest, err
 }
 
-// preview is a picture of a result, or says why there is none: a call that was paid
-// does not fail for that.
+// preview returns an image of a result, or the reason why there is none: a paid call does not fail without a preview.
 func (s *service) preview(ctx context.Context, id string) sdk.Content {
 	picture, why := s.draw(ctx, id)
 	if why != "" {
@@ -72,10 +71,10 @@ func (s *service) preview(ctx context.Context, id string) sdk.Content {
 	return &sdk.ImageContent{Data: picture, MIMEType: pictureType}
 }
 
-// pictureOf is where the picture of a result is read.
+// pictureOf returns the URI of the image of a result.
 func pictureOf(id string) string { return fileURI + id + pictureURI }
 
-// readPicture reads a picture of a result. Its error says why there is none.
+// readPicture reads an image of a result. Its error states why there is none.
 func (s *service) readPicture(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	if !maySee(ctx, wire.ScopeDocuments) {
 		return nil, sdk.ResourceNotFoundError(q.Params.URI)

@@ -34,8 +34,7 @@ func paper() schema.Row[*operation.Env] {
 	}
 }
 
-// TestPreviewsFailAlone shows that a call does not fail, and costs no more, where its
-// picture cannot be drawn.
+// TestPreviewsFailAlone shows that a call does not fail, and costs no more, if its image cannot be rendered.
 func TestPreviewsFailAlone(t *testing.T) {
 	t.Parallel()
 	plain, s := newServer(t, open, apitest.Echo(nil), paper()), newServer(t, open, apitest.Echo(nil), paper())
@@ -78,7 +77,7 @@ func TestPreviewsFailAlone(t *testing.T) {
 	}
 }
 
-// TestPreviewsOfJobs waits for a job with a picture of what it makes.
+// TestPreviewsOfJobs waits for a job that has an image of its result.
 func TestPreviewsOfJobs(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open, apitest.Echo(nil), paper())

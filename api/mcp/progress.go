@@ -10,8 +10,7 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// progressPause is how long a call goes on before its client is told so, and again
-// after that: clients give up what they hear nothing of.
+// progressPause is the interval of progress notifications: clients cancel calls that stay silent.
 const progressPause = 2 * time.Second
 
 // reportProgress notifies a client that asked for it of the time that its call has taken, until

@@ -13,7 +13,7 @@ import (
 type prompt struct {
 	name, title, description string
 	arguments                []argument
-	// text is what the agent is told; %s stands for each argument.
+	// text is the prompt for the agent; %s stands for each argument.
 	text string
 }
 

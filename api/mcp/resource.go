@@ -14,8 +14,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// Where resources are: the guides, the account's templates with their sample data,
-// and pictures of its results.
+// URIs of resources: the guides, the account's templates with their sample data, and images of its results.
 const (
 	documentURI = "relaypdf://docs/"
 	templateURI = "relaypdf://templates/"
@@ -24,7 +23,7 @@ const (
 	pictureURI  = "/preview"
 )
 
-// The routes that tell of templates.
+// Routes that describe templates.
 const (
 	templatesRoute = "/v1/templates"
 	templateRoute  = "/v1/templates/{id}"
@@ -80,8 +79,7 @@ func (s *service) listTemplates(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// maySee tells whether who asks was given a scope: what a list holds besides is not
-// refused to who was not.
+// maySee reports whether the caller has a scope. Without the scope, a list leaves items out instead of failing.
 func maySee(ctx context.Context, scope string) bool {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	return !ok || x.caller.Has(scope)
@@ -119,7 +117,7 @@ func (s *service) readTemplate(ctx context.Context, q *sdk.ReadResourceRequest) 
 // errMissing means that the account has no such thing.
 var errMissing = errors.New("there is no such resource")
 
-// get asks a route for JSON. Its error is what a person may be told.
+// get requests JSON from a route. Its error is safe to show to users.
 func (s *service) get(ctx context.Context, pattern, id string, v any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(pattern, "{id}", url.PathEscape(id), 1), http.NoBody)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// maxInline is how long a result in JSON may be, in bytes, to be shown to a model
-// beside its address.
+// maxInline is the maximum size of a JSON result, in bytes, to be shown to a model along with its URL.
 const maxInline = 64 << 10
 
 // call asks a route, and shows its answer.
@@ -50,8 +49,8 @@ func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (
 	return s.carry(ctx, t.Pattern, q)
 }
 
-// show makes a result of an answer: its JSON, and a link to a file that it names,
-// with a picture of that where one is wanted.
+// show converts a response to a result: its JSON and a link to the file that it names, with an image of the file if
+// one was requested.
 func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool) (*sdk.CallToolResult, error) {
 	members, err := membersOf(answer.Body)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *service) open(ctx context.Context, id string) (Answer, error) {
 	return s.carry(ctx, wire.FilePattern, r)
 }
 
-// failure is what a model is told of a call that came to nothing.
+// failure is the error of a call as the model sees it.
 type failure struct {
 	Code              apierror.Code     `json:"code"`
 	Message           string            `json:"message"`
@@ -141,7 +140,7 @@ func failed(answer Answer) (*sdk.CallToolResult, error) {
 	return told.result()
 }
 
-// refused shows an error of ours. One of the connection is the protocol's.
+// refused returns an error of the service as a result. Connection errors are the protocol's.
 func refused(err error) (*sdk.CallToolResult, error) {
 	if errors.Is(err, errNoObject) {
 		return failure{Code: apierror.InvalidRequest, Message: "The arguments must be one JSON object."}.result()

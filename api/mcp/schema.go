@@ -8,9 +8,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// A list of tools is read by a model with every conversation, so that it has to be
-// short: bounds that nobody reaches by accident are left to the refusal of what
-// goes beyond them.
+// A model reads the list of tools with every conversation, so the list must be short. It leaves out limits that are
+// not exceeded by accident: the error of a value beyond such a limit names it.
 
 // inputDepth is how deep an input is described: what may nest without end, such as
 // bookmarks, is understood by then.
@@ -39,7 +38,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		short.AdditionalProperties = nil
 	}
 	if slices.ContainsFunc(doc.OneOf, plainText) {
-		// What may be a text as well as something else is a text to a model.
+		// A model sees a value that may be text or another type as text.
 		short.OneOf, short.Type = nil, "string"
 		return &short
 	}
@@ -47,7 +46,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			// What has one value has that one anyway.
+			// A member with one possible value has it without being set.
 			if len(pair.Value.Enum) != 1 && !strings.HasPrefix(pair.Value.Description, "Ignored") {
 				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
 			}
@@ -72,8 +71,8 @@ func bounds(doc *jsonschema.Schema) (low, high json.Number) {
 	return low, high
 }
 
-// longSentences is up to what length, in bytes, a field is described by more than
-// the first sentence. What is left out is told by the refusal of a wrong value.
+// longSentences is the maximum length, in bytes, up to which a description has more than its first sentence. The
+// error of a wrong value contains the rest.
 const longSentences = 60
 
 // brief returns the sentences of a description that fit, or the first alone, as of
@@ -91,7 +90,7 @@ func brief(description string, part bool) string {
 	return strings.TrimSuffix(short, ".")
 }
 
-// plainText tells a schema of any text.
+// plainText reports whether a schema accepts any text.
 func plainText(doc *jsonschema.Schema) bool { return doc.Type == "string" && doc.Enum == nil }
 
 func shrinkAll(docs []*jsonschema.Schema, depth int) []*jsonschema.Schema {
@@ -177,12 +176,12 @@ func bare(doc *jsonschema.Schema) (string, error) {
 	return string(text), err
 }
 
-// manyAlike is how many members of the things in a list are said once, where they are
-// those that stand beside the list.
+// manyAlike is the number of members of list items from which they are described only once, if the object that holds
+// the list has the same members.
 const manyAlike = 6
 
-// likeOwn takes members out of the things in a list that are like those beside it. What
-// holds others stays, as there may be files among them.
+// likeOwn removes members of list items that equal members of the object that holds the list. Members with nested
+// members stay, as there may be files among them.
 func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 	if list.Items == nil || list.Items.Properties == nil {
 		return nil

@@ -55,8 +55,7 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	return err
 }
 
-// remote carries requests over HTTP. What the service refuses is an answer like any
-// other.
+// remote carries requests over HTTP. It returns a refusal of the service like any other response.
 func remote(service *client.Client) Carrier {
 	return func(ctx context.Context, _ string, r *http.Request) (Answer, error) {
 		var body []byte
@@ -83,8 +82,7 @@ func remote(service *client.Client) Carrier {
 	}
 }
 
-// drawRemote has results drawn by the service, at whose door of agents pictures of
-// them are read.
+// drawRemote lets the service render results; their images are read from its agent endpoint.
 func drawRemote(carry Carrier) Drawer {
 	return func(ctx context.Context, id string) (picture []byte, why string) {
 		message, err := json.Marshal(map[string]any{

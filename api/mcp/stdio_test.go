@@ -278,8 +278,7 @@ func TestOfficialClientStartsIt(t *testing.T) {
 	}
 }
 
-// TestProgress has a call go on until its client has been told so, and not after its
-// answer.
+// TestProgress keeps a call running until its client is notified, and expects no notification after its response.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -325,7 +324,7 @@ func TestProgress(t *testing.T) {
 			close(release)
 		}
 	}
-	// Who does not ask is told nothing: the next line is the answer.
+	// Without a progress token there are no notifications: the next line is the response.
 	if got := l.use(t, "test_echo", `{"text":"b"}`); got.IsError {
 		t.Errorf("got %+v", got)
 	}

@@ -21,7 +21,7 @@ import (
 type tool struct {
 	api.Tool
 
-	// pictured is set where the tool shows pictures of results to who wants them.
+	// pictured is set if the tool shows images of results on request.
 	pictured  bool
 	described *sdk.Tool
 	run       func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error)
@@ -67,7 +67,7 @@ func describeTools(routes []api.Tool) ([]*tool, error) {
 	return tools, nil
 }
 
-// description tells a model what the tool does, when to take it and what it costs.
+// description describes to a model the tool, when to use it and its price.
 func (t *tool) description() string {
 	text := t.Title + ". " + t.Use
 	if t.Operation != nil {
@@ -94,8 +94,8 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 		}
 	}
 	if t.Body != nil {
-		// How a result is sent is the tool's own business. What a PDF says of itself is
-		// among the options of pdf_create; changed PDFs take it all the same.
+		// The tool decides how a result is sent. Document properties are among the options of pdf_create; tools that
+		// change PDFs accept them without listing them.
 		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "metadata")
 		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
 			without(body, "filename") // for what is shown anyway

@@ -98,7 +98,7 @@ func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arg
 	}
 }
 
-// seen shows an answer, and tells whether it is the last.
+// seen shows a response and reports whether it is the last.
 func (t *tool) seen(ctx context.Context, s *service, answer Answer, preview bool) (bool, *sdk.CallToolResult, error) {
 	if answer.Status >= http.StatusBadRequest {
 		result, err := failed(answer)

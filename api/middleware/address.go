@@ -17,15 +17,15 @@ const maxHops = 9
 
 // AddressHeader is the header in which proxies send the client's address.
 type AddressHeader struct {
-	// Name is empty where there is no proxy, and the connection's address counts.
+	// Name is empty without a proxy; the connection's address counts then.
 	Name string
 	// Hops is how many proxies append to the header: the entry that is so far from
 	// its end was written by the outermost, and all before it by whoever liked.
 	Hops int
 }
 
-// ParseAddressHeader reads a header as settings name it: Fly-Client-IP, or
-// X-Forwarded-For:2. It tells whether it could.
+// ParseAddressHeader reads a header in the notation of the settings: Fly-Client-IP, or X-Forwarded-For:2. It reports
+// whether the text is valid.
 func ParseAddressHeader(text string) (AddressHeader, bool) {
 	name, count, counted := strings.Cut(text, ":")
 	hops := 1
@@ -93,8 +93,8 @@ func noticeProxies(trusted AddressHeader, log *slog.Logger) func(http.Handler) h
 	}
 }
 
-// proxyHeader returns the header by which a proxy of ours shows itself, or "".
-// What comes from far away may be written by anybody, and says nothing.
+// proxyHeader returns the header that identifies our own proxy, or "". Headers from public addresses are ignored:
+// anyone can write them.
 func proxyHeader(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if addr := from.Addr().Unmap(); err != nil || !addr.IsLoopback() && !addr.IsPrivate() {

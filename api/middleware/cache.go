@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// What caches may do with an answer. Browsers ask again for pages each time, and
-// are mostly told that they have them; a cache in front of the service answers by
-// itself for the shared time, and for a day while the service does not.
+// Cache-Control values of responses. Browsers revalidate pages on each visit and usually get 304. A cache in front of
+// the service responds by itself for the shared time, and for a day while the service does not respond.
 const (
 	// forever is for addresses that hold the hash of what they lead to.
 	forever = "public, max-age=31536000, immutable"
 	// release is for what changes with a release or with the settings only.
 	release = "public, max-age=0, s-maxage=300, stale-while-revalidate=3600, stale-if-error=86400"
-	// listing is the same for programs, which are told of a new price sooner.
+	// listing is the same for API clients, which see new prices sooner.
 	listing = "public, max-age=0, s-maxage=300, stale-while-revalidate=60, stale-if-error=86400"
-	// moment is for what many look at while something goes on.
+	// moment is for pages that many users watch during an event.
 	moment = "public, max-age=0, s-maxage=5, stale-while-revalidate=5"
-	// nobody is for everything else, documents above all.
+	// nobody is for all other responses, documents above all.
 	nobody = "no-store"
 )
 
@@ -27,10 +26,10 @@ type Kept struct {
 	Pattern string
 	// Control is the header Cache-Control.
 	Control string
-	// Keys are the names under which a cache is told to forget it.
+	// Keys are the names that purge it from a cache.
 	Keys string
-	// bare tells that only the answer without a query is kept: others are to what
-	// one visitor has typed.
+	// bare means that caches store only the response without a query: other queries contain text that one visitor has
+	// typed.
 	bare bool
 }
 
@@ -70,8 +69,8 @@ func Keepable(r *http.Request) (Kept, bool) {
 	return Kept{}, false
 }
 
-// Keep tells caches with each answer what they may do with it. A handler cannot
-// open more than Public does; what it says is private stays so.
+// Keep sets Cache-Control on each response. A handler cannot allow more than Public does; a response that the handler
+// marks private stays private.
 func Keep(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", nobody)
@@ -79,8 +78,7 @@ func Keep(next http.Handler) http.Handler {
 	})
 }
 
-// keeper sets the headers for caches when the status is known. What is sent
-// around it is no-store.
+// keeper sets the headers for caches when the status is known. Responses sent without it are no-store.
 type keeper struct {
 	http.ResponseWriter
 	r    *http.Request

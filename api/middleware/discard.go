@@ -102,8 +102,7 @@ func (a *earlyAnswer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// decide tells net/http to answer at once where much of the body is left, and to take no
-// further request from the connection.
+// decide makes net/http respond at once if much of the body is unread, and close the connection after the response.
 func (a *earlyAnswer) decide() {
 	if a.decided {
 		return

@@ -24,14 +24,13 @@ func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handl
 	}
 }
 
-// Versioned tells whether a path belongs to the versioned interface, most of
-// which needs a key.
+// Versioned reports whether a path belongs to the versioned API, most of which needs a key.
 func Versioned(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/mcp"
 }
 
-// keyInQuery tells whether a query string carries what looks like a key. Such
-// requests are refused even beside a valid header: addresses end up in logs.
+// keyInQuery reports whether a query string contains a text that looks like a key. Such requests are refused even
+// with a valid header, because URLs end up in logs.
 func keyInQuery(raw string) bool {
 	// Readers disagree about ";", and about what is left of a query with a
 	// mistake in it: what could be a key to one of them is one.

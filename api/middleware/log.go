@@ -13,8 +13,7 @@ import (
 	"relaypdf/internal/telemetry"
 )
 
-// StatusClientClosed is what the log shows for a client that left before its
-// answer; nobody receives it.
+// StatusClientClosed is the status in the log for a client that left before its response; it is never sent.
 const StatusClientClosed = 499
 
 // Answer watches what a handler sends, for the log.
@@ -76,8 +75,8 @@ func Note(w http.ResponseWriter, field slog.Attr) {
 	a.fields = append(a.fields, field)
 }
 
-// Left answers a client that left before its answer, which receives nothing: the log
-// shows no 200 that nobody meant.
+// Left sets the status for a client that left before its response, so the log does not show 200. The client receives
+// nothing.
 func Left(w http.ResponseWriter) {
 	if AnswerOf(w).Status == 0 {
 		w.WriteHeader(StatusClientClosed)

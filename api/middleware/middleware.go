@@ -15,10 +15,10 @@ import (
 
 // Config is what stands behind the edge, and what the edge needs of it.
 type Config struct {
-	// API is the interface, which speaks JSON. Pages are for people; nil is a
-	// process that serves none, where the interface answers for what nobody has.
+	// API serves JSON. Pages serves the website; nil means a process without pages, where the API responds to unknown
+	// paths.
 	API, Pages http.Handler
-	// Serves tells whether a path is the interface's.
+	// Serves reports whether the API serves a path.
 	Serves func(path string) bool
 	// Fail answers with an error, as the interface does.
 	Fail func(http.ResponseWriter, *http.Request, error)
@@ -29,7 +29,7 @@ type Config struct {
 	MaxDiscard int64
 	Logger     *slog.Logger
 	Registry   prometheus.Registerer
-	// Tracer begins the traces of requests, or goes on with their clients'.
+	// Tracer starts the traces of requests or continues those of their clients.
 	Tracer *telemetry.Tracer
 }
 

@@ -42,11 +42,11 @@ const (
 	// an answer of the provider in bytes.
 	patience  = 5 * time.Second
 	maxAnswer = 1 << 20
-	// pause is how long the provider is not asked the same again: anybody can send
-	// tokens that name keys which nobody has.
+	// pause is the interval before the provider is asked the same again: anyone can send tokens that name unknown
+	// keys.
 	pause = 10 * time.Second
-	// keysLife is how long its keys are taken without asking for them again. From
-	// askAhead on that is done beside, so that nobody has to wait for it.
+	// keysLife is how long the provider's keys are used without a refresh. From askAhead on, the refresh runs in the
+	// background, so no request has to wait for it.
 	keysLife = time.Hour
 	askAhead = keysLife / 2
 	// maxToken bounds a token in bytes.
@@ -59,8 +59,8 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// types are what access tokens call themselves in their header (RFC 9068), or
-// nothing. What a provider signs besides has types of its own.
+// types are the types that access tokens have in their header (RFC 9068), or none. Other tokens that a provider signs
+// have other types.
 var types = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 
 var (
@@ -113,8 +113,7 @@ func New(cfg Config) *Issuer {
 // Name is the provider's address.
 func (i *Issuer) Name() string { return i.cfg.Issuer }
 
-// Looks tells whether a secret may be a token of some provider: it has the three
-// parts of a signed one.
+// Looks reports whether a secret may be a token of a provider: it has the three parts of a signed token.
 func Looks(secret string) bool {
 	return strings.HasPrefix(secret, "eyJ") && strings.Count(secret, ".") == 2
 }
@@ -122,7 +121,7 @@ func Looks(secret string) bool {
 // Holder returns who a token says that it is of. Its error is ErrToken, ErrMail or
 // ErrAway.
 func (i *Issuer) Holder(ctx context.Context, token string) (Holder, error) {
-	// What names another issuer is not worth a question to this one.
+	// A token that names another issuer is refused without asking this one.
 	if len(token) > maxToken || !i.claims(token) {
 		return Holder{}, ErrToken
 	}
@@ -142,8 +141,7 @@ func (i *Issuer) Holder(ctx context.Context, token string) (Holder, error) {
 	return i.read(verified)
 }
 
-// claims tells whether a token names the provider and the type of access tokens,
-// which its signature has yet to show.
+// claims reports whether a token names the provider and the type of access tokens. The signature is not verified yet.
 func (i *Issuer) claims(token string) bool {
 	var header struct{ Typ string }
 	var body struct{ Iss string }
@@ -196,8 +194,8 @@ func scopesOf(text json.RawMessage) []string {
 	return nil
 }
 
-// current returns the provider's keys. Old ones are asked for anew, and taken as long
-// as the provider does not answer: who comes then waits for it once at the most.
+// current returns the provider's keys. It refreshes old keys, and uses them while the provider does not respond: a
+// request then waits for it once at most.
 func (i *Issuer) current(ctx context.Context) (*keySet, error) {
 	i.mu.Lock()
 	keys, age, away := i.keys, i.cfg.Now().Sub(i.since), i.away
@@ -205,7 +203,7 @@ func (i *Issuer) current(ctx context.Context) (*keySet, error) {
 	if keys != nil && age < askAhead {
 		return keys, nil
 	}
-	// Who has come first may leave while others wait for the same answer.
+	// The first caller may leave while others wait for the same response.
 	answer := i.asks.DoChan("", func() (any, error) { return nil, i.ask(context.WithoutCancel(ctx)) })
 	if keys != nil && (away || age < keysLife) {
 		return keys, nil
@@ -265,8 +263,8 @@ func (i *Issuer) trusts(address string) error {
 	return err
 }
 
-// keySet are the provider's keys. Who verifies with them tells what is wrong as text,
-// so that what is wrong with the provider is told apart here.
+// keySet holds the provider's keys. The verifier returns its errors as text only, so errors of the provider are
+// distinguished here.
 type keySet struct{ *oidc.RemoteKeySet }
 
 type awayKey struct{}

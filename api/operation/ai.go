@@ -32,7 +32,7 @@ type AI struct {
 const (
 	// aiFactor is how often the provider's cost is charged.
 	aiFactor = 8
-	// million tokens are what providers tell prices for.
+	// million is the number of tokens that providers state prices for.
 	million = 1_000_000
 )
 
@@ -145,7 +145,7 @@ func (e *Env) promised(ctx context.Context, id string, digest []byte) (schema.Pr
 const (
 	// aiTries is how often a model is asked: once, and again with what is wrong.
 	aiTries = 2
-	// maxReason is how much of a fault in a model's answer a customer is told.
+	// maxReason limits the validation error of a model's response that a customer sees.
 	maxReason = 300
 )
 
@@ -167,7 +167,7 @@ func (e *Env) ask(ctx context.Context, c llm.Conversation, look judge) (used llm
 		err = &llm.UnavailableError{Cause: err, Late: true}
 	}
 	if !blamed(ctx, err) {
-		// One more failure that counts is no reason to fail.
+		// If this fails, the failure counts once more.
 		_ = spared(context.WithoutCancel(ctx))
 	}
 	return used, err
@@ -190,8 +190,8 @@ func (e *Env) converse(ctx context.Context, c llm.Conversation, look judge) (use
 	return used, &unusableError{fault: strings.ToValidUTF8(faults[0][:min(len(faults[0]), maxReason)], "")}
 }
 
-// blamed tells whether a failure counts: the model was asked in vain, and neither the
-// provider nor this service is why.
+// blamed reports whether a failure counts: the model was asked in vain, and the cause is neither the provider nor
+// this service.
 func blamed(ctx context.Context, err error) bool {
 	var unavailable *llm.UnavailableError
 	var unusable *unusableError

@@ -31,7 +31,7 @@ type SiteInput struct {
 	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: ID of an upload of a ZIP archive with an index.html."`
 }
 
-// sources returns the fields that stand in the place of others.
+// sources returns the fields that replace others.
 func (in *SiteInput) sources() []source {
 	archive := source{field: "file"}
 	if !in.File.IsZero() {
@@ -40,8 +40,7 @@ func (in *SiteInput) sources() []source {
 	return []source{archive, {"fileId", in.FileID}}
 }
 
-// validate faults assets that cannot be; beside is the name of a source that has
-// none.
+// validate adds errors for invalid assets, also if the source, whose name is the last argument, cannot have any.
 func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 	if beside != "" && len(in.Assets) > 0 {
 		faults.Add("assets", "cannot stand beside %s", beside)

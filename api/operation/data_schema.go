@@ -48,7 +48,7 @@ type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) { return nil, errNoAddress }
 
-// newDataSchema reads a schema. What it refers to must be in it, and must have an end.
+// newDataSchema reads a schema. Its references must resolve within it and must not recurse without end.
 func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	if len(text) > maxSchema {
 		return nil, fmt.Errorf("must have at most %d bytes, because the model reads all of it; got %d", maxSchema, len(text))
@@ -329,7 +329,7 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 	return made, faults
 }
 
-// leaf is a value that is no object and no list.
+// leaf is a value that is neither an object nor a list.
 type leaf struct {
 	path  string // JSON Pointer
 	value any
@@ -384,9 +384,8 @@ var isoDate = regexp.MustCompile(`^([0-9]{4})-[0-9]{2}-([0-9]{2})`)
 // pageWords are those of a page: its text, and the letters and figures of that alone.
 type pageWords struct{ text, letters, figures string }
 
-// on tells whether a value is written on a page, whatever is between its letters and
-// figures. Dates may be written with the name of their month. A text of nothing is a
-// picture, of which nobody here knows.
+// on reports whether a page contains a value, whatever is between its letters and digits. Dates may have the name of
+// their month. A page without text is an image and counts as containing every value.
 func (l leaf) on(page pageWords) bool {
 	if page.text == "" {
 		return true

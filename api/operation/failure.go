@@ -83,8 +83,7 @@ func megabytes(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// slowedText tells an account whose calls keep running into their deadlines that
-// it has fewer slots for a while, and for how long.
+// slowedText returns the message for an account with fewer slots after repeated timeouts, with the time that is left.
 func slowedText(left time.Duration) string {
 	if left <= 0 {
 		return ""
@@ -136,7 +135,7 @@ func renderError(err error) *apierror.Error {
 	return nil
 }
 
-// shownWant is how much of the function that was waited for is told, in bytes.
+// shownWant is how much of the awaited function the message contains, in bytes.
 const shownWant = 200
 
 // wantText names what was waited for in vain.
@@ -155,7 +154,7 @@ func openText(timeout *chrome.TimeoutError) string {
 	return " Still being loaded: " + strings.Join(timeout.Open, ", ") + "."
 }
 
-// faultsError tells of faults inside a page that the options forbid.
+// faultsError returns the error for warnings of a page that the options turn into failures.
 func faultsError(faults []chrome.Warning) *apierror.Error {
 	e := &apierror.Error{Code: apierror.RenderFailed, Message: "The document has a fault that its options forbid: " + faults[0].String() + "."}
 	if len(faults) > 1 {

@@ -48,7 +48,7 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	if err != nil {
 		return err
 	}
-	// What loads the page and what may run in it is the caller's to say: the text may be another's.
+	// Only the caller sets how the page loads and runs: the text may come from another author.
 	if own.HTML != "" || !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
 		faults.Add(field, "has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate")
 		return nil

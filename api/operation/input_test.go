@@ -131,7 +131,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"html":"x","options":{"html":"filter"}}`, []string{"options.html can only stand beside markdown"}},
 		{"pdf.create", `{"markdown":"x","options":{"html":"yes"}}`, []string{`options.html must be one of filter, allow; got "yes"`}},
 		{"convert.create", `{"html":"x","options":{"html":"allow"}}`, []string{"options.html is for Markdown; the source is HTML"}},
-		// What belongs to a page.
+		// Errors in the files of a page.
 		{"pdf.create", `{"html":"x","assets":[{"filename":"../a","file":"eA=="},{"filename":"b.css"},{"filename":"c","file":"eA==","url":"https://a.example"},{"filename":"d","file":"eA=="},{"filename":"./d","file":"eA=="}]}`, []string{
 			`assets[0].filename must be a relative name such as img/logo.png, without .. and backslashes; got "../a"`,
 			"assets[1].file is required, or another source in its place: give exactly one of url, file, fileId",

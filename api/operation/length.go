@@ -38,7 +38,7 @@ func (l *Length) SetJSON(v any) error {
 // MarshalJSON writes the value as it came.
 func (l Length) MarshalJSON() ([]byte, error) { return json.Marshal(l.raw) }
 
-// IsZero tells whether no length was given.
+// IsZero reports whether the length is unset.
 func (l Length) IsZero() bool { return l.raw == nil }
 
 // maxLengthText is more than any length needs, in characters.

@@ -15,8 +15,8 @@ import (
 
 const redSquare = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40"><text y="30" font-size="20">REMOTE</text></svg>`
 
-// Headers and footers show pictures from the network and of the assets, and what
-// they lack is told.
+// TestAssetsInHeaders: headers and footers show images from the network and from the assets, and missing ones cause
+// warnings.
 func TestAssetsInHeaders(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -63,7 +63,7 @@ func TestAssetsInHeaders(t *testing.T) {
 		t.Errorf("under failOnResourceError: %v", err)
 	}
 
-	// What is as wide as the paper and padded is not cut.
+	// Content as wide as the paper, with padding, is not cut.
 	settings.Header, settings.Footer = `<div style="width:100%;padding:0 20mm;text-align:right">LAST</div>`, ""
 	doc, err = a.PDF(t.Context(), render.Source{HTML: "<p>body"}, render.Page{}, settings)
 	if err != nil {

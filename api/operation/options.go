@@ -79,7 +79,7 @@ func (s *Statuses) SetJSON(v any) error {
 // MarshalJSON writes the statuses as strings.
 func (s Statuses) MarshalJSON() ([]byte, error) { return json.Marshal(s.texts) }
 
-// IsZero tells whether none were given.
+// IsZero reports whether no statuses are set.
 func (s Statuses) IsZero() bool { return len(s.texts) == 0 }
 
 // ranges returns the statuses as the renderer takes them.

@@ -81,7 +81,7 @@ func joinPages(numbers []int64) string {
 // MarshalJSON writes the pages as one string.
 func (p Pages) MarshalJSON() ([]byte, error) { return json.Marshal(p.expr) }
 
-// IsZero tells whether no pages were given.
+// IsZero reports whether no pages are set.
 func (p Pages) IsZero() bool { return p.expr == nil }
 
 // text returns the expression, empty where none was given.

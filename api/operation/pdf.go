@@ -240,7 +240,7 @@ func runPDF(ctx context.Context, env *Env, in *PDFInput) (schema.Result, error) 
 	return schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}, nil
 }
 
-// warnings tells what is wrong with a page as the interface does.
+// warnings converts the warnings of a page to those of the API.
 func warnings(found []chrome.Warning) []schema.Warning {
 	var told []schema.Warning
 	for _, w := range found {

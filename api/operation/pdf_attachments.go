@@ -53,7 +53,7 @@ type AttachedFile struct {
 	Description string `json:"description,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Description that PDF readers display."`
 }
 
-// What is done with attachments.
+// Actions on attachments.
 const (
 	listAttachments    = "list"
 	extractAttachments = "extract"
@@ -123,7 +123,7 @@ func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (schema
 	})
 }
 
-// addFiles puts files into the PDF, which is fetched beside them.
+// addFiles adds files to the PDF, which is fetched at the same time.
 func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (schema.Result, error) {
 	sources := append([]placed{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {

@@ -46,7 +46,7 @@ func (in *CropInput) Validate() error {
 	return failures(faults)
 }
 
-// margin is what is cut off in points, and faults what is no length.
+// margin returns the margin to cut off, in points, and adds errors for invalid lengths.
 func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
 	side := func(name string, l Length) float64 {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch

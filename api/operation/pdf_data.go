@@ -70,7 +70,7 @@ func (in *DataInput) Validate() error {
 	return failures(faults)
 }
 
-// reads tells whether pages without text are read by OCR.
+// reads reports whether OCR reads pages without text.
 func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
 // Price is what is held: with what OCR costs, where pages may need it, and what the
@@ -135,7 +135,7 @@ func runData(ctx context.Context, env *Env, in *DataInput) (schema.Result, error
 	})
 }
 
-// dataWarnings tells of pages whose text is not their own.
+// dataWarnings returns warnings about pages whose text is not their own.
 func dataWarnings(about pdf.MarkdownAbout) (told []schema.Warning) {
 	if len(about.Read) > 0 {
 		told = append(told, schema.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR, which may mistake letters"})

@@ -112,9 +112,8 @@ func (s *saidDocument) price(env *Env, used llm.Usage) credit.Amount {
 	return price
 }
 
-// read gets the text of the pages: their own, or else what OCR finds in their pictures.
-// Of a document that says nothing the model is shown pictures. For a quote no picture is
-// read.
+// read returns the text of the pages: their own, or else the text that OCR finds in their images. For a document
+// without text the model gets images. A quote reads no image.
 func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
 		how := in.how(env)

@@ -29,7 +29,7 @@ const maxFields = 5000
 // FormValues are the values of a form by the names of its fields.
 type FormValues map[string]any
 
-// JSONSchema bounds how many values there are. What each may be is up to its field.
+// JSONSchema limits the number of values. Each field has its own rules for its value.
 func (FormValues) JSONSchema() *jsonschema.Schema {
 	most := uint64(maxFields)
 	return &jsonschema.Schema{Type: "object", MaxProperties: &most}

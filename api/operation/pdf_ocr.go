@@ -36,7 +36,7 @@ func (Language) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most, Pattern: "^[a-z]{3}(_[A-Za-z]+)*$"}
 }
 
-// textOutput is the output that is no PDF.
+// textOutput is the output that is not a PDF.
 const textOutput = "text"
 
 // Validate checks what the schema cannot state.

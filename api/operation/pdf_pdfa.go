@@ -17,7 +17,7 @@ type ArchiveInput struct {
 	Level string `json:"level,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b,default=2b" jsonschema_description:"PDF/A level. 1b converts pages with transparency to images. 3b keeps attached files."`
 }
 
-// runArchive makes PDF/A, and tells what is different in it as warnings.
+// runArchive makes PDF/A and returns its differences from the source as warnings.
 func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		made, changes, err := env.Render.ArchivePDF(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())

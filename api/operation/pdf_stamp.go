@@ -94,7 +94,7 @@ func (p Position) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]float64{"x": p.x, "y": p.y})
 }
 
-// IsZero tells whether no position was given.
+// IsZero reports whether the position is unset.
 func (p Position) IsZero() bool { return p.name == nil }
 
 // The defaults of a stamp.
@@ -123,7 +123,7 @@ func (in *StampInput) Validate() error {
 // stampAt is where the members of one of several stamps are.
 func stampAt(i int) string { return fmt.Sprintf("stamps[%d].", i) }
 
-// given tells whether anything is said of the stamp.
+// given reports whether any option of the stamp is set.
 func (in *StampMark) given() bool { return !reflect.ValueOf(*in).IsZero() }
 
 // check faults what cannot be. at is where the stamp is: empty, or with a dot.

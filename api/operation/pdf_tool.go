@@ -25,14 +25,13 @@ func pdfTool(name, summary, use string) schema.Info {
 	return schema.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
 }
 
-// warns is an operation whose result may be another than was asked for, and tells.
+// warns marks an operation whose result may differ from the request, with a warning.
 func warns(info schema.Info) schema.Info {
 	info.Warns = true
 	return info
 }
 
-// validate faults a source that is not exactly one, and a password that no
-// program can be told.
+// validate adds errors unless there is exactly one source, and for a password that cannot be passed to the tools.
 func (s *PDFSource) validate(faults *schema.Faults) {
 	s.check(faults, "")
 	checkPassword(faults, "password", s.Password)

@@ -34,13 +34,13 @@ type Env struct {
 	Stored func(ctx context.Context, id string) (schema.Body, error)
 	// Held is what was held for the call: the most that it may cost.
 	Held credit.Amount
-	// AI is the model; nil where there is no provider.
+	// AI is the model; nil without a provider.
 	AI *AI
 	// Prices are those of all operations, by name.
 	Prices map[string]credit.Amount
 	// Quotes are the account's.
 	Quotes Quotes
-	// NoOCR tells that this server runs without what reads scans.
+	// NoOCR means that this server runs without the OCR engine.
 	NoOCR bool
 	// View is what templates.preview makes. Calls have Printed.
 	View View

@@ -122,8 +122,8 @@ func placeFiles(n int, source func(i int) *FileSource) []placed {
 // fileAt is the path before the fields of an item of files.
 func fileAt(i int) string { return fmt.Sprintf("files[%d].", i) }
 
-// openSources gets the contents of several sources side by side, in their
-// order. The caller closes them. What is wrong with one is said of its field.
+// openSources fetches the contents of several sources in parallel and returns them in order. The caller closes them.
+// Each error names the field of its source.
 func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile, err error) {
 	files := make([]openFile, len(sources))
 	defer func() {
@@ -203,14 +203,13 @@ func (env *Env) openSource(ctx context.Context, s placed) (schema.Body, error) {
 	return kept{s.File}, nil
 }
 
-// kept is a Body that somebody else closes.
+// kept is a Body that another owner closes.
 type kept struct{ schema.Body }
 
 // Close does nothing.
 func (kept) Close() error { return nil }
 
-// closeFiles frees the contents of sources. What fails leaves nothing behind
-// but a descriptor, since their files have no name.
+// closeFiles closes the contents of sources. An error leaves only a descriptor open, since their files have no name.
 func closeFiles(files []openFile) {
 	for _, file := range files {
 		if file.Body != nil {
@@ -238,8 +237,8 @@ func (env *Env) fetch(ctx context.Context, field, address string) (schema.Body, 
 	return nil, err
 }
 
-// Unreadable is said of a stored file's field. Whether an id belongs to another
-// account, has expired or never was, nobody can tell from it.
+// Unreadable is the message for the field of a stored file. It does not reveal whether the ID belongs to another
+// account, has expired or never existed.
 const Unreadable = "is not the id of a file of this account that can still be read"
 
 // openStored opens an upload or an earlier result of the account.

@@ -17,8 +17,7 @@ import (
 	"relaypdf/store"
 )
 
-// Templates are those of the account that pays. Errors are store.ErrNotFound where
-// there is no such template or version.
+// Templates are those of the account that pays. Methods return store.ErrNotFound for an unknown template or version.
 type Templates interface {
 	// Find returns a published version by the id or the slug of its template; 0 is
 	// the last one.
@@ -84,8 +83,8 @@ func (o *TemplateOptions) validate(faults *schema.Faults) {
 	}
 }
 
-// pin fixes the version of a template in an input, with the options that it has of
-// itself; takes tells which of them the operation takes.
+// pin fixes the version of a template in an input, together with the template's own options; takes reports which of
+// them the operation accepts.
 func (t *TemplateInput) pin(ctx context.Context, env *Env, input map[string]any, takes func(name string) bool) (changed bool, err error) {
 	if t.TemplateID == nil {
 		return false, nil
@@ -143,7 +142,7 @@ var pageOptions = []string{"waitUntil", "waitForSelector", "waitForFunction", "w
 
 func pageOption(name string) bool { return slices.Contains(pageOptions, name) }
 
-// templateNotFound is what is told of a template that cannot be filled.
+// templateNotFound returns the error for a template that cannot be filled.
 func templateNotFound(err error, ref string, version int) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err

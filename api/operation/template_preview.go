@@ -42,7 +42,7 @@ func (in *PreviewInput) Validate() error {
 	return failures(faults)
 }
 
-// Pin puts the draft as it is now in the place of its name.
+// Pin replaces the name of the draft with its current content.
 func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
 	if in.TemplateID == nil {
 		return false, nil

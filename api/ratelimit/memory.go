@@ -56,9 +56,9 @@ func (m *memory) Peek(_ context.Context, key string, windows ...Window) (Verdict
 	return m.judge(key, windows, look, 0), nil
 }
 
-// What judge does with the event.
+// Actions of judge on the event.
 const (
-	look   = iota // only tells
+	look   = iota // only reports
 	count         // counts it where it is allowed
 	record        // counts it in any case: it was allowed elsewhere
 )
@@ -110,7 +110,7 @@ func (m *memory) add(key string, e event, length time.Duration) []event {
 	inside := since(log.at, e.at.Add(-log.kept))
 	m.added++
 	e.order = m.added
-	// What lies before is let go, and not only stepped over.
+	// Older events are removed, not only skipped.
 	log.at = append(log.at[:copy(log.at, inside)], e)
 	return log.at
 }

@@ -19,7 +19,7 @@ type Window struct {
 type Limiter interface {
 	// Take counts one event for key, or refuses it.
 	Take(ctx context.Context, key string, windows ...Window) (Verdict, error)
-	// Peek tells what Take would answer, and counts nothing.
+	// Peek returns what Take would return, without counting.
 	Peek(ctx context.Context, key string, windows ...Window) (Verdict, error)
 }
 
@@ -30,7 +30,7 @@ type Verdict struct {
 	Refused string
 	// RetryAfter is how long until the event would be allowed, if nothing else is counted meanwhile.
 	RetryAfter time.Duration
-	// States tells of each window, in the order given.
+	// States holds the state of each window, in the order given.
 	States []WindowState
 }
 

@@ -24,8 +24,8 @@ var script string
 const (
 	// redisTimeout bounds one check. A request does not wait longer for its limits.
 	redisTimeout = 250 * time.Millisecond
-	// redisReturn bounds each question of a process on its way back to Redis, which
-	// nobody waits for: a busy machine answers none in less.
+	// redisReturn is the timeout of each request of a process that reconnects to Redis. No client waits for these
+	// requests, and a busy machine needs that long.
 	redisReturn = 2 * time.Second
 	// redisPause is how long Redis is left alone after it did not answer: longer
 	// than it may carry out what it was asked before.
@@ -64,7 +64,7 @@ type Redis struct {
 	unsure []unsure
 
 	alone     atomic.Int64
-	work      context.Context //nolint:containedctx // of what goes on without a request
+	work      context.Context //nolint:containedctx // of work without a request
 	stop      context.CancelFunc
 	returning sync.WaitGroup
 }
@@ -109,7 +109,7 @@ func (r *Redis) Close() error {
 	return r.client.Close()
 }
 
-// Shared tells whether Redis answered last, so that limits hold for all processes.
+// Shared reports whether Redis answered last, so limits hold for all processes.
 func (r *Redis) Shared() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -124,7 +124,7 @@ func (r *Redis) Take(ctx context.Context, key string, windows ...Window) (Verdic
 	return r.judge(ctx, key, windows, count)
 }
 
-// Peek tells what Take would answer, and counts nothing.
+// Peek returns what Take would return, without counting.
 func (r *Redis) Peek(ctx context.Context, key string, windows ...Window) (Verdict, error) {
 	return r.judge(ctx, key, windows, look)
 }
@@ -174,9 +174,8 @@ func (r *Redis) failed(ctx context.Context, err error) {
 	r.returning.Go(func() { guard.Loop(r.work, r.log, "return of Redis", func(context.Context) { r.awaitReturn() }) })
 }
 
-// connected fails when Redis was started anew since this process counted there:
-// it may be empty, and gets what is remembered first. One that does not tell is
-// taken for the same.
+// connected fails if Redis was restarted since this process counted there: Redis may be empty and must get the
+// remembered events first. A Redis that does not report its start counts as unchanged.
 func (r *Redis) connected(ctx context.Context, c *redis.Conn) error {
 	run := c.InfoMap(ctx, "server").Item("Server", "run_id")
 	if run != "" && !r.run.CompareAndSwap("", run) && r.run.Load() != run {
@@ -200,8 +199,8 @@ func (r *Redis) awaitReturn() {
 	}
 }
 
-// comeBack adds what this process remembers to Redis, and then counts there. What
-// was counted while it added follows while nobody counts.
+// comeBack adds the events that this process remembers to Redis, and then counts there. Events counted in the
+// meantime follow at the end, under the lock.
 func (r *Redis) comeBack() (added int, err error) {
 	patience := max(redisReturn, r.patience)
 	if err := r.sync(patience); err != nil {
@@ -267,7 +266,7 @@ func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (add
 	return added, last, nil
 }
 
-// sync tells Redis the script, and asks it for the time.
+// sync loads the script into Redis and asks for the time.
 func (r *Redis) sync(patience time.Duration) error {
 	r.run.Store("") // Nothing is counted there before all is added.
 	ctx, cancel := context.WithTimeout(r.work, patience)

@@ -26,8 +26,7 @@ const base64Chunk = 32 << 10
 // maxDataURIPrefix bounds "data:…;base64,".
 const maxDataURIPrefix = 256
 
-// NewBase64Reader decodes a file as operations take it in JSON. What is no Base64
-// is a base64.CorruptInputError.
+// NewBase64Reader decodes a file as operations accept it in JSON. Invalid Base64 returns a base64.CorruptInputError.
 func NewBase64Reader(text io.Reader) io.Reader {
 	return &base64Reader{r: bufio.NewReaderSize(text, base64Chunk)}
 }

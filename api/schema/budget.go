@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Budget bounds the memory that all inputs under way take together, estimated
-// in bytes. What is a file in an input does not count: it is on disk.
+// Budget limits the memory that all inputs under way use together, estimated in bytes. Files in an input do not
+// count: they are on disk.
 type Budget struct {
 	mu     sync.Mutex
 	limit  int64
@@ -25,8 +25,8 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// Share returns what one request of an owner takes from the budget. An owner
-// never gets more than half of it, so that nobody can keep all others out.
+// Share returns the share of one request of an owner. An owner never gets more than half of the budget, so it cannot
+// lock out all others.
 func (b *Budget) Share(owner string) *Share { return &Share{budget: b, owner: owner} }
 
 // Share is the part of a Budget that one request has taken.

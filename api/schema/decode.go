@@ -17,15 +17,14 @@ const (
 	// maxDepth bounds how deep an input may nest. No operation needs a tenth of
 	// it, and every later walk over the input may recurse without a check.
 	maxDepth = 64
-	// maxStructure bounds the JSON of an input beside its long texts and files,
-	// in bytes.
+	// maxStructure limits the JSON of an input without its long texts and files, in bytes.
 	maxStructure = 1 << 20
 	// maxWeight bounds the memory that this structure takes, which is many times
 	// its text where it is made of small parts. It is an estimate, in bytes.
 	maxWeight = 16 << 20
 )
 
-// What the parts of a decoded input weigh in memory, about.
+// Approximate memory of the parts of a decoded input.
 const (
 	objectWeight = 350
 	memberWeight = 40
@@ -92,9 +91,8 @@ func (d *decoder) release() {
 	d.buffers, d.scratch, d.r = nil, nil, nil
 }
 
-// read reads the whole text, once. Its error is a Faults for a text that is no JSON,
-// a *SizeError, a *BusyError, or that of the reader or of a file's sink. What
-// the rule does not take is in d.faults.
+// read reads the whole text, once. Its error is a Faults for invalid JSON, a *SizeError, a *BusyError, or the error
+// of the reader or of a file's sink. Violations of the rule are in d.faults.
 func (d *decoder) read() (any, error) {
 	defer d.release()
 	v, err := d.value(d.root, true)
@@ -124,7 +122,7 @@ func (d *decoder) read() (any, error) {
 // field is the path of the value that is being read.
 func (d *decoder) field() string { return joinField(d.path) }
 
-// fault notes that the value is not what is taken, and returns no error: reading goes on.
+// fault records that the value breaks the rule, and returns no error: reading continues.
 func (d *decoder) fault(format string, args ...any) error {
 	return d.faultAt(d.field(), format, args...)
 }
@@ -146,8 +144,8 @@ func (d *decoder) weigh(n int) error {
 	return d.keep.Share.take(int64(n))
 }
 
-// value reads one value. One that is wrong but of the right type is kept all
-// the same, so that rules about several fields know that it was given. What is not kept is read for its syntax only.
+// value reads one value. A wrong value of the right type is stored all the same, so rules about several fields know
+// that it was given. A value that is not stored is read for its syntax only.
 func (d *decoder) value(whole *rule, keep bool) (any, error) {
 	c, err := d.peek()
 	if err != nil {
@@ -270,7 +268,7 @@ func (d *decoder) object(r *rule, keep bool) (any, error) {
 	return object, d.checkObject(r, object, names.count)
 }
 
-// more tells whether an object or array goes on, and takes what stands between.
+// more reports whether an object or array continues, and consumes the separator.
 func (d *decoder) more(end byte, first bool) (bool, error) {
 	c, err := d.peek()
 	switch {
@@ -310,8 +308,8 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	return nil
 }
 
-// meant says which field was probably meant by an unknown one, or, once for each
-// input, which there are beside it.
+// meant suggests the field that an unknown field probably stands for or, once for each input, lists the known fields
+// next to it.
 func (d *decoder) meant(name string) string {
 	if d.faults.full() {
 		return "" // It takes long, and is not shown.
@@ -497,7 +495,7 @@ func joinField(names []string) string {
 	return joinPath(names, func(index string) string { return "[" + index + "]" })
 }
 
-// joinPath joins names with dots, and spells array indices as told.
+// joinPath joins names with dots, and writes array indices with spell.
 func joinPath(names []string, spell func(index string) string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -516,9 +514,8 @@ func joinPath(names []string, spell func(index string) string) string {
 	return b.String()
 }
 
-// DecodeObject reads one JSON object with the same strictness as Bind, for
-// inputs that tell an absent member from null, such as a PATCH. An empty array
-// is an empty object.
+// DecodeObject reads one JSON object with the same strictness as Bind, for inputs that distinguish an absent member
+// from null, such as a PATCH. An empty array is an empty object.
 func DecodeObject(r io.Reader) (map[string]any, error) {
 	d := newDecoder(context.Background(), r, anyObject, Files{})
 	v, err := d.read()

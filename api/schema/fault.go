@@ -13,7 +13,7 @@ type Fault struct {
 	// Field is the path from the input's root: "options.scale",
 	// "files[2].url"; empty for the input as a whole.
 	Field string `json:"field"`
-	// Message goes on from the field's name: "must be between 0.1 and 2; got 9".
+	// Message continues the field's name: "must be between 0.1 and 2; got 9".
 	Message string `json:"message"`
 
 	// more counts the faults that are not listed, in the one behind the last that is.
@@ -79,7 +79,7 @@ func (f Faults) sort() {
 	slices.SortStableFunc(f[:min(len(f), maxFaults)], func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
 }
 
-// has tells whether the field, something in it or the field around it is faulted already.
+// has reports whether the field, a part of it or the field around it already has an error.
 func (f Faults) has(field string) bool {
 	for _, fault := range f {
 		if fault.Field == field || within(fault.Field, field) || within(field, fault.Field) {

@@ -23,9 +23,8 @@ type Files struct {
 	// Share is what the rest of the input is counted against while the call
 	// lasts; nil counts nothing.
 	Share *Share
-	// Check returns what is wrong with an input beside its shape, nil where nothing may
-	// be. It is listed with what is wrong with the shape; otherwise it is for the
-	// caller to say.
+	// Check returns the errors of an input outside its shape, or nil if the caller may not see any. They are listed
+	// with those of the shape; otherwise the caller reports them.
 	Check func(input any) Faults
 }
 
@@ -69,7 +68,7 @@ func NewFile(content []byte) File {
 	return File{&Inline{m}}
 }
 
-// IsZero tells whether no file was given.
+// IsZero reports whether no file is set.
 func (f File) IsZero() bool { return f.Inline == nil }
 
 // MarshalJSON writes the content as Base64.
@@ -93,7 +92,7 @@ func (f *Inline) MarshalJSON() ([]byte, error) {
 	return []byte(`"sha256:` + hex.EncodeToString(sum.Sum(nil)) + `"`), nil
 }
 
-// isCorrupt tells whether a text was not Base64.
+// isCorrupt reports whether a text was not Base64.
 func isCorrupt(err error) bool {
 	var corrupt base64.CorruptInputError
 	return errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF)

@@ -27,11 +27,10 @@ const (
 	maxFormText = 32 << 20
 )
 
-// BindForm is Bind for a multipart/form-data body: each part is a field of the
-// input, named like its path in the JSON (options.margin.top, files[1].password).
-// Fields that are arrays may be repeated, objects and arrays be JSON. A part with
-// a file name is a file, or the text of a field that is none. What the JSON of the
-// same input would be refused for, this is refused for in the same words.
+// BindForm is Bind for a multipart/form-data body: each part is a field of the input, named like its path in the JSON
+// (options.margin.top, files[1].password). Fields that are arrays may be repeated, objects and arrays be JSON. A part
+// with a file name is a file, or the text of a field of another type. Its errors are the same as those of the same
+// input in JSON.
 func (o *Operation[Env]) BindForm(ctx context.Context, body io.Reader, boundary string, files Files) (*Call[Env], error) {
 	form := &form{files: files, root: &formNode{}, schema: o.Schema}
 	if form.files.Open == nil {
@@ -62,8 +61,8 @@ type formNode struct {
 	items   []*formNode
 }
 
-// formBytes keeps what a multipart.Reader does not tell: the error of a reader in
-// its own words, and whether the line that ends a form has come.
+// formBytes holds the facts that a multipart.Reader does not return: the original error of a reader, and whether the
+// final boundary of a form has come.
 type formBytes struct {
 	io.Reader
 	last  []byte // the line
@@ -235,8 +234,7 @@ func takesFile(doc *jsonschema.Schema) bool {
 	return member != nil && member.ContentEncoding == "base64"
 }
 
-// filePart keeps a file where the field has it. beside sets a field next to it,
-// where there is one of that name.
+// filePart stores a file in the field. The last argument sets a sibling field, if there is one of that name.
 func (f *form) filePart(part *multipart.Part, at *formNode, doc *jsonschema.Schema, field string, beside func(field, text string)) error {
 	if doc != nil && doc.Type == "array" {
 		at, doc = at.item(len(at.items)), doc.Items
@@ -276,7 +274,7 @@ func dispositionName(part *multipart.Part, base string) string {
 	return found[1]
 }
 
-// textPart takes a field that is no file.
+// textPart reads a field that is not a file.
 func (f *form) textPart(part *multipart.Part, at *formNode, doc *jsonschema.Schema, field string) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxFormText-f.texts+1))
 	if err != nil {
@@ -341,8 +339,7 @@ func isJSONOf(text []byte, first byte) bool {
 	return len(text) > 0 && text[0] == first && json.Valid(text)
 }
 
-// jsonText writes a string as JSON. What is not UTF-8 stays so, and is refused as
-// in any other body.
+// jsonText writes a string as JSON. Invalid UTF-8 stays invalid, and is refused as in any other body.
 func jsonText(text string) []byte {
 	var out bytes.Buffer
 	out.WriteByte('"')

@@ -156,8 +156,8 @@ func watchHeap(t *testing.T, work func()) int64 {
 }
 
 func TestMemoryOfInputs(t *testing.T) {
-	// What one and eight of each may take at once, in MiB. Files stream: however
-	// long they are, they take next to nothing.
+	// Maximum memory of one and of eight requests at once, in MiB. Files stream: whatever their size, they use almost
+	// no memory.
 	bodies := map[string]struct {
 		one, eight int64
 		open       func() io.Reader

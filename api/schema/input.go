@@ -69,7 +69,7 @@ func (w *inputWriter) object(object map[string]any) error {
 		if err != nil {
 			return err
 		}
-		// What a bufio.Writer fails with is returned by its Flush.
+		// A bufio.Writer returns its errors from Flush.
 		_, _ = w.WriteString(before + string(key) + ":")
 		if err := w.value(object[name]); err != nil {
 			return err

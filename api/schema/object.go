@@ -49,7 +49,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return o.RawMessage, nil
 }
 
-// IsZero tells whether no object was given.
+// IsZero reports whether no object is set.
 func (o Object) IsZero() bool { return o.RawMessage == nil }
 
 // verbatim reads an object for its syntax, and keeps its text.

@@ -23,7 +23,7 @@ type Info struct {
 	Name string
 	// Summary is one line in the imperative: "Merge PDFs in order".
 	Summary string
-	// Use tells a model when to take the operation, in one or two sentences.
+	// Use describes to a model when to use the operation, in one or two sentences.
 	Use string
 	// Price is what one successful call costs, at most where its result says so.
 	Price credit.Amount
@@ -33,7 +33,7 @@ type Info struct {
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
-	// Warns tells that results may have warnings.
+	// Warns means that results may have warnings.
 	Warns bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
@@ -79,9 +79,9 @@ type Operation[Env any] struct {
 	Input reflect.Type
 	// Example is a valid input.
 	Example any
-	// Off tells that this server runs without its Engine.
+	// Off means that this server runs without its Engine.
 	Off bool
-	// Varies tells that a call's own price may differ from the row's.
+	// Varies means that the price of a call may differ from that of the operation.
 	Varies bool
 
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
@@ -185,7 +185,7 @@ type Result struct {
 	Body        Body
 	// JSON is a struct or map that marshals to an object.
 	JSON any
-	// Pages is how many a document has that was printed; 0 where nobody counted.
+	// Pages is the page count of a printed document; 0 if the pages were not counted.
 	Pages int
 	// Warnings are what is wrong with what the result was made of.
 	Warnings []Warning

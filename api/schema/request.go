@@ -38,8 +38,7 @@ type Param struct {
 // Value is a parameter as a request gives it.
 type Value struct{ Name, Text string }
 
-// NewRequest compiles the schema of a struct type, once in a process. Nobody changes
-// the schemas.
+// NewRequest compiles the schema of a struct type, once in a process. The schemas are read-only.
 func NewRequest[In any]() (*Request[In], error) { return once(compileRequest[In]) }
 
 func compileRequest[In any]() (*Request[In], error) {

@@ -113,8 +113,8 @@ func (r *rule) compileParts() (err error) {
 	return nil
 }
 
-// checkKeywords looks at a schema's own keywords. Those of its parts are looked at
-// when the parts are compiled, and writing them again at each level takes long.
+// checkKeywords checks a schema's own keywords. The keywords of its parts are checked when the parts are compiled,
+// and writing them again at each level takes long.
 func checkKeywords(doc *jsonschema.Schema) error {
 	own := *doc
 	if own.Properties != nil {
@@ -144,8 +144,8 @@ func checkKeywords(doc *jsonschema.Schema) error {
 	return nil
 }
 
-// takes tells whether a value of a kind, named by its first byte, may be right.
-// The kinds are those of jsontext: { [ " 0 t n.
+// takes reports whether a value of a kind, named by its first byte, may be valid. The kinds are those of jsontext: {
+// [ " 0 t n.
 func (r *rule) takes(kind byte) bool {
 	if r == nil {
 		return true
@@ -196,7 +196,7 @@ func (r *rule) member(name string) (*rule, bool) {
 	return r.values, r.values != nil
 }
 
-// fits tells whether a string, number or boolean is one that the schema takes.
+// fits reports whether the schema accepts a string, number or boolean.
 func (r *rule) fits(v any) bool {
 	if r == nil {
 		return true
@@ -220,7 +220,7 @@ func (r *rule) fits(v any) bool {
 
 func (r *rule) within(n float64) bool { return n >= r.low && n <= r.high }
 
-// beyond tells whether a number is of the right kind and outside its bounds.
+// beyond reports whether a number is of the right kind and outside its bounds.
 func (r *rule) beyond(v any) bool {
 	switch v := v.(type) {
 	case int64:
@@ -231,8 +231,8 @@ func (r *rule) beyond(v any) bool {
 	return false
 }
 
-// strict tells whether the object is one whose members are declared, so that
-// null is an absent member. In free-form data it is a value.
+// strict reports whether all members of the object are declared, so null is an absent member. In free-form data null
+// is a value.
 func (r *rule) strict() bool { return r != nil && !r.open && r.kind == "object" }
 
 // same compares a value of a schema, which Go wrote, with one that was read.
@@ -248,7 +248,7 @@ func same(one, v any) bool {
 	return one == v
 }
 
-// clears tells whether null says something of a member, other than that it is absent.
+// clears reports whether null has a meaning for a member, other than that the member is absent.
 func (r *rule) clears() bool {
 	return r != nil && (r.kind == "null" || len(r.alternatives) > 0) && r.takes('n')
 }

@@ -20,8 +20,8 @@ import (
 type scanner struct {
 	r  *bufio.Reader
 	at int64 // bytes read
-	// left is how much more may be read, beside what is free: the contents of
-	// long texts and files, which have limits of their own.
+	// left is how much more may be read, in addition to free content: the contents of long texts and files, which
+	// have their own limits.
 	left int64
 	free bool
 	// tape takes what is read, where it is not nil, up to its capacity.
@@ -104,7 +104,7 @@ func (s *scanner) skip(n int) error {
 	return err
 }
 
-// peek returns the next byte that is no white space, and leaves it there.
+// peek returns the next byte that is not white space, without consuming it.
 func (s *scanner) peek() (byte, error) {
 	for {
 		text, err := s.buffered()
@@ -207,7 +207,7 @@ func isNumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-// digitsLack tells whether a number could go on.
+// digitsLack reports whether a number could continue.
 func digitsLack(text []byte) bool { return isNumber(append(bytes.Clone(text), '0')) }
 
 // isNumber checks JSON's grammar of numbers.
@@ -324,9 +324,9 @@ const (
 	highBits  = 0x8080808080808080
 )
 
-// unescape copies characters from a text to p, with their escapes undone, and returns
-// how many bytes it took and how many it wrote. It leaves off at the string's end, at
-// what does not fit, and at what is not simple: that is for piece to tell.
+// unescape copies characters from a text to p, with their escapes undone, and returns how many bytes it read and how
+// many it wrote. It stops at the string's end, if p is full, and at escapes that it does not handle: piece handles
+// those.
 func unescape(p, text []byte) (taken, n int) {
 	for taken < len(text) && n < len(p) {
 		m := plain(text[taken:min(len(text), taken+len(p)-n)])
@@ -379,8 +379,8 @@ func plain(text []byte) int {
 	return n
 }
 
-// undo returns what the escape at the start of a text stands for, and its length;
-// 0 where it is cut, wrong or half of a pair, which is for escape to tell.
+// undo returns the character of the escape at the start of a text, and the length of the escape; 0 if the escape is
+// cut, wrong or half of a pair, which escape handles.
 func undo(text []byte) (r rune, size int) {
 	if len(text) < 2 {
 		return 0, 0

@@ -12,8 +12,8 @@ import (
 // answers may grow.
 func AnswerSchema(answer reflect.Type) *jsonschema.Schema { return describe(answer, true) }
 
-// InputSchema derives the schema of a JSON input, which has no members but those
-// that it names. Those that every operation takes come after its own.
+// InputSchema derives the schema of a JSON input, which allows only the members that it names. The members common to
+// all operations come after its own.
 func InputSchema(input reflect.Type) *jsonschema.Schema {
 	doc := describe(input, false)
 	if common, embeds := input.FieldByName("Common"); embeds && common.Type == reflect.TypeFor[Common]() {

@@ -19,8 +19,7 @@ type Shape[In any] struct {
 	rule   *rule
 }
 
-// NewShape compiles the schema of a struct type, once in a process. Nobody changes
-// the schema.
+// NewShape compiles the schema of a struct type, once in a process. The schema is read-only.
 func NewShape[In any]() (*Shape[In], error) { return once(compileShape[In]) }
 
 func compileShape[In any]() (*Shape[In], error) {
@@ -52,10 +51,9 @@ func once[T any](compile func() (*T, error)) (*T, error) {
 	return made, nil
 }
 
-// Bind reads one JSON object that has no files in it. Its error is that of
-// Operation.Bind. Null is an absent member, but where the member's type sets
-// itself (SetJSON) and its schema has null as an alternative: it is set then, so
-// that a PATCH can tell the two apart.
+// Bind reads one JSON object without files. Its errors are those of Operation.Bind. Null is an absent member, unless
+// the member's type sets itself (SetJSON) and its schema has null as an alternative: the member is set then, so a
+// PATCH can distinguish the two.
 func (s *Shape[In]) Bind(ctx context.Context, body io.Reader) (*In, error) {
 	bound, err := s.bind(ctx, body, Files{})
 	if err != nil {

@@ -78,7 +78,7 @@ type jsonValue interface{ SetJSON(v any) error }
 type SizeError struct {
 	Field string
 	Limit int64 // in bytes
-	// Beside means that the limit is for what is no long text and no file.
+	// The limit is for the input without its long texts and files.
 	Beside bool
 }
 

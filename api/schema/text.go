@@ -60,9 +60,9 @@ func (r *rule) fitsLength(v string) bool {
 // passedString stands for a string that was not kept.
 type passedString int64
 
-// passed reads a string for its syntax only, and keeps it where it is short
-// enough for a message. It takes no memory, and whoever sends a file where none
-// is taken is to be told that, and not that it is large: its length is free.
+// passed reads a string for its syntax only, and stores it if it is short enough for a message. It uses no memory,
+// and its length is unlimited: a client that sends a file in the wrong place gets an error about the place, not about
+// the size.
 func (d *decoder) passed() (any, error) {
 	d.free = true
 	defer func() { d.free = false }()

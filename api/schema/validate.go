@@ -41,8 +41,8 @@ const maxHinted = 64
 // minEnding is the shortest name that may stand for a known one that ends with it.
 const minEnding = 4
 
-// hint names the known field that was probably meant: one of the same name
-// elsewhere in the input, or the nearest name beside it.
+// hint returns the known field that was probably meant: one of the same name elsewhere in the input, or the closest
+// name next to it.
 func hint(doc *jsonschema.Schema, at []string, name string) string {
 	if len(name) > maxHinted {
 		return ""
@@ -71,8 +71,8 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 // maxListed is the most fields that are listed to who gives an unknown one.
 const maxListed = 20
 
-// listed lists the fields that an object may have, as a message goes on with them;
-// empty where there are too many to read.
+// listed lists the fields that an object may have, as the continuation of a message; empty if there are too many to
+// read.
 func listed(doc *jsonschema.Schema, at []string) string {
 	var names []string
 	for name := range members(schemaAt(doc, at)) {

@@ -166,7 +166,7 @@ func revisionOf(ifMatch string) (int64, error) {
 	return revision, nil
 }
 
-// Change changes a template. What is absent stays as it is.
+// Change changes a template. Absent members stay unchanged.
 type Change struct {
 	readOnly
 

@@ -170,7 +170,7 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 	return recordOf(changed, slugTaken(err, slug))
 }
 
-// slugTaken tells that another template has the slug.
+// slugTaken returns the error for a slug that another template has.
 func slugTaken(err error, slug string) error {
 	if errors.Is(err, store.ErrExists) {
 		return schema.Faults{{Field: "slug", Message: "is taken by another template of the account: " + slug}}

@@ -19,8 +19,8 @@ const (
 	DeviceExpired = "expired_token"
 )
 
-// DeviceBegun is what a device gets when it asks. There is no address with the code
-// in it: the code is typed by who sees it.
+// DeviceBegun is the response to a device that asks for access. It has no URL that contains the code: the user types
+// it.
 type DeviceBegun struct {
 	DeviceCode      string `json:"device_code"`
 	UserCode        string `json:"user_code"`
@@ -38,7 +38,7 @@ type DeviceKey struct {
 	Key         KeyFacts `json:"key"`
 }
 
-// KeyFacts are what is told of a key beside its secret.
+// KeyFacts describes a key without its secret.
 type KeyFacts struct {
 	Name       string     `json:"name"`
 	Prefix     string     `json:"prefix"`

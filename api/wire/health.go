@@ -19,7 +19,7 @@ type Readiness struct {
 	Queues map[string]QueueState `json:"queues" jsonschema:"required" jsonschema_description:"Load of each pool: browser, files (PDFs and images), texts (Markdown) and office (LibreOffice)."`
 }
 
-// QueueState tells how busy a pool is.
+// QueueState describes how busy a pool is.
 type QueueState struct {
 	Slots  int `json:"slots" jsonschema:"required" jsonschema_description:"Number of jobs that can run at once. A new account can get one more."`
 	Busy   int `json:"busy" jsonschema:"required" jsonschema_description:"Number of running jobs."`

@@ -49,7 +49,7 @@ type JobList struct {
 	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`
 }
 
-// JobEntry is a job as lists show it; its result is told at its pollUrl.
+// JobEntry is a job as lists show it; its result is at its pollUrl.
 type JobEntry struct {
 	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the job and of its result."`
 	Operation string     `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`

@@ -11,7 +11,7 @@ type Look struct {
 	Note        string      `json:"note,omitempty"` // why less is shown than might be
 }
 
-// LookImage is a picture of a page, or of the result itself.
+// LookImage is an image of a page, or of the result itself.
 type LookImage struct {
 	ContentType string `json:"contentType"` // image/png, image/jpeg or image/webp
 	Data        []byte `json:"data"`

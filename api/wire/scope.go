@@ -1,6 +1,6 @@
 package wire
 
-// What a person may allow a program: the scopes of OAuth.
+// Scopes of OAuth that a user may grant to an application.
 const (
 	ScopeDocuments = "documents"
 	ScopeTemplates = "templates"
