@@ -120,7 +120,7 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 // attachTime is a time as qpdf writes it, or none.
 type attachTime struct{ at *time.Time }
 
-// UnmarshalJSON takes what is no time for none: it is whatever a document says.
+// UnmarshalJSON treats an invalid time as absent: documents may contain any string.
 func (t *attachTime) UnmarshalJSON(text []byte) error {
 	var at time.Time
 	if json.Unmarshal(text, &at) == nil && !at.IsZero() {

@@ -90,8 +90,8 @@ func TestAttachmentsStayEncrypted(t *testing.T) {
 	}
 }
 
-// TestAttachmentsOnPages lists, takes out and removes files that are pinned on pages as
-// comments, beside those of the document, one of which is both.
+// TestAttachmentsOnPages lists, extracts and removes files that are pinned on pages as
+// comments, together with those of the document. One of the files is both.
 func TestAttachmentsOnPages(t *testing.T) {
 	spec := func(stream int) string {
 		return fmt.Sprintf("<< /Type /Filespec /F (note.txt) /UF (note.txt) /EF << /F %d 0 R >> >>", stream)
@@ -146,7 +146,7 @@ func TestAttachmentsOnPages(t *testing.T) {
 	}
 }
 
-// archived returns the pictures of an archive by their names.
+// archived returns the images of an archive by their names.
 func archived(t testing.TB, content []byte) (names []string, pictures []image.Image) {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))

@@ -24,7 +24,7 @@ import (
 
 // ConvertedImage is the result of a ConvertImageJob.
 type ConvertedImage struct {
-	// More is whether the file has other pictures, which were left out.
+	// More reports whether the file has other images, which were left out.
 	More bool
 }
 
@@ -205,9 +205,9 @@ func writeFile(path string, content func(io.Writer) error) error {
 	return errors.Join(content(out), out.Flush(), file.Close())
 }
 
-// uprightImage reads an image as it is to be seen, and what is known of it, with the
-// profile of its colours only where that is one that PNG and JPEG can have. Of several
-// pictures it is the first.
+// uprightImage reads an image upright, with its metadata. The colour profile is returned
+// only where PNG and JPEG can hold it. If the file has several images, uprightImage reads
+// the first.
 func uprightImage(path string) (*image.NRGBA, *picture, error) {
 	var first *picture
 	stop := errors.New("enough")
@@ -273,7 +273,7 @@ func (p *picture) decodeJPEG(in io.Reader) (image.Image, error) {
 	return img, err
 }
 
-// moves tells whether a GIF has more than one picture.
+// moves reports whether a GIF has more than one image.
 func moves(in *io.SectionReader) bool {
 	r := bufio.NewReader(section(in))
 	var err error
@@ -348,7 +348,7 @@ func turn(img image.Image, orientation int) *image.NRGBA {
 	return out
 }
 
-// wholeGIF reads the first picture of a GIF, which may be a part of what is shown.
+// wholeGIF reads the first image of a GIF, which may cover only a part of the canvas.
 func wholeGIF(in io.Reader) (image.Image, error) {
 	var b bytes.Buffer
 	config, err := gif.DecodeConfig(io.TeeReader(in, &b))

@@ -215,7 +215,8 @@ func pngChunk(content []byte, name string) ([]byte, error) {
 	return after, nil
 }
 
-// TestConvertImageRefuses gives it what is no image, and what would be too large.
+// TestConvertImageRefuses converts files that are not images, and images that would be too
+// large.
 func TestConvertImageRefuses(t *testing.T) {
 	small := asPNG(t, large(rgba))
 	for name, test := range map[string]struct {
@@ -255,7 +256,7 @@ func TestConvertFirstPicture(t *testing.T) {
 	}
 }
 
-// movingGIF has so many pictures.
+// movingGIF returns a GIF with the given number of images.
 func movingGIF(t *testing.T, pictures int) []byte {
 	t.Helper()
 	var all gif.GIF
@@ -269,14 +270,14 @@ func movingGIF(t *testing.T, pictures int) []byte {
 	return b.Bytes()
 }
 
-// movingPNG makes a PNG say that it is the first of so many pictures.
+// movingPNG makes a PNG claim that it is the first of several images.
 func movingPNG(content []byte, pictures uint32) []byte {
 	chunk := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("acTL"), pictures), 0)
 	whole := binary.BigEndian.AppendUint32(append([]byte{0, 0, 0, 8}, chunk...), crc32.ChecksumIEEE(chunk))
 	return slices.Concat(content[:pngHeader], whole, content[pngHeader:])
 }
 
-// TestConvertTellsOfMorePictures is told of what was left out.
+// TestConvertTellsOfMorePictures expects a warning about the images that were left out.
 func TestConvertTellsOfMorePictures(t *testing.T) {
 	plain := asPNG(t, large(rgba))
 	for name, test := range map[string]struct {
@@ -466,7 +467,7 @@ func meanOf(img image.Image) (mean [4]float64) {
 	b := img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
-			c := color.RGBA64Model.Convert(img.At(x, y)).(color.RGBA64) //nolint:forcetypeassert // What the model is for.
+			c := color.RGBA64Model.Convert(img.At(x, y)).(color.RGBA64) //nolint:forcetypeassert // The model's type.
 			for i, v := range [...]uint16{c.R, c.G, c.B, c.A} {
 				mean[i] += float64(v) / math.MaxUint16 / float64(b.Dx()*b.Dy())
 			}

@@ -74,7 +74,8 @@ const mostColors = 256
 // those are few enough, or else such as lie in the middle of those that are alike.
 func palettedImage(img *image.NRGBA) *image.Paletted {
 	bounds := image.Rect(0, 0, img.Rect.Dx(), img.Rect.Dy())
-	// What is half transparent is one or the other.
+	// GIF has no partial transparency: half-transparent pixels become opaque or fully
+	// transparent.
 	solid := image.NewNRGBA(bounds)
 	for y := range bounds.Dy() {
 		for x := range bounds.Dx() {

@@ -24,7 +24,7 @@ type crafted struct {
 // craftedPage is a page of 300 × 400 points.
 type craftedPage struct {
 	content   string
-	resources string // beside the font; "-" is no entry
+	resources string // in addition to the font; "-" leaves the entry out
 	entries   string
 }
 

@@ -24,7 +24,7 @@ type CropBox struct{ X, Y, Width, Height float64 }
 // hardly be seen, and readers refuse it.
 const leastSide = 3
 
-// crop makes pages smaller. What lies outside is hidden and not removed.
+// crop makes pages smaller. Content outside is hidden, not removed.
 func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
 	doc, s, numbers, err := openSelection(ctx, w, args.Selection)
 	if err != nil {
@@ -59,8 +59,7 @@ type paper struct {
 	unit float64
 }
 
-// paper reads how a page is shown. What it says wrongly is taken for what readers
-// take it for.
+// paper reads how a page is shown. Invalid entries are read as PDF readers read them.
 func (s *structure) paper(page pdffile.Dict) paper {
 	media, ok := s.box(s.inherited(page, "/MediaBox"))
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"relaypdf/render/pdf/pdftest"
 )
 
-// cut returns a part of a picture, as a picture of its own.
+// cut returns a part of an image, as an image of its own.
 func cut(img image.Image, part image.Rectangle) image.Image {
 	out := image.NewRGBA(image.Rect(0, 0, part.Dx(), part.Dy()))
 	stddraw.Draw(out, out.Bounds(), img, part.Min, stddraw.Src)

@@ -46,8 +46,8 @@ type MarkdownPage struct {
 
 // MarkdownAbout says how pages were read.
 type MarkdownAbout struct {
-	// Read are the pages of which the picture was read, Empty those without anything
-	// that can be read, Unread those of Empty that show something all the same.
+	// Read are the pages whose image was read, Empty those without readable content, Unread
+	// those of Empty that show something all the same.
 	Read   []int
 	Empty  []int
 	Unread []int
@@ -129,7 +129,7 @@ func (w *setWord) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// markdown reads pages as Markdown: their text, or else their picture.
+// markdown reads pages as Markdown, from their text or else from their image.
 func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about MarkdownAbout, err error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
@@ -147,7 +147,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 		return about, err
 	}
 	d := &describer{reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}}, linked: doc.name}
-	// What fields and comments show becomes part of the pages, and takes links with it.
+	// Flattening makes fields and comments part of the pages, but removes links.
 	flat := *doc
 	flat.name = "flat.pdf"
 	if flattenComments(ctx, doc, flat.name, "screen") == nil {
@@ -177,7 +177,7 @@ type heldPage struct {
 	pagetext.Page
 
 	source string
-	unread bool // its picture may say more
+	unread bool // its image may have more text
 }
 
 // describe reads the text of pages, side by side.
@@ -248,7 +248,7 @@ func (s *setPage) held() *heldPage {
 	return p
 }
 
-// readPictures reads the pages that have no text by their pictures.
+// readPictures reads the pages without text from their images.
 func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*heldPage) error {
 	var unread []int
 	for i, p := range pages {
@@ -277,8 +277,8 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 	return group.Wait()
 }
 
-// readPicture reads a page by its picture, and takes that where it says more than its
-// text.
+// readPicture reads a page from its image, and uses the result where it has more than the
+// page's text.
 func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) error {
 	drawn, err := d.drawScan(ctx, number)
 	if err != nil {
@@ -301,10 +301,10 @@ func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) er
 	return nil
 }
 
-// guessed is below what confidence a word is what tesseract sees in a picture.
+// guessed is the confidence below which tesseract takes parts of an image for words.
 const guessed = 50
 
-// set is a page that was read from its picture, as if it had been set.
+// set returns a page that was read from its image in the form of a page with text.
 func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 	var heights []float64
 	for from := 0; from < len(p.words); {

@@ -56,7 +56,7 @@ func TestMarkdownMixed(t *testing.T) {
 	if paragraphs := strings.Count(strings.TrimSpace(second), "\n\n"); paragraphs != 3 {
 		t.Errorf("the scan has %d paragraphs after its heading, want 3:\n%s", paragraphs, second)
 	}
-	// Without languages no picture is read; pages are chosen, and come apart.
+	// Without languages no image is read. Pages are chosen, and returned apart.
 	args = MarkdownArgs{Selection: Selection{Input: input(""), Pages: "2,1"}, Apart: true}
 	text, about = markdownOf(t, args, document)
 	if len(about.Read) > 0 || !slices.Equal(about.Empty, []int{2}) || len(text.Pages) != 2 || text.Pages[0].Source != "none" || !strings.Contains(text.Pages[1].Markdown, "It says so.") {
@@ -65,8 +65,8 @@ func TestMarkdownMixed(t *testing.T) {
 	fails(t, NoLanguage, MarkdownJob, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
 }
 
-// TestMarkdownKeepsLinks reads links beside comments and fields, which become part of
-// their page and would take links with them.
+// TestMarkdownKeepsLinks reads links next to comments and fields, whose flattening would
+// remove links.
 func TestMarkdownKeepsLinks(t *testing.T) {
 	document := three()
 	document.Annots = map[int]string{

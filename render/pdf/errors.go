@@ -59,7 +59,7 @@ const (
 	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text
 	// says why.
 	NoSheets Kind = "no_sheets"
-	// NotEmail is a file that is no email which can be read. Text says why.
+	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
 )
 

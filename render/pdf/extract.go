@@ -75,10 +75,9 @@ const maxKeptFrom = 10_000
 
 var errNoCatalog = errors.New("no catalog")
 
-// keepPages writes the document with the given pages only. What is left of the
-// others where links, the outline or the structure tree refer to them is an
-// empty page outside the document: their content would otherwise still be in
-// the file, for whoever looks.
+// keepPages writes the document with the given pages only. If links, the outline or the
+// structure tree refer to another page, that page becomes an empty page outside the
+// document: its content would otherwise remain in the file.
 func keepPages(ctx context.Context, d *document, s *structure, numbers []int) error {
 	if err := checkPages(len(numbers)); err != nil {
 		return err

@@ -196,7 +196,7 @@ func fillFields(ctx context.Context, d *document, entries []entry, flatten bool)
 	}
 	args := []string{
 		engine.PathArg(d.name), "fill_form", engine.PathArg(values), "output", engine.PathArg(filled),
-		// An XFA form beside the fields would go on showing its old values.
+		// An XFA form alongside the fields would still show its old values.
 		"drop_xfa", "replacement_font", engine.PathArg(textFont),
 	}
 	if flatten {

@@ -64,8 +64,8 @@ func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults,
 	return faults, nil
 }
 
-// joinedForms returns what a letter may become beside others: pdftk joins
-// Arabic letters by the characters that stand for their joined forms.
+// joinedForms returns the forms that a letter may have next to others. pdftk joins Arabic
+// letters by the characters for their joined forms.
 func joinedForms(r rune) []rune {
 	const firstArabic, lastArabic, firstForm, lastForm = 0x0621, 0x064a, 0xfe80, 0xfefc
 	if r < firstArabic || r > lastArabic {

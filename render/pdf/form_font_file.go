@@ -87,8 +87,8 @@ const (
 	fontDescent = unitsPerEm * 212 / 1000
 )
 
-// file writes the letters as a TrueType font. What it has is what a program
-// needs to draw with it, without hints.
+// file writes the letters as a TrueType font. The font has the tables that are needed to
+// draw with it, without hints.
 func (b *fontBuilder) file() []byte {
 	letters := slices.Sorted(maps.Keys(b.glyphs))
 	glyphs := []glyph{{advance: unitsPerEm / 2}} // the first is for letters that are missing

@@ -114,7 +114,7 @@ func TestFormFill(t *testing.T) {
 	}
 	shows(t, filled)
 
-	// What was filled can be filled again, and cleared.
+	// A filled form can be filled again, and cleared.
 	again := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{
 		"name": nil, "agree": nil, "colour": nil, "country": "jp", "notes": "next",
 	}}, filled)
@@ -252,8 +252,7 @@ func TestBestFont(t *testing.T) {
 	}
 }
 
-// TestFormFillJoinsArabic finds the letters in the forms that they have beside
-// others, from the right to the left.
+// TestFormFillJoinsArabic finds the letters in their joined forms, from right to left.
 func TestFormFillJoinsArabic(t *testing.T) {
 	filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "سلام", "address.street": "שלום"}, Flatten: true}, formPDF(t))
 	keep(t, "arabic.pdf", filled)
@@ -286,8 +285,8 @@ func TestFormFillNames(t *testing.T) {
 	}
 }
 
-// TestFormOfNumberedStates has a radio button as some programs write it: its
-// states are numbers, and its texts stand in a list beside them.
+// TestFormOfNumberedStates has a radio button as some applications write it: its states are
+// numbers, and its texts are in a separate list.
 func TestFormOfNumberedStates(t *testing.T) {
 	widget := func(left, state string) string {
 		return "<< /Type /Annot /Subtype /Widget /F 4 /Rect [" + left + " 10.125 578.872 30] /Parent 100 0 R /AS /Off /AP << /N << /" + state + " 103 0 R /Off 103 0 R >> >> >>"

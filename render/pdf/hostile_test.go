@@ -132,8 +132,8 @@ func TestOutlineLoop(t *testing.T) {
 	}
 }
 
-// FuzzDocuments gives mutated documents to the job that reads most of them. A
-// document that needs too much is refused by its child, which goes on.
+// FuzzDocuments sends mutated documents to the job that reads most of them. A document that
+// needs too much is refused by its child process, which continues.
 func FuzzDocuments(f *testing.F) {
 	f.Add(three().Write())
 	f.Add(linked().Write())

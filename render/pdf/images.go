@@ -41,8 +41,8 @@ type FromImagesArgs struct {
 
 // MadeOfImages is the result of a FromImagesJob.
 type MadeOfImages struct {
-	// Omitted are the inputs, from 0, that have more pictures than there are pages of
-	// them: of what moves, only the first is taken.
+	// Omitted are the inputs, from 0, that have more images than pages: of an animation,
+	// only the first image is used.
 	Omitted []int
 }
 

@@ -222,7 +222,7 @@ func (c *pngChunks) plain() bool {
 	return known && !c.transparent && c.interlacing == 0 && slices.Contains([]byte{1, 2, 4, 8, 16}, c.depth)
 }
 
-// picture takes the pixels as they are, after a look whether all are there.
+// picture returns the pixels as they are, after checking that all are there.
 func (c *pngChunks) picture(in io.ReaderAt) (*picture, error) {
 	if err := checkDimensions(c.width, c.height, 1); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ func deep(m color.Model) bool {
 	return m == color.Gray16Model || m == color.RGBA64Model || m == color.NRGBA64Model
 }
 
-// fromPixels makes a picture of decoded pixels. What is transparent becomes a
-// mask, for PDF keeps them apart.
+// fromPixels makes a PDF image of decoded pixels. Transparency becomes a mask, because PDF
+// stores them separately.
 func fromPixels(img image.Image) *picture {
 	bounds := img.Bounds()
 	p := &picture{

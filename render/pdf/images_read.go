@@ -19,7 +19,7 @@ import (
 
 // The kinds of an Error about an image.
 const (
-	// NotImage is a file that is no image of a known kind.
+	// NotImage is a file that is not an image of a known kind.
 	NotImage Kind = "not_image"
 	// DamagedImage is an image that cannot be read.
 	DamagedImage Kind = "damaged_image"
@@ -28,7 +28,7 @@ const (
 	LargeImage Kind = "large_image"
 )
 
-// picture is an image as an object of a PDF has it.
+// picture is an image in the form of a PDF object.
 type picture struct {
 	width, height int // in pixels, as they are stored
 	// resolutionX and resolutionY are in pixels per inch.
@@ -41,7 +41,7 @@ type picture struct {
 	mask                     *picture
 	// adobe is whether a JPEG is one of Adobe's programs, which write inks inverted.
 	adobe bool
-	// more is whether the file has other pictures besides.
+	// more reports whether the file has further images.
 	more  bool
 	img   image.Image // nil where the pixels are taken as they are
 	write func(io.Writer) error
@@ -63,8 +63,8 @@ func badImage(cause error) error { return &imageError{kind: DamagedImage, cause:
 // maxDecoded bounds the memory of a decoded image in bytes.
 const maxDecoded = 4 * MaxPixels
 
-// eachPicture calls take with each picture of an image file: one, or the pages
-// of a TIFF. The kind is read from the content.
+// eachPicture calls take with each image of a file: one, or the pages of a TIFF. The kind
+// is read from the content.
 func eachPicture(path string, take func(*picture) error) error {
 	file, err := os.Open(path)
 	if err != nil {

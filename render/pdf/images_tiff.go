@@ -79,7 +79,7 @@ func readDirectory(in io.ReaderAt, at uint32) (directory, uint32, error) {
 	return d, order.Uint32(next[:]), nil
 }
 
-// entry takes what an entry says. Those that make no sense are passed over.
+// entry reads an entry. Invalid entries are skipped.
 func (d *directory) entry(in io.ReaderAt, b []byte) {
 	switch d.order.Uint16(b) {
 	case tagOrientation:

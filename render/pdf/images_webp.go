@@ -15,8 +15,8 @@ import (
 // riffHead is how long the head of a chunk is, and riffStart where the first one is.
 const riffHead, riffStart = 8, 12
 
-// webPFrame is a picture of a WebP that moves: where it stands on the ground, and where its
-// own chunks are in the file.
+// webPFrame is an image of an animated WebP: its place on the canvas, and the place of its
+// chunks in the file.
 type webPFrame struct {
 	place      image.Rectangle
 	at, length int64
@@ -30,8 +30,8 @@ type webPFile struct {
 	first         webPFrame
 }
 
-// readWebP reads a WebP file. Of one that moves it is the first picture, on the whole of
-// its ground.
+// readWebP reads a WebP file. If it is animated, readWebP returns the first image on the
+// whole canvas.
 func readWebP(in *io.SectionReader) (*picture, error) {
 	file := scanWebP(in)
 	var p *picture
@@ -83,7 +83,7 @@ func scanWebP(in *io.SectionReader) (f webPFile) {
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// firstPicture reads the first picture of a file that moves.
+// firstPicture reads the first image of an animated file.
 func (f *webPFile) firstPicture(in *io.SectionReader) (*picture, error) {
 	frame := f.first
 	if !frame.place.In(f.ground) || frame.at+frame.length > in.Size() {
@@ -112,7 +112,7 @@ func (f *webPFile) firstPicture(in *io.SectionReader) (*picture, error) {
 	})
 }
 
-// still makes a file of its own of a picture.
+// still makes a separate file of an image.
 func (f webPFrame) still(in *io.SectionReader) (*io.SectionReader, error) {
 	chunks := make([]byte, f.length)
 	if _, err := in.ReadAt(chunks, f.at); err != nil {

@@ -24,8 +24,8 @@ func webPOf(t *testing.T, img []byte, args ...string) []byte {
 	return pdftest.Load(t, out)
 }
 
-// movingWebP has libwebp's own program make a WebP that moves, of pictures with the places
-// that they have on the ground.
+// movingWebP has libwebp's own tool make an animated WebP of images with their places on
+// the canvas.
 func movingWebP(t *testing.T, places []string, pictures ...[]byte) []byte {
 	t.Helper()
 	args := []string{}
@@ -48,8 +48,8 @@ func seen(width, height, from int) image.Image {
 	return img
 }
 
-// TestWebPThatMoves takes the first picture on the whole of its ground, however it is packed,
-// and tells of the others.
+// TestWebPThatMoves expects the first image on the whole canvas, for each way to pack it, and
+// a warning about the others.
 func TestWebPThatMoves(t *testing.T) {
 	whole, part, half := asPNG(t, large(rgba)), asPNG(t, seen(20, 10, 0)), asPNG(t, seen(20, 10, 10))
 	for name, test := range map[string]struct {
@@ -86,8 +86,8 @@ func TestWebPThatMoves(t *testing.T) {
 	}
 }
 
-// TestWebPThatLies is refused: its first picture is cut, stands outside of the ground, or has
-// another size than it says; its ground is too large.
+// TestWebPThatLies expects refusals: the first image is cut off, is outside the canvas, or
+// has another size than it claims; the canvas is too large.
 func TestWebPThatLies(t *testing.T) {
 	whole := movingWebP(t, []string{"", ""}, webPOf(t, asPNG(t, large(rgba))), webPOf(t, asPNG(t, large(rgba))))
 	ground, frame := bytes.Index(whole, []byte("VP8X"))+8, bytes.Index(whole, []byte("ANMF"))+8
@@ -112,7 +112,7 @@ func TestWebPThatLies(t *testing.T) {
 	}
 }
 
-// tiffProfile gives a TIFF a profile of its colours: its directory is written anew, at the end.
+// tiffProfile gives a TIFF a colour profile: its directory is written again, at the end.
 func tiffProfile(content, profile []byte) []byte {
 	order := binary.LittleEndian
 	at := int(order.Uint32(content[4:]))

@@ -8,8 +8,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// Information is the arguments of SetInfoJob: what a document is to say of
-// itself. What is empty stays as it is.
+// Information is the arguments of SetInfoJob: the metadata for a document. Empty fields
+// leave the document's own as they are.
 type Information struct {
 	Input
 

@@ -110,7 +110,7 @@ func (d *dests) add(name string, dest any) {
 // array returns the array that v is or refers to.
 func (d *dests) array(v any) []any {
 	if ref := pdffile.Reference(v); ref != "" {
-		// What cannot be read is no destination.
+		// An unreadable object is not a destination.
 		v, _, _ = d.Object(ref)
 	}
 	view, _ := v.([]any)
@@ -152,8 +152,8 @@ func newMark() mark { return mark(rand.Text()[:markChars]) }
 // page returns the mark of a page, counted from 0, as a value.
 func (m mark) page(n int) string { return fmt.Sprintf("/%s%0*d", m, markDigits, n) }
 
-// replace puts references of pages in the place of their marks, which are
-// longer, in a file that qpdf has written and that is not compressed.
+// replace puts references of pages instead of their marks, which are longer, in a file that
+// qpdf has written and that is not compressed.
 func (m mark) replace(content []byte, pages []string) {
 	length := 1 + markChars + markDigits
 	for at := 0; ; {

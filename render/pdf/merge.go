@@ -191,9 +191,8 @@ func files(parts []part) (inputs []qpdfJob) {
 	return inputs
 }
 
-// join writes the pages of all inputs into one file, whose outline and
-// information are those of the frame. What is in them beside pages, qpdf leaves
-// behind.
+// join writes the pages of all inputs into one file, whose outline and information are
+// those of the frame. qpdf leaves everything but the pages behind.
 func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, name string) error {
 	const framed = "frame.pdf"
 	if err := os.WriteFile(w.Path(framed), frame, 0o600); err != nil {
@@ -269,7 +268,7 @@ func flatPages(content []byte) ([]string, error) {
 	return f.FlatPages()
 }
 
-// placeMarks puts pages in the place of their marks.
+// placeMarks replaces marks with pages.
 func placeMarks(d *document, m mark) error {
 	content, err := d.content()
 	if err != nil {

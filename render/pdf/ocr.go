@@ -64,7 +64,7 @@ const (
 	scanPixels = 25_000_000
 )
 
-// ocr reads pages that are pictures of text.
+// ocr reads pages that are images of text.
 func ocr(ctx context.Context, w *engine.Work, args OCRArgs) ([]byte, error) {
 	if err := checkLanguages(ctx, w, args.Languages); err != nil {
 		return nil, err
@@ -113,13 +113,13 @@ type reader struct {
 // page is one that was read.
 type readPage struct {
 	ReadPage
-	// file is a PDF of the words alone, which matrix puts on the page: from its points
-	// to parts of the page as it is shown, from the bottom left. It is empty where
-	// there are no words to add.
+	// file is a PDF of the words alone, which matrix puts on the page: from its points to
+	// parts of the page as it is shown, from the bottom left. It is empty if there are no
+	// words to add.
 	file   string
 	matrix affine
-	// words are what was read in pixels of a picture of the page that stands upright,
-	// wide and high in pixels.
+	// words were read from an upright image of the page. wide, high and the words' boxes
+	// are in its pixels.
 	words      []scanWord
 	wide, high float64
 }
@@ -167,7 +167,7 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 	}
 	shown := layer.ReadPage
 	if !r.args.Text {
-		// What the page has is not read again: it would stand there twice.
+		// Text of the page is not read again: it would be there twice.
 		for _, word := range layer.Words {
 			s, slack := drawn.perPoint, word.Height/8
 			drawn.whiten(int((word.X-slack)*s), int((word.Y-slack)*s), int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)))

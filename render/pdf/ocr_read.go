@@ -35,7 +35,7 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	}
 	var installed []string
 	for line := range bytes.Lines(out) {
-		// Its first line is a heading; osd tells scripts apart and is no language.
+		// Its first line is a heading; osd detects scripts and is not a language.
 		if name := string(bytes.TrimSpace(line)); !strings.Contains(name, " ") && name != "" && name != "osd" {
 			installed = append(installed, name)
 		}
@@ -135,8 +135,8 @@ func nextText(decoder *xml.Decoder) (string, bool) {
 // tenths rounds to tenths of a point.
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// What a reading is worth: below doubtful, the page may lie on its side or have no
-// text; below poor, what was read is no text.
+// Bounds of confidence: below doubtful, the page may lie on its side or have no text; below
+// poor, the words that were read are not text.
 const (
 	doubtful = 75.0
 	poor     = 25.0
@@ -176,7 +176,8 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 			if err != nil {
 				return err
 			}
-			// What lies on its side is read by tesseract as it is, and may as well be turned.
+			// tesseract reads pages that lie on their side, so a slightly worse reading is
+			// enough to turn one.
 			if enough := best.worth() * 0.9; other.worth() > best.worth() || sideways && other.worth() > enough {
 				best = other
 			}

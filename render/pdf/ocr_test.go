@@ -57,8 +57,8 @@ La réunion aura lieu le vendredi 16 octobre 2026 à 10 heures. Veuillez apporte
 la carte ci-jointe; sans elle, personne ne sera admis.`,
 }
 
-// scanOf is a PDF whose pages are pictures of texts at 200 dpi, as a scanner makes
-// them: each turned clockwise by degrees, and then skewed.
+// scanOf is a PDF whose pages are images of texts at 200 dpi, as a scanner makes them: each
+// turned clockwise by degrees, and then skewed.
 func scanOf(t *testing.T, degrees int, skew float64, texts ...string) []byte {
 	t.Helper()
 	const dpi = 200
@@ -112,9 +112,8 @@ func accuracy(want, got string) float64 {
 // fewestRight is the least part of words that must be read right.
 const fewestRight = 0.97
 
-// TestOCR reads scans in three languages that stand upright, lie on their side and
-// are skewed. What was read can be found where it is seen, and the pictures are as
-// they were.
+// TestOCR reads scans in three languages that stand upright, lie on their side and are
+// skewed. The words can be found where they are seen, and the images are unchanged.
 func TestOCR(t *testing.T) {
 	slow.Test(t)
 	for _, test := range []struct {
@@ -147,7 +146,7 @@ func TestOCR(t *testing.T) {
 			if text := pdftest.Tool(t, "pdftotext", path, "-"); accuracy(want, text) < fewestRight {
 				t.Errorf("%.3f of the words were read:\n%s", accuracy(want, text), text)
 			}
-			// The page stands upright, and its picture is the one of before.
+			// The page is upright, and its image is the one of before.
 			if about := pdftest.Tool(t, "pdfinfo", path); !strings.Contains(strings.Join(strings.Fields(about), " "), fmt.Sprintf("Page rot: %d ", (360-test.turned)%360)) {
 				t.Errorf("turned by %d, the page is shown so:\n%s", test.turned, about)
 			}
@@ -227,7 +226,7 @@ func TestOCRKeepsText(t *testing.T) {
 	if failed := fails(t, Nothing, OCRJob, args, both); !strings.Contains(failed.Text, "force: true") {
 		t.Errorf("%q says nothing of force", failed.Text)
 	}
-	// A picture with words on a page that has others.
+	// An image with words on a page that has others.
 	stamp := Mark{Stamp: Input{Name: inputName(1)}, X: 0, Y: 300, Position: nil, Opacity: 1, Scale: 1}
 	mixed := make1(t, StampJob, StampArgs{Input: input(""), Marks: []Mark{stamp}}, typed(t, "A typed sentence."), scan)
 	args.Force = true
@@ -239,7 +238,7 @@ func TestOCRKeepsText(t *testing.T) {
 	}
 }
 
-// TestOCRStraightens takes the skew out of a page without drawing it anew.
+// TestOCRStraightens removes the skew of a page without drawing it again.
 func TestOCRStraightens(t *testing.T) {
 	document := scanOf(t, 0, 3, letterIn["eng"])
 	got := make1(t, OCRJob, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Straighten: true}, document)
@@ -257,7 +256,7 @@ func TestOCRStraightens(t *testing.T) {
 	}
 }
 
-// TestOCROfPicture gives a page that has a picture and no words.
+// TestOCROfPicture reads a page that has an image and no words.
 func TestOCROfPicture(t *testing.T) {
 	picture := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
 	got := make1(t, OCRJob, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, picture)

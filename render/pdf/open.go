@@ -35,8 +35,8 @@ type document struct {
 	sealed *document
 }
 
-// open checks an input and counts its pages. What qpdf cannot read, MuPDF may
-// repair. The error is an *Error where the file is to blame.
+// open checks an input and counts its pages. MuPDF may repair files that qpdf cannot read.
+// The error is an *Error if the file is the cause.
 func open(ctx context.Context, w *engine.Work, number int, in Input) (*document, error) {
 	doc := &document{work: w, name: in.Name, password: in.Password, number: number}
 	if err := doc.checkHeader(); err != nil {
@@ -154,8 +154,8 @@ func openOne(ctx context.Context, w *engine.Work, in Input) (*document, error) {
 	return open(ctx, w, 0, in)
 }
 
-// checkHeader refuses what is no PDF before a program sees it, and adds what qpdf
-// would miss.
+// checkHeader refuses files that are not PDFs before another process sees them, and finds
+// errors that qpdf would miss.
 func (d *document) checkHeader() error {
 	f, err := os.Open(d.work.Path(d.name))
 	if err != nil {
@@ -275,7 +275,7 @@ func (d *document) checkPassword(ctx context.Context) error {
 	return err
 }
 
-// repair lets MuPDF write a document anew that qpdf cannot read.
+// repair lets MuPDF rewrite a document that qpdf cannot read.
 func (d *document) repair(ctx context.Context) error {
 	const repaired = "repaired.pdf"
 	name := strconv.Itoa(d.number) + repaired

@@ -68,7 +68,7 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 			return nil, nil
 		}
 	}
-	// What was changed stands behind the source.
+	// The changed objects are behind the source.
 	if err := os.Truncate(source, before.Size()); err != nil {
 		return nil, err
 	}
@@ -222,8 +222,8 @@ func (o *optimizer) grays(entries pdffile.Dict) bool {
 	return o.args.Gray && entries["/Decode"] == nil && o.channels(entries["/ColorSpace"]) > 1
 }
 
-// quality is that of the JPEG that an image becomes; 0 is none. How opaque a picture
-// is would show where it is lost.
+// quality is that of the JPEG that an image becomes; 0 is none. Masks are never lossy:
+// errors in opacity would show.
 func (o *optimizer) quality(mask, jpeg bool) int {
 	switch {
 	case mask:

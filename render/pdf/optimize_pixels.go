@@ -18,8 +18,8 @@ import (
 type pixels struct {
 	width, height, channels int
 	data                    []byte
-	// planes has the pixels of a JPEG in colour, in the place of data: it becomes a
-	// JPEG again, or grey, and both are had from its planes.
+	// planes has the pixels of a colour JPEG, instead of data. The JPEG becomes a JPEG
+	// again, or grey, and both are made of its planes.
 	planes *image.YCbCr
 }
 
@@ -74,9 +74,9 @@ func (o *optimizer) channels(space any) int {
 	return 0
 }
 
-// pixels reads an image. Those of fewer or more bits, scans in black and white among
-// them, those of other colours and filters, and those that have a colour for what is
-// transparent, are left as they are.
+// pixels reads an image. Images with fewer or more bits (black-and-white scans among them),
+// with other colours or filters, or with a colour key for transparency, are left as they
+// are.
 func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
 	e := stream.Entries
 	width, _ := o.Target(e["/Width"]).(float64)
@@ -265,9 +265,9 @@ func (p pixels) gray() pixels {
 	return out
 }
 
-// encode returns the pixels as a document has them, and their filter: as a JPEG of a
-// quality, or deflated, whichever is smaller; nil where that fails. Quality 0 is no
-// JPEG. What has been one is not worth to be deflated, unless it must be.
+// encode returns the pixels as a document has them, and their filter. They become a JPEG of
+// the given quality, or are deflated, whichever is smaller; content is nil if that fails.
+// Quality 0 rules out JPEG. Deflating a former JPEG is not worth it, unless it is required.
 func (p pixels) encode(quality int, either bool) (content []byte, filter string) {
 	if quality > 0 && p.channels != cmyk {
 		var b bytes.Buffer

@@ -11,7 +11,7 @@ type outlineNode struct {
 	kids  []outlineNode
 }
 
-// readOutline returns the document's own outline. catalog is read beside it.
+// readOutline returns the document's own outline and its catalog.
 func readOutline(d *document, s *structure) (nodes []outlineNode, catalog pdffile.Dict, err error) {
 	if catalog = s.Catalog(); catalog == nil {
 		return nil, nil, d.fail(Damaged, errNoCatalog)

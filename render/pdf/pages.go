@@ -44,9 +44,8 @@ func PageHandlers() engine.Handlers {
 	}
 }
 
-// decrypt makes a document one that opens without a password, for programs that
-// take passwords on their command line only. It reports whether the document
-// was encrypted, which it then is no more.
+// decrypt makes a document open without a password, for tools that accept passwords on
+// their command line only. It reports whether the document was encrypted before.
 func decrypt(ctx context.Context, d *document) (encrypted bool, err error) {
 	// The entry is never within what is compressed or encrypted. Where it is
 	// but means nothing, the copy does no harm.

@@ -95,7 +95,8 @@ func handle[Args any](f func(ctx context.Context, w *engine.Work, args Args) ([]
 	})
 }
 
-// Changed says what is different in a result beside what was asked for, in sentences.
+// Changed describes, in sentences, the changes in a result in addition to the requested
+// ones.
 type Changed struct {
 	Changes []string
 }

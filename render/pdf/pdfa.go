@@ -21,7 +21,7 @@ import (
 type ArchiveArgs struct {
 	Input Input
 	Level ArchiveLevel
-	// What is empty of these is as the document has it.
+	// Empty fields keep the document's own values.
 	Title, Author, Subject, Keywords string
 }
 
@@ -95,8 +95,8 @@ type archiveFound struct {
 	Fields     int
 	Signatures int
 	Hidden     int // annotations that nobody saw
-	Comments   int // annotations that are no links, and no fields
-	Undrawn    int // annotations without a picture of themselves
+	Comments   int // annotations other than links and fields
+	Undrawn    int // annotations without an appearance
 	Kinds      []string
 	Files      []string
 	Fonts      []string // that are not in the file
@@ -105,9 +105,9 @@ type archiveFound struct {
 	Overprint  bool
 }
 
-// archive makes a document PDF/A. Ghostscript draws its pages anew, as text, lines and
-// images; what it would leave out silently is taken out before, and told, or is put
-// back in after it. The result is checked by rules of ours.
+// archive makes a document PDF/A. Ghostscript draws its pages again, as text, lines and
+// images. Parts that Ghostscript would leave out silently are removed before and reported,
+// or put back afterwards. The result is checked by our own rules.
 func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
@@ -146,7 +146,7 @@ type archiver struct {
 	args     ArchiveArgs
 	found    archiveFound
 	about    said
-	pictures []int // pages that are pictures, for their transparency
+	pictures []int // pages that became images, for their transparency
 	poorer   []int // those of them that have lost text
 	lost     bool  // XMP had more than is kept
 }
@@ -224,8 +224,9 @@ func (a *archiver) drawCoded(ctx context.Context, name, drawn string) error {
 	return err
 }
 
-// draw has Ghostscript write a document anew. It goes on without PDF/A where it finds
-// something that cannot be, and ends well all the same: it says so only.
+// draw has Ghostscript rewrite a document. If it finds something that PDF/A forbids,
+// Ghostscript continues without PDF/A and exits with 0; only its output mentions the
+// problem.
 func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	const setup = "setup.ps"
 	if err := os.WriteFile(a.work.Path(setup), archiveSetup, 0o600); err != nil {
@@ -243,7 +244,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 		"-dAutoRotatePages=/None", "-dPrinted=false", "--permit-file-read=" + profiles,
 	}
 	if a.args.Level == Archive1B {
-		// Pages with transparency become pictures of so many dots an inch.
+		// Pages with transparency become images of this resolution in dpi.
 		args = append(args, "-r300")
 	}
 	said, err := a.work.Exec(ctx, engine.Program{Name: "gs", Args: append(args, "-o", drawn, setup, name), MaxStdout: maxSaid, Joined: true})
@@ -262,8 +263,8 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	return nil
 }
 
-// keepWords gives pages that were drawn as pictures their words back, where nobody sees
-// them. Only the oldest level has such pages.
+// keepWords gives pages that were drawn as images their words back, invisibly. Only the
+// oldest level has such pages.
 func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 	if a.args.Level != Archive1B {
 		return nil
@@ -285,7 +286,7 @@ const repaired = "repaired"
 // maxSaid bounds what Ghostscript says of a document.
 const maxSaid = 16 << 20
 
-// refusal is how Ghostscript says that what it writes is no PDF/A.
+// refusal is Ghostscript's message that its output will not be PDF/A.
 var refusal = regexp.MustCompile(`(?s)GPL Ghostscript [0-9.]+: ([^:]{1,300}?)(?:[,.]\s*)?(?:aborting conversion|reverting to normal|PDF/A conversion aborted)`)
 
 // joined makes a sentence's part of what a program printed.
@@ -371,8 +372,8 @@ func (s *scan) like(other *scan) bool {
 	return float64(different) <= otherLook*float64(width*height)
 }
 
-// sameText fails where pages have lost their text, or have got other text. Of those that
-// are pictures now it is noted.
+// sameText fails if pages have lost their text, or have other text than before. Pages that
+// are images now are noted.
 func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 	texts, err := shownTexts(ctx, source)
 	if err != nil {
@@ -383,7 +384,7 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 		return err
 	}
 	if len(texts) != source.pages || len(now) != source.pages {
-		return nil // fonts call letters form feeds: no page can be told from the next
+		return nil // fonts call letters form feeds: the pages cannot be separated
 	}
 	for i := range texts {
 		picture := slices.Contains(a.pictures, i+1)

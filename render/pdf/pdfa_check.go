@@ -28,9 +28,9 @@ type archiveCheck struct {
 	read   int // bytes of content
 }
 
-// checkArchive returns what keeps a document from being PDF/A, in words that go on from
-// "the document". The rules are those of ISO 19005 that can be told from its objects
-// and from the operators on its pages; what a font holds is not looked at.
+// checkArchive returns the reasons why a document is not PDF/A, in words that continue "the
+// document". The rules are those of ISO 19005 that concern a file's objects and the
+// operators on its pages. The contents of fonts are not checked.
 func checkArchive(f *pdffile.File, level ArchiveLevel) []string {
 	c := &archiveCheck{File: f, level: level, seen: map[string]bool{}}
 	c.trailer()
@@ -503,8 +503,8 @@ func isNumber(word string) bool {
 	return strings.Trim(word, "+-.0123456789") == ""
 }
 
-// contentWord returns the word of content that begins at or behind a place, and where it
-// ends. Texts and brackets are no words.
+// contentWord returns the word of content that begins at or after a position, and the
+// position of its end. Texts and brackets do not count as words.
 func contentWord(text []byte, at int) (string, int) {
 	if at >= len(text) {
 		return "", at

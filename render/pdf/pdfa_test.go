@@ -251,8 +251,8 @@ func TestArchiveKeeps(t *testing.T) {
 	}
 }
 
-// TestArchiveTransparency keeps it where it may be, and else makes pictures of pages, whose
-// words stay where they were for two readers.
+// TestArchiveTransparency keeps transparency where it is allowed. Elsewhere pages become
+// images, whose words stay where they were for two readers.
 func TestArchiveTransparency(t *testing.T) {
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
@@ -275,8 +275,8 @@ func TestArchiveTransparency(t *testing.T) {
 	}
 }
 
-// TestArchiveWords reads words of pages that have become pictures where they stood, on
-// pages that are turned, too.
+// TestArchiveWords reads words of pages that have become images where they were, on turned
+// pages too.
 func TestArchiveWords(t *testing.T) {
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
@@ -314,9 +314,9 @@ func TestArchiveWords(t *testing.T) {
 	}
 }
 
-// TestArchiveKeepsFigures refuses a document whose figures are told beside what is drawn,
-// as browsers do for tabular ones: Ghostscript leaves that out, and an amount that is
-// copied would be another.
+// TestArchiveKeepsFigures refuses a document whose digits have other text than the glyphs
+// suggest, as browsers write tabular ones: Ghostscript leaves that text out, and a copied
+// amount would be wrong.
 func TestArchiveKeepsFigures(t *testing.T) {
 	for said, refused := range map[string]bool{"1,20 EUR": true, "words": false} {
 		text := strings.Replace(string(three().Write()), "BT /F1 24 Tf 40 300 Td (alpha) Tj", "/Span << /ActualText ("+said+") >> BDC BT /F1 24 Tf 40 300 Td (alpha) Tj EMC", 1)

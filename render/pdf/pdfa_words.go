@@ -15,8 +15,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// archiveWords lays text that nobody sees over pages that have become pictures, so
-// that their words are found and copied.
+// archiveWords lays invisible text over pages that have become images, so their words can
+// be found and copied.
 type archiveWords struct {
 	*structure
 
@@ -27,8 +27,8 @@ type archiveWords struct {
 	letters []rune // by their code, from 1
 }
 
-// layWords puts the words of pages of a source over the pictures that these pages are
-// in a document that was made of it.
+// layWords puts the words of a source's pages over the images of these pages in a document
+// made of it.
 func layWords(ctx context.Context, source, made *document, pictures []int) error {
 	f, err := made.readSelf()
 	if err != nil {
@@ -120,8 +120,8 @@ func sideways(words []ReadWord) int {
 	return cmp.Compare(turned, 0)
 }
 
-// word writes a word that fills its box, on a page of a height in points. Poppler has told
-// its letters as they stand from left to right.
+// word writes a word that fills its box, on a page of a height in points. Poppler has
+// returned its letters in the order from left to right.
 func (a *archiveWords) word(b *bytes.Buffer, font string, w ReadWord, height float64, turned int) {
 	const below = float64(fontDescent) / (fontAscent + fontDescent) // the line, of the height of letters
 	tall, long := w.Height, w.Width

@@ -17,7 +17,7 @@ import (
 // it takes any text as a password or a name without mistaking it for an option.
 type qpdfJob map[string]any
 
-// qpdfWarnings is qpdf's exit code for a result that it had to mend something for.
+// qpdfWarnings is qpdf's exit code for a result that needed repairs.
 const qpdfWarnings = 3
 
 // qpdf runs a job in the job's folder and returns what qpdf printed. The error

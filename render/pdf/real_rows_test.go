@@ -27,7 +27,7 @@ var realRows = flag.Int("documents", 17, "how many documents TestRowsOnRealDocum
 type rowOnReal struct {
 	name, job string
 	args      any
-	plain     bool // what comes out is no PDF
+	plain     bool // the result is not a PDF
 	// made is of how many it makes something: most have no images, and text on all of
 	// their pages.
 	made int

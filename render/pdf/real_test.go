@@ -15,8 +15,7 @@ import (
 	"relaypdf/render/pdf/pdftest"
 )
 
-// everyNth keeps the run short. The files are sorted, and those beside each
-// other are alike.
+// everyNth keeps the run short. The files are sorted, and consecutive ones are alike.
 const everyNth = 25
 
 // realDocuments returns the paths of documents that others have made.

@@ -49,10 +49,10 @@ var redactPictureScript string
 // redactRoom is how much is looked at around a page, in points: text may hide there.
 const redactRoom = 50_000
 
-// redact takes words and parts of pages out of a document. What annotations and fields
-// show becomes part of their pages first; metadata, attachments, scripts and all that no
-// page shows go. The result is read again by two programs, and each of its objects is
-// looked through: it fails where something is found.
+// redact removes words and parts of pages from a document. Annotations and fields become
+// part of their pages first; metadata, attachments, scripts and everything that no page
+// shows are removed. Two tools read the result again, and each of its objects is searched:
+// redact fails if something is found.
 func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, error) {
 	secrets, err := newSecrets(args.Terms, args.Patterns)
 	if err != nil {
@@ -88,8 +88,8 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	if len(r.pictures) > 0 {
 		told.Changes = []string{"Pages on which more than text and images stood in an area are pictures now, without text: " + rangeText(r.pictures) + "."}
 	}
-	// Its objects are not put into streams again: nothing is to be written anew behind
-	// the check.
+	// Its objects are not packed into streams again: nothing may be rewritten after the
+	// check.
 	if !encrypted {
 		if err := os.Rename(w.Path(r.name), w.Path(output)); err != nil {
 			return Changed{}, fmt.Errorf("result: %w", err)
@@ -197,7 +197,7 @@ const redactAsideScript = `for (var i = 0; i < doc.countPages(); i++) aside(doc.
 doc.save(args.output, "");
 print("true");`
 
-// flattenPages makes comments and fields parts of their pages. Links stay beside.
+// flattenPages makes comments and fields parts of their pages. Links stay links.
 func (r *redaction) flattenPages(ctx context.Context, to string) error {
 	const aside = "aside.pdf"
 	from := r.document
@@ -262,7 +262,7 @@ type looked struct {
 	pages map[int]foundPage // by number, from 1; those with something
 	kept  []pageLetters     // of all pages: what is not to go
 	texts map[string]string
-	// beside is whether there are files, or metadata that match: they go.
+	// True if there are attachments, or metadata that match: both are removed.
 	beside bool
 }
 
@@ -407,7 +407,7 @@ func (r *redaction) marks(found looked) []applyPage {
 	return pages
 }
 
-// pictureDPI is the resolution of pages that become pictures.
+// pictureDPI is the resolution of pages that become images.
 const pictureDPI = 200
 
 // readPapers reads how the pages with areas are shown.
@@ -435,8 +435,8 @@ func (p paper) resolution(dpi, pixels float64) int {
 	return max(1, int(min(dpi*p.unit, most)))
 }
 
-// flatten makes pictures of the pages on which something is still drawn in an area
-// that is to be empty, such as lines: what covers them would hide them only.
+// flatten turns pages into images if something, such as a line, is still drawn in an area
+// to be emptied: covering it would only hide it.
 func (r *redaction) flatten(ctx context.Context, bare string) error {
 	var pages []picturePage
 	outlined, err := r.outlined(bare)
@@ -476,7 +476,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 	return nil
 }
 
-// pictureInput are the arguments of the script that makes pictures of pages.
+// pictureInput is the arguments of the script that turns pages into images.
 type pictureInput struct {
 	Input  string        `json:"input"`
 	Output string        `json:"output"`
@@ -514,7 +514,7 @@ func (r *redaction) blank(ctx context.Context, name string, page int) (bool, err
 		if a.Page != page {
 			continue
 		}
-		// Its edge may share a pixel with what is beside it.
+		// Its edge may share a pixel with its surroundings.
 		left, top := max(0, int(math.Ceil(a.X*scale))+1), max(0, int(math.Ceil(a.Y*scale))+1)
 		right, bottom := min(s.width, int((a.X+a.Width)*scale)-1), min(s.height, int((a.Y+a.Height)*scale)-1)
 		for y := top; y < bottom; y++ {

@@ -42,7 +42,7 @@ type rewriting struct {
 	codes map[string]map[byte]bool
 	fonts []string // the font, and those that q has put aside
 	out   []byte
-	// noSaid leaves out what properties say in the place of text.
+	// noSaid leaves out the replacement text in properties.
 	noSaid bool
 	said   strings.Builder
 }

@@ -228,8 +228,8 @@ func mapString(text []byte) (raw []byte, wide string) {
 	return raw, wideText(raw)
 }
 
-// fewestRegion is the fewest letters of a term that is looked for where there is text
-// beside other bytes.
+// fewestRegion is the minimum length of a term to search for in text that is mixed with
+// other bytes.
 const fewestRegion = 3
 
 // saidRegions are the parts of a font or profile that say something of it: changing letters

@@ -387,8 +387,8 @@ func jbig2(fax []byte) string {
 	return page + "\x00\x00\x00\x01\x26\x00\x01" + fmt.Sprintf("\x00\x00\x00%c", len(region)) + region
 }
 
-// TestRedactHidden takes secrets out of documents that hide them, or refuses: what cannot be
-// removed for certain is named, and there is no result.
+// TestRedactHidden removes secrets from documents that hide them, or refuses: it names the
+// content that cannot be removed for certain, and returns no result.
 func TestRedactHidden(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -94,7 +94,7 @@ func (in *inspector) pageContent(number int, page pdffile.Page) string {
 	return ""
 }
 
-// draws notes the forms that Resources have. Those of the result are drawn.
+// draws notes the forms in Resources. The result's own are drawn.
 func (in *inspector) draws(number int, resources pdffile.Dict, depth int) {
 	for _, v := range in.Entry(resources["/XObject"]) {
 		ref := pdffile.Reference(v)
@@ -146,7 +146,7 @@ func (in *inspector) value(v any, key string) string {
 	return ""
 }
 
-// quotable is a key, where it is no secret.
+// quotable returns a key if it is well known and not a secret, or else "an object".
 func quotable(key string, s secrets) string {
 	if key == "" || !knownNames()[strings.TrimPrefix(key, "/")] || s.in(key) {
 		return "an object"

@@ -58,7 +58,7 @@ type foundPage struct {
 // quad is the corners of a letter.
 func (p pageLetters) quad(n int) []float64 { return p.Quads[n*cornerNumbers : (n+1)*cornerNumbers] }
 
-// gap is what stands between letters that are not beside each other: no text has it.
+// gap separates letters that are not adjacent: no text contains it.
 const gap = "\x00"
 
 // standing returns the letters of level text as they stand, line by line and from the left,
@@ -123,7 +123,7 @@ func (p pageLetters) thin(n int) bool {
 // whole adds to letters those that are drawn as one with them: a part of a ligature takes
 // all of it.
 func (p pageLetters) whole(numbers []int) []int {
-	const most = 3 // letters beside the first
+	const most = 3 // letters after the first
 	for _, n := range numbers {
 		first := n
 		for first > 0 && n-first < most && p.thin(first) {

@@ -38,7 +38,7 @@ func TestScrubLooksTheSame(t *testing.T) {
 	}
 }
 
-// pictures are the first pages of a document.
+// pictures returns the images of a document's first pages.
 func pictures(t *testing.T, path string) []byte {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-q", "-r", "36", "-l", "12", path).Output()

@@ -140,8 +140,7 @@ func lettersOf(text string) []string {
 	return letters
 }
 
-// blacken returns a text with marks in the place of what is to go, and whether there
-// was something.
+// blacken returns a text with its secrets replaced by marks, and whether there were any.
 func (s secrets) blacken(text string) (string, bool) {
 	letters := lettersOf(text)
 	found := s.find(letters)

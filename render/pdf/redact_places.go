@@ -181,7 +181,7 @@ func (p *places) imageHashes(ref string) []string {
 	return all
 }
 
-// hash names the data of an image; those of a few bytes are no one's.
+// hash identifies the data of an image. Images of a few bytes have no identity.
 func hash(data []byte) string {
 	const fewest = 16
 	if len(data) < fewest {

@@ -9,9 +9,10 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// scrubber writes a document again, from its pages and what they and the catalog need: every
-// page, form, pattern and glyph gets Resources of its own, with the names that its content
-// uses, and content is only what is drawn. What is to go is taken out of strings and names.
+// scrubber rewrites a document from its pages and the objects that they and the catalog
+// need. Every page, form, pattern and glyph gets Resources of its own, with the names that
+// its content uses, and only the drawing operators of its content. Secrets are removed from
+// strings and names.
 type scrubber struct {
 	*pdffile.File
 

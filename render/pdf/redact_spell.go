@@ -137,7 +137,7 @@ func rawBytes(v any) ([]byte, bool) {
 	return raw, err == nil
 }
 
-// plainStrings are what fonts say of themselves everywhere: they are no secrets.
+// plainStrings are common strings in fonts. They are not secrets.
 var plainStrings = map[string]bool{"Adobe": true, "Identity": true, "UCS": true, "Japan1": true, "GB1": true, "CNS1": true, "Korea1": true} //nolint:gochecknoglobals // never changed
 
 // cleanString returns a string without what is to go, and whether there was something.
@@ -177,7 +177,7 @@ func (s secrets) inName(name string) bool {
 	return s.in(strings.ToValidUTF8(name, "\uFFFD")) || s.in(rawText([]byte(name))) || s.in(unpercent(name))
 }
 
-// binary returns where terms are in bytes that are no text: in ASCII or UTF-16.
+// binary returns the places of terms, in ASCII or UTF-16, in bytes other than text.
 func (s secrets) binary(content []byte, fewest int) (spans [][2]int) {
 	var upper []byte
 	for _, term := range s.long(fewest).terms {

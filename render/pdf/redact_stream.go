@@ -14,8 +14,8 @@ const maxPlain = 512 << 20
 
 var errFilter = errors.New("a filter that is not read here")
 
-// plainStream undoes the filters of a stream that every stream may have. rest is the one
-// that is left, which is of images; qpdf has written others anew.
+// plainStream undoes the general filters of a stream. rest is the filter that is left,
+// which is one of images; qpdf has removed the others.
 func plainStream(f *pdffile.File, s pdffile.Stream) (plain []byte, rest string, err error) {
 	filters, parameters := f.Target(s.Entries["/Filter"]), f.Target(s.Entries["/DecodeParms"])
 	list, ok := filters.([]any)

@@ -199,8 +199,8 @@ func TestRedactLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestRedactKeepsLinks leaves links where they are, beside comments that become part of
-// their page, and takes the word out of their addresses.
+// TestRedactKeepsLinks leaves links where they are, next to comments that become part of
+// their page, and removes the word from their URLs.
 func TestRedactKeepsLinks(t *testing.T) {
 	link := func(address string) string {
 		return "<< /Type /Annot /Subtype /Link /Border [0 0 0] /Rect [20 290 120 320] /A << /S /URI /URI (" + address + ") >> >>"
@@ -280,7 +280,7 @@ func TestRedactLigatures(t *testing.T) {
 
 // TestRedactPicturesOfWords takes the pixels beneath words that are laid over a scan.
 func TestRedactPicturesOfWords(t *testing.T) {
-	// A black picture of 100 by 100 points, with an invisible word over its middle.
+	// A black image of 100 by 100 points, with an invisible word over its middle.
 	black := image.NewGray(image.Rect(0, 0, 100, 100))
 	pixels := fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width 100 /Height 100 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length %d >>\nstream\n%s\nendstream", len(black.Pix), black.Pix)
 	s := source{Pages: []string{"x) Tj ET q 100 0 0 100 20 200 cm /I Do Q BT 3 Tr /F1 12 Tf 40 250 Td (Falkenberg"}, Objects: []string{pixels}}
@@ -313,7 +313,7 @@ func TestRedactPicturesOfWords(t *testing.T) {
 	}
 }
 
-// redactAreas returns a document without areas, and what is told of it besides.
+// redactAreas returns a document without areas, and the changes that redact reports.
 func redactAreas(t *testing.T, args RedactArgs, document []byte) (made []byte, told []string) {
 	t.Helper()
 	args.Input = input("")
@@ -324,9 +324,9 @@ func redactAreas(t *testing.T, args RedactArgs, document []byte) (made []byte, t
 	return read(t, result), unmarshal[Changed](t, result.Body).Changes
 }
 
-// TestRedactAreas empties parts of pages that are turned: of pictures, text and lines.
+// TestRedactAreas empties parts of turned pages: of images, text and lines.
 func TestRedactAreas(t *testing.T) {
-	// The picture is red on its left and blue on its right.
+	// The image is red on its left and blue on its right.
 	img := image.NewNRGBA(image.Rect(0, 0, 200, 100))
 	for i := range 200 * 100 {
 		c := color.NRGBA{R: 255, A: 255}

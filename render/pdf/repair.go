@@ -6,7 +6,7 @@ import (
 	"relaypdf/render/engine"
 )
 
-// repair writes a document anew, from what qpdf or else MuPDF can read of it.
+// repair rewrites a document from the parts that qpdf or else MuPDF can read.
 func repair(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 	return nil, writeWhole(ctx, w, args, qpdfJob{})
 }

@@ -144,9 +144,9 @@ func (r *resizer) page(ref string, page pdffile.Dict) {
 	r.set(ref, page)
 }
 
-// content moves what is drawn. Nothing ends what begins here: a page whose own
-// content ends more states than it has begun would end it too early. What was
-// outside of the page stays out of sight.
+// content moves the page's content. Its state is not restored at the end: a page whose own
+// content restores more states than it has saved would restore it too early. Content
+// outside the page stays out of sight.
 func (r *resizer) content(page pdffile.Dict, m move, shown box) {
 	streams, isList := r.Target(page["/Contents"]).([]any)
 	if !isList {

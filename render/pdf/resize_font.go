@@ -13,9 +13,8 @@ import (
 // fontSize is the size of a font in how the text of a field is drawn.
 var fontSize = regexp.MustCompile(`([0-9]*\.?[0-9]+)(\s+Tf)`)
 
-// font scales the size of the text of a field, or of a comment on the page: readers
-// draw it anew when it changes. Fields have what is above them; a size of 0 is as
-// large as there is room.
+// font scales the text size of a field, or of a comment on the page: readers draw it again
+// when it changes. Fields inherit from their parents; size 0 fills the available space.
 func (r *resizer) font(entries pdffile.Dict, scale float64) {
 	subtype := entries["/Subtype"]
 	if subtype != "/Widget" && subtype != "/FreeText" {

@@ -155,7 +155,7 @@ func (s *scan) straighten(angle float64) (*scan, affine) {
 	return straight, back
 }
 
-// sample is the gray at a place between pixels; beside the page it is white.
+// sample is the gray at a place between pixels; outside the page it is white.
 func (s *scan) sample(x, y float64) byte {
 	left, top := int(math.Floor(x)), int(math.Floor(y))
 	if left < 0 || top < 0 || left+1 >= s.width || top+1 >= s.height {

@@ -54,7 +54,7 @@ func booklet(ctx context.Context, w *engine.Work, args BookletArgs) ([]byte, err
 	return nil, compose(ctx, w, Selection{Input: args.Input}, args.layout, func(n int) []int { return bookletOrder(n, args.PerSheet) })
 }
 
-// What cannot be put on sheets, and what to do about it.
+// Reasons why a document cannot be put on sheets, and the remedy.
 const (
 	imagesInstead = "; make images of its pages and a PDF of those"
 	refusedText   = "has pages that cannot be put on sheets as they are" + imagesInstead

@@ -59,9 +59,9 @@ func (a NUpArgs) layout(width, height float64) sheetLayout {
 	return portrait
 }
 
-// layout is that for pages of which the first is so large as it is shown. A booklet that
-// is bound at the side has its pages beside one another, others have them one below the
-// other; four pages on a side are two such pairs, which are cut apart.
+// layout returns the layout for pages of which the first has the given size as shown. A
+// booklet bound at the side has its pages side by side, others have them one below the
+// other. Four pages on a side are two such pairs, which are cut apart.
 func (a BookletArgs) layout(width, height float64) sheetLayout {
 	landscape := width > height
 	side := landscape == a.Short

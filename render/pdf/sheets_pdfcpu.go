@@ -19,8 +19,8 @@ func imposeSheets(in io.ReadSeeker, out io.Writer, how sheetLayout) error {
 		// A configuration belongs to one call, which changes it.
 		conf := model.NewDefaultConfiguration()
 		conf.Offline = true
-		// What is in a document stays as it is: pdfcpu takes resources out that it does not
-		// see used.
+		// The document's contents stay as they are: pdfcpu removes resources that seem
+		// unused to it.
 		conf.Optimize, conf.OptimizeBeforeWriting, conf.OptimizeResourceDicts = false, false, false
 		conf.WriteObjectStream, conf.WriteXRefStream = false, false
 		sheet := &model.NUp{

@@ -149,8 +149,8 @@ func TestBookletOrder(t *testing.T) {
 	}
 }
 
-// TestGuides counts what a booklet draws beside its pages: a dashed line where it is folded,
-// and a solid one where it is cut.
+// TestGuides counts the guides of a booklet: a dashed line at the fold, and a solid one at
+// the cut.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -170,9 +170,9 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestSheetsDrawTheSame puts a page that is turned, cut off and larger by its own unit beside
-// one that is not: both look as they do by themselves, however wide the border is. A line of
-// the page has no width of its own.
+// TestSheetsDrawTheSame puts a page that is turned, cropped and enlarged by its own unit next
+// to one that is not. Both look as they do by themselves, however wide the border is. A line
+// of the page has no width of its own.
 func TestSheetsDrawTheSame(t *testing.T) {
 	t.Parallel()
 	for _, rotate := range []int{0, 90, 180, 270} {
@@ -196,7 +196,7 @@ func TestSheetsDrawTheSame(t *testing.T) {
 	}
 }
 
-// partOf is a part of a picture by itself.
+// partOf returns a part of an image.
 func partOf(picture image.Image, at image.Rectangle) image.Image {
 	cut := image.NewRGBA(image.Rect(0, 0, at.Dx(), at.Dy()))
 	imagedraw.Draw(cut, cut.Bounds(), picture, at.Min, imagedraw.Src)

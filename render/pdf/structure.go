@@ -104,10 +104,10 @@ func (d *document) rewrite(ctx context.Context) error {
 	return nil
 }
 
-// What qpdf may take to describe a document: more than the largest of honest
-// documents need, with fifty thousand pages, and so little that several at a
-// time fit into a job. qpdf never gets to the end of an outline whose entries
-// follow themselves, nor soon to that of a million pages that are all the same.
+// Limits for qpdf when it describes a document. They are more than the largest honest
+// documents need, with 50,000 pages, and small enough for several processes in one job.
+// qpdf never finishes an outline whose entries form a cycle, and needs very long for a
+// million identical pages.
 const (
 	describeTime   = 15 * time.Second
 	describeMemory = 320 << 20

@@ -160,8 +160,8 @@ func TestReadStructure(t *testing.T) {
 	}
 }
 
-// TestUnreadStructure gives what is out of the ordinary to the reader of trees:
-// it is left to qpdf, which mends it or bounds it.
+// TestUnreadStructure gives unusual trees to the reader: it leaves them to qpdf, which
+// repairs or bounds them.
 func TestUnreadStructure(t *testing.T) {
 	outlined := func(top string, entries ...string) []byte {
 		doc := three()

@@ -163,7 +163,8 @@ func (b *block) settle() {
 	}
 }
 
-// wraps tells whether a line of a block ends within a word or a sentence that goes on.
+// wraps reports whether a line of a block ends within a word, or within a sentence that
+// continues.
 func (b *block) wraps() bool {
 	for i := 1; i < len(b.lines); i++ {
 		if strings.ContainsRune(hyphens+",", lastRune(b.lines[i-1].text())) || unicode.IsLower(firstRune(b.lines[i].text())) || unspaced(firstRune(b.lines[i].text())) {
@@ -202,7 +203,7 @@ func (d *document) goesOn(b block, lines []line, i, level int, step float64, col
 	case len(l.gaps) > 0 || len(before.gaps) > 0:
 		return false
 	case b.kind == listItem:
-		// What goes on with an item stands below its text, or at least not to its left.
+		// The continuation of an item is below its text, or at least not to its left.
 		return l.Left > b.lines[0].Left-1.2*l.size || l.Left >= before.Left-1
 	case begins(lines, i, column) && len(b.lines) > 1:
 		return false
@@ -328,8 +329,8 @@ func follows(before, l line) bool {
 	return down < 1.25*l.size && (!bold || before.size <= l.size*1.05) || bold && math.Abs(before.size-l.size) < 0.5 && down < 1.8*l.size
 }
 
-// within tells whether a line that is a little larger than the text is a part of it
-// nevertheless: scans that others have read say another size of each line.
+// within reports whether a line that is a little larger than the text is still a part of
+// it: the text layers of scans have a different size for each line.
 func (d *document) within(lines []line, i int, column Box) bool {
 	const much = 1.4
 	l := lines[i]
@@ -355,8 +356,7 @@ const (
 	deepestHeading = 6
 )
 
-// joinColumns joins a paragraph that ends a column with the one that goes on with it
-// in the next.
+// joinColumns joins a paragraph at the end of a column with its continuation in the next.
 func joinColumns(blocks []block) []block {
 	var joined []block
 	for _, b := range blocks {

@@ -204,13 +204,13 @@ func gutterOf(a, b item) float64 {
 	return 0.8 * size
 }
 
-// band is what lies between two heights of a page: items beside a gutter, or across.
+// band is a page between two heights: items on both sides of a gutter, or across it.
 type band struct {
 	items  []item
 	beside bool
 }
 
-// bands parts items into those that run across a gutter and those beside it.
+// bands splits items into those that cross a gutter and those on either side of it.
 func (p *page) bands(items []item, gutter float64) []band {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(a.middleY(), b.middleY()) })
@@ -257,8 +257,8 @@ func joinBands(bands []band, gutter float64) (joined []band) {
 	return joined
 }
 
-// heading tells whether the item i, which stands on one side of a gutter, is a heading
-// above both: larger than what is below it, and nothing is beside it.
+// heading reports whether the item i, which is on one side of a gutter, is a heading above
+// both: it is larger than the text below it, and there is nothing on the other side.
 func heading(r *run, sorted []item, i int) bool {
 	const around = 3
 	larger := i+1 < len(sorted)
@@ -273,7 +273,7 @@ func heading(r *run, sorted []item, i int) bool {
 	return larger
 }
 
-// ends tells whether the first of some items goes on with a paragraph above.
+// ends reports whether the first of the items below continues a paragraph above.
 func ends(above, items []item) bool {
 	first, last := items[0], above[len(above)-1]
 	if first.run == nil || last.run == nil || len(items) > 1 && items[1].beside(first.Box) {
@@ -283,7 +283,7 @@ func ends(above, items []item) bool {
 		first.run.base-last.run.base < 1.6*last.run.size && last.width() > 2*first.run.size
 }
 
-// bothSides tells whether items stand beside each other, with a gutter between them.
+// bothSides reports whether items are next to each other, with a gutter between them.
 func bothSides(items []item, gutter float64) bool {
 	left, right := Box{Top: math.Inf(1), Bottom: math.Inf(-1)}, Box{Top: math.Inf(1), Bottom: math.Inf(-1)}
 	leftCount, rightCount := 0, 0
@@ -394,7 +394,7 @@ func prose(column []item) bool {
 	box, letters, width := around(column), 0, 0.0
 	for _, it := range column {
 		if it.run == nil {
-			return true // a ruled table is no cell
+			return true // a ruled table cannot be a cell
 		}
 		letters += len([]rune(it.run.text()))
 		width += it.width()

@@ -54,9 +54,10 @@ type Word struct {
 	Size               float64 // of its font
 	Base               float64 // the y of its base line
 	Bold, Italic, Mono bool
-	// Joined means that there is no space between the word before and this one.
+	// Joined means that no space separates the word before and this one.
 	Joined bool
-	// Line numbers the lines of the source: words of one stand beside each other.
+	// Line numbers the lines of the source: words with the same number are next to each
+	// other.
 	Line int
 	// Turn is by how many quarters the word is turned clockwise. Askew is none of them.
 	Turn int
@@ -318,7 +319,7 @@ func (r *run) measure() {
 		w := &r.words[i]
 		w.raised = w.Size < 0.85*r.size && w.Base < r.base-0.15*r.size && w.Base > r.base-r.size
 	}
-	// What is raised does not make a line higher.
+	// Superscripts do not make a line higher.
 	r.Top, r.Bottom = max(r.Top, r.base-1.5*r.size), min(r.Bottom, r.base+0.6*r.size)
 	if r.Bottom <= r.Top {
 		r.Top, r.Bottom = r.words[0].Top, max(r.words[0].Bottom, r.words[0].Top+0.1)

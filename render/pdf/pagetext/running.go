@@ -215,8 +215,8 @@ func (r *edgeRow) settle(isPage func(pageNumber) bool) {
 	r.text = strings.Join(text, " ")
 }
 
-// drop marks what goes of a row: all of it where another page has had the same, else
-// the page numbers beside it. known are the lines that stay on an earlier page.
+// drop marks the lines of a row to leave out: all of them where another page has had the
+// same, else only page numbers. known are the lines that stay on an earlier page.
 func (r *edgeRow) drop(drop map[*run]bool, through bool, known map[string]bool) {
 	if r.text == "" || through && known[r.text] {
 		for _, part := range r.runs {

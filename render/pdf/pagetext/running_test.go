@@ -21,8 +21,8 @@ func edged(pages int, line func(n int) (top, bottom string)) []Page {
 	return set
 }
 
-// TestLinesThatDifferInDigitsStay: months, dates, amounts and numbers of invoices count
-// with the pages at times, and are no page numbers.
+// TestLinesThatDifferInDigitsStay: months, dates, amounts and invoice numbers sometimes
+// count up with the pages, but are not page numbers.
 func TestLinesThatDifferInDigitsStay(t *testing.T) {
 	for _, form := range []string{
 		"Payslip %d", "Payslip for 2024-%02d", "%02d/2024", "%d/2024", "2024-0%d-01", "Employee 100%d", "100%d", "%d EUR", "Sheet %d of cash", "No. %d", "%d.1",

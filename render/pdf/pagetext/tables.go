@@ -269,7 +269,7 @@ func (g *grid) table() *table {
 		var row []cell
 		some := false
 		for x := range len(g.xs) - 1 {
-			// What is narrower than a letter is a double line.
+			// A column narrower than a letter is a double line.
 			words := g.cells[[2]int{x, y}]
 			if len(words) == 0 && !used[x] && g.xs[x+1]-g.xs[x] < 12 {
 				continue

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// plain takes out of a word what is no part of what it says: ligatures, letters in
-// the form that they have within words, signs that are not seen.
+// plain normalises a word: it replaces ligatures and positional forms of letters, and
+// removes invisible characters.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
@@ -110,7 +110,7 @@ func rightward(words []Word) []Word {
 		slices.Reverse(ordered[from:to])
 		from = max(from, to-1)
 	}
-	// What is joined to its left neighbour is joined to the one that is read before.
+	// A word joined to its left neighbour is joined to the one that is read before it.
 	for i := range ordered {
 		ordered[i].Joined = i > 0 && (ordered[i-1].Joined && ordered[i-1].Left > ordered[i].Left && ordered[i-1].Left-ordered[i].Right < 0.1*ordered[i].Size)
 	}

@@ -197,7 +197,7 @@ func dress(text string, l look, whole bool) string {
 		if l.bold {
 			sign += "**"
 		}
-		// What ends with a sign other than a letter is no emphasis beside letters.
+		// Next to letters, Markdown has no emphasis that ends with punctuation.
 		text = sign + text + sign
 	}
 	if l.url != "" {

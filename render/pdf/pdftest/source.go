@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Source is a document written by hand: one page for each text, with what a
-// test needs beside it.
+// Source is a document written by hand: one page for each text, and the additions that a
+// test needs.
 type Source struct {
 	Pages   []string
 	Version string
