@@ -54,7 +54,7 @@ func (a Account) RateTier() string {
 	return "free"
 }
 
-// Limits are what an account's owner allows to be spent; nil is no limit.
+// Limits are the spending limits of an account's owner; nil means no limit.
 type Limits struct {
 	MaxJob, MaxDay *credit.Amount
 }
@@ -167,8 +167,7 @@ func (s *Store) Resume(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "resume account", id, "suspended = FALSE, suspend_reason = ''")
 }
 
-// LimitsChange changes those limits of an account that are not nil; what it
-// points to may be nil, which is no limit.
+// LimitsChange changes the limits of an account that are not nil; a pointer to nil removes the limit.
 type LimitsChange struct {
 	MaxJob, MaxDay **credit.Amount
 }

@@ -48,9 +48,8 @@ type manifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Backup writes a copy of the database, as it is at one moment, and of the
-// blobs of its files to w, while the store goes on working. Files deleted
-// meanwhile are left out. With PostgreSQL it returns ErrUseDump.
+// Backup writes a snapshot of the database and the blobs of its files to w while the store keeps working. Files
+// deleted meanwhile are left out. With PostgreSQL it returns ErrUseDump.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if s.dialect != SQLite {
 		return ErrUseDump

@@ -41,7 +41,7 @@ type Call struct {
 	Steps          Steps         // where its time went
 }
 
-// Failure says why a call failed, in the words its caller was told.
+// Failure is the reason why a call failed, as its caller saw it.
 type Failure struct {
 	Code, Message string
 	// Steps is where the time went until then. It is read as Call.Steps.
@@ -61,8 +61,7 @@ type NewCall struct {
 	BodyHash         []byte // of the request, kept with the idempotency key
 	CallbackURL      string // where its end is reported; may be empty
 	QuoteID          string // of the promised price, which is Quote; may be empty
-	// Trace is what its trace goes on from, as in the header traceparent, for who
-	// goes on with the job or calls back. Empty where nobody traces.
+	// Trace is the traceparent header for the worker or the callback that continues the trace. Empty without tracing.
 	Trace string
 	// Job makes the call a job, to be run by any process. Its Mode is Async,
 	// and it has no Lease until a worker takes it on.
@@ -76,7 +75,7 @@ type Settlement struct {
 	File     *File         // the result to keep, or nil; its account and call are filled in
 	Duration time.Duration // of the run
 	Steps    Steps         // where the time went
-	Outbox   *Outbox       // what is told of the end, or nil
+	Outbox   *Outbox       // notifications of the end, or nil
 	// Job is the try of a job that has ended, as it was taken on. Where another
 	// worker has taken it on since, nothing is settled.
 	Job *Job
@@ -257,10 +256,9 @@ func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 	return ErrCallEnded
 }
 
-// Release ends a running call with failure: in one transaction it returns the
-// hold, takes it out of the limits' counters, frees the idempotency key and
-// writes what is told of it, where n is not nil. It has no effect on a call
-// that has ended. It returns ErrNotFound for an unknown call.
+// Release ends a running call with failure. In one transaction it returns the hold, takes it out of the limits'
+// counters, frees the idempotency key and, unless n is nil, writes the notifications. It has no effect on a call that
+// has ended. It returns ErrNotFound for an unknown call.
 func (s *Store) Release(ctx context.Context, callID string, f Failure, n *Outbox) error {
 	_, err := s.releaseCall(ctx, ending{callID: callID, failure: f, outbox: n})
 	return wrapped("release call", err)

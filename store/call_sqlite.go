@@ -15,7 +15,7 @@ import (
 // beginSQLite is Begin in one transaction.
 func (s *Store) beginSQLite(ctx context.Context, c NewCall) error {
 	if c.Job == nil && c.QuoteID == "" {
-		// Nobody has heard of the call before it ends: power that is lost takes both.
+		// The call is not announced before it ends: a power failure loses both.
 		ctx = context.WithValue(ctx, unsynced{}, true)
 	}
 	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
@@ -70,10 +70,9 @@ var callInsert = callsTable.insert()
 
 const callbackInsert = `INSERT INTO callbacks (call_id, url, receiver, trace, created_at) VALUES ($1, $2, $3, $4, $5)`
 
-// holdUpdate moves a hold out of the balance and adds the quote to the day's
-// counter, if the account and its owner's limits allow it. The counter starts
-// anew with the first hold of a UTC day, and never goes back to an earlier day.
-// $1 held, $2 quote, $3 day, $4 account.
+// holdUpdate moves a hold out of the balance and adds the quote to the day's counter, if the account and its owner's
+// limits allow it. The counter restarts with the first hold of a UTC day, and never goes back to an earlier day. $1
+// held, $2 quote, $3 day, $4 account.
 const holdUpdate = `UPDATE accounts SET
 	balance = balance - $1, held = held + $1,
 	day_spent = CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2,

@@ -9,8 +9,8 @@ const (
 	// checkpointEvery is after how many commits SQLite's log is copied into the
 	// database: some 10 MB of log.
 	checkpointEvery = 256
-	// maxLog is how many pages of log SQLite lets come together before a commit
-	// copies them itself, as where copying beside the writers does not keep up.
+	// maxLog is the number of log pages after which SQLite copies them itself in a commit, if concurrent copying does
+	// not keep up.
 	maxLog = 16384
 )
 
@@ -22,13 +22,12 @@ func (w *writer) grown() {
 	w.commits = 0
 	select {
 	case w.due <- struct{}{}:
-	default: // It was told before, and has not begun.
+	default: // a checkpoint is already due
 	}
 }
 
-// checkpoints copies what SQLite's log has into the database whenever that is due,
-// until ctx ends, and tells failed of what went wrong. SQLite itself would do so at
-// the end of a commit, for some ten milliseconds in which all who write wait.
+// checkpoints copies the content of SQLite's log into the database whenever that is due, until ctx ends, and passes
+// errors to failed. SQLite itself would copy at the end of a commit, and block all writers for about 10 ms.
 func (w *writer) checkpoints(ctx context.Context, failed func(error)) {
 	for {
 		select {
@@ -42,8 +41,8 @@ func (w *writer) checkpoints(ctx context.Context, failed func(error)) {
 	}
 }
 
-// checkpoint copies the log while others write, and then, while none does, what they
-// wrote meanwhile: the log begins anew only when all of it has been copied.
+// checkpoint copies the log while others write, and then, with writers blocked, the rest: the log is reset only after
+// all of it has been copied.
 func (w *writer) checkpoint(ctx context.Context) error {
 	if err := w.copyLog(ctx); err != nil {
 		return err
@@ -57,7 +56,7 @@ func (w *writer) checkpoint(ctx context.Context) error {
 	return w.copyLog(ctx)
 }
 
-// copyLog copies all of the log that nobody reads an older state beside.
+// copyLog copies the log up to the oldest state that a reader still uses.
 func (w *writer) copyLog(ctx context.Context) error {
 	if _, err := w.beside.DB.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 		return fmt.Errorf("copy the log into the database: %w", err)

@@ -39,7 +39,7 @@ func (e *ClockError) Error() string {
 		e.Off.Abs().Round(time.Millisecond), way, MaxClockError)
 }
 
-// clock tells the database's time by the machine's.
+// clock derives the database's time from the machine's.
 type clock struct {
 	machine func() time.Time
 
@@ -53,8 +53,7 @@ type reading struct {
 	within      time.Duration // the error of there is at most this
 }
 
-// now is the database's time. While the machine runs on, its monotonic clock
-// counts, which nobody sets.
+// now is the database's time. It advances with the machine's monotonic clock, which is never set.
 func (c *clock) now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -97,7 +96,7 @@ func (c *clock) compare(ctx context.Context, db *sql.DB) (reading, error) {
 	r := reading{here: before.Add(took / 2), there: fromMicros(us), within: took / 2}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// One that took long tells less than what is known, but for a clock that was set.
+	// A slow reading is less precise than the last one, unless a clock was set.
 	if c.last.here.IsZero() || r.within <= MaxClockError/10 || r.fault() != nil {
 		c.last = r
 	}
@@ -139,7 +138,7 @@ func (s *Store) keepTime(ctx context.Context) {
 	for ctx.Err() == nil {
 		r, err := s.clock.compare(ctx, s.write.DB)
 		switch {
-		case err != nil: // Whoever needs the database says so.
+		case err != nil: // callers that need the database report it
 		case r.fault() != nil && !wrong:
 			wrong = true
 			s.log.LogAttrs(ctx, slog.LevelError, "this process is not ready, and neither reaps nor expires anything", slog.Any("error", r.fault()))

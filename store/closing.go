@@ -9,9 +9,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// The books are closed month by month: what each account has in every book is
-// written down, so that a balance is its last closing and what was posted since,
-// and nobody has to read all history.
+// The books are closed month by month: the closing stores each account's balance in every book. A balance is then the
+// last closing plus the postings since, without a scan of the whole history.
 
 const (
 	// closingDelay is how long after its end a month is closed: longer than any

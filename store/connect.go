@@ -52,7 +52,7 @@ func (s *Store) connectAny(ctx context.Context, cfg Config) error {
 	return errors.New("open the store: the database URL must start with sqlite: or postgres://")
 }
 
-// watch tells a hook of every statement from here on.
+// watch adds a hook that sees every statement from now on.
 func watch(s *Store, hook bun.QueryHook) {
 	if hook == nil {
 		return

@@ -80,7 +80,7 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 	})
 }
 
-// personCredentials reads a person, whom nobody else changes until the transaction ends.
+// personCredentials reads a user and locks the row until the transaction ends.
 func (s *Store) personCredentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
 	var row personRow
 	if err := notFound(tx.NewUpdate().Model(&row).Set("email = email").Where("id = ?", id).Returning("*").Scan(ctx)); err != nil {
@@ -157,8 +157,8 @@ func (s *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte,
 	return nil
 }
 
-// endSessions ends what lets somebody act as a person without a credential: sessions but
-// one, links of emails but those that undo, and codes that no app has exchanged.
+// endSessions ends everything that can act as a user without a credential: all sessions but one, all emailed links
+// but those that undo a change, and all codes that no app has exchanged.
 func (s *Store) endSessions(ctx context.Context, tx txn, id, keepSession string) error {
 	if _, err := endSessions(tx, s.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
 		return err
@@ -262,10 +262,9 @@ func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 	return nil
 }
 
-// ClaimPerson gives a person whose address was not verified to who has shown the address to
-// be theirs. Whatever somebody else has set up before ends: password, identity, second
-// factor, sessions and links. It returns ErrExists when the address was verified
-// before, and when the identity is another person's.
+// ClaimPerson gives a user with an unverified email address to the owner who has now verified it. It removes
+// everything set up before: password, identity, second factor, sessions and links. It returns ErrExists if the
+// address was already verified, or if the identity is another user's.
 func (s *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
 	return s.updatePerson(ctx, "claim person", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())

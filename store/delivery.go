@@ -36,8 +36,7 @@ type Delivery struct {
 	// LastDuration is how long the last attempt took; nil when none was made,
 	// or none that left the house.
 	LastDuration *time.Duration
-	// LastAttemptAt is when the last attempt ended, or began where nobody knows how
-	// it ended; nil when none was made.
+	// LastAttemptAt is when the last attempt ended, or began if its end is unknown; nil without attempts.
 	LastAttemptAt *time.Time
 	// NextAttemptAt is nil when none follows, and while one is under way.
 	NextAttemptAt *time.Time

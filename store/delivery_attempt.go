@@ -51,18 +51,15 @@ type Attempt struct {
 	RetryAfter time.Duration
 }
 
-// takeDeliveries takes what may be attempted now: of each receiver with room the
-// delivery that has waited the longest, and first those of the accounts with the
-// fewest attempts under way. Nobody else is looked at than the accounts whose turn
-// it is, in the order of an index (migrations/0100_initial), and as many receivers
-// of each: neither a long queue for one, nor many receivers, nor many deliveries
-// that wait for their next attempt cost time. Whoever is among the first with one
-// of its receivers is among the first with its best.
+// takeDeliveries takes the deliveries that may be attempted now: of each receiver with capacity the oldest delivery,
+// and first those of the accounts with the fewest attempts under way. It reads only the accounts that are next in the
+// order of an index (migrations/0100_initial), and as many receivers of each. A long queue for one receiver, many
+// receivers, and many deliveries that wait for their next attempt cost no time. An account that is among the first
+// with one of its receivers is among the first with its best.
 //
-// On PostgreSQL it is a transaction by itself, which waits for nobody: whatever
-// another has locked is passed over. Its locks are taken in the order of all
-// (migrations/0100_initial): sender, receiver, delivery.
-// ?0 lease, ?1 its end, ?2 attempts per account, ?3 how many.
+// On PostgreSQL it is its own transaction, which never waits: it skips locked rows. Its locks are taken in the common
+// order (migrations/0100_initial): sender, receiver, delivery. ?0 lease, ?1 its end, ?2 attempts per account, ?3 how
+// many.
 const (
 	sendersWithRoom = `
 WITH who AS (
@@ -93,8 +90,7 @@ WHERE status = 'pending' AND ready AND id `
 // next attempt, or that at which the one under way counts as lost. ?0 now.
 const waitIsOver = "status = 'pending' AND NOT ready AND next_attempt_at <= ?0"
 
-// keepAttempt keeps the last attempt of deliveries beside those before, where
-// there was one: another takes its place.
+// keepAttempt moves the last attempt of deliveries, if any, to the table of earlier attempts: the next replaces it.
 const keepAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code, error, body, duration)
 	SELECT id, last_attempt_at, last_status_code, last_error, last_body, last_duration FROM deliveries
 	WHERE last_attempt_at IS NOT NULL AND `
@@ -118,9 +114,8 @@ const endWait = `UPDATE deliveries SET
 	lease = '', leased_until = NULL
 	WHERE id IN (?1) AND ` + waitIsOver
 
-// endWaitsPostgres ends waits in one statement, which waits for nobody, as
-// takePostgres. An account that has no row among the senders has nothing to lock.
-// ?0 to ?4 as of endWait, but ?1 is how many.
+// endWaitsPostgres ends waits in one statement that never waits for locks, like takePostgres. An account without a
+// row among the senders has nothing to lock. ?0 to ?4 as of endWait, but ?1 is how many.
 var endWaitsPostgres = `
 WITH over AS MATERIALIZED (
 	SELECT id, account_id FROM deliveries WHERE ` + waitIsOver + ` ORDER BY next_attempt_at LIMIT ?1
@@ -131,7 +126,7 @@ WITH over AS MATERIALIZED (
 		OR NOT EXISTS (SELECT 1 FROM senders WHERE senders.account_id = over.account_id)) AND ` + waitIsOver + passLocked + `
 ), kept AS (` + strings.Replace(keepLost, "?1", "SELECT id FROM mine", 1) + `)` + strings.Replace(endWait, "?1", "SELECT id FROM mine", 1)
 
-// lostAttempt is the error of an attempt whose outcome nobody knows.
+// lostAttempt is the error of an attempt whose outcome is unknown.
 const lostAttempt = "The server stopped during the attempt; whether the event arrived is not known."
 
 // wakeBatch bounds the deliveries whose wait is ended at once.

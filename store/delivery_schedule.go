@@ -14,8 +14,8 @@ const (
 	// failingPeriod is how long an endpoint may fail without a success before
 	// it is disabled.
 	failingPeriod = 5 * 24 * time.Hour
-	// failingDays is on how many days of these it must have failed: one that is
-	// seldom told of anything has not been down all the time.
+	// failingDays is the number of these days with failures: an endpoint with few events has not been down all the
+	// time.
 	failingDays = 3
 )
 

@@ -28,7 +28,7 @@ const (
 
 // Why a device gets no key. Compare with errors.Is.
 var (
-	// ErrWaiting means that nobody has decided yet.
+	// ErrWaiting means that the user has not decided yet.
 	ErrWaiting = errors.New("nobody has decided yet")
 	// ErrTooEarly means that the device asks more often than it may.
 	ErrTooEarly = errors.New("asked too early")
@@ -74,9 +74,8 @@ type CollectedKey struct {
 	Account string // as it is shown
 }
 
-// TellingKey writes, sealed, what the people with these addresses are told of a key
-// that was made for a device. It is asked within the key's transaction, which may
-// run again.
+// TellingKey writes the sealed emails that notify the users with these addresses of a key made for a device. It is
+// called within the key's transaction, which may run again.
 type TellingKey func(key Key, device Device, to []string) ([]Letter, error)
 
 type deviceRow struct {
@@ -135,7 +134,7 @@ func newTypedCode() string {
 	return ShownCode(string(out))
 }
 
-// ShownCode is a code as it is shown, however somebody has typed it.
+// ShownCode returns a code as it is displayed, however the user typed it.
 func ShownCode(typed string) string {
 	letters := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(codeLetters, r) {
@@ -174,9 +173,8 @@ func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
 	return codes, errors.New("keep device: every code is taken")
 }
 
-// Typed returns the device that shows the code which a person has typed. From then
-// on nobody else can decide. It returns ErrNotFound for a code that waits for
-// nobody: unknown, expired, decided, or typed by another person.
+// Typed returns the device that shows the code that a user has typed. From then on only this user can decide. It
+// returns ErrNotFound for a code that does not wait for a user: unknown, expired, decided, or typed by another user.
 func (d *Devices) Typed(ctx context.Context, code, personID string) (Device, error) {
 	shown := ShownCode(code)
 	if shown == "" {

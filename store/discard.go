@@ -44,7 +44,7 @@ func (s *Store) discard(ctx context.Context, keys []string, forget func(ctx cont
 		}
 	}
 	late := ctx.Err()
-	// What has gone is noted although ctx ends.
+	// Deletions are recorded even if ctx ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLast)
 	defer cancel()
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -96,8 +96,7 @@ func (s *Store) FailedDeletions() int64 { return s.failedDeletions.Load() }
 // its calls.
 const dropPause = time.Minute
 
-// dropResult deletes what a process that died had written for a call. What
-// fails is made good by DeleteOrphanBlobs.
+// dropResult deletes the result that a dead process had written for a call. DeleteOrphanBlobs handles any failure.
 func (s *Store) dropResult(ctx context.Context, callID string, try int) {
 	if last := s.dropFailed.Load(); last != 0 && time.Since(fromMicros(last)) < dropPause {
 		return

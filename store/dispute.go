@@ -115,7 +115,7 @@ func (a *applying) disputeReference(ctx context.Context, id string) (string, err
 	return fmt.Sprintf("%s %d", name, before+1), err
 }
 
-// OpenDisputes returns disputes that nobody has decided yet, at most limit.
+// OpenDisputes returns undecided disputes, at most limit.
 func (s *Store) OpenDisputes(ctx context.Context, limit int) (ids []string, err error) {
 	err = s.read.NewRaw("SELECT id FROM stripe_disputes WHERE state = ? ORDER BY created_at LIMIT ?", DisputeOpen, limit).Scan(ctx, &ids)
 	return ids, wrapped("read open disputes", err)

@@ -14,8 +14,8 @@ const (
 	downloadsEvery = time.Second
 	// downloadsBatch bounds how many files one statement counts.
 	downloadsBatch = 500
-	// downloadsMost bounds the files whose downloads wait while the database
-	// does not answer. Those of others are not counted then.
+	// downloadsMost limits the files whose downloads are counted in memory while the database does not respond.
+	// Downloads of other files are not counted then.
 	downloadsMost = 100_000
 	// downloadsLast bounds the last writing, when the store is closed.
 	downloadsLast = 5 * time.Second
@@ -74,7 +74,7 @@ func (s *Store) recordDownloads(ctx context.Context) {
 	}
 }
 
-// writeDownloads writes all counts. What fails is counted again later.
+// writeDownloads writes all counts. Counts that fail are written again later.
 func (s *Store) writeDownloads(ctx context.Context, last bool) error {
 	if last {
 		bounded, cancel := context.WithTimeout(ctx, downloadsLast)

@@ -33,8 +33,7 @@ const EventTest = "webhook.test"
 // EventKind is a type of event, and in a sentence when it happens.
 type EventKind struct{ Type, Summary string }
 
-// EventKinds are the events that endpoints can ask for. What is sent of one is
-// JSON of an Envelope.
+// EventKinds are the events that endpoints can subscribe to. Each event is sent as the JSON of an Envelope.
 func EventKinds() []EventKind {
 	return []EventKind{
 		{EventJobCompleted, "A job has a result"},
@@ -55,11 +54,9 @@ func EventTypes() []string {
 	return types
 }
 
-// Outbox tells of the end of a call. It is written into the outbox in the
-// transaction that ends the call.
+// Outbox holds the notifications of a call's end. It is written to the outbox in the transaction that ends the call.
 type Outbox struct {
-	// Event is EventJobCompleted or EventJobFailed, for the account's
-	// endpoints; empty tells none of them.
+	// Event is EventJobCompleted or EventJobFailed, for the account's endpoints; empty notifies none of them.
 	Event string
 	// Data marshals to the event's data, and is all that the call's callback
 	// gets, if it has one.
@@ -88,8 +85,8 @@ type eventRow struct {
 // callbackSelect reads where a call's end is reported. $1 call.
 const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
 
-// writeOutbox writes what a call's end is told of: the event to the account's
-// endpoints, and the data to the call's callback.
+// writeOutbox writes the notifications of a call's end: the event for the account's endpoints and the data for the
+// call's callback.
 func (s *Store) writeOutbox(ctx context.Context, tx txn, call *callRow, n *Outbox, now time.Time) error {
 	if n == nil {
 		return nil

@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// DeleteExpired removes what has had its time: rows first (deleteRows), then the bytes
-// and rows of expired files and of the inputs of ended jobs. What a live job needs
-// stays. It takes on at most limit of a kind at once, until nothing is left or ctx
-// ends. A kind that fails keeps no other from being removed.
+// DeleteExpired removes expired data: rows first (deleteRows), then the bytes and rows of expired files and of the
+// inputs of ended jobs. Data that a live job needs stays. It processes at most limit of a kind at once, until nothing
+// is left or ctx ends. A failure of one kind does not stop the others.
 func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 	return errors.Join(s.deleteRows(ctx, limit), rounds(ctx, limit, s.deleteExpiredFiles, s.deleteSpentInputs),
 		s.deleteRows(ctx, limit)) // The rows of old jobs stay until their inputs have gone.

@@ -90,8 +90,7 @@ func (f File) check(now time.Time) error {
 // fileInsert keeps a file, unless there is one with its id.
 var fileInsert = filesTable.insert() + " ON CONFLICT (id) DO NOTHING"
 
-// maxWarnings bounds the warnings of a file, in bytes. Who makes them keeps below
-// it: JSON that is cut is none.
+// maxWarnings limits the warnings of a file, in bytes. Callers must stay below it: truncated JSON is invalid.
 const maxWarnings = 256 << 10
 
 // newFileRow describes a file that is kept from now on.

@@ -8,9 +8,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// DeleteFile deletes a file of the account: from the commit on nobody can open
-// it but a job that pinned it; its bytes go at once, or when that job has ended.
-// It returns ErrNotFound when the account has no such file, or not any more.
+// DeleteFile deletes a file of the account. After the commit only a job that pinned it can open it; its bytes are
+// deleted at once, or when that job has ended. It returns ErrNotFound if the account does not have the file, or no
+// longer has it.
 func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
 	return s.deleteFile(ctx, id, "f.account_id = ?", accountID)
 }
@@ -85,9 +85,8 @@ func (s *Store) deleteExpired(ctx context.Context, limit int) (found int, keys [
 	return found, keys, wrapped("delete expired files", err)
 }
 
-// removeFiles removes blobs first and rows after, so that a crash in between
-// leaves a row to repeat with and not a blob that nobody knows of. It returns how many
-// files it found, and the keys of the blobs that have gone.
+// removeFiles removes blobs first and rows after, so a crash in between leaves a row to retry with and not an unknown
+// blob. It returns how many files it found, and the keys of the deleted blobs.
 func (s *Store) removeFiles(ctx context.Context, limit int, where string, args ...any) (found int, gone []string, err error) {
 	rows, err := s.condemn(ctx, limit, where, args...)
 	if err != nil {
@@ -108,8 +107,8 @@ func (s *Store) removeFiles(ctx context.Context, limit int, where string, args .
 	return len(rows), gone, err
 }
 
-// condemn marks files whose time is over, and returns those whose bytes nobody
-// needs: once a file is marked, no job can pin it any more.
+// condemn marks expired files, and returns those whose bytes are not in use: once a file is marked, no job can pin it
+// any more.
 func (s *Store) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
 	const unpinned = "NOT EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id)"
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {

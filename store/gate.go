@@ -26,8 +26,8 @@ func (g *gate) wake() bool {
 	return g.start()
 }
 
-// wakeNext has another worker work beside the one that asks, if one is free: who
-// asks looks again anyway.
+// wakeNext wakes one more free worker, if there is one, to work in parallel with the caller, which looks again
+// anyway.
 func (g *gate) wakeNext() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +60,7 @@ func (g *gate) leave() bool {
 	return true
 }
 
-// close lets nobody in any more. Those who work go on.
+// close admits no more workers. Workers inside continue.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

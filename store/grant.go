@@ -54,7 +54,7 @@ type Grant struct {
 	Orphaned bool
 }
 
-// Live tells whether the grant can be used at a time.
+// Live reports whether the grant is usable at a time.
 func (g Grant) Live(now time.Time) bool {
 	return g.RevokedAt == nil && !g.Orphaned && g.ExpiresAt.After(now)
 }
@@ -94,9 +94,8 @@ type GrantAccess struct {
 	Scopes  []string
 }
 
-// TellingGrant writes, sealed, what the people with these addresses are told of a
-// program that was let in. It is asked within the grant's transaction, which may run
-// again.
+// TellingGrant writes the sealed emails that notify the users with these addresses of a new application. It is called
+// within the grant's transaction, which may run again.
 type TellingGrant func(grant Grant, to []string) ([]Letter, error)
 
 type grantRow struct {
@@ -180,7 +179,7 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell TellingGrant) (G
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got, verdict = GrantTokens{}, nil
 		var row codeRow
-		// The change of nothing lets nobody else in with the same code before the end.
+		// The empty update locks the row: no one else can use the code before the end.
 		err := notFound(tx.NewUpdate().Model(&row).Set("used = used").Where("hash = ?", hashSecret(r.Code)).Returning("*").Scan(ctx))
 		if err != nil {
 			return err
@@ -244,11 +243,11 @@ func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell TellingGr
 	return g.issue(ctx, tx, key, code.Scopes, code.Scopes)
 }
 
-// keep writes a grant, with its entry in the audit log and the letters of tell.
+// keep writes a grant, with its entry in the audit log and the emails of tell.
 func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell TellingGrant) (*keyRow, error) {
 	now := toMicros(g.store.now())
 	key := keyRow{
-		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // which nobody has
+		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // a secret that is never returned
 		ExpiresAt: &code.EndsAt, SpendLimit: &code.SpendLimit, CreatedAt: now,
 	}
 	row := grantRow{
@@ -264,8 +263,7 @@ func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell TellingGr
 	return &key, g.tell(ctx, tx, &key, &row, tell)
 }
 
-// tell writes of a new grant into the audit log and to the account's owners and who
-// has allowed it.
+// tell writes a new grant to the audit log and emails the account's owners and the user who has allowed it.
 func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, tell TellingGrant) error {
 	var who string
 	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// maxIdleClients bounds the programs that have registered and were let in by nobody
-// yet: the oldest make room.
+// maxIdleClients limits the registered applications without a grant: new ones replace the oldest.
 const maxIdleClients = 10_000
 
 // OAuthClient is a program that asks people to let it act for them.

@@ -26,11 +26,11 @@ var outsideQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + account
 	" JOIN keys AS k ON k.id = g.key_id JOIN accounts AS a ON a.id = k.account_id" +
 	" WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5) ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1"
 
-// Outside returns what a program may do that an outside issuer has let in, and makes
-// its grant when it comes first, or when the one before has ended by itself; with the
-// cap of that one, which people may have changed. It returns ErrNotFound where nobody
-// with the address may let programs in, and ErrDenied where people have revoked what
-// the program had: an issuer that goes on to give it tokens does not undo that.
+// Outside returns the permissions of an application that an external issuer has authorised. It makes the grant when
+// the application first connects, or after the grant before has expired; the new grant inherits the cap of the old
+// one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
+// applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
+// undo that.
 func (g *Grants) Outside(ctx context.Context, o Outsider, tell TellingGrant) (GrantAccess, error) {
 	var err error
 	if o.Email, err = MailAddress(o.Email); err != nil {
@@ -75,7 +75,7 @@ func (g *Grants) widen(ctx context.Context, found outsideRow, scopes []string) e
 	})
 }
 
-// over tells whether a grant has come to its end, and was not revoked before.
+// over reports whether a grant has expired without being revoked.
 func (r *keyRow) over(now int64) bool {
 	return r.RevokedAt == nil && r.ExpiresAt != nil && *r.ExpiresAt <= now
 }
@@ -92,10 +92,10 @@ func foundOutside(scan func(places ...any) error) (found outsideRow, err error) 
 	return found, notFound(scan(places...))
 }
 
-// letOutside makes the grant of a program, unless somebody else has made it.
+// letOutside makes the grant of an application, unless another request has made it.
 func (g *Grants) letOutside(ctx context.Context, tx txn, o Outsider, args []any, tell TellingGrant) (outsideRow, error) {
 	var person personRow
-	// The change of nothing lets nobody else make the same grant before the end.
+	// The empty update locks the row: no one else can make the same grant before the end.
 	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))
 	if err != nil {
 		return outsideRow{}, err
@@ -111,7 +111,7 @@ func (g *Grants) letOutside(ctx context.Context, tx txn, o Outsider, args []any,
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return outsideRow{}, err
 	}
-	// Who is in several accounts works for the first of them.
+	// A member of several accounts works for the first of them.
 	var accountID string
 	err = notFound(tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("m.account_id").
 		Where("m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", person.ID, RoleOwner, RoleDeveloper).OrderExpr("m.created_at, m.account_id").Limit(1).Scan(ctx, &accountID))

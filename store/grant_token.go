@@ -34,7 +34,7 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got, verdict = GrantTokens{}, nil
 		var token grantTokenRow
-		// The change of nothing lets nobody else in with the same token before the end.
+		// The empty update locks the row: no one else can use the token before the end.
 		err := notFound(tx.NewUpdate().Model(&token).Set("used = used").Where("hash = ? AND refresh", hashSecret(r.Token)).Returning("*").Scan(ctx))
 		if err != nil {
 			return err

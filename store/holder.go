@@ -15,8 +15,8 @@ type holder struct {
 
 // Kinds of holders.
 const (
-	holderProcess     = "process"      // the process with the lease, of a call that is no job
-	holderDeadProcess = "dead process" // a process whose lease has ended, of a call that is no job
+	holderProcess     = "process"      // the process with the lease, of a call that is not a job
+	holderDeadProcess = "dead process" // a process whose lease has ended, of a call that is not a job
 	holderWorker      = "worker"       // the worker with the lease, of this try of a job
 	holderDeadWorker  = "dead worker"  // a worker whose lease has ended, of this try of a job
 	holderQueue       = "queue"        // none yet: a job that has waited for too long

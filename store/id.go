@@ -24,7 +24,7 @@ const (
 	idChars     = timeChars + regionChars + randomChars
 )
 
-// DefaultRegion is the region of a process that was told none.
+// DefaultRegion is the region of a process without a configured region.
 const DefaultRegion = "loc"
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -113,9 +113,9 @@ func isID(kind, text string) bool {
 	return ok && len(body) == idChars && strings.Trim(body, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// CallID returns the id of the call whose result has the id. Nobody can tell the
-// result's, which opens a document, from the call's, which stands in logs. An id
-// of another form has no call, nor has what is returned for it.
+// CallID returns the ID of the call whose result has the ID. The result's ID, which opens a document, cannot be
+// derived from the call's, which appears in logs. An ID of another form has no call, and neither has the ID returned
+// for it.
 func CallID(resultID string) string {
 	sum := sha256.Sum256([]byte(resultID))
 	_, body, _ := strings.Cut(resultID, "_")

@@ -20,7 +20,7 @@ const (
 // Claim is the hold of a call on an idempotency key of its account.
 type Claim struct {
 	CallID    string // Call says what came of it
-	BodyHash  []byte // tells a repeated request from another one
+	BodyHash  []byte // distinguishes a repeated request from another one
 	State     string // ClaimRunning or ClaimDone; a failed call's claim is gone
 	CreatedAt time.Time
 	ExpiresAt time.Time
@@ -45,8 +45,8 @@ func (r *claimRow) claim() Claim {
 	}
 }
 
-// Claim returns who holds the account's idempotency key, or ErrNotFound when
-// nobody does: the call failed, or the claim has expired.
+// Claim returns the holder of the account's idempotency key, or ErrNotFound if there is none: the call failed, or the
+// claim has expired.
 func (s *Store) Claim(ctx context.Context, accountID, key string) (Claim, error) {
 	var row claimRow
 	err := s.read.NewSelect().Model(&row).Where("account_id = ? AND idem_key = ?", accountID, key).

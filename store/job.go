@@ -110,8 +110,8 @@ type Orphan struct {
 	holder holder // who is not expected to end it
 }
 
-// OrphanedCalls returns running calls with a callback whose process is gone, at
-// most limit. Those without one are released by Reap.
+// OrphanedCalls returns running calls with a callback whose process is gone, at most limit. Calls without a callback
+// are released by Reap.
 func (s *Store) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) {
 	list, err := s.orphanedCalls(ctx, holder{Kind: holderDeadProcess}, s.now(), limit)
 	return list, wrapped("read orphaned calls", err)
@@ -165,18 +165,17 @@ func (s *Store) orphanedJobs(ctx context.Context, h holder, begun time.Time, lim
 	return list, nil
 }
 
-// LeasedCalls returns the running calls and jobs that carry a living process's
-// lease and were begun up to the time, at most limit of either. Those that the
-// process does not work on are orphaned: the database failed when they were taken
-// on, or when their end was to be written.
+// LeasedCalls returns the running calls and jobs with a living process's lease that began no later than begun, at
+// most limit of either. If the process does not run them, they are orphaned: the database failed when they were
+// started or when their end was to be written.
 func (s *Store) LeasedCalls(ctx context.Context, lease string, begun time.Time, limit int) ([]Orphan, error) {
 	calls, err := s.orphanedCalls(ctx, holder{Kind: holderProcess, Lease: lease}, begun, limit)
 	jobs, jobsErr := s.orphanedJobs(ctx, holder{Kind: holderWorker, Lease: lease}, begun, limit)
 	return append(jobs, calls...), wrapped("read leased calls", errors.Join(err, jobsErr))
 }
 
-// ReleaseOrphan ends an orphaned call as failed and writes what is told of it. It has no
-// effect if the call has ended or was taken on again.
+// ReleaseOrphan ends an orphaned call as failed and writes its notifications. It has no effect if the call has ended
+// or was started again.
 func (s *Store) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *Outbox) error {
 	_, err := s.releaseCall(ctx, ending{callID: stale.Call.ID, accountID: stale.Call.AccountID, failure: f, outbox: n, holder: stale.holder})
 	if err != nil {
@@ -207,8 +206,8 @@ func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	return requeued, nil
 }
 
-// jobEnd are the statements that take an ended call out of the queue and let go of its
-// files. Those that nobody can open any more are deleted by DeleteExpired. $1 call.
+// jobEnd are the statements that take an ended call out of the queue and release its files. DeleteExpired deletes
+// files that can no longer be opened. $1 call.
 var jobEnd = []string{
 	`UPDATE jobs SET state = 'ended', lease = '' WHERE call_id = $1`,
 	`DELETE FROM job_inputs WHERE call_id = $1`,

@@ -60,8 +60,8 @@ func (k *KeptInputs) Of(ctx context.Context, accountID, callID string) ([]byte, 
 	return row.Sealed, wrapped("read kept input", notFound(err))
 }
 
-// Want says whether an account's inputs are kept from now on. Those that were
-// kept go as soon as they are not wanted.
+// Want sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
+// off.
 func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) error {
 	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).Exec(ctx))

@@ -12,16 +12,15 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Secrets of keys begin with these. Those for tests work only while the address
-// of the service is loopback.
+// Prefixes of secret keys. Test keys work only if the server's URL is a loopback address.
 const (
 	LivePrefix = "pdf_live_"
 	TestPrefix = "pdf_test_"
 )
 
 const (
-	// shownChars of a secret stay readable: its kind and three characters,
-	// enough for an owner to tell keys apart.
+	// shownChars is how many characters of a secret stay readable: its kind and three characters, enough for an owner
+	// to distinguish keys.
 	shownChars = 12
 )
 
@@ -49,8 +48,8 @@ type Key struct {
 	CreatedAt  time.Time
 	RevokedAt  *time.Time
 	LastUsedAt *time.Time // to the minute
-	// Grant marks what stands for a program that a person has let in: nobody has its
-	// secret, and Grants says more of it.
+	// Grant marks the key of an application that a user has authorised: its secret is never returned, and Grants has
+	// the details.
 	Grant bool
 }
 

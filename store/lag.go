@@ -13,8 +13,7 @@ type Lag struct {
 	OldestJob time.Duration
 	// Outbox is how long the most overdue attempt of a delivery has been due.
 	Outbox time.Duration
-	// Tasks is how long the most overdue periodic task has been due that nobody
-	// is at.
+	// Tasks is how long the most overdue periodic task that no process runs has been due.
 	Tasks time.Duration
 }
 

@@ -62,12 +62,10 @@ type leaseRow struct {
 	ExpiresAt int64
 }
 
-// Acquire takes a lease for this process, in the first free lock file of dir,
-// and renews it until it is closed, however long the end of the process takes.
-// Where an earlier process left its lease in the file, it is dead, as the lock was
-// free: its holds are released at once. Where the folder is a copy, or came from
-// another machine, the process may go on elsewhere: its lease ends when nobody has
-// renewed it for a time.
+// Acquire takes a lease for this process, in the first free lock file of dir, and renews it until it is closed,
+// however long the end of the process takes. If the file contains the lease of an earlier process, that process is
+// dead, because the lock was free: its holds are released at once. If the folder is a copy, or came from another
+// machine, the earlier process may still run elsewhere: its lease ends when it has not been renewed for a time.
 func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w; choose a folder that this user may write to", err)
@@ -89,7 +87,7 @@ func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	return l, nil
 }
 
-// lockSlot opens and locks the first lock file of dir that nobody holds.
+// lockSlot opens and locks the first free lock file of dir.
 func lockSlot(dir string) (*os.File, error) {
 	for n := range leaseSlots {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("lease-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o600)
@@ -138,8 +136,7 @@ func (l *Lease) takeOver(ctx context.Context) error {
 	return l.file.Sync()
 }
 
-// placeOf tells the lock file from a copy of it, and this machine since its start
-// from others.
+// placeOf distinguishes the lock file from a copy of it, and this machine since its start from others.
 func placeOf(file *os.File) (string, error) {
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(int(file.Fd()), &stat); err != nil {
@@ -147,7 +144,7 @@ func placeOf(file *os.File) (string, error) {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		boot = []byte("unknown") // Then the file alone tells.
+		boot = []byte("unknown") // then the file alone identifies it
 	}
 	return fmt.Sprintf("%d:%d:%s", stat.Dev, stat.Ino, strings.TrimSpace(string(boot))), nil
 }
@@ -167,7 +164,7 @@ func (l *Lease) succeed(ctx context.Context, id string, here bool) error {
 	return nil
 }
 
-// watched ends the earlier process's lease if nobody has renewed it meanwhile.
+// watched ends the earlier process's lease if it has not been renewed meanwhile.
 func (l *Lease) watched(ctx context.Context) error {
 	expires, err := l.store.leaseExpiry(ctx, l.before)
 	if err == nil && expires != l.seen {
@@ -254,10 +251,9 @@ func (s *Store) endLease(ctx context.Context, id string) error {
 	return nil
 }
 
-// Reap releases the running calls whose lease is missing or has expired, but for
-// those that OrphanedCalls and OrphanedJobs tell of, and deletes expired leases and
-// idempotency keys. It returns how many calls it released. Any number of
-// processes may reap at once.
+// Reap releases the running calls whose lease is missing or has expired, except those that OrphanedCalls and
+// OrphanedJobs return, and deletes expired leases and idempotency keys. It returns how many calls it released. Any
+// number of processes may reap at once.
 func (s *Store) Reap(ctx context.Context) (int, error) {
 	now := toMicros(s.now())
 	released, err := s.releaseAll(ctx, holder{Kind: holderDeadProcess, Silent: true})

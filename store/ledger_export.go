@@ -24,7 +24,7 @@ type LedgerLine struct {
 	Balance   credit.Amount // of the wallet, after the entry
 }
 
-// LedgerQuery says which entries are meant. A zero time is no bound.
+// LedgerQuery selects ledger entries. A zero time means no bound.
 type LedgerQuery struct {
 	AccountID string
 	From, To  time.Time // the first instant, and the one after the last

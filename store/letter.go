@@ -41,8 +41,8 @@ func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 	})
 }
 
-// Telling writes, sealed, what the people with these addresses are told of a
-// change. It is asked within the change's transaction, which may run again.
+// Telling writes the sealed emails that notify the users with these addresses of a change. It is called within the
+// change's transaction, which may run again.
 type Telling func(change PaymentChange, to []string) ([]Letter, error)
 
 // tellPayers keeps the letters about a change of an account's payments to those
@@ -64,7 +64,7 @@ func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, cha
 	return keepLetters(ctx, tx, letters, at)
 }
 
-// keepLetters puts letters into the queue, in the transaction of what they tell.
+// keepLetters puts emails into the queue, in the transaction of the change that they report.
 func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) error {
 	rows := make([]letterRow, len(letters))
 	for i, l := range letters {

@@ -14,8 +14,8 @@ import (
 type List struct {
 	Limit  int    // 1 to MaxList; 0 is DefaultList
 	Cursor string // Page.Next of the page before; empty is the first page
-	// After and Before bound the times when the rows were made, to the
-	// millisecond: from After on, and before Before. A zero time is no bound.
+	// After and Before limit the times when the rows were made, to the millisecond: from After on, and before Before.
+	// A zero time means no bound.
 	After, Before time.Time
 }
 

@@ -19,11 +19,10 @@ type Posted struct {
 	Reference string
 	Reason    string
 	Currency  string
-	// What the posting added to the wallet, to what is held, and to what is owed.
+	// Changes of the wallet, of the holds and of the debt.
 	Wallet, Held, Owed credit.Amount
 	Balance            credit.Amount // of the wallet afterwards
-	// What only Statement fills in: of the call its operation and its key, unless the
-	// retention has removed it.
+	// The operation and the key of the call, set only by Statement, unless the retention has removed the call.
 	Operation, KeyID string
 	CreatedAt        time.Time
 }
@@ -34,7 +33,7 @@ type PostingFilter struct {
 
 	AccountID    string // needed
 	Kind         string
-	WithoutCalls bool // only those whose cause is no call
+	WithoutCalls bool // only those whose cause is not a call
 }
 
 type journalRow struct {

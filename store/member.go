@@ -33,7 +33,7 @@ type Membership struct {
 	JoinedAt               time.Time
 }
 
-// Invite asks somebody to join an account.
+// Invite invites a user to join an account.
 type Invite struct {
 	ID, AccountID, AccountName, Email, Role, InviterID string
 	CreatedAt, ExpiresAt                               time.Time
@@ -118,8 +118,8 @@ func (s *Store) addMember(ctx context.Context, tx txn, accountID, personID, role
 	return err
 }
 
-// SetMemberRole changes a member's role, and ends the member's sessions. It returns
-// ErrLastOwner when nobody else owns the account.
+// SetMemberRole changes a member's role, and ends the member's sessions. It returns ErrLastOwner if the account would
+// have no owner.
 func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role string) error {
 	return s.updateMembers(ctx, "set role", func(ctx context.Context, tx txn) error {
 		if !slices.Contains(Roles(), role) {
@@ -133,8 +133,8 @@ func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role str
 	})
 }
 
-// RemoveMember ends a membership and the member's sessions. It returns ErrLastOwner
-// when nobody else owns the account.
+// RemoveMember ends a membership and the member's sessions. It returns ErrLastOwner if the account would have no
+// owner.
 func (s *Store) RemoveMember(ctx context.Context, accountID, personID string) error {
 	return s.updateMembers(ctx, "remove member", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))

@@ -25,8 +25,7 @@ var migrationFiles embed.FS
 type columnTypes struct {
 	Postgres                     bool
 	ID, Int, Bytes, Bool, Serial string
-	// What stands behind a table: Hot ones have rows that are changed all the
-	// time, Monthly ones are partitioned.
+	// Clauses after a table definition: rows of Hot tables change all the time, Monthly tables are partitioned.
 	Strict, Hot, Monthly string
 }
 
@@ -35,7 +34,7 @@ func columnTypesFor(dialect string) columnTypes {
 		return columnTypes{
 			Postgres: true, ID: `TEXT COLLATE "C"`, Int: "BIGINT", Bytes: "BYTEA", Bool: "BOOLEAN",
 			Serial: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-			// Room beside a row lets its new version stay on the page, out of the indexes.
+			// Free space on the page lets an updated row stay there, without new index entries.
 			Hot: " WITH (fillfactor = 50)", Monthly: " PARTITION BY RANGE (id)",
 		}
 	}
@@ -110,8 +109,8 @@ const (
 // boundLocks bounds the wait for a lock in the transaction under way.
 var boundLocks = fmt.Sprintf("SET LOCAL lock_timeout = %d", lockTimeout.Milliseconds())
 
-// boundMigration bounds the locks of a migration that is a transaction. Another makes
-// indexes concurrently: it waits for old transactions, and nobody waits for it.
+// boundMigration limits the locks of a migration that is a transaction. Other migrations build indexes concurrently:
+// they wait for old transactions, and block no one.
 func boundMigration(ctx context.Context, db bun.IConn, _ *migrate.Migration) error {
 	bound := "SET lock_timeout = 0"
 	if _, isTx := db.(bun.Tx); isTx {
@@ -156,12 +155,10 @@ const (
 	lockPauseMost = time.Second
 )
 
-// withAdvisoryLock runs fn while this process alone holds the migration lock of
-// the PostgreSQL database. The lock is a transaction's: it goes with it, however
-// that ends, and a pooler of connections leaves it where it was taken. Who waits
-// asks again and again, for as long as it takes: a transaction that waits would
-// keep a connection of a pooler from those who work, and an index that is made
-// concurrently would wait for the transaction.
+// withAdvisoryLock runs fn while this process alone holds the migration lock of the PostgreSQL database. The lock
+// belongs to a transaction and ends with it, so it also works behind a connection pooler. A process without the lock
+// polls, for as long as it takes: a waiting transaction would occupy a pooled connection, and a concurrent index
+// build would wait for the transaction.
 func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
 	for rest := lockPause; ; rest = min(2*rest, lockPauseMost) {
 		mine, err := tryAdvisoryLock(ctx, db, migrationLock, fn)

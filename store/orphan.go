@@ -14,8 +14,8 @@ import (
 	"relaypdf/store/blob"
 )
 
-// Blobs are written before the rows that refer to them, so a process that dies
-// in between leaves one that nobody knows of. Their keys tell whose they are.
+// Blobs are written before the rows that refer to them, so a process that dies in between leaves an unreferenced
+// blob. The key of a blob names its owner.
 const (
 	resultPrefix = "result-"
 	leasedPrefix = "of-"
@@ -52,18 +52,15 @@ const (
 // errEnough ends a listing.
 var errEnough = errors.New("enough was looked at")
 
-// DeleteOrphanBlobs removes blobs that no row refers to and that no living
-// process is about to refer to, and returns how many it removed, at most limit.
-// What has been written in part goes too, when its writer has gone. It looks at
-// sweepMost blobs at most, and goes on from there the next time, in whichever process;
-// those that rows refer to cost a statement for each batch. It is a task, which one
-// process does for all (Upkeep).
+// DeleteOrphanBlobs removes blobs that no row refers to and that no living process is about to refer to, and returns
+// how many it removed, at most limit. Partly written blobs of dead writers are removed too. It reads at most
+// sweepMost blobs, and continues from there the next time, in any process; referenced blobs cost one statement for
+// each batch. It is a task, which one process runs for all (Upkeep).
 func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 	return s.sweepBlobs(ctx, sweepMost, limit)
 }
 
-// sweepBlobs looks at that many blobs, and begins anew where it comes to their end
-// without having begun there.
+// sweepBlobs reads that many blobs. At the end it starts again from the beginning, unless it began there.
 func (s *Store) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
 	swept := s.blobs.Sweep(ctx)
 	w := &sweep{Store: s, left: most, limit: limit}

@@ -4,15 +4,14 @@ import (
 	"context"
 )
 
-// NewDeliveries tells, after the commit, that a transaction of this process has
-// written deliveries that are due. What was written before the channel is read
-// is told once. Those of other processes are found by looking.
+// NewDeliveries signals, after the commit, that a transaction of this process has written due deliveries. Several
+// writes before the channel is read give one signal. Deliveries of other processes are found by polling.
 func (s *Store) NewDeliveries() <-chan struct{} { return s.due }
 
 type outboxKey struct{}
 
-// announcing watches whether a transaction writes deliveries; committed is to
-// be told of its end, and makes it known.
+// announcing watches whether a transaction writes deliveries; the caller passes the result of the commit to
+// committed, which sends the signal.
 func (s *Store) announcing(fn transaction) (watched transaction, committed func(error)) {
 	wrote := false
 	watched = func(ctx context.Context, tx txn) error {

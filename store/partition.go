@@ -51,8 +51,8 @@ func (p partition) name() string {
 	return p.table + "_" + strings.ReplaceAll(p.month.String(), "-", "_")
 }
 
-// create makes the partition beside its table, takes over what waits in the
-// default one, and joins it to the table, whose readers and writers go on.
+// create makes the partition as a separate table, moves the rows from the default partition, and attaches it, while
+// readers and writers of the table continue.
 func (p partition) create() string {
 	return fmt.Sprintf(`CREATE TABLE %[1]s (LIKE %[2]s INCLUDING ALL);
 		WITH moved AS (DELETE FROM %[2]s_default WHERE id >= '%[3]s' AND id < '%[4]s' RETURNING *) INSERT INTO %[1]s SELECT * FROM moved;
@@ -67,7 +67,7 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 		return nil
 	}
 	return transactOnce(ctx, poolTx(db), func(ctx context.Context, tx txn) error {
-		// What waits for a lock keeps others waiting behind it.
+		// A statement that waits for a lock blocks others behind it.
 		lock := fmt.Sprintf("%s; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(%d)", boundLocks, int64(partitionLock))
 		if _, err := tx.direct.ExecContext(ctx, lock); err != nil {
 			return err
@@ -123,8 +123,8 @@ func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition,
 	return missing, nil
 }
 
-// monthsWithRows returns the months before the given one of which a table has rows. Those
-// in a default partition wait there: nobody made theirs while they lasted.
+// monthsWithRows returns the months before the given one for which a table has rows. Rows of months without a
+// partition are in the default partition.
 func monthsWithRows(ctx context.Context, db bun.IDB, table, kind string, before month) (months []month, err error) {
 	for from := ""; ; {
 		var id sql.NullString

@@ -24,7 +24,7 @@ const (
 	PaymentAction  = "action"  // waits for the card's owner to confirm it
 	PaymentPaid    = "paid"    // credited to the wallet
 	PaymentFailed  = "failed"  // refused
-	PaymentExpired = "expired" // nobody paid
+	PaymentExpired = "expired" // not paid in time
 )
 
 // Payment is money that an account was asked for, or that was taken as its
@@ -37,8 +37,8 @@ type Payment struct {
 	Amount    credit.Amount
 	Refunded  credit.Amount // given back so far
 	Disputed  credit.Amount // what disputes have taken
-	// What the provider calls the customer, the saved method, the page on which
-	// it is paid, and the payment; empty where there is none, or none yet.
+	// IDs of the provider for the customer, the saved method, the payment page and the payment; empty if there is
+	// none, or none yet.
 	Customer, Method, Session, Intent string
 	Card                              string // as people know it: "Visa ending 4242"
 	ReceiptURL                        string
@@ -152,7 +152,7 @@ type PaymentFilter struct {
 	List
 
 	AccountID string // needed
-	Told      bool   // without those that nobody has paid
+	Told      bool   // without unpaid ones
 }
 
 // Payments lists the payments of an account.

@@ -14,20 +14,18 @@ import (
 // that was taken without its owner, who may otherwise try another card.
 const PaymentDeclined = "declined"
 
-// PaymentNotice is what the provider has told of a payment, in an event or when
-// it was asked. Notices may come twice, late, and in any order.
+// PaymentNotice is a report of the provider about a payment, in an event or in response to a query. Notices may come
+// twice, late, and in any order.
 type PaymentNotice struct {
 	// Event and EventType are those of an event; it is carried out once.
 	Event, EventType string
-	// What the payment is called, by us and by the provider, as far as the
-	// notice says it.
+	// IDs of the payment, our own and the provider's, as far as the notice has them.
 	PaymentID, Session, Intent string
-	// State is what has become of it: one of a Payment's, or PaymentDeclined;
-	// empty tells nothing.
+	// State is the status of the payment: one of a Payment's, or PaymentDeclined; empty means no change.
 	State     string
 	Amount    credit.Amount // what was paid, with PaymentPaid
 	Refunded  credit.Amount // all that was given back so far, as far as none of it has failed
-	Refunds   []Refund      // all of the intent's, where any is told of
+	Refunds   []Refund      // all of the intent's, if the notice has any
 	Dispute   *Dispute
 	Reason    string
 	ActionURL string
@@ -35,12 +33,12 @@ type PaymentNotice struct {
 	// Origin is what the provider's metadata says of the payment, with PaymentPaid:
 	// a payment whose row is missing is rebuilt from it.
 	Origin Origin
-	// Tell writes to those who pay what the notice has changed; nil writes nobody.
+	// Tell emails the changes to the users who pay; nil sends nothing.
 	Tell Telling
 }
 
-// Refund is some of a payment that was given back. One that fails at the bank, even
-// days after it was told of, has moved nothing.
+// Refund is a refunded part of a payment. A refund that fails at the bank, even days after it was reported, has moved
+// nothing.
 type Refund struct {
 	ID     string
 	Amount credit.Amount
@@ -49,7 +47,7 @@ type Refund struct {
 
 // PaymentChange is what a notice has changed.
 type PaymentChange struct {
-	Known     bool // the payment is one of ours
+	Known     bool // the payment is one of our own
 	Rebuilt   bool // its row was missing, and was made of the notice
 	Payment   Payment
 	Credited  bool          // by this notice
@@ -61,7 +59,7 @@ type PaymentChange struct {
 	Capped    bool          // auto-reload has reached its monthly cap
 }
 
-// told reports whether a change is one that people may want to hear of.
+// told reports whether users may want an email about a change.
 func (c *PaymentChange) told() bool {
 	return c.Credited || c.Failed || c.Action || c.Disputed || c.SwitchOff != ""
 }
@@ -69,11 +67,10 @@ func (c *PaymentChange) told() bool {
 // ErrOtherPayment means that a notice contradicts what is known of a payment.
 var ErrOtherPayment = errors.New("the notice contradicts the payment")
 
-// ApplyPayment carries a notice out, once: it credits what was paid, takes back
-// what was refunded or disputed, and ends what failed. What concerns a payment
-// that is not known yet waits for it; one that was paid and has no row is rebuilt
-// from its Origin. It returns ErrOtherPayment where the amount is not the
-// payment's, and ErrNoOrigin for one that was paid and cannot be rebuilt.
+// ApplyPayment applies a notice once: it credits paid amounts, takes back refunded or disputed ones, and ends failed
+// payments. A notice for an unknown payment is stored until the payment is known; a paid payment without a row is
+// rebuilt from its Origin. It returns ErrOtherPayment if the amount is not the payment's, and ErrNoOrigin for a paid
+// payment that cannot be rebuilt.
 func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change PaymentChange, err error) {
 	for _, name := range []string{n.Event, n.PaymentID, n.Session, n.Intent} {
 		if len(name) > 255 || !storable(name) {
@@ -224,7 +221,7 @@ func (a *applying) move(ctx context.Context) error {
 		a.row.Reason = clean(a.notice.Reason, 500)
 		return nil
 	case state == PaymentAction && (a.row.State == PaymentAction || a.row.Kind == PaymentTopUp):
-		return nil // Who pays a top-up is at the provider's page.
+		return nil // the payer of a top-up is on the provider's page
 	case state == PaymentAction:
 		a.row.State, a.row.ActionURL, a.row.Reason = PaymentAction, clean(a.notice.ActionURL, 2000), clean(a.notice.Reason, 500)
 		a.change.Action = true
@@ -305,8 +302,8 @@ func (a *applying) takeRefund(ctx context.Context, refunded credit.Amount) error
 	}, "")
 }
 
-// ForgetPaymentEvents deletes what is known of events and errors from before a time,
-// when they come no more, and of intents that have turned out to be nobody's.
+// ForgetPaymentEvents deletes records of events and errors from before a time, which will not come again, and of
+// intents that belong to no account.
 func (s *Store) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
 	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		for _, statement := range []string{

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Person is somebody who can sign in. What they may do depends on their role
-// in each account.
+// Person is a user who can sign in. The user's permissions depend on the role in each account.
 type Person struct {
 	ID            string
 	Email         string // unique, as NormalAddress returns it
@@ -213,8 +212,8 @@ func (s *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
 	return int(n), wrapped("count recovery codes", err)
 }
 
-// RemovePerson deletes a person with all that is theirs alone: memberships, sessions,
-// links and second factor. It returns ErrNotFound for nobody.
+// RemovePerson deletes a user with all data that belongs to the user alone: memberships, sessions, links and second
+// factor. It returns ErrNotFound for an unknown user.
 func (s *Store) RemovePerson(ctx context.Context, id string) error {
 	return s.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error { return s.removePerson(ctx, tx, id) })
 }

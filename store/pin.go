@@ -8,11 +8,11 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A pin keeps a file for a job that has yet to read it: the file may expire or
-// be deleted meanwhile, and then nobody but the job can open it.
+// A pin keeps a file for a job that has yet to read it: the file may expire or be deleted meanwhile, and then only
+// the job can open it.
 
-// PinError says that a job asked for files which its account does not have, or
-// not any more. Which of the two is not told.
+// PinError means that a job asked for files that its account does not have, or no longer has. It does not reveal
+// which.
 type PinError struct {
 	FileIDs []string // in the order of their ids
 }

@@ -50,7 +50,7 @@ const (
 // bounds are what the server ends by itself. The process's own deadlines are shorter,
 // but a process that is frozen, or whose machine is gone, has none.
 type bounds struct {
-	// statement bounds a statement; 0 is no bound.
+	// statement limits the time of a statement; 0 means no limit.
 	statement time.Duration
 	// lock bounds the wait for one lock. It is well below writeTimeout, so that the
 	// transaction is tried again, and its locks are free meanwhile.
@@ -85,7 +85,7 @@ func (b bounds) params() map[string]string {
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-// withBounds is the configuration with the bounds. What the URL says of them wins.
+// withBounds returns the configuration with the limits. Limits in the URL take precedence.
 func withBounds(cfg *pgx.ConnConfig, b bounds) *pgx.ConnConfig {
 	cfg = cfg.Copy()
 	for name, value := range b.params() {

@@ -61,12 +61,10 @@ func (p Posting) check() error {
 	return nil
 }
 
-// Post adds money to a wallet or takes it out. What is taken and not there is
-// owed: it keeps the account from spending, and the next money that comes in
-// repays it first. A payment marks the account as funded and paying, and tells
-// its endpoints. Post reports whether it did anything: not for a reference that
-// was posted before. It returns ErrNotFound for an unknown account, and ErrExists
-// when the reference was posted with another amount.
+// Post adds money to a wallet or takes it out. A missing amount becomes debt: it blocks spending, and the next
+// incoming money repays it first. A payment marks the account as funded and paying, and notifies its endpoints. Post
+// reports whether it did anything: not for a reference that was posted before. It returns ErrNotFound for an unknown
+// account, and ErrExists if the reference was posted with another amount.
 func (s *Store) Post(ctx context.Context, p Posting) (posted bool, err error) {
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("post: %w", err)
@@ -115,8 +113,7 @@ func (p Posting) worth() credit.Amount {
 // fundsLock reads what an account has, and keeps others from changing it.
 const fundsLock = `UPDATE accounts SET balance = balance WHERE id = ? RETURNING balance, held, owed`
 
-// credit is Post within a transaction. event is what the endpoints are told of a
-// payment.
+// credit is Post within a transaction. event is the event for the endpoints about a payment.
 func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) error {
 	var a accountRow
 	if err := tx.NewRaw(fundsLock, p.AccountID).Scan(ctx, &a); err != nil {
@@ -129,7 +126,7 @@ func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) err
 	}
 	entry := posting{accountID: p.AccountID, kind: p.Kind, reference: p.Reference, reason: p.Reason, at: now, books: books{wallet: wallet, debt: debt}, balance: a.Balance + wallet}
 	other := adds[p.Kind]
-	if worth < 0 || other == nil { // What a chargeback has taken goes back the way it came.
+	if worth < 0 || other == nil { // a chargeback is returned to the book it came from
 		other = takes[p.Kind]
 	}
 	*other(&entry.books) = -worth

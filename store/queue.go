@@ -13,25 +13,23 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// The table of jobs says what to do; the queue wakes workers to look. A process that
-// accepted a job wakes a worker of its own. Where it has none that is free it tells
-// another process on PostgreSQL, one of those that have said that they found no job
-// (idle_processes), and the latest of them, whose browsers are warm. On SQLite, and
-// where a notification was lost or a pooler of connections lets none through, jobs
-// are found by looking. A wake-up therefore costs time when it is missed, never a
-// job: each worker that finds one wakes the next of its process.
+// The table of jobs is the source of truth; the queue wakes workers to look. A process that accepted a job wakes one
+// of its own workers. If none is free, it notifies another process on PostgreSQL: one of those that have reported
+// that they found no job (idle_processes), the latest first, because its browsers are warm. On SQLite, and if a
+// notification was lost or a connection pooler lets none through, polling finds the jobs. A missed wake-up therefore
+// costs time, never a job: each worker that finds one wakes the next of its process.
 
 const (
-	// jobsChannel is where processes of the release before tell each other of jobs.
+	// jobsChannel is the channel on which processes of the previous release announce jobs.
 	jobsChannel = "relaypdf_jobs"
-	// notifyPause is the least time between two statements of a process that tell
-	// others of jobs: the next tells of all that came meanwhile.
+	// notifyPause is the minimum time between two statements of a process that announce jobs: the next one announces
+	// all jobs that came meanwhile.
 	notifyPause = 5 * time.Millisecond
 	// listenPause is how long a process waits before it listens again after its
 	// connection broke.
 	listenPause = time.Second
-	// idleAgain is how long a process is taken to be idle that has said so; then it says
-	// it anew. Rows of those that were killed go after idleLeft.
+	// idleAgain is how long a process counts as idle after it has reported so; then it reports again. Rows of killed
+	// processes are deleted after idleLeft.
 	idleAgain = time.Hour
 	idleLeft  = 24 * time.Hour
 )
@@ -39,23 +37,21 @@ const (
 // idleness is what a process that works says to others of its workers, and what it
 // asks of theirs. PostgreSQL only.
 type idleness struct {
-	// name is the channel on which this process is told of a job; nil while it does
-	// not listen.
+	// name is the channel on which this process receives job announcements; nil while it does not listen.
 	name atomic.Pointer[string]
-	// said that a worker is idle: nobody has told it of a job since.
+	// said is set from the report that a worker is idle until the next announcement of a job.
 	said atomic.Bool
-	// untold counts jobs for which a process has to be found; tell has an entry when
-	// it is not 0.
+	// untold counts jobs that need a process; tell has an entry while untold is not 0.
 	untold atomic.Int64
 	tell   chan struct{}
 }
 
-// ask has other processes told of so many jobs.
+// ask announces that many jobs to other processes.
 func (i *idleness) ask(jobs int64) {
 	i.untold.Add(jobs)
 	select {
 	case i.tell <- struct{}{}:
-	default: // They are about to be told.
+	default: // an announcement is already due
 	}
 }
 
@@ -81,13 +77,12 @@ func (s *Store) wakeHere() bool {
 	return g != nil && g.wake()
 }
 
-// tellOne takes as many idle processes as it is told, the latest first, and tells
-// each of a job.
+// tellOne takes as many idle processes as requested, the latest first, and announces a job to each.
 const tellOne = `WITH told AS (
 	DELETE FROM idle_processes WHERE name = ANY(ARRAY(SELECT name FROM idle_processes ORDER BY since DESC LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING name
 ) SELECT pg_notify(name, '') FROM told`
 
-// tellOthers tells other processes of jobs that wait, until ctx ends.
+// tellOthers announces waiting jobs to other processes until ctx ends.
 func (s *Store) tellOthers(ctx context.Context) {
 	for {
 		select {
@@ -110,8 +105,8 @@ func (s *Store) tellIdle(ctx context.Context, jobs int64) error {
 	return err
 }
 
-// sayIdle has this process told of the next job that no other takes, if it listens.
-// Who says so looks for jobs once more: one that came before was told to nobody.
+// sayIdle registers this process for the next job that no other process takes, if it listens. The caller looks for
+// jobs once more afterwards: an earlier job was announced to no one.
 func (s *Store) sayIdle(ctx context.Context) error {
 	name := s.idle.name.Load()
 	if name == nil || !s.idle.said.CompareAndSwap(false, true) {
@@ -127,8 +122,8 @@ func (s *Store) sayIdle(ctx context.Context) error {
 	return err
 }
 
-// sayGone takes back that a worker of this process is idle. A job that it was told of
-// and does not take any more is another's.
+// sayGone withdraws the report that a worker of this process is idle. If a job was announced to it that it does not
+// take any more, the job goes to another process.
 func (s *Store) sayGone(ctx context.Context) {
 	name := s.idle.name.Swap(nil)
 	if name == nil || !s.idle.said.Swap(false) {
@@ -219,9 +214,9 @@ func (s *Store) lookForJobs(ctx context.Context, known []string, g *gate) {
 		stale := s.now().After(again)
 		if stale {
 			again = s.now().Add(idleAgain)
-			s.idle.said.Store(false) // A worker that finds no job says it anew.
+			s.idle.said.Store(false) // a worker that finds no job reports idle again
 		}
-		// A database that does not answer is told of by whoever takes a job on.
+		// The worker that takes the next job reports a database error.
 		if waiting || err != nil || stale {
 			g.wake()
 		}
@@ -235,8 +230,7 @@ func (s *Store) jobsWait(ctx context.Context, known []string) (bool, error) {
 	return s.read.NewSelect().Model((*jobRow)(nil)).Where("state = ?", jobQueued).Where("kind IN (?)", kinds).Exists(ctx)
 }
 
-// listen wakes a worker when this process is told of a job, on a connection of its
-// own, until ctx ends.
+// listen wakes a worker when a job is announced to this process, on its own connection, until ctx ends.
 func (s *Store) listen(ctx context.Context, g *gate) {
 	defer s.sayGone(ctx)
 	name := s.NewID("worker")
@@ -258,8 +252,7 @@ func (s *Store) listenOnce(ctx context.Context, name string, g *gate, listening 
 	defer closeListener(ctx, conn)
 	listening()
 	s.idle.name.Store(&name)
-	// What was said on a connection that broke may be lost. A worker that finds no job
-	// says it anew.
+	// Reports on a broken connection may be lost. A worker that finds no job reports idle again.
 	s.idle.said.Store(false)
 	g.wake()
 	for {

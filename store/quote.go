@@ -116,9 +116,8 @@ func freeQuote(ctx context.Context, tx txn, c *callRow) error {
 	return err
 }
 
-// BeginGeneration counts a generation as failed until EndGeneration is told
-// otherwise, so that those which run at once cannot fail more often than allowed.
-// It returns the day on which it counts, or ErrTooManyFailures.
+// BeginGeneration counts a generation as failed until EndGeneration reports its success, so concurrent generations
+// cannot fail more often than allowed. It returns the day on which it counts, or ErrTooManyFailures.
 func (s *Store) BeginGeneration(ctx context.Context, accountID string) (day int64, err error) {
 	day = dayOf(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {

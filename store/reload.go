@@ -22,8 +22,7 @@ const (
 	DefaultMonthlyReload = 100 * credit.Dollar
 )
 
-// reloadPauses are how long no money is asked for after each failed attempt in
-// a row. After the attempt that has no pause any more, nobody asks again.
+// reloadPauses are the pauses after each failed attempt in a row. After the last failed attempt, refilling stops.
 var reloadPauses = []time.Duration{time.Hour, 24 * time.Hour}
 
 // AutoReload is how a wallet refills itself.
@@ -32,7 +31,7 @@ type AutoReload struct {
 	Amount    credit.Amount // what is taken, at least the threshold
 	Monthly   credit.Amount // the most that is taken in a calendar month (UTC)
 	On        bool
-	// OffReason is why it is off although nobody switched it off.
+	// OffReason is the reason why refilling was switched off automatically.
 	OffReason string
 	Taken     credit.Amount // this month
 }
@@ -41,8 +40,7 @@ type AutoReload struct {
 type Reload struct {
 	Payment
 
-	// Again means that a process has tried before, and nobody knows what came
-	// of it.
+	// Again means that a process has tried before, and the outcome is unknown.
 	Again bool
 }
 
@@ -121,9 +119,8 @@ func (s *Store) takenSince(ctx context.Context, db bun.IDB, accountID string, si
 	return taken, err
 }
 
-// reloadFree is the condition of accounts on whose refilling nobody works; its
-// argument is now. reloadNeeded is that of those to be refilled: the balance is
-// low and there is a card, or an attempt has begun and nobody knows how it ended.
+// reloadFree is the condition of accounts that no process is refilling; its argument is now. reloadNeeded is that of
+// accounts to refill: the balance is low and there is a card, or the end of an earlier attempt is unknown.
 const (
 	reloadFree   = "r.leased_until <= ?0 AND r.not_before <= ?0"
 	reloadNeeded = `(r.attempt <> '' OR EXISTS (SELECT 1 FROM accounts AS a JOIN stripe_customers AS c ON c.account_id = a.id
@@ -146,11 +143,9 @@ func (s *Store) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 	return due, wrapped("read due reload", err)
 }
 
-// ClaimReload takes on the refilling of an account's wallet: a new payment,
-// whose row is there from then on, or the one that a process died with. It
-// returns ErrNotFound when there is nothing to do, or another process does it,
-// and ErrMonthlyCap, once a month, where the owner allows no more of it: those who
-// pay are told so.
+// ClaimReload claims the refilling of an account's wallet: a new payment, whose row exists from then on, or the one
+// of a dead process. It returns ErrNotFound if there is nothing to do, or if another process does it. It returns
+// ErrMonthlyCap, once a month, if the owner's cap allows no more: the users who pay are notified.
 func (s *Store) ClaimReload(ctx context.Context, accountID string, tell Telling) (Reload, error) {
 	var claimed Reload
 	capped := false
@@ -197,8 +192,8 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string, tell Telling)
 // month.
 var ErrMonthlyCap = errors.New("auto-reload has reached its monthly cap")
 
-// capped tells the account's endpoints that the month's cap allows no more, if
-// it does not; nobody looks again before the next one.
+// capped notifies the account's endpoints if the month's cap allows no more; the account is not checked again before
+// the next month.
 func (s *Store) capped(ctx context.Context, tx txn, row *reloadRow, now time.Time) (bool, error) {
 	taken, err := s.takenSince(ctx, tx, row.AccountID, monthOf(now).start())
 	if err != nil || taken+row.Amount <= row.Monthly {
@@ -228,8 +223,8 @@ func (s *Store) beginReload(ctx context.Context, tx txn, row *reloadRow, now tim
 	return p.payment(), err
 }
 
-// PutOffReload leaves an attempt of which nobody knows how it ended, to be
-// looked at again after a pause. It has no effect on one that has ended.
+// PutOffReload schedules another check, after a pause, of an attempt whose end is unknown. It has no effect on an
+// attempt that has ended.
 func (s *Store) PutOffReload(ctx context.Context, r Reload, pause time.Duration) error {
 	return wrapped("put off reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
@@ -254,8 +249,8 @@ func (s *Store) await(ctx context.Context, tx txn, p *paymentRow, now time.Time)
 	return s.tell(ctx, tx, p.AccountID, p.Amount, p.Reason, now)
 }
 
-// fail ends an attempt that was refused, and lets nobody try again for a while,
-// or ever, where it was one too many; then it returns why.
+// fail ends a refused attempt and blocks further attempts for a while, or for good after the last one; then it
+// returns the reason.
 func (s *Store) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
 	var row reloadRow
 	err = notFound(tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1 WHERE account_id = ? AND attempt = ? RETURNING *",
@@ -289,7 +284,7 @@ func (s *Store) switchOff(ctx context.Context, tx txn, p *paymentRow, why string
 	return why, s.tell(ctx, tx, p.AccountID, p.Amount, "Auto-reload is off. "+why, now)
 }
 
-// tell tells the account's endpoints that its wallet was not refilled.
+// tell notifies the account's endpoints that its wallet was not refilled.
 func (s *Store) tell(ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time) error {
 	var balance credit.Amount
 	if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {

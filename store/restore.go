@@ -21,7 +21,7 @@ import (
 // ErrNotEmpty means that a folder to restore into holds something already.
 var ErrNotEmpty = errors.New("the data folder is not empty; restore into a new one")
 
-// ErrBadBackup means that what was read is not a whole backup of ours.
+// ErrBadBackup means that the input is not a complete backup of relaypdf.
 var ErrBadBackup = errors.New("not a usable backup")
 
 // maxPadding bounds what may follow the manifest.
@@ -210,7 +210,7 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 	if _, err := db.NewRaw("DELETE FROM leases").Exec(ctx); err != nil {
 		return badBackup("its database has no leases: %w", err)
 	}
-	// One file, without a write-ahead log beside it, is left to be renamed.
+	// A single file, without a write-ahead log, is left to be renamed.
 	_, err = db.NewRaw("PRAGMA journal_mode = DELETE").Exec(ctx)
 	return err
 }

@@ -175,9 +175,8 @@ func forgetMonths(ctx context.Context, tx txn, old []month) error {
 	return err
 }
 
-// removeOldMonths removes the months that have been old for RetentionNotice days, the
-// oldest first, but for those of which something is not over. Any number of processes
-// may do so at once, and the next goes on where one has died.
+// removeOldMonths removes the months that have been old for RetentionNotice days, oldest first, except those with
+// unfinished business. Any number of processes may do so at once, and the next continues after one has died.
 func (s *Store) removeOldMonths(ctx context.Context) error {
 	old, err := s.oldMonths(ctx)
 	if err != nil {

@@ -171,8 +171,7 @@ func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
 // request that it had begun.
 const endedFor = time.Hour
 
-// endSessions ends those that a condition is true of: what is left of one is that
-// it is no more.
+// endSessions ends the sessions that match a condition: an ended session keeps only the fact of its end.
 func endSessions(tx txn, now time.Time) *bun.UpdateQuery {
 	return tx.NewUpdate().Model((*sessionRow)(nil)).Set("person_id = NULL, data = ?, expires_at = ?", []byte{}, toMicros(now.Add(endedFor)))
 }

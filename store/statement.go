@@ -5,9 +5,8 @@ import (
 	"database/sql"
 )
 
-// Statements of the paid path have parameters $1, $2, …, which both databases
-// take, instead of bun's, whose values become part of the text. Each connection
-// compiles their texts once, unless the URL of the database tells otherwise.
+// Statements of the paid path have parameters $1, $2, …, which both databases accept, instead of bun's, whose values
+// become part of the text. Each connection compiles their texts once, unless the URL of the database disables that.
 
 // compiled are statements ready to run on a pool, by their text.
 type compiled map[string]*sql.Stmt

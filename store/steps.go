@@ -18,8 +18,7 @@ const (
 	shortStep = 50 * time.Microsecond
 )
 
-// With adds a step behind the others, or to that of the same name. What takes
-// next to no time is left out.
+// With appends a step, or adds to the step of the same name. Very short steps are left out.
 func (s Steps) With(name string, took time.Duration) Steps {
 	list := s.List()
 	if at := slices.IndexFunc(list, func(step Step) bool { return step.Name == name }); at >= 0 {

@@ -81,8 +81,7 @@ type Config struct {
 	Now func() time.Time
 	// Logger hears about background work that failed; nil is silence.
 	Logger *slog.Logger
-	// Watch is told of every statement but those of the paid path; nil is nobody.
-	// Tests count statements with it.
+	// Watch sees every statement except those of the paid path; nil means none. Tests count statements with it.
 	Watch bun.QueryHook
 }
 
@@ -103,7 +102,7 @@ type base struct {
 	path         string // of the SQLite database; empty with PostgreSQL
 	dataDir      string
 	region       string
-	write        *bun.DB // SQLite: the writer's connection, and one for what is read beside it
+	write        *bun.DB // SQLite: the writer's connection, and one for concurrent reads
 	pages        *bun.DB // a small pool for what pages read (ForPages)
 	writer       *writer // SQLite only
 	writing      compiled
@@ -122,7 +121,7 @@ type base struct {
 	// renewEvery is how often a lease is renewed.
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
-	due        chan struct{} // tells that a transaction has written deliveries
+	due        chan struct{} // signals that a transaction has written deliveries
 	drift      atomic.Int64  // contradictions that the last check of a month found
 	// paymentErrors counts those that this process has recorded.
 	paymentErrors atomic.Int64
@@ -187,7 +186,7 @@ func (s *Store) work(ctx context.Context, name string, run func(context.Context)
 	s.workers.Go(func() { guard.Loop(ctx, s.log, name, run) })
 }
 
-// chooseClock picks what tells the time.
+// chooseClock chooses the source of the time.
 func chooseClock(s *Store, cfg Config) {
 	if s.now != nil {
 		return
@@ -269,8 +268,7 @@ func (s *Store) Dialect() string { return s.dialect }
 // Blobs returns where the bytes of files are kept.
 func (s *Store) Blobs() blob.Store { return s.blobs }
 
-// reportTimeout bounds a report that somebody waits for, the wait for a
-// connection included.
+// reportTimeout limits a report that a client waits for, including the wait for a connection.
 const reportTimeout = 20 * time.Second
 
 // inReport is inSnapshot within the time that the handle gives reads.
@@ -280,8 +278,8 @@ func (s *Store) inReport(ctx context.Context, fn func(context.Context, txn) erro
 	return s.inSnapshot(ctx, fn)
 }
 
-// inSnapshot runs fn in one reading transaction that sees a single state. It has
-// connections of its own: what reads much keeps nobody else waiting.
+// inSnapshot runs fn in one reading transaction that sees a single state. It has its own connections, so large reads
+// block no one else.
 func (s *Store) inSnapshot(ctx context.Context, fn func(context.Context, txn) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
 	if s.dialect == Postgres {

@@ -15,7 +15,7 @@ import (
 type Task struct {
 	Name  string
 	Every time.Duration
-	// Do does it, within taskTerm. What it leaves undone, the next time does.
+	// Do runs the task, within taskTerm. The next run continues unfinished work.
 	Do func(ctx context.Context) error
 }
 
@@ -67,7 +67,7 @@ func (s *Store) RunTask(ctx context.Context, task Task) (done bool, err error) {
 	return true, errors.Join(fault, s.endTask(context.WithoutCancel(ctx), task, lease, fault))
 }
 
-// claimTask takes a task that is due, for its term. Whoever looks first makes its row.
+// claimTask claims a due task for its term. The first process to look creates its row.
 func (s *Store) claimTask(ctx context.Context, name, lease string) (mine bool, err error) {
 	now := s.now()
 	var rests bool
@@ -99,9 +99,8 @@ func (s *Store) endTask(ctx context.Context, task Task, lease string, fault erro
 	})
 }
 
-// Upkeep are the store's own tasks: it closes months and checks a closed one,
-// makes partitions, removes the months that a retention ends, and deletes what has
-// had its time. Failing checks are told of in the log.
+// Upkeep returns the store's own tasks: closing months and checking a closed one, making partitions, removing months
+// after their retention, and deleting expired data. Failed checks are logged.
 func (s *Store) Upkeep() []Task {
 	const batch = 500
 	sweep := func(ctx context.Context) error {

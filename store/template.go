@@ -236,7 +236,7 @@ func findTemplate(ctx context.Context, db bun.IDB, accountID, ref string) (templ
 	return row, notFound(err)
 }
 
-// templateID returns the id that a reference to a template is, if it is no slug.
+// templateID returns the ID in a reference to a template, unless the reference is a slug.
 func templateID(ref string) (string, bool) {
 	id, err := uuid.Parse(ref)
 	return id.String(), err == nil && len(ref) == len(id.String())

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// changeTemplate carries out one change of a live template in a transaction that
-// no other change of it runs beside. expected is the revision that the caller has
-// seen; 0 is any. It returns ErrChanged where it is another.
+// changeTemplate makes one change of a live template, in a transaction that excludes other changes of it. expected is
+// the revision that the caller has seen; 0 means any. It returns ErrChanged if the revision is another.
 func (s *Store) changeTemplate(ctx context.Context, accountID, ref string, expected int64, change func(context.Context, txn, *templateRow) error) (Template, error) {
 	var changed Template
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -270,9 +269,8 @@ var (
 	versionOfTemplate = "SELECT " + versionsTable.columns("v") + " FROM templates AS t JOIN template_versions AS v ON v.template_id = t.id AND v.version"
 )
 
-// TemplateVersion returns a published version of a live template, the last one for
-// 0, and the template's id. It returns ErrNotFound as Template does, and where
-// there is no such version.
+// TemplateVersion returns a published version of a live template, the last one for 0, and the template's ID. Its
+// errors are those of Template, and ErrNotFound for an unknown version.
 func (s *Store) TemplateVersion(ctx context.Context, accountID, ref string, version int) (id string, found TemplateVersion, err error) {
 	if !storable(ref) {
 		return "", TemplateVersion{}, fmt.Errorf("read version: %w", ErrNotFound)

@@ -19,8 +19,8 @@ var (
 	partialTag      = regexp.MustCompile(`\{\{~?#?\s*>\s*(?:"([^"}]+)"|'([^'}]+)'|([\w-]+))`)
 )
 
-// PartialsIn are the names of the partials that a source shows, each once, in
-// order. Those that an expression chooses are not among them.
+// PartialsIn returns the names of the partials that a source includes, each once, in order, without those that an
+// expression chooses.
 func PartialsIn(html string) []string {
 	var names []string
 	for _, found := range partialTag.FindAllStringSubmatch(mustacheComment.ReplaceAllString(html, ""), -1) {

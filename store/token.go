@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// What a link is for.
+// Purposes of a link.
 const (
 	TokenVerify = "verify"  // shows that an address is a person's
 	TokenReset  = "reset"   // sets a new password
@@ -59,11 +59,10 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 	return secret, err
 }
 
-// RequestReset makes a link of TokenReset for the person with an address, if there is
-// one, and stores the email that tell makes of the link. For an address that nobody has
-// it does the same work, so that the time it takes does not reveal whether the address
-// is known: tell is given no address then, and its email goes nowhere. Links that were
-// requested before still work, so that nobody else's requests end a person's link.
+// RequestReset makes a link of TokenReset for the user with an email address, if there is one, and stores the email
+// that tell makes of the link. For an unknown address it does the same work, so its duration does not reveal whether
+// the address is known: tell gets no address then, and its email goes nowhere. Earlier links still work, so requests
+// of others do not end a user's link.
 func (s *Store) RequestReset(ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error)) error {
 	return s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
 		secret, now := rand.Text(), s.now()

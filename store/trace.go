@@ -8,13 +8,12 @@ import (
 // A call that others go on with, workers and deliveries, keeps what its trace goes
 // on from with its job and its callback, and as long as these.
 
-// Trace returns what the trace of a call goes on from, as NewCall had it; empty
-// where it has none.
+// Trace returns the parent of the trace of a call, as set in NewCall; empty if there is none.
 func (s *Store) Trace(ctx context.Context, callID string) (string, error) {
 	return s.readTrace(ctx, "?0", callID)
 }
 
-// EventTrace is Trace of the call that an event tells of, if it tells of one.
+// EventTrace is Trace of the call that an event is about, if any.
 func (s *Store) EventTrace(ctx context.Context, eventID string) (string, error) {
 	return s.readTrace(ctx, "(SELECT call_id FROM events WHERE id = ?0)", eventID)
 }

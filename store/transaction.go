@@ -38,9 +38,9 @@ func (s *Store) inTx(ctx context.Context, fn transaction) error {
 	})
 }
 
-// inCertainTx is inTx on SQLite for a transaction that finds out itself whether it has
-// happened before: it runs again too when the response to its commit is lost. SQLite is
-// in this process, so that a commit which goes on to fail does so for a reason.
+// inCertainTx is inTx on SQLite for a transaction that itself finds out whether it has happened before: it runs again
+// even when the response to its commit is lost. SQLite is in this process, so a commit that keeps failing has a
+// cause.
 func (s *Store) inCertainTx(ctx context.Context, fn transaction) error {
 	asked := 0
 	return s.transact(ctx, fn, func(error) bool {
@@ -137,8 +137,7 @@ func transactOnce(ctx context.Context, begin func(context.Context) (txn, error),
 	return committed(tx.end.Commit())
 }
 
-// DiskFull reports whether the database could not do something because its disk has
-// no room. What it was to commit has not happened.
+// DiskFull reports whether the database failed because its disk is full. The transaction has not happened.
 func DiskFull(err error) bool {
 	var lite *sqlite.Error
 	var pg *pgconn.PgError
@@ -148,9 +147,9 @@ func DiskFull(err error) bool {
 // sqliteFull is SQLITE_FULL: a write found no room.
 const sqliteFull = 13
 
-// committed returns what the error of a commit tells: PostgreSQL's own word is
-// that it did not happen, as is SQLite's that the disk is full, and a broken pipe that
-// the COMMIT, which is one write, was never sent; anything else leaves it open.
+// committed returns the meaning of a commit error. The transaction has certainly not happened if PostgreSQL reports
+// so, if SQLite reports a full disk, or if a broken pipe kept the COMMIT, which is one write, from being sent. Any
+// other error leaves it open.
 func committed(err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -162,10 +161,10 @@ func committed(err error) error {
 	return &UnknownError{Cause: err}
 }
 
-// Codes of PostgreSQL for what a new connection or another attempt mends.
+// Codes of PostgreSQL for errors that a new connection or another attempt fixes.
 const (
-	// codeReadOnly is read_only_sql_transaction: the server is not the primary any
-	// more, or was told to accept no writes.
+	// codeReadOnly is read_only_sql_transaction: the server is no longer the primary, or is configured to accept no
+	// writes.
 	codeReadOnly = "25006"
 	// codeIdle is idle_in_transaction_session_timeout: the server has ended the
 	// transaction, as this process did nothing in it for too long.
@@ -181,9 +180,8 @@ func locked(err error) bool {
 	return errors.As(err, &pg) && pg.Code == codeLocked
 }
 
-// retryable reports whether PostgreSQL rolled a transaction back for reasons
-// that a repetition mends: serialization failure, deadlock, or a call that was
-// begun by an attempt whose connection was lost while it was under way.
+// retryable reports whether PostgreSQL rolled a transaction back for a reason that a retry fixes: serialization
+// failure, deadlock, or a call begun by an attempt whose connection was lost while it was under way.
 func retryable(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

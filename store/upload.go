@@ -9,8 +9,7 @@ import (
 	"relaypdf/store/blob"
 )
 
-// What the live uploads of one account may come to. Results do not count: they
-// were paid for.
+// Limits of the live uploads of one account. Results do not count: they were paid for.
 const (
 	MaxUploads     = 1000
 	MaxUploadBytes = 5 << 30

@@ -8,7 +8,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// alertPause is how long an account is not told again that its wallet is empty.
+// alertPause is the minimum time between two notifications of an account about its empty wallet.
 const alertPause = time.Hour
 
 // WalletNews is the data of a wallet event.
@@ -18,8 +18,8 @@ type WalletNews struct {
 	Reason              string        `json:"reason,omitempty" jsonschema_description:"Reason why a reload failed or a call was refused."`
 }
 
-// AlertEmptyWallet tells the account's endpoints that a call of the quote was
-// refused for an empty balance: the first time, and then at most hourly.
+// AlertEmptyWallet notifies the account's endpoints that a call of the quote was refused for an empty balance: the
+// first time, and then at most hourly.
 func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote credit.Amount) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		now := s.now()

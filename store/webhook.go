@@ -17,8 +17,7 @@ const MaxWebhooks = 25
 // one is activated sooner.
 const RollPeriod = 24 * time.Hour
 
-// Webhook is an address that an account registered to be told of events. Its
-// secrets are sealed by whoever registers it; the store cannot read them.
+// Webhook is a URL that an account registered for events. The caller seals its secrets; the store cannot read them.
 type Webhook struct {
 	ID        string // we_…
 	AccountID string

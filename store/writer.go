@@ -20,11 +20,10 @@ const maxBatch = 64
 // replace.
 type transaction func(context.Context, txn) error
 
-// writer carries out the transactions of a process on SQLite's one writing
-// connection. Those that wait while one is being written are carried out
-// together, each within its savepoint, and share a commit: writing to the disk
-// for good is the dearest part of a short transaction. A caller hears of success
-// after the commit only, and one that fails undoes nothing but its own work.
+// writer runs the transactions of a process on SQLite's single writing connection. Transactions that wait while
+// another is written run together, each within its savepoint, and share a commit: the sync to disk is the most
+// expensive part of a short transaction. A caller gets success only after the commit, and a failed transaction undoes
+// only its own work.
 type writer struct {
 	db      *bun.DB
 	line    *line         // the connection that writes; nil before it is needed; whoever has the turn uses it
@@ -51,10 +50,9 @@ func newWriter(db, beside *bun.DB) *writer {
 	return &writer{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 }
 
-// line is the connection of a writer, with what is prepared on it. Transactions on it
-// are begun and ended by statements: database/sql has a goroutine wait beside each
-// transaction of its own, and one more beside each row that is read in it, and waking
-// another processor for them takes longer than the statements do.
+// line is the connection of a writer, with its prepared statements. Its transactions begin and end with statements:
+// database/sql has a goroutine that waits for each of its own transactions, and another for each row that is read in
+// it, and waking another processor for them takes longer than the statements do.
 type line struct {
 	bun.Conn
 
@@ -105,8 +103,7 @@ func (w *writer) hangUp() {
 	w.line = nil
 }
 
-// close gives the line up when nobody has the turn. What comes later opens another,
-// if the pool lets it.
+// close closes the line when no one has the turn. A later transaction opens another, if the pool allows it.
 func (w *writer) close() {
 	w.turn <- struct{}{}
 	w.hangUp()
@@ -155,7 +152,7 @@ func (w *writer) run(ctx context.Context, do transaction) error {
 	case <-mine.done:
 		return mine.err
 	case w.turn <- struct{}{}:
-		// Whoever has the turn works for all who wait, until its own is done.
+		// The holder of the turn works for all that wait, until its own transaction is done.
 		for !mine.ended() {
 			w.carryOut(context.WithoutCancel(ctx), w.take())
 		}

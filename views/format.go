@@ -49,8 +49,8 @@ func microdollars(a credit.Amount) string { return Digits(int64(a)) + " microdol
 // exactly writes a time to the second, with its zone.
 func exactly(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// clockTime writes a time of the day to the second, with its date where that is not
-// the one of what stands beside it.
+// clockTime writes a time of the day to the second, with its date if that differs from the date of the time shown
+// with it.
 func clockTime(at, beside time.Time) string {
 	at = at.UTC()
 	if at.Format(time.DateOnly) != beside.UTC().Format(time.DateOnly) {

@@ -21,11 +21,11 @@ type Page struct {
 	Version string
 	// Now is the time that relative times are counted from.
 	Now time.Time
-	// Person is who is signed in; nil is nobody.
+	// Person is the signed-in user; nil if there is none.
 	Person *Person
 	// Banner is the one message above everything; nil is none.
 	Banner *Banner
-	// Notice is told once, after something was done; empty is nothing.
+	// Notice is shown once, after an action; empty means none.
 	Notice string
 	// Asset gives the address of a bundled file by its name.
 	Asset func(name string) string
@@ -33,12 +33,11 @@ type Page struct {
 	Public *Public
 }
 
-// Public is what a public page tells those that find it.
+// Public is the metadata of a public page for search engines and link previews.
 type Public struct {
-	// Description is one sentence, URL the page's whole address, Image that of a
-	// picture of 1200 × 630 pixels.
+	// Description is one sentence, URL the full URL of the page, Image that of an image of 1200 × 630 pixels.
 	Description, URL, Image string
-	// SignUp tells whether anybody may make an account.
+	// SignUp reports whether anyone may create an account.
 	SignUp bool
 }
 

@@ -60,7 +60,7 @@ type flyCheck struct {
 	GracePeriod string   `toml:"grace_period"`
 }
 
-// fly reads a file of Fly's. Secrets are set beside it.
+// fly reads a configuration file of Fly. Secrets are set separately.
 func fly(path string) (all found, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -279,7 +279,7 @@ func (c *cluster) inside(p pod) (ports []int, err error) {
 	return ports, nil
 }
 
-// open tells whether all pods have a port.
+// open reports whether all pods have a port.
 func open(pods []pod, port intstr.IntOrString) error {
 	for _, p := range pods {
 		if _, ok := number(p.Spec.Containers, port); !ok {

@@ -79,7 +79,7 @@ func main() {
 	}
 }
 
-// ours tells whether an image is the program's.
+// ours reports whether an image is relaypdf's own.
 func ours(image string) bool {
 	name, _, _ := strings.Cut(image, ":")
 	return name == "relaypdf"

@@ -71,9 +71,8 @@ func classify(text string) []string {
 	return names
 }
 
-// implied tells whether the words of a licence stand in the text only because
-// one found before has them too: the three clauses of BSD contain the two, and
-// MPL-2.0 names the GNU licences it may be combined with.
+// implied reports whether the words of a licence are in the text only because a licence found before contains them
+// too: the three clauses of BSD contain the two, and MPL-2.0 names the GNU licences it may be combined with.
 func implied(name string, found map[string]bool) bool {
 	switch name {
 	case "BSD-2-Clause":

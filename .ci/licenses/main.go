@@ -166,7 +166,7 @@ func licencesIn(dir string) ([]string, error) {
 func isLicenceFile(name string) bool {
 	name = strings.ToUpper(name)
 	if strings.HasSuffix(name, "-LOGO") {
-		return false // of a picture in the repository, which is not built in
+		return false // of an image in the repository, which is not built in
 	}
 	return slices.ContainsFunc([]string{"LICENSE", "LICENCE", "COPYING", "UNLICENSE"}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)

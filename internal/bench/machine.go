@@ -17,7 +17,7 @@ import (
 // data's: the cost of a transaction depends on it.
 func describeMachine(ctx context.Context, browser, dataDir string) string {
 	const script = `sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo; . /etc/os-release; echo "$PRETTY_NAME"; uname -r; stat -f -c %T "$0"; awk '/^MemTotal/ { printf "%.0f GB\n", $2 / 1e6 }' /proc/meminfo`
-	out, _ := exec.CommandContext(ctx, "sh", "-c", script, dataDir).Output() // What fails is left out.
+	out, _ := exec.CommandContext(ctx, "sh", "-c", script, dataDir).Output() // failed parts are left out
 	return fmt.Sprintf("%s, %d cores, %s, %s", strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", "), runtime.NumCPU(), runtime.Version(), browser)
 }
 

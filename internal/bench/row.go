@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Row is one line of the table: one figure of ours and the same figure of its
-// floor, measured in the same run.
+// Row is one line of the table: one of our figures and the same figure of its floor, measured in the same run.
 type Row struct {
 	Name  string
 	Floor string // what the floor is

@@ -60,7 +60,7 @@ func startServer(ctx context.Context, opt Options, dir string, settings ...strin
 	s := &server{pid: cmd.Process.Pid, url: url, stop: func() error {
 		cancel()
 		<-read
-		_ = cmd.Wait() // It was told to end.
+		_ = cmd.Wait() // it was asked to end
 		if !cmd.ProcessState.Exited() {
 			return fmt.Errorf("the program did not stop by itself: %v", cmd.ProcessState)
 		}

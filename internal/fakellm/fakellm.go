@@ -1,5 +1,5 @@
-// Package fakellm is a fake provider of language models for tests: a server on this
-// machine that speaks like both kinds of providers and says what a test tells it to.
+// Package fakellm is a fake provider of language models for tests: a server on this machine that speaks the protocols
+// of both kinds of providers and responds as the test configures.
 package fakellm
 
 import (
@@ -18,7 +18,7 @@ type Asked struct {
 	// Turns are the user's and the model's in turn.
 	Turns     []string
 	MaxTokens int
-	// Pictures are those of all turns, in Base64.
+	// Images of all turns, in Base64.
 	Pictures []string
 }
 
@@ -106,7 +106,7 @@ func textOf(content json.RawMessage) (text string) {
 	return text
 }
 
-// picturesOf reads the pictures of a content.
+// picturesOf reads the images of a content.
 func picturesOf(content json.RawMessage) (found []string) {
 	var blocks []struct {
 		Source struct{ Data string }

@@ -60,8 +60,7 @@ func StartForeign(t *testing.T, root, redirect, secret string) (issuer string) {
 
 var foreignForm = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
 
-// Agrees goes through the pages of the provider as somebody, and returns where it
-// leads back to.
+// Agrees goes through the pages of the provider as a user, and returns the URL that it redirects to.
 func Agrees(t *testing.T, address, who, house string) (back string) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -28,7 +28,7 @@ const (
 	ClientSecret = "a secret & more" // It has to be escaped on its way.
 )
 
-// Person is somebody whom the provider knows.
+// Person is a user of the provider.
 type Person struct {
 	Subject, Name, Email string
 	Verified             bool
@@ -110,7 +110,7 @@ func answer(w http.ResponseWriter, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // Who has left does not read it.
+	_, _ = w.Write(text) // a client that has left does not read it
 }
 
 func refuse(w http.ResponseWriter, code string) {
@@ -198,7 +198,7 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 var page = template.Must(template.New("choose").Parse(`<!doctype html><html lang="en"><title>Provider</title><h1>Who are you?</h1>
 <form method="post">{{range .}}<p><button type="submit" name="who" value="{{.}}">I am {{.}}</button>{{end}}<p><button type="submit" name="who" value="">Refuse</button></form></html>`))
 
-// asked checks what somebody was sent with.
+// asked checks the parameters of a redirected user.
 func (p *Provider) asked(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
 	q := r.URL.Query()
 	ok := q.Get("client_id") == ClientID && q.Get("redirect_uri") == p.Redirect && q.Get("response_type") == "code" && q.Get("state") != "" && q.Get("nonce") != "" &&
@@ -262,7 +262,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 300, "id_token": signed})
 }
 
-// about is what is said of somebody.
+// about returns the claims about a user.
 func about(person Person) map[string]any {
 	return map[string]any{"sub": person.Subject, "name": person.Name, "email": person.Email, "email_verified": person.Verified}
 }

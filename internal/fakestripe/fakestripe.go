@@ -289,7 +289,7 @@ func (s *Server) happen(kind string, o Object) {
 	_, _ = rand.Read(id)
 	body, err := json.Marshal(Object{
 		"id": "evt_" + hex.EncodeToString(id), "object": "event", "type": kind, "created": s.cfg.Now().Unix(), "livemode": o["livemode"],
-		// Whoever reads events must not depend on the version of their objects.
+		// Readers of events must not depend on the version of their objects.
 		"api_version": "2099-01-01.fake", "data": Object{"object": o}, "pending_webhooks": 1,
 	})
 	if err == nil {

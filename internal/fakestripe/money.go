@@ -99,7 +99,7 @@ func (s *Server) Pay(session, method string) bool {
 	return true
 }
 
-// Expire ends a page on which nobody has paid.
+// Expire ends an unpaid payment page.
 func (s *Server) Expire(session string) {
 	defer s.flush()
 	s.mu.Lock()
@@ -198,8 +198,7 @@ func (s *Server) Refund(intent string, amount int64) string {
 	return text(o, "id")
 }
 
-// FailRefund is what a bank does that does not take a refund, days after it was
-// told of.
+// FailRefund makes the bank reject a refund, days after it was reported.
 func (s *Server) FailRefund(id string) {
 	defer s.flush()
 	s.mu.Lock()

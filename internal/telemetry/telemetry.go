@@ -1,6 +1,5 @@
-// Package telemetry tells a collector of OpenTelemetry what requests, calls and
-// deliveries do, and how long each part takes. A nil Tracer is none: it begins
-// nothing, and costs a comparison.
+// Package telemetry reports to an OpenTelemetry collector how long requests, calls, deliveries and their parts take.
+// A nil Tracer does nothing, and costs a comparison.
 package telemetry
 
 import (
@@ -20,7 +19,7 @@ import (
 	api "go.opentelemetry.io/otel/trace"
 )
 
-// Header is the one that carries what a trace goes on from.
+// Header carries the parent of a trace.
 const Header = "Traceparent"
 
 // Tracer makes spans, and sends them to a collector. Its methods are safe for
@@ -39,9 +38,9 @@ type Config struct {
 	Logger          *slog.Logger
 }
 
-// New returns a Tracer. Collectors are not asked at the start: while one does not
-// answer spans are dropped, and the log says so. What else OTEL_ variables say,
-// of headers, sampling and batches, the SDK reads itself.
+// New returns a Tracer. It does not contact the collector: while the collector does not respond, spans are dropped
+// and an error is logged. The SDK reads other OTEL_ variables itself, such as those for headers, sampling and
+// batches.
 func New(ctx context.Context, c Config) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.URL+"/v1/traces"))
 	if err != nil {
@@ -71,7 +70,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 // Kinds of spans that Follow begins.
 const (
 	Consumer = api.SpanKindConsumer // takes from a queue
-	Client   = api.SpanKindClient   // asks somebody else
+	Client   = api.SpanKindClient   // calls another service
 )
 
 // Span is a part of a trace that has begun. A nil one is none.
@@ -80,8 +79,7 @@ type Span struct{ span api.Span }
 // carrier reads and writes the header.
 var carrier propagation.TraceContext
 
-// Receive begins the span of a request, which goes on from the trace that the
-// client names, if it does.
+// Receive begins the span of a request, which continues the trace that the client names, if any.
 func (t *Tracer) Receive(r *http.Request, name string) (*http.Request, *Span) {
 	if t == nil {
 		return r, nil
@@ -91,9 +89,8 @@ func (t *Tracer) Receive(r *http.Request, name string) (*http.Request, *Span) {
 	return r.WithContext(ctx), &Span{span}
 }
 
-// Follow begins a span that goes on from what Parent has returned, maybe in
-// another process; from nothing where parent is empty. It began some time ago: what
-// it waited for is its first part.
+// Follow begins a span that continues a value of Parent, maybe from another process; without a parent if it is empty.
+// The span began the given time ago: the wait is its first part.
 func (t *Tracer) Follow(ctx context.Context, parent, name string, kind api.SpanKind, ago time.Duration) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil

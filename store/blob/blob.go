@@ -14,9 +14,8 @@ import (
 // ErrMissing means that no blob has the key.
 var ErrMissing = errors.New("no such blob")
 
-// Store keeps bytes by key. A key is 1 to 200 of [A-Za-z0-9._-] and starts with
-// a letter or digit. It is of one content: who puts it again puts the same, or
-// somebody may read the old one yet.
+// Store stores bytes by key. A key is 1 to 200 of [A-Za-z0-9._-] and starts with a letter or digit. A key has one
+// content: every Put of a key puts the same bytes, because readers may still see the old ones.
 type Store interface {
 	// Put stores what r yields under the key, replacing what was there, and
 	// returns its size in bytes. The blob is whole and durable when Put
@@ -27,9 +26,8 @@ type Store interface {
 	Open(ctx context.Context, key string) (Content, int64, error)
 	// Delete removes the blob, if there is one.
 	Delete(ctx context.Context, key string) error
-	// List calls yield for every blob after a place, which an earlier List has told, in
-	// an order of its own that stays the same, until yield returns an error; "" is
-	// before all of them. Blobs put or deleted meanwhile may be missed.
+	// List calls yield for every blob after a place that an earlier List returned, in its own stable order, until
+	// yield returns an error; "" is the start. Blobs put or deleted meanwhile may be missed.
 	List(ctx context.Context, after string, yield func(Entry) error) error
 	// Sweep removes what Puts have left that did not end.
 	Sweep(ctx context.Context) error
@@ -41,12 +39,12 @@ type Content interface {
 	io.ReaderAt
 }
 
-// Entry is what List tells of a blob.
+// Entry is a blob as List reports it.
 type Entry struct {
 	Key     string
 	Size    int64 // bytes
 	ModTime time.Time
-	// Place is where the next List goes on.
+	// Place is where the next List continues.
 	Place string
 }
 

@@ -21,7 +21,7 @@ type content struct {
 	source Chunks
 
 	mu    sync.Mutex
-	at    int64 // where Read goes on
+	at    int64 // position of the next Read
 	chunk []byte
 	held  int64 // number of the chunk in memory, or -1
 }

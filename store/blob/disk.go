@@ -59,8 +59,8 @@ func (b *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	return size, nil
 }
 
-// putPart writes a file beside its final place and moves it there. While it is
-// open it is locked, which tells others that its writer lives.
+// putPart writes a file next to its final place and moves it there. An open file is locked, which shows other
+// processes that its writer is alive.
 func putPart(ctx context.Context, folder, path string, r io.Reader) (size int64, err error) {
 	part, err := os.CreateTemp(folder, partPrefix) // mode 0600
 	if err != nil {
@@ -110,9 +110,8 @@ func (b *disk) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// List goes through the folders by their names, and through each by the names in it.
-// A place that is none here was told by blobs that have been moved since, or by a pair:
-// it begins anew then.
+// List goes through the folders by name, and through the files of each by name. An unknown place comes from blobs
+// that have been moved since, or from a pair: List starts again then.
 func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) error {
 	folder := "" // of the last one
 	if last, err := b.path(after); err == nil {
@@ -136,7 +135,7 @@ func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) 
 	})
 }
 
-// Check tells that the disk is full, or gone.
+// Check returns an error if the disk is full or gone.
 func (b *disk) Check(context.Context) error {
 	return durable.CheckRoom(b.dir)
 }

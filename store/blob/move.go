@@ -20,10 +20,9 @@ type Moved struct {
 // alone: then it is not the blobs.
 const maxFailures = 10
 
-// Move moves every blob from one place to another. A blob is
-// deleted where it was after it was read where it is, byte for byte. It can be cut
-// short and done again, and by several at once, while both places are in use. What
-// fails is left where it was.
+// Move moves every blob from one store to another. A blob is deleted from the source after its copy was read back,
+// byte for byte. Move can be interrupted and repeated, also by several processes at once, while both stores are in
+// use. Blobs that fail stay in the source.
 func Move(ctx context.Context, from, to Store) (Moved, error) {
 	var done Moved
 	var failed []error
@@ -56,7 +55,7 @@ func moveOne(ctx context.Context, from, to Store, key string, done *Moved) (err 
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	count := func() { done.There++ }
-	// What is there and differs was put there later.
+	// A copy that differs was put there later.
 	if err := same(ctx, source, size, to, key); err != nil && !errors.Is(err, errOther) {
 		count = func() { done.Blobs, done.Bytes = done.Blobs+1, done.Bytes+size }
 		if _, err := to.Put(ctx, key, io.NewSectionReader(source, 0, size)); err != nil {

@@ -18,17 +18,16 @@ const (
 	// sumChunk is the least number of bytes that have a sum of their own: a part of
 	// a blob can be verified without the rest.
 	sumChunk = 256 << 10
-	// maxSums bounds the sums of a blob, so that their text fits into the two
-	// kilobytes that a bucket keeps beside an object.
+	// maxSums limits the sums of a blob, so their text fits into the 2 KB of metadata that a bucket stores with an
+	// object.
 	maxSums = 128
-	// sumSize is how much of a SHA-256 is kept: enough to find damage, which is
-	// nobody's work.
+	// sumSize is the stored length of a SHA-256: enough to detect accidental damage.
 	sumSize = 8
 	// sumsFormat begins the text of sums.
 	sumsFormat = "1"
 )
 
-// Sums tell whether the chunks of a blob are what was put there.
+// Sums verify that the chunks of a blob are unchanged.
 type Sums struct {
 	Size  int64 // of the blob in bytes
 	Chunk int64 // bytes of each chunk but the last
@@ -51,8 +50,7 @@ type Summer struct {
 	part int64 // bytes of the chunk that has begun
 }
 
-// NewSummer makes sums of a blob of this size, few enough to be kept beside an
-// object.
+// NewSummer returns a Summer for a blob of this size, with few enough sums to fit into an object's metadata.
 func NewSummer(size int64) *Summer { return newSummer(chunkFor(size)) }
 
 func newSummer(chunk int64) *Summer { return &Summer{sums: Sums{Chunk: chunk}, hash: sha256.New()} }

@@ -10,7 +10,7 @@ import (
 // document of some pages.
 const leastRoom = 1 << 20
 
-// CheckRoom tells that the disk of a folder is full, or gone.
+// CheckRoom returns an error if the disk of a folder is full or gone.
 func CheckRoom(dir string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

@@ -25,15 +25,15 @@ const MinSecret = 32
 // another purpose, or with another secret.
 var ErrSealed = errors.New("sealed bytes cannot be opened")
 
-// What is sealed begins with the version of its form and the id of its key, so
-// that the secret can be changed while what was sealed before still opens.
+// A sealed text begins with the version of its form and the ID of its key, so the secret can be changed while older
+// texts can still be opened.
 const (
 	version    = 1
 	keyIDSize  = 4
 	headerSize = 1 + keyIDSize
 )
 
-// refresh is how long a Box goes on with the secrets it has read.
+// refresh is how long a Box uses the secrets it has read.
 const refresh = 10 * time.Second
 
 // Box seals and opens with keys derived from secrets. It is safe for concurrent
@@ -89,8 +89,7 @@ func idOf(secret []byte) (id [keyIDSize]byte) {
 	return id
 }
 
-// refreshed reads the secrets again if it is time, or must be. What cannot be
-// read leaves those of before.
+// refreshed reads the secrets again if it is time, or if it must. If reading fails, the previous secrets stay.
 func (b *Box) refreshed(must bool) {
 	age := time.Since(b.read)
 	if b.load == nil || age < time.Second || !must && age < refresh {

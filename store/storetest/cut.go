@@ -24,7 +24,7 @@ type Cutter struct {
 	network, server string
 
 	mu     sync.Mutex
-	left   int  // exchanges until the cut; 0 is no cut
+	left   int  // exchanges until the cut; 0 means no cut
 	answer bool // cut the answer, not the request
 	often  int  // cut one of so many exchanges, by chance; 0 is none
 	cuts   int

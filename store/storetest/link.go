@@ -143,8 +143,7 @@ func (l *Link) carry(ctx context.Context, near net.Conn) {
 	both.Wait()
 }
 
-// late copies with the delay, and ends both sides when there is no more, unless the
-// connection of near is lost.
+// late copies with the delay, and ends both sides at the end of the input, unless the connection of near is lost.
 func (l *Link) late(to, from, near net.Conn) {
 	type part struct {
 		data []byte

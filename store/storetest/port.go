@@ -11,9 +11,8 @@ import (
 // givenPorts are those that a test of this process has, and may not listen on yet.
 var givenPorts sync.Map
 
-// FreePort returns a port of 127.0.0.1 that nobody uses, for a program that has to be
-// told one. It is below those that the system gives away: whoever asks for any port
-// meanwhile, or dials, is given another.
+// FreePort returns an unused port of 127.0.0.1, for a process that needs a fixed port. It is below the range of
+// ephemeral ports, so listeners on any port and outgoing connections do not get it meanwhile.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	const first, given = 20_000, 32_768

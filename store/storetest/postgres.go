@@ -25,7 +25,7 @@ import (
 	"relaypdf/store"
 )
 
-// serverVariable names a PostgreSQL server to use instead of a cluster of ours.
+// serverVariable names a PostgreSQL server to use instead of our own cluster.
 const serverVariable = "RELAYPDF_TEST_POSTGRES_URL"
 
 const (
@@ -36,8 +36,8 @@ const (
 // server is a PostgreSQL server for tests.
 type server struct {
 	admin string // URL of its maintenance database
-	// alive is the end of a pipe that our cluster watches. It is kept here
-	// because a pipe that nobody refers to is closed by the garbage collector.
+	// alive is the end of a pipe that our cluster watches. This reference keeps the garbage collector from closing
+	// the pipe.
 	alive io.Closer
 }
 
@@ -112,7 +112,7 @@ var migrated = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Nobody may be connected to a template.
+	// A template must have no connections.
 	return strings.TrimPrefix(u.Path, "/"), errors.Join(migrate(DB{URL: address, DataDir: dir}), os.RemoveAll(dir))
 })
 
@@ -151,10 +151,9 @@ func execAdmin(admin, statement string) error {
 const fleeting = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
 	"-c wal_level=minimal -c max_wal_senders=0 -c min_wal_size=32MB -c max_wal_size=64MB -c max_connections=300"
 
-// clusterScript makes a cluster in $1 with the programs in $2, starts it with the
-// settings in $3 and says "ready". It
-// stops and starts it when it is told to, and when its standard input ends (which it does
-// with the test process, however that ends) stops it and removes the folder.
+// clusterScript makes a cluster in $1 with the programs in $2, starts it with the settings in $3 and says "ready". It
+// restarts the cluster on request. When its standard input ends, which happens at the end of the test process in any
+// case, it stops the cluster and removes the folder.
 const clusterScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
@@ -193,8 +192,8 @@ func newCluster(settings string) (*Cluster, error) {
 	return &Cluster{admin: "postgres://postgres@/postgres?host=" + url.QueryEscape(dir), dir: dir, alive: alive}, nil
 }
 
-// startScript starts a script in a new folder, its first argument, and waits until it
-// says that it is ready. It goes on until alive is closed.
+// startScript starts a script in a new folder, its first argument, and waits until it reports that it is ready. The
+// script runs until alive is closed.
 func startScript(name, script string, arguments ...string) (dir string, alive io.WriteCloser, err error) {
 	dir, err = os.MkdirTemp("", "relaypdf-"+name+"-")
 	if err != nil {

@@ -176,8 +176,7 @@ func EachBareDB(t *testing.T, test func(t *testing.T, db DB)) {
 	})
 }
 
-// Clock is a clock that stands still until it is told to move. It is safe for
-// concurrent use.
+// Clock is a clock that moves only on request. It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

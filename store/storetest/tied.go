@@ -9,9 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// starter is a thread that starts programs, and never ends: Linux tells the end of a
-// parent when the thread that started the program ends, and threads that goroutines
-// were locked to end with these.
+// starter is a thread that starts processes and never ends: Linux signals the end of a parent when the thread that
+// started the process ends, and threads that goroutines were locked to end with them.
 var starter = sync.OnceValue(func() chan<- func() {
 	calls := make(chan func())
 	go start(calls)

@@ -193,7 +193,7 @@ func sizes(t *testing.T, b blob.Store) {
 			}
 		}
 	}
-	// What has been read in part is put from there on.
+	// Put continues a partly read reader from its position.
 	begun := bytes.NewReader([]byte("0123456789"))
 	if _, err := begun.Seek(4, io.SeekStart); err != nil {
 		t.Fatal(err)

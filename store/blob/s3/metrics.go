@@ -42,7 +42,7 @@ func (m measured) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// Describe tells which metrics there are.
+// Describe sends the descriptors of all metrics.
 func (s *Store) Describe(out chan<- *prometheus.Desc) { s.requests.Describe(out) }
 
 // Collect reads them.

@@ -56,7 +56,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) (int64, error)
 type body struct {
 	*io.SectionReader
 
-	file *os.File // nil: none of ours
+	file *os.File // nil: not our own
 }
 
 func (b body) close() error {
@@ -161,8 +161,8 @@ func (s *Store) sendParts(ctx context.Context, object, upload string, body *io.S
 	return parts, group.Wait()
 }
 
-// complete makes an object of its parts. Where the answer was lost and the
-// request sent again, the upload is not known any more: then the object tells.
+// complete makes an object from its parts. If the response was lost and the request sent again, the upload is
+// unknown: then complete checks the object.
 func (s *Store) complete(ctx context.Context, object, upload string, parts []minio.CompletePart, options minio.PutObjectOptions) error {
 	_, err := s.core.CompleteMultipartUpload(ctx, s.bucket, object, upload, parts, minio.PutObjectOptions{})
 	if err == nil || code(err) != minio.NoSuchUpload {

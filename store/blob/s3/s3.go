@@ -1,8 +1,7 @@
-// Package s3 keeps blobs in a bucket of S3, or of what speaks like it.
+// Package s3 stores blobs in a bucket of S3 or of a compatible service.
 //
-// An object is a blob's bytes as they are; the sums of its chunks stand in its
-// metadata. Each chunk is verified before a byte of it is given away. What is
-// written under a name is there as a whole or not at all, which S3 sees to.
+// An object holds the unchanged bytes of a blob; its metadata holds the sums of its chunks. Each chunk is verified
+// before any byte of it is returned. A write is visible as a whole or not at all, which S3 guarantees.
 package s3
 
 import (
@@ -36,7 +35,7 @@ const (
 	stallTimeout  = 20 * time.Second
 	// idleTimeout is less than stallTimeout, which closes idle connections too.
 	idleTimeout = 10 * time.Second
-	// abandoned is how old an upload in parts is that nobody ends any more.
+	// abandoned is the age at which an unfinished multipart upload counts as abandoned.
 	abandoned = 24 * time.Hour
 )
 
@@ -174,8 +173,7 @@ func (s *Store) List(ctx context.Context, after string, yield func(blob.Entry) e
 	return ctx.Err()
 }
 
-// Sweep ends uploads in parts that nobody will end any more: their parts cost
-// money, although nobody sees them.
+// Sweep aborts abandoned multipart uploads: their parts cost money, although they are invisible.
 func (s *Store) Sweep(ctx context.Context) error {
 	var key, upload string
 	for {
@@ -221,9 +219,8 @@ func (s *Store) Versioned(ctx context.Context) (bool, error) {
 	return err == nil && versioning.Enabled(), err
 }
 
-// Link returns an address under which anybody can download a blob for a while,
-// with the headers of the answer that are given. It returns ErrMissing where
-// there is no such blob.
+// Link returns a URL from which anyone can download a blob until it expires, with the given response headers. It
+// returns ErrMissing if there is no such blob.
 func (s *Store) Link(ctx context.Context, key string, lifetime time.Duration, header http.Header) (string, error) {
 	object, err := s.object(key)
 	if err != nil {
