@@ -13,8 +13,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLogBeginsAnew has writers that never pause: SQLite's log is copied beside them, and
-// begins anew all the same.
+// TestLogBeginsAnew has writers that never pause: SQLite's log is copied while they write, and is reset all the same.
 func TestLogBeginsAnew(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)

@@ -17,9 +17,8 @@ func skewed(t *testing.T, db storetest.DB, off time.Duration) *store.Store {
 	return db.OpenAs(t, store.Config{Machine: func() time.Time { return time.Now().Add(off) }})
 }
 
-// TestWrongClocks puts a process with a wrong clock beside one with a right one:
-// it must reap and expire nothing of it, and what it writes itself has the
-// database's time and day.
+// TestWrongClocks runs a process with a wrong clock along with one with a right one: it must not reap or expire
+// anything of the other, and its own rows have the database's time and day.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{11 * time.Minute, 24 * time.Hour, 365 * 24 * time.Hour, -time.Hour} {

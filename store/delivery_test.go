@@ -352,7 +352,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestGoneCallback: 410 ends the delivery, and there is no endpoint to disable.
+// TestGoneCallback: 410 ends the delivery, without an endpoint to disable.
 func TestGoneCallback(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.callback(t, "gone.example.com")

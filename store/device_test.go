@@ -217,8 +217,8 @@ func TestLateApprovalCanBeCollected(t *testing.T) {
 	})
 }
 
-// TestOnlyWhoTypedTheCodeDecides: an id alone opens nothing, and a code that one
-// person has typed is no other's.
+// TestOnlyWhoTypedTheCodeDecides: an ID alone opens nothing, and a code that one user has typed is not available to
+// another.
 func TestOnlyWhoTypedTheCodeDecides(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, devices := t.Context(), f.Devices()

@@ -45,8 +45,7 @@ func (f *fixture) sweep(t testing.TB, want string) {
 	}
 }
 
-// finished adds a job that has ended with a result, of which an endpoint and a
-// callback are told.
+// finished adds a job that has ended with a result, with notifications for an endpoint and a callback.
 func (f *fixture) finished(t testing.TB) store.NewCall {
 	t.Helper()
 	job := f.newJob(t)
@@ -71,9 +70,8 @@ func (f *fixture) delivered(t testing.TB) {
 	}
 }
 
-// TestExpiry moves the clock over all that ends: inputs when their job has
-// ended, files after a day, jobs and events after thirty. What is live or was
-// not delivered yet stays, however old it is.
+// TestExpiry moves the clock past the end of everything: inputs when their job has ended, files after one day, jobs
+// and events after 30. Live or undelivered data stays, however old it is.
 func TestExpiry(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
@@ -127,7 +125,7 @@ func TestJobsAreKeptThirtyDays(t *testing.T) {
 	})
 }
 
-// TestExpiryStopsWithItsContext, and goes on where it left off.
+// TestExpiryStopsWithItsContext: the next run continues.
 func TestExpiryStopsWithItsContext(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)

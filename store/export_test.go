@@ -7,8 +7,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// The tests of this package live outside of it, because their databases come
-// from a package that imports it. What they need of its inside is here.
+// The tests of this package are in an external package, because their databases come from a package that imports this
+// one. This file exports the internals that they need.
 
 // Renew renews the lease now.
 func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }

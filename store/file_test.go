@@ -352,8 +352,8 @@ func TestSweepAsksForManyBlobsAtOnce(t *testing.T) {
 	})
 }
 
-// TestSweepGoesOn: a look at many blobs takes a few at a time, goes on where the one
-// before ended, in another process, and comes to each in its turn, new and old.
+// TestSweepGoesOn: a sweep over many blobs reads a few at a time, continues where the previous one ended, in another
+// process, and reaches each in its turn, new and old.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -284,7 +284,7 @@ func TestGrantsEndWithWhoAllowedThem(t *testing.T) {
 	t.Parallel()
 	for name, q := range map[string]struct {
 		change func(t *testing.T, f *fixture, person string) error
-		known  bool // who shows the token is told why nothing opens
+		known  bool // the caller sees why the token opens nothing
 	}{
 		"left": {change: func(t *testing.T, f *fixture, person string) error {
 			return f.RemoveMember(t.Context(), f.acc.ID, person)

@@ -356,8 +356,7 @@ func TestMovedFolder(t *testing.T) {
 	})
 }
 
-// TestLeaseOutlivesItsContext: a process that is told to stop may take longer
-// than a lease lives.
+// TestLeaseOutlivesItsContext: a process may take longer to stop than a lease lives.
 func TestLeaseOutlivesItsContext(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.RenewEvery(10 * time.Millisecond)

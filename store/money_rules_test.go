@@ -158,7 +158,7 @@ func TestMoneyRulesAgree(t *testing.T) {
 			t.Parallel()
 			sides := []*ledgerSide{newLedgerSide(t, storetest.SQLite(t)), newLedgerSide(t, storetest.Postgres(t))}
 			random := rand.New(rand.NewPCG(seed, seed))
-			var calls []store.NewCall // with indexes in the place of IDs that differ
+			var calls []store.NewCall // with indexes in place of IDs that differ
 			for step := range 400 {
 				call, do := randomStep(t, random, &calls)
 				var got [2]string

@@ -321,7 +321,7 @@ func (f *fixture) low(t testing.TB) {
 	}
 	f.due(t, false)
 	f.settle(t, f.begin(t, f.newCall(trial-credit.Dollar+1)).ID, trial-credit.Dollar+1)
-	f.due(t, false) // There is no card.
+	f.due(t, false) // without a card
 	if _, err := f.AddCustomer(t.Context(), f.acc.ID, "cus_1"); err != nil {
 		t.Fatal(err)
 	}
@@ -362,8 +362,8 @@ func paidReload(r store.Reload) store.PaymentNotice {
 	return store.PaymentNotice{PaymentID: r.ID, Intent: "pi_" + r.ID, State: store.PaymentPaid, Amount: r.Amount}
 }
 
-// TestReloadOnce claims from many sides: one attempt is made, one payment
-// credited, one event told; and no more in a month than its cap.
+// TestReloadOnce claims from many goroutines: one attempt is made, one payment credited, one event sent; and no more
+// in a month than its cap.
 func TestReloadOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
@@ -534,7 +534,7 @@ func TestReloadNeedsConsent(t *testing.T) {
 		if err := f.SetAutoReload(t.Context(), f.acc.ID, settings); err != nil {
 			t.Fatal(err)
 		}
-		// What was asked for before is finished all the same.
+		// An earlier attempt is finished all the same.
 		f.clock.Advance(time.Hour)
 		f.due(t, true)
 		if !f.apply(t, paidReload(f.claimReload(t))).Credited {

@@ -41,7 +41,7 @@ func TestChargebackIsOwed(t *testing.T) {
 		running := f.begin(t, f.newCall(dollar))
 		f.post(t, store.KindChargeback, 10*dollar, "dp_1")
 		f.owes(t, 0, 8*dollar)
-		f.release(t, running.ID) // What comes back repays nothing yet, and cannot be spent.
+		f.release(t, running.ID) // the released amount repays nothing yet, and cannot be spent
 		f.owes(t, dollar, 8*dollar)
 		var funds *store.FundsError
 		if err := f.Begin(t.Context(), f.newCall(1)); !errors.As(err, &funds) || funds.Balance != -7*dollar {

@@ -53,8 +53,8 @@ func (f *fixture) workTogether(t testing.TB, workers int) int {
 	return int(busy.Load())
 }
 
-// TestAJobIsToldToOneProcess: on PostgreSQL each job that is accepted is told to one of
-// the processes that have said that they are idle, the latest of them.
+// TestAJobIsToldToOneProcess: on PostgreSQL each accepted job is announced to one of the processes that have reported
+// that they are idle, the latest of them.
 func TestAJobIsToldToOneProcess(t *testing.T) {
 	t.Parallel()
 	db := storetest.Postgres(t)
@@ -190,7 +190,7 @@ func TestAJobWakesOneProcess(t *testing.T) {
 	stop()
 	q.running.Wait()
 	t.Logf("%d jobs, one after another: claims %d, looks by the clock %d at most", jobs, q.asked.Load(), q.looks())
-	// Who runs a job asks for the next; a look may wake somebody as well, who asks twice.
+	// The worker of a job asks for the next; polling may wake another worker as well, which asks twice.
 	if most := 2*jobs + 2*q.looks() + 2*processes; q.asked.Load() > most {
 		t.Errorf("%d jobs took %d claims, want %d at most", jobs, q.asked.Load(), most)
 	}
@@ -241,9 +241,8 @@ func TestKilledProcessesAreForgotten(t *testing.T) {
 	q.running.Wait()
 }
 
-// TestProcessesAskForJobsOnce: processes that share a queue do not ask more often for
-// each job the more of them there are. What they ask besides is whether jobs wait: each
-// once in a second.
+// TestProcessesAskForJobsOnce: the number of queries for each job does not grow with the number of processes that
+// share a queue. In addition, each process polls for waiting jobs once a second.
 func TestProcessesAskForJobsOnce(t *testing.T) {
 	t.Parallel()
 	const processes, jobs = 4, 80

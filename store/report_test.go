@@ -15,8 +15,7 @@ import (
 // the same numbers in each of a cluster.
 const here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// TestReportsKeepNobodyWaiting holds up forty reports, and authenticates beside
-// them.
+// TestReportsKeepNobodyWaiting blocks forty reports, and authenticates meanwhile.
 func TestReportsKeepNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.Postgres(t))
@@ -39,8 +38,8 @@ func TestReportsKeepNobodyWaiting(t *testing.T) {
 		return n
 	}
 	const asked = 40
-	// beside finds keys beside reports, and tells whether as many as can wait for the
-	// table did so from before until afterwards.
+	// The function looks up keys during the reports, and returns whether as many as can wait for the table did so
+	// from before until afterwards.
 	beside := func() bool {
 		var reports sync.WaitGroup
 		var ended atomic.Int64

@@ -163,7 +163,7 @@ func committed(err error) error {
 
 // Codes of PostgreSQL for errors that a new connection or another attempt fixes.
 const (
-	// codeReadOnly is read_only_sql_transaction: the server is no longer the primary, or is configured to accept no
+	// codeReadOnly is read_only_sql_transaction: the server is not the primary any more, or is configured to accept no
 	// writes.
 	codeReadOnly = "25006"
 	// codeIdle is idle_in_transaction_session_timeout: the server has ended the

@@ -11,8 +11,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// certain are the transactions of which a client is told the outcome, each with
-// what must be in the wallet and in the holds afterwards.
+// certain are the transactions whose outcome a client learns, each with the expected wallet and holds afterwards.
 var certain = []struct {
 	name         string
 	prepare      bool // begin the call before

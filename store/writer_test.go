@@ -134,7 +134,7 @@ func TestHoldsAreNotSynced(t *testing.T) {
 	f.begin(t, job)
 	synced("a job that was accepted", full)
 
-	// One that has to be there takes those that wait beside it with it.
+	// A durable transaction makes those that wait with it durable too.
 	held := make(chan error, 1)
 	errs := queued(t, f.Store, func() {
 		go func() { held <- f.Begin(t.Context(), f.newCall(2000)) }()
@@ -148,9 +148,8 @@ func TestHoldsAreNotSynced(t *testing.T) {
 	synced("a hold beside a transaction of another kind", full)
 }
 
-// TestBatchFallsBack rolls the batch's transaction back from inside, as SQLite
-// does by itself when the disk is full: the other transactions take place
-// nevertheless, once.
+// TestBatchFallsBack rolls the batch's transaction back from inside, as SQLite does by itself when the disk is full:
+// the other transactions still run, once.
 func TestBatchFallsBack(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, nil)
@@ -200,8 +199,7 @@ func TestWriterTakesAnotherConnection(t *testing.T) {
 	}
 }
 
-// TestWaitingTransactionIsWithdrawn ends the patience of one that waits: it does
-// not take place, and those beside it do.
+// TestWaitingTransactionIsWithdrawn cancels a waiting transaction: it does not run, and the others do.
 func TestWaitingTransactionIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, nil)

@@ -220,7 +220,7 @@ func (s *Store) Versioned(ctx context.Context) (bool, error) {
 }
 
 // Link returns a URL from which anyone can download a blob until it expires, with the given response headers. It
-// returns ErrMissing if there is no such blob.
+// returns ErrMissing if the blob does not exist.
 func (s *Store) Link(ctx context.Context, key string, lifetime time.Duration, header http.Header) (string, error) {
 	object, err := s.object(key)
 	if err != nil {
