@@ -51,9 +51,9 @@ const pendingScript = `(f => typeof f === 'function' ? Number(f()) || 0 : 0)(win
 const frameUnit = 1_000_000
 
 // finishScript ends the animations and transitions of style sheets and of the Web
-// Animations API, and says how many it ended: what follows them may start others.
-// Those without an end stand at their beginning, and those that a script has
-// paused, or that follow the scrolling, stay as they are.
+// Animations API, and returns how many it ended: later ones may start then. Endless ones
+// are rewound to their beginning. Animations that a script has paused, or that follow the
+// scrolling, stay as they are.
 const finishScript = `async () => {
   let ended = 0;
   for (const a of document.getAnimations()) {
@@ -100,8 +100,8 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 	defer cancel()
 	left := frameUnit // until somebody has looked
 	for bounded.Err() == nil {
-		// What scripts wait for is looked at first: what they do until then is ended
-		// after, and what they do later they still wait for.
+		// Count the scripts' pending work first: animations that start until it is done are
+		// ended below, and later ones are waited for again.
 		if p.lane != Inline {
 			var out struct{ Result struct{ Value float64 } }
 			err := p.call(bounded, proto.RuntimeEvaluate{Expression: pendingScript, ReturnByValue: true, Silent: true}, &out)

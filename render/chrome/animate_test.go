@@ -180,15 +180,15 @@ func TestAnimatedChartsShowTheirValues(t *testing.T) {
 	}
 }
 
-// alike says whether two pictures show the same. Where Chromium paints a part of a
-// picture anew, the edges in it may come out a shade otherwise: two pictures of one
-// chart after 8 seconds differ by 2 of 255.
+// alike reports whether two images show the same. Where Chromium repaints a part of an
+// image, the edges in it may differ by a shade: two images of one chart after 8 seconds
+// differ by 2 of 255.
 func alike(a, b image.Image) bool {
 	const shade = 3
 	return slices.EqualFunc(rgba(a), rgba(b), func(a, b uint8) bool { return max(a, b)-min(a, b) <= shade })
 }
 
-// rgba returns the pixels of a picture, row by row.
+// rgba returns the pixels of an image, row by row.
 func rgba(img image.Image) []uint8 {
 	size := img.Bounds()
 	var all []uint8

@@ -32,11 +32,11 @@ func scripted() string {
 	return invoice() + `<p id="due"></p><script>document.getElementById('due').textContent = 'due ' + (1 + 1) + ' weeks'</script>`
 }
 
-// Benchmark compares the Pool with the floor: the same document over the same
-// kind of connection, with nothing but the commands that render it. Both run in
-// turn in blocks, so that a machine that gets slower slows both. One operation
-// is one document through the Pool; floor-ms/op and the metric "of-floor" (the
-// floor's time divided by the Pool's) come beside it.
+// Benchmark compares the Pool with the floor: the same document over the same kind of
+// connection, with nothing but the commands that render it. Both run in turn in blocks, so
+// that a machine that gets slower slows both. One operation is one document through the
+// Pool; floor-ms/op and the metric "of-floor" (the floor's time divided by the Pool's) are
+// reported as well.
 func Benchmark(b *testing.B) {
 	p := startPool(b, nil)
 	cases := []struct {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// reservedBytes is what a process of a browser may map beside what it may hold:
-	// a new renderer has some 600 MiB of address space that it never fills.
+	// reservedBytes is the address space that a browser process may map in addition to its
+	// memory limit: a new renderer maps about 600 MiB that it never fills.
 	reservedBytes = 1 << 30
 	// reservedCore is so much more for each core: a process has up to two threads
 	// for it, each with a stack of 8 MiB.
@@ -24,13 +24,12 @@ func (c Config) mostMemory() int64 {
 	return (bytes + boundUnit - 1) / boundUnit * boundUnit
 }
 
-// bound returns the program that has the kernel refuse a process more memory than
-// it may ever hold, before it becomes the command that follows. What that starts
-// inherits the bound. It is the guard's second line: the guard looks every 250 ms
-// and counts what is held, this counts what could be, and is there in between. A
-// process at its bound ends itself, alone. It is set from inside because a server
-// without CAP_SYS_RESOURCE may not set limits of another user's processes; where
-// Confine locks the browser in, that does it.
+// bound returns the command that sets the kernel's memory limit for a process, and then
+// becomes the command that follows. Its child processes inherit the limit. It is the
+// guard's second line: the guard looks every 250 ms and counts the memory in use; this
+// limit counts the mapped memory, and holds in between. A process at its limit ends itself,
+// alone. The limit is set from inside because a server without CAP_SYS_RESOURCE may not set
+// limits of another user's processes; where Confine locks the browser in, Confine sets it.
 func (c Config) bound() ([]string, error) {
 	if c.Confine != nil {
 		return nil, nil

@@ -25,24 +25,24 @@ const writeTimeout = 10 * time.Second
 // protocol.
 var errConnClosed = errors.New("chrome: the connection to the browser is closed")
 
-// eventOversize is told to the session of an event that was too long to be
-// read. It is followed by the name of that event.
+// eventOversize is sent to the session of an event that was too long to be read. It is
+// followed by the name of that event.
 const eventOversize = "oversize:"
 
-// eventLost is told to every session when the connection ends. It is not part
-// of the protocol: a page that waits for an event would otherwise wait for ever.
+// eventLost is sent to every session when the connection ends. It is not part of the
+// protocol: a page that waits for an event would otherwise wait for ever.
 const eventLost = "connectionLost"
 
 // errMessage means that a message of the browser could not be read or taken in. The
 // page that it was for is treated like one whose renderer has crashed.
 var errMessage = fmt.Errorf("chrome: a message of the browser is broken: %w", errTargetCrashed)
 
-// eventBroken is told to the session of a message that could not be read, or that its
-// handler panicked on.
+// eventBroken is sent to the session of a message that could not be read, or whose handler
+// panicked.
 const eventBroken = "messageBroken"
 
-// eventEnded is told to a session whose target has gone, which the browser says to
-// its own session (Target.detachedFromTarget).
+// eventEnded is sent to a session whose target is gone. The browser reports that to its own
+// session (Target.detachedFromTarget).
 const eventEnded = "sessionEnded"
 
 // request is a command of the DevTools protocol. The types of rod's proto
@@ -198,8 +198,8 @@ func (c *conn) fail(f frame, event string, fault error) {
 	}
 }
 
-// deliver hands an event to the handler of a session. A handler that panics is told so,
-// and the connection goes on.
+// deliver passes an event to the handler of a session. If the handler panics, deliver sends
+// it eventBroken, and the connection continues.
 func (c *conn) deliver(session, event string, params json.RawMessage) {
 	c.mu.Lock()
 	fn := c.handlers[session]

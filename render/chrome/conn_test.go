@@ -98,8 +98,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestEventThatPanicsFailsItsPageOnly has a bug meet a message: the connection lives on,
-// and the session is told.
+// TestEventThatPanicsFailsItsPageOnly panics in a handler: the connection stays open, and
+// the session is notified.
 func TestEventThatPanicsFailsItsPageOnly(t *testing.T) {
 	c, _, answers := pipes(t)
 	var log lockedBuffer
@@ -121,7 +121,7 @@ func TestEventThatPanicsFailsItsPageOnly(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswerFailsItsCommandOnly sends an answer that is no JSON.
+// TestBrokenAnswerFailsItsCommandOnly sends an answer that is not valid JSON.
 func TestBrokenAnswerFailsItsCommandOnly(t *testing.T) {
 	p, answers := fakePage(t)
 	call, err := p.conn.send("S", proto.PageEnable{})

@@ -35,8 +35,8 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// gate serves a page whose load waits for the test: arrived gets a value for
-// every attempt that is under way, and the page goes on when open is closed.
+// gate serves a page whose load waits for the test: arrived gets a value for every attempt
+// that is under way, and the page continues when open is closed.
 type gate struct {
 	url     string
 	arrived chan struct{}
@@ -296,7 +296,7 @@ func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
 	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
-func TestEndlessScripts(t *testing.T) { //nolint:tparallel // beside other tests, but its documents one after another: their pool has three places
+func TestEndlessScripts(t *testing.T) { //nolint:tparallel // its documents run in sequence: the pool has 3 slots
 	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.Slots = 3 })

@@ -49,7 +49,7 @@ var (
 type BusyError = queue.BusyError
 
 // HarmError is ErrCrashed with what the document did.
-type HarmError struct{ What string } // goes on from "the document"
+type HarmError struct{ What string } // continues "the document"
 
 func (e *HarmError) Error() string { return "chrome: the document " + e.What }
 

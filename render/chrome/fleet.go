@@ -375,7 +375,7 @@ func (f *fleet) all() []*browser {
 	return slices.Clone(f.browsers)
 }
 
-// close refuses further browsers. Those that run are ended by stop.
+// close refuses further browsers. Running browsers are ended by stop.
 func (f *fleet) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

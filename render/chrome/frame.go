@@ -12,10 +12,9 @@ import (
 )
 
 const (
-	// maxMessage bounds a message that is held in memory. The largest
-	// legitimate one is a part of a stream, 1.4 MB; an event about a picture in
-	// a data: URL can be as large as the picture, and nobody needs it. The
-	// rest of a longer message is read and thrown away.
+	// maxMessage bounds a message that is held in memory. The largest legitimate one is a
+	// part of a stream, 1.4 MB. An event about an image in a data: URL can be as large as
+	// the image, and is not needed. The rest of a longer message is read and discarded.
 	maxMessage = 8 << 20
 	// headSize is what is kept of a longer message's beginning, where its
 	// number or name stands, and tailSize of its end, where its session does.
@@ -211,8 +210,8 @@ func quoted(text []byte, mark string) string {
 // method returns the name of the event that a long message is.
 func (f frame) method() string { return quoted(f.data, `{"method":`) }
 
-// session returns the session of a long message. What stands before it was
-// written by a document; a session of another one it cannot know.
+// session returns the session of a long message. It is the last one in the message: a
+// document may have written the text before it, but cannot know another document's session.
 func (f frame) session() string {
 	i := bytes.LastIndex(f.tail, []byte(`"sessionId":`))
 	if i < 0 {

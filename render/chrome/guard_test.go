@@ -18,8 +18,8 @@ import (
 	"relaypdf/render/queue"
 )
 
-// TestLongJobsStepBack has a document take long: alone it keeps its priority;
-// beside another account's it loses it, and what comes after has it again.
+// TestLongJobsStepBack has a document take long. Alone it keeps its priority. Next to
+// another account's it loses it, and later jobs have it again.
 func TestLongJobsStepBack(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, nil)
@@ -128,7 +128,7 @@ func TestCrowdsStepBack(t *testing.T) {
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel
 // gives none of their processes more than its bound, and others are served. All
 // processes of a browser have the bound.
-func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // beside other tests, but its documents one after another: each takes what memory it may
+func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents run in sequence: each takes all its memory
 	slow.Test(t)
 	t.Parallel()
 	const most = 512 << 20

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// emptyTemplate stands for a missing header or footer: Chromium prints one of
-// its own (date, title, URL) in the place of an empty string.
+// emptyTemplate replaces a missing header or footer: Chromium prints one of its own (date,
+// title, URL) instead of an empty string.
 const emptyTemplate = "<span></span>"
 
 // templateStyle makes a header or footer readable: Chromium's own defaults are
@@ -147,10 +147,10 @@ func unescaped(escape string) string {
 	return string(rune(code))
 }
 
-// wantedBy are the typefaces and characters that a header or footer names and faces
-// do not have. Which of its styles are used nobody asks: there are few. Typefaces that
-// it brings count only where they are local: Chromium waits for no other, not even for
-// those in data: URIs, and draws without.
+// wantedBy returns the fonts and characters that a header or footer names and faces lacks.
+// It does not check which styles are used: there are few. Of the template's own fonts, only
+// local ones count: Chromium does not wait for others, not even in data: URIs, and draws
+// without them.
 func wantedBy(template string, faces Typefaces) wanted {
 	want := wanted{Apart: true}
 	said := template

@@ -132,7 +132,7 @@ func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 	}
 }
 
-// What an inline document does to its realm never reaches the next one.
+// An inline document's changes to its realm never reach the next one.
 func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

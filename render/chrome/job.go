@@ -208,7 +208,7 @@ type Screenshot struct {
 type Viewport struct {
 	Width, Height int
 	Scale         float64 // device pixels per CSS pixel; zero means 1
-	Mobile        bool    // heeds the page's own viewport, and touches in the place of a mouse
+	Mobile        bool    // uses the page's own viewport meta tag, and touch instead of a mouse
 }
 
 // Rect is an area in CSS pixels.

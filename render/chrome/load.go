@@ -26,7 +26,7 @@ type loadState struct {
 	inits     map[string]bool
 	dom, done bool
 	inFlight  map[string]flight // by request
-	withheld  map[string]flight // whose status was not told yet, by request
+	withheld  map[string]flight // whose status was not reported yet, by request
 	status    map[string]int    // HTTP status by loader
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
@@ -126,12 +126,12 @@ func (s *loadState) ended(e loadEvent, main string) {
 	}
 }
 
-// withheld is the error of an answer that the browser keeps from the page, such as a page
-// that says what is missing in the place of a picture of another site.
+// withheld is the error of a response that the browser keeps from the page, such as another
+// site's 404 page instead of an image.
 const withheld = "net::ERR_BLOCKED_BY_ORB"
 
-// extra takes in the status of an answer, which is told of those that are withheld, too,
-// before or after they have failed.
+// extra handles the status of a response. Chromium reports the status of withheld responses
+// too, before or after they have failed.
 func (s *loadState) extra(e loadEvent) {
 	if f, known := s.inFlight[e.RequestID]; known {
 		f.status = e.StatusCode
@@ -145,9 +145,8 @@ func (s *loadState) extra(e loadEvent) {
 	}
 }
 
-// counts reports that a request is one that the document waits for and whose
-// end will be told. The script of a worker has no loader: its end is told to the
-// worker alone.
+// counts reports whether the document waits for a request, and Chromium will report its
+// end. A worker's script has no loader: its end is reported to the worker alone.
 func counts(e loadEvent) bool {
 	switch e.Type {
 	case "EventSource", "Ping", "Prefetch":
@@ -173,8 +172,8 @@ func (s *loadState) lifecycle(e loadEvent) {
 		// So did its faults.
 		s.troubles = troubles{}
 		clear(s.withheld)
-		// What the documents before this one still asked for went with them,
-		// and Chromium does not always say so.
+		// Requests of the previous documents ended with them, and Chromium does not always
+		// report it.
 		s.drop(func(f flight) bool { return f.loader != e.LoaderID })
 	case "DOMContentLoaded":
 		s.dom = true

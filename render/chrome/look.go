@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Typefaces says which typefaces the browsers find.
+// Typefaces reports which fonts the browsers find.
 type Typefaces interface {
 	// Named says whether there is one of that name, or one that stands in for it.
 	Named(family string) bool
@@ -16,14 +16,13 @@ type Typefaces interface {
 	Draws(r rune) bool
 }
 
-// mostShrunk is how far the browser makes content smaller that is wider than its
-// page. What is wider yet is cut.
+// mostShrunk is how far the browser shrinks content that is wider than its page. Wider
+// content is cut.
 const mostShrunk = 1.5
 
-// lookScript tells what of a document only shows when it is drawn: the lists of
-// typefaces that its text asks for, its unusual characters, what reaches past the
-// right edge of the page, and the links that lead nowhere for want of an address. Pages whose style sheets give them a size are as wide
-// as that says, which cannot be asked for. A thousand texts stand for all.
+// lookScript returns the parts of a document's preview that are only known once it is rendered: the font lists of its
+// text, its unusual characters, the content past the right edge of the page, and relative links without a base URL.
+// Pages whose style sheets set a size are that wide, and the width cannot be queried. It samples a thousand texts.
 const lookScript = `({limit, loose}) => {
   const out = {lists: [], characters: '', width: 0, name: '', links: []};
   if (!document.body) return out;
@@ -56,7 +55,7 @@ const lookScript = `({limit, loose}) => {
   const sized = rules => [...rules].some(r => r instanceof CSSPageRule ? r.style.size : r.cssRules && sized(r.cssRules));
   const pages = () => [...document.styleSheets].some(s => { try { return sized(s.cssRules); } catch { return false; } });
   if (!limit || root.scrollWidth <= limit || hidden(document.documentElement) || hidden(document.body) || pages()) return out;
-  // What is beyond the edge as a whole waits to slide in, as a rule.
+  // Content that is entirely beyond the edge usually waits to slide in.
   let found;
   for (const e of document.body.querySelectorAll('*')) {
     const box = e.getBoundingClientRect(), right = box.right + scrollX;
@@ -77,9 +76,9 @@ const lookScript = `({limit, loose}) => {
   return out;
 }`
 
-// drawScript draws names and characters to see which of them there is nothing for:
-// a family that is not there looks as what follows it, whatever that is, and a
-// character that no typeface has looks as one that does not exist.
+// drawScript draws names and characters to find out which have no font: a missing family
+// looks like the next one in the list, and a character without a font looks like one that
+// does not exist.
 const drawScript = `({lists = [], characters, apart}) => {
   const canvas = new OffscreenCanvas(40, 40), c = canvas.getContext('2d', {willReadFrequently: true});
   const sample = 'mmMwWlliI019&@ Handgloves';
@@ -110,9 +109,9 @@ type looked struct {
 	Links      []string `json:"links"`
 }
 
-// lookAround warns of typefaces and characters that there are none of, and of
-// content that the page cuts. Documents whose text shows that nothing of that can
-// be in them are not asked. What was known before is told first.
+// lookAround warns of fonts and characters that are missing, and of content that the page
+// cuts. Documents whose text rules all of these out are not queried. Warnings that were
+// known before come first.
 func (r *running) lookAround(ctx context.Context, p *page) error {
 	for _, w := range r.job.Faults {
 		warn(p, w)
@@ -174,7 +173,7 @@ func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 	return ignoreStale(ctx, lacks(ctx, p, want, ""))
 }
 
-// undrawn are the characters of a text that no typeface has, each once.
+// undrawn returns the characters of a text that no font has, each once.
 func undrawn(text string, faces Typefaces) string {
 	var found []rune
 	seen := map[rune]bool{}
@@ -187,13 +186,13 @@ func undrawn(text string, faces Typefaces) string {
 	return string(found)
 }
 
-// wanted are typefaces and characters that the list of what there is does not have.
+// wanted holds fonts and characters that the list of available ones lacks.
 type wanted struct {
 	// Lists are names, of each of which one would do.
 	Lists      [][]string `json:"lists,omitempty"`
 	Characters string     `json:"characters"`
-	// Apart is what is drawn outside of the document, without the typefaces that it
-	// brings.
+	// Apart means that the text is drawn outside of the document, without the document's
+	// own fonts.
 	Apart bool `json:"apart"`
 }
 
@@ -253,17 +252,16 @@ func characterNames(text string) string {
 	return strings.Join(names, ", ")
 }
 
-// usual is the last of the characters that every typeface has.
+// usual is the last of the characters that every font has.
 const usual = '\u024f'
 
-// drawn says whether a character is one that a typeface has, or that nothing is
-// drawn for in any.
+// drawn reports whether a font has a character, or no font needs to draw it.
 func drawn(r rune, faces Typefaces) bool {
 	return r <= usual || unicode.In(r, unicode.Cf, unicode.Cc, unicode.Z, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || faces.Draws(r)
 }
 
-// generic are the names that mean whatever there is. Who lists one that begins
-// with a hyphen or is called system, does not mind.
+// generic are the names that stand for any available font. A list that begins with a hyphen
+// or names "system" accepts any font, too.
 var generic = []string{
 	"serif", "sans-serif", "monospace", "cursive", "fantasy", "math", "emoji", "fangsong", "inherit", "initial", "unset", "revert", "revert-layer",
 }
@@ -283,8 +281,7 @@ func lacking(names []string, faces Typefaces) (list []string) {
 	return list
 }
 
-// families splits a list of typefaces as style sheets have them. It ends where
-// something else begins.
+// families splits a list of fonts in CSS syntax. It ends where something else begins.
 func families(css string) (names []string) {
 	const quotes = `"'`
 	for {

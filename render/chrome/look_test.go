@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// fewFaces are the typefaces of a machine that has but these.
+// fewFaces are the fonts of a machine that has no others.
 type fewFaces []string
 
 func (f fewFaces) Named(family string) bool { return slices.Contains(f, family) }
 
-// Draws leaves out what no typeface has: the end of an area that is for private use.
+// Draws leaves out characters that no font has: the end of the private use area.
 func (fewFaces) Draws(r rune) bool { return r < 0xF0000 && r != 0xE99A }
 
 func startWithFaces(t *testing.T) *Pool {
@@ -22,7 +22,7 @@ func startWithFaces(t *testing.T) *Pool {
 	return startPool(t, func(c *Config) { c.Typefaces = fewFaces{"DejaVu Sans", "Liberation Sans", "Arial"} })
 }
 
-// face returns a typeface of this machine as an address.
+// face returns a font of this machine as a data: URL.
 func face(t *testing.T, family string) string {
 	t.Helper()
 	file, err := exec.Command("fc-match", "--format", "%{file}", family).Output()
@@ -59,7 +59,8 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 			}
 		}
 	}
-	// What the document brings, or the browser finds in spite of the list, is there.
+	// Fonts of the document, and fonts that the browser finds in spite of the list, are not
+	// missing.
 	own := `<style>@font-face { font-family: Mine; src: url(` + face(t, "Liberation Mono") + `) }</style><p style="font-family: Mine">text`
 	if warnings, _ := printedWith(t, p, Job{HTML: own}); len(warnings) > 0 {
 		t.Errorf("a document with its own typeface: %v", warnings)
@@ -180,7 +181,7 @@ func TestOrdinaryDocumentsAreNotLookedAt(t *testing.T) {
 	}
 }
 
-// What is sent as text has no address, so that relative links lead nowhere.
+// A document sent as text has no base URL, so its relative links lead nowhere.
 func TestLinksThatLeadNowhereAreWarnedOf(t *testing.T) {
 	p := startWithFaces(t)
 	const html = `<link rel=stylesheet href=css/site.css><style>/* url(comment.png) */ p { background: url( 'img/back ground.png' ) } @import "more.css";</style>
@@ -217,8 +218,8 @@ func (f countedFaces) Named(family string) bool {
 	return f.fewFaces.Named(family)
 }
 
-// What is asked of a text grows with it, and not with its square, which one of some
-// megabytes would make hours of.
+// The work for a text grows with its length, not its square: a text of some megabytes would
+// take hours.
 func TestListsOfTypefacesAreReadInTimeOfTheirLength(t *testing.T) {
 	const repeats = 2000
 	for name, text := range map[string]string{

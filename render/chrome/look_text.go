@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// mayLack says whether the text of a document without network may ask for a
-// typeface or a character that is not there. It errs on the side of true, which
-// costs two messages to the browser.
+// mayLack reports whether the text of a document without network may name a font or a
+// character that is not available. It errs on the side of true, which costs two messages to
+// the browser.
 func mayLack(html string, faces Typefaces) bool {
 	if faces == nil {
 		return false
@@ -47,7 +47,7 @@ func reference(text string) rune {
 	return rune(n)
 }
 
-// asksForFace looks at the lists of typefaces in style sheets and attributes.
+// asksForFace searches the lists of fonts in style sheets and attributes.
 func asksForFace(html string, faces Typefaces) bool {
 	faces = describe(faces, html)
 	for list, readable := range faceLists(html) {
@@ -58,9 +58,9 @@ func asksForFace(html string, faces Typefaces) bool {
 	return false
 }
 
-// faceLists are the lists of typefaces in style sheets and attributes. Those of the
-// element for them, and of scripts, only the browser can read, as those beyond
-// maxRead. Each is looked at up to maxList, so that it takes no longer than the text.
+// faceLists returns the lists of fonts in style sheets and attributes. Only the browser can
+// read lists of the font element and of scripts, and those beyond maxRead. Each list is
+// searched up to maxList, so the time grows with the text only.
 func faceLists(html string) iter.Seq2[[]string, bool] {
 	const word = "font"
 	return func(yield func(list []string, readable bool) bool) {
@@ -107,17 +107,17 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 const (
 	// maxRead is how many lists of a text are read, and maxList how much of each.
 	maxRead, maxList = 10_000, 2000
-	// maxSought is how many names are looked for in a text. Who has more of them does
-	// not have the others, as far as is known without the browser.
+	// maxSought is how many names are searched for in a text. If a text has more names, the
+	// others count as missing until the browser is asked.
 	maxSought = 100
 )
 
-// described are the typefaces that come with a document, or the lists that its
-// variables stand for, as faces has them.
+// described are the fonts that a document defines, or the lists that its variables stand
+// for, as faces has them.
 type described struct {
 	Typefaces
 	html   string
-	rules  bool            // there are some that bring typefaces
+	rules  bool            // some rules define fonts
 	sought map[string]bool // what is known of names
 }
 
@@ -143,7 +143,7 @@ func (d described) find(family string) bool {
 	return d.Typefaces.Named(family) || d.rules && brings(d.html, family)
 }
 
-// brings says whether a document has a rule for a typeface of that name.
+// brings reports whether a document has a rule for a font with the given name.
 func brings(html, family string) bool {
 	for {
 		_, rule, found := strings.Cut(html, "@font-face")
@@ -161,8 +161,8 @@ func brings(html, family string) bool {
 // maxFaceRule is how much of a rule is looked at.
 const maxFaceRule = 1000
 
-// afterSize leaves out what stands before the typefaces in the property font: its
-// last word with a digit is the size.
+// afterSize removes the values before the font families in the property font: its last word
+// with a digit is the size.
 func afterSize(value string) string {
 	end := strings.IndexAny(value, ",;}\"'<\n")
 	if end < 0 {
@@ -180,7 +180,7 @@ func afterSize(value string) string {
 }
 
 const (
-	// manyCells is how many cells a row has that may not fit beside each other.
+	// manyCells is how many cells a row has that may not fit next to each other.
 	manyCells = 8
 	// longLine is how many letters may be too wide where lines do not wrap, and
 	// longWord where they do.

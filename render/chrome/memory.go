@@ -27,12 +27,12 @@ func treeMemory(pid int) int64 {
 	return private + shared
 }
 
-// processParents maps the processes of the machine to the leader of their session, and
-// leaders to their parent, by which whatever descends from a leader leads to it: a
-// process is in the session of who started it, or leads one of its own. To ask for a
-// session takes a fraction of a microsecond, and to read a parent ten. It is asked
-// several times a second while documents take long, on machines with hundreds of
-// processes. Those that end meanwhile are left out, and those without a session here.
+// processParents maps the machine's processes to the leader of their session, and leaders
+// to their parent, so every descendant of a leader leads to it: a process is in the session
+// of its parent, or leads its own. Reading a session takes a fraction of a microsecond,
+// reading a parent ten. The map is read several times a second while documents take long,
+// on machines with hundreds of processes. Processes that end meanwhile are left out, and so
+// are processes without a session here.
 func processParents() map[int]int {
 	proc, err := os.Open("/proc")
 	if err != nil {

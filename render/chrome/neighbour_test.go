@@ -26,8 +26,8 @@ var (
 
 const (
 	usualAttack = 3 * time.Second
-	// neighbours is how many documents of another account are printed beside an
-	// attack at least.
+	// neighbours is the minimum number of another account's documents to print during an
+	// attack.
 	neighbours = 5
 	// neighbourWait is what each may take. It is a third of a second on an idle
 	// machine of two cores; who had to wait for the end of an attack would wait for
@@ -40,8 +40,8 @@ const (
 	serverMemory = 400 << 20
 )
 
-// TestAttacksHurtNobodyElse prints an account's small documents beside
-// another's attack of each kind.
+// TestAttacksHurtNobodyElse prints one account's small documents during another account's
+// attack of each kind.
 func TestAttacksHurtNobodyElse(t *testing.T) {
 	slow.Test(t)
 	p := startPool(t, nil)
@@ -124,7 +124,7 @@ func strike(ctx context.Context, p *Pool, a hostile.Attack, lane Lane, deadline 
 	return err
 }
 
-// ownFault reports that an error is told to the customer as the document's.
+// ownFault reports whether the customer sees an error as the document's.
 func ownFault(err error) bool {
 	var load *LoadError
 	var size *SizeError

@@ -277,8 +277,7 @@ func (p *page) event(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name, long := strings.CutPrefix(method, eventOversize); long {
-		// What does not fit into a message is a data: URL, not an address that
-		// anything could be loaded from.
+		// A URL that does not fit into a message is a data: URL, and loads nothing.
 		switch {
 		case strings.HasPrefix(name, "Network."):
 		case strings.HasPrefix(name, "Runtime."):

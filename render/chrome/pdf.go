@@ -31,9 +31,8 @@ const (
 // file, which has to be read in parts.
 func largePrint(html string) bool { return len(html) > directHTML || drawsPixels(html) }
 
-// drawsPixels reports whether a document can make the browser compute a
-// picture, which has no size that its text would tell. A backslash can hide any
-// name in a style.
+// drawsPixels reports whether a document can make the browser compute an image, whose size
+// its text does not show. A backslash can hide any name in a style.
 func drawsPixels(html string) bool {
 	for _, name := range [...]string{"filter", "feturb", "shadow", "mask", "blend", "gradient", "pattern", "opacity", "image", "\\", "&#"} {
 		if containsFold(html, name) {

@@ -21,13 +21,13 @@ type Config struct {
 	// Proxy is the filtering egress proxy, http://host:port. All traffic of
 	// all documents goes through it.
 	Proxy string
-	// CAFile names a PEM file of certificates that are trusted beside the
-	// system's. Empty means none.
+	// CAFile names a PEM file of certificates that are trusted in addition to the system's.
+	// Empty means none.
 	CAFile string
 	// Fonts is fontconfig's configuration. Empty means the system's.
 	Fonts string
-	// Typefaces says which there are; without it nobody is warned of those that
-	// are not.
+	// Typefaces lists the available fonts. Without it there are no warnings of missing
+	// ones.
 	Typefaces Typefaces
 	// Dir is the parent of the Pool's folder, which Close removes. Empty means
 	// the system's temporary folder.
@@ -112,12 +112,12 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// extraSlots is how many renders more than Config.Slots may run, each of an
-// account that has no other: a newcomer beside one that uses every slot.
+// extraSlots is how many renders more than Config.Slots may run, each of an account that
+// has no other: a new account's while another uses every slot.
 const extraSlots = 1
 
-// spareBrowsers are those beside one for each slot: for a newcomer, and for one
-// that rests.
+// spareBrowsers is the number of browsers in addition to one for each slot: one for a new
+// account, and one that rests.
 const spareBrowsers = 2
 
 // withMemory fills in the bounds of what is held.

@@ -81,8 +81,8 @@ var otherReasons = []struct{ prefix, text string }{
 	{"net::ERR_INVALID_", "its server answered with something that is not HTTP"},
 }
 
-// ReasonText words LoadError.Reason for a customer. What is no name of Chromium's is
-// returned as it is.
+// ReasonText returns LoadError.Reason in words for a customer. A reason that Chromium does
+// not name is returned as it is.
 func ReasonText(reason string) string {
 	if text := reasons[reason]; text != "" {
 		return text

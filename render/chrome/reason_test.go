@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReasonsAreWords walks the table of reasons, and what is in none of its lines: no
-// name of Chromium's reaches a customer, and every text goes on from a colon.
+// TestReasonsAreWords checks the table of reasons, and reasons that are missing from it: no
+// name of Chromium's reaches a customer, and every text fits after a colon.
 func TestReasonsAreWords(t *testing.T) {
 	codes := []string{"net::ERR_SOMETHING_NEW", "net::ERR_CERT_NEW", "net::ERR_SSL_NEW", "net::", "went wrong: net::ERR_X", withheld}
 	for code := range reasons {

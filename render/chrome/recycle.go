@@ -25,7 +25,7 @@ func (f *fleet) recycleLocked(old *browser, reason string) {
 		next, err := f.launch()
 		f.mu.Lock()
 		old.recycling = false
-		if err != nil { // The old one goes on, and the next round tries again.
+		if err != nil { // The old one continues, and the next round tries again.
 			f.mu.Unlock()
 			return
 		}

@@ -233,7 +233,7 @@ func (r *running) settling() (opt settleOptions, needed bool) {
 	case Realm:
 		opt.Draw = opt.Draw && (draws(r.job.HTML) || r.job.WaitForFunction != "")
 	case Once:
-		// What other files bring cannot be seen here.
+		// The content of other files is unknown here.
 		opt.Draw = opt.Draw && (r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
 		return opt, true
 	}

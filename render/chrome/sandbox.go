@@ -21,8 +21,8 @@ func CheckSandbox(ctx context.Context, user string) error {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// With a user namespace only, the kernel may still give it no rights in there.
-	// What the browser does with them is to change its root.
+	// With a user namespace only, the kernel may still give it no rights in there. The
+	// browser needs them to change its root.
 	try := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "unshare", args...)
 		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: cred}

@@ -128,7 +128,7 @@ func TestPNGsFitTheMemory(t *testing.T) {
 	}
 }
 
-// What one job emulates is gone for the next one on the same page.
+// One job's emulation does not reach the next job on the same page.
 func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 	p := startPool(t, nil)
 	const html = `<style>body{background:#0f0} @media print{body{background:#f00}} @media (max-width:500px){body{background:#00f}}</style>`

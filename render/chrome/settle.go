@@ -63,8 +63,8 @@ func (p *page) settle(ctx context.Context, opt settleOptions, limit time.Duratio
 	return ignoreStale(ctx, p.eval(bounded, settleScript, opt, nil))
 }
 
-// ignoreStale drops the error of a script that was given up on or whose
-// document went away meanwhile, as long as the job itself goes on.
+// ignoreStale drops the error of a script that timed out or whose document is gone, as long
+// as the job itself continues.
 func ignoreStale(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -82,7 +82,7 @@ func draws(html string) bool {
 	for _, name := range [...]string{
 		"AnimationFrame", "Observer", "setTimeout", "Promise", "async", "Idle",
 		"FontFace", "fonts", "decode", "animate", "ransition", "scroll", "matchMedia", "Offscreen", "webg",
-		"eval", "Function", "import(", // What else these bring cannot be seen.
+		"eval", "Function", "import(", // Code that these run is unknown here.
 	} {
 		if strings.Contains(html, name) {
 			return true

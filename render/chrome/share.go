@@ -22,7 +22,7 @@ func shareLocked(f *fleet) {
 		}
 	}
 	for _, b := range f.browsers {
-		nice := priority.Behind // Those of the background stay there, whatever they do.
+		nice := priority.Behind // Background browsers always stay there.
 		if !f.cfg.Background {
 			nice = b.wantedNice(jobs, fewest)
 		}

@@ -95,7 +95,7 @@ func Observed(ctx context.Context, observe func(step Step, took time.Duration)) 
 	return context.WithValue(ctx, observerKey{}, observe)
 }
 
-// observerOf returns who is told of the steps in a context, or nil.
+// observerOf returns the observer of the steps in a context, or nil.
 func observerOf(ctx context.Context) func(Step, time.Duration) {
 	observe, _ := ctx.Value(observerKey{}).(func(Step, time.Duration))
 	return observe

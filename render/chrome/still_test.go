@@ -48,7 +48,8 @@ func TestStillPagesPrintTheSame(t *testing.T) {
 		paused.WaitForTimeout = 100 * time.Millisecond // Time may pass only where it shows.
 		image := []byte("/Subtype /Image")
 		var still, moving []byte
-		// What only print shows is loaded when it prints: in time, unless the machine stalls.
+		// Images for print only are loaded when it prints: in time, unless the machine
+		// stalls.
 		for end := time.Now().Add(patience); time.Now().Before(end); {
 			still, moving = printed(t, p, job), printed(t, p, paused)
 			if !strings.Contains(html, redPNG) || bytes.Contains(still, image) && bytes.Contains(moving, image) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Warning is a fault inside a document, which was made nevertheless.
+// Warning is an error inside a document that was rendered all the same.
 type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -58,8 +58,8 @@ func (s Strict) matches(status int) bool {
 }
 
 const (
-	// MaxWarnings bounds what is told of a document: one that loads a thousand
-	// pictures from a server that is down says the same thing a thousand times.
+	// MaxWarnings bounds the warnings of a document: one that loads a thousand images from
+	// a server that is down would return the same warning a thousand times.
 	MaxWarnings = 50
 	// maxMessageText and maxMessageURL bound each part of a warning, in bytes.
 	maxMessageText = 500
@@ -232,7 +232,7 @@ func httpOnly(url string) string {
 	return ""
 }
 
-// cut returns the beginning of a text, without what is no text.
+// cut returns the beginning of a text, without characters that are not text.
 func cut(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {

@@ -69,7 +69,7 @@ func TestWaitForFunction(t *testing.T) {
 	}
 }
 
-// What a job waited for when its time was over is told with its error.
+// The error of a job that timed out names the resources that the job waited for.
 func TestTimeoutsSayWhatWasMissing(t *testing.T) {
 	slow.Test(t)
 	s := newSite(t)
@@ -83,7 +83,7 @@ func TestTimeoutsSayWhatWasMissing(t *testing.T) {
 		}
 		timesOut(t, p, job, StepFunction)
 	}
-	// What no script could add is not waited for.
+	// Elements that no script could add are not waited for.
 	var still *TimeoutError
 	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<p>x", WaitForSelector: "#never"}, PDF{})
 	if !errors.As(err, &still) || !still.Still || still.Want != "#never" {
@@ -180,8 +180,8 @@ func TestFaultsOfADocument(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatIsWithheld has a page of another site in the place of a picture: the browser
-// withholds it, and tells its status by itself, before or after that.
+// TestStatusOfWhatIsWithheld loads a page of another site instead of an image: the browser
+// withholds it, and reports its status separately, before or after that.
 func TestStatusOfWhatIsWithheld(t *testing.T) {
 	const address = "http://cdn.test/a.png"
 	asked := loadEvent{RequestID: "1", LoaderID: "l", FrameID: "main", Type: "Image"}

@@ -50,7 +50,7 @@ func stay(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	}
 }
 
-// hoard takes memory until there is no more.
+// hoard takes memory until none is left.
 func hoard(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 	var all [][]byte
 	for {
@@ -165,7 +165,7 @@ func hideAndSpin(ctx context.Context, w *engine.Work, token string, body []byte)
 	return spin(ctx, w, struct{}{}, body)
 }
 
-// plant puts something else in the place of an output.
+// plant replaces an output with something else.
 func plant(_ context.Context, w *engine.Work, kind string, _ []byte) ([]byte, error) {
 	w.Output("output")
 	switch kind {

@@ -30,7 +30,7 @@ type Browser struct {
 	Port uint16
 	// Memory bounds what each of its processes may map, in bytes; 0 does not.
 	Memory int64 `json:",omitempty"`
-	// Open means to go on where there is no Landlock.
+	// Open means to continue without Landlock if the kernel has none.
 	Open bool `json:",omitempty"`
 }
 

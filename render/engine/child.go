@@ -101,7 +101,7 @@ func (c *child) makeFolder(p *Pool) error {
 	return nil
 }
 
-// launch starts the process with two pipes and nothing else of ours.
+// launch starts the process with two pipes and nothing else that the parent has open.
 func (c *child) launch(p *Pool) error {
 	childIn, in, err := os.Pipe()
 	if err != nil {

@@ -60,9 +60,9 @@ const (
 	Landlock      = "Landlock"
 )
 
-// protections are applied in this order, before the first job is read. A
-// required one that fails ends the child; without one of the others it works,
-// and the operator is told.
+// protections are applied in this order, before the first job is read. If a required one
+// fails, the child ends. It works without the others, and they are reported to the
+// operator.
 var protections = []struct {
 	name     string
 	required bool

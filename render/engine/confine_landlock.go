@@ -64,7 +64,8 @@ func (c *confinement) landlock() error {
 	if c.private && c.shared == nil {
 		paths = append([]string{proc}, paths...)
 	} else {
-		// What is asked by name: of itself all, of other processes what is no secret.
+		// Files opened by name: all of its own process, and the public ones of other
+		// processes.
 		rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, proc).IgnoreIfMissing())
 	}
 	shown, err := visible(paths)
@@ -74,7 +75,7 @@ func (c *confinement) landlock() error {
 	return landlock.V11.BestEffort().Restrict(append(rules, shown...)...)
 }
 
-// CheckLandlock says why there is no Landlock here, if there is none.
+// CheckLandlock returns an error that explains why Landlock is unavailable, or nil.
 func CheckLandlock() error {
 	version, err := ll.LandlockGetABIVersion()
 	if err == nil && version < 1 {

@@ -101,8 +101,7 @@ func (c *confinement) buildRoot() error {
 		fmt.Sprintf("mode=0700,uid=%d,gid=%d,size=%d,nr_inodes=%d", uid, gid, c.Disk, maxEntries))
 }
 
-// exposeFonts makes the configuration of typefaces, and shows the folder of those
-// that are not the system's.
+// exposeFonts writes the font configuration, and mounts the folder of additional fonts.
 func (c *confinement) exposeFonts() error {
 	if c.Fonts.File == "" {
 		return nil

@@ -6,11 +6,11 @@
 // takes one job at a time over a pipe. Whatever it does wrong, it is killed
 // with everything it started, and replaced.
 //
-// A child has a file system, a process table and a network of its own; it runs
-// as an unprivileged user under Landlock and a filter of system calls, with
-// limits on memory, processor time, processes and files. The programs that a
-// handler starts inherit all of it. What the kernel or the rights of the
-// server do not permit is reported by Pool.Protections; see confine.go.
+// A child has a file system, a process table and a network of its own; it runs as an
+// unprivileged user under Landlock and a filter of system calls, with limits on memory,
+// processor time, processes and files. The programs that a handler starts inherit all of
+// it. Pool.Protections reports the protections that the kernel or the rights of the server
+// do not permit; see confine.go.
 package engine
 
 import (
@@ -44,13 +44,12 @@ type Config struct {
 	Extra int
 	// Queue is how many jobs may wait. Default: 32 for each of Size.
 	Queue int
-	// Dir holds the pool's folder, and that the children's: each 0700 and
-	// emptied after every job. What a killed server left behind in Dir is
-	// removed at the next start. Default: the system's temporary folder.
+	// Dir holds the pool's folder, and that the children's: each 0700 and emptied after
+	// every job. Files that a killed server left in Dir are removed at the next start.
+	// Default: the system's temporary folder.
 	Dir string
-	// User is whom children run as when this process is root. Default:
-	// "relaypdf"; where there is no such user, "nobody". Children of any
-	// other user keep that user.
+	// User is the system user of the children when this process is root. Default:
+	// "relaypdf", or "nobody" if there is none. Children of any other user keep that user.
 	User string
 	// MaxJobs is after how many jobs a child is replaced. Default: 1000.
 	MaxJobs int
@@ -72,7 +71,7 @@ type Config struct {
 	// Background gives children, and what they start, a few of the processors, and
 	// a tenth of one that other browsers and engines want at the same time.
 	Background bool
-	// Fonts are what programs find typefaces by. Default: as the system has it.
+	// Fonts configures how programs find fonts. Default: the system's configuration.
 	Fonts Fonts
 	// Prepare is a job that every child does before it takes others, such as
 	// to start programs that stay. A child that fails it cannot start.
@@ -87,8 +86,8 @@ type Fonts struct {
 	// that file. Empty means the system's.
 	File   string `json:"file,omitempty"`
 	Config string `json:"config,omitempty"`
-	// Folder holds typefaces besides the system's, and is OwnFonts for those who
-	// have a file system of their own. Empty means none.
+	// Folder holds fonts in addition to the system's. Children with a file system of their
+	// own see it as OwnFonts. Empty means none.
 	Folder string `json:"folder,omitempty"`
 }
 
@@ -216,7 +215,7 @@ func (p *Pool) try(ctx context.Context, job Job) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	// Beside the job's own time a child may have to be started.
+	// In addition to the job's own time, a child may have to be started.
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
 	r.ctx, r.begun = ctx, time.Now()

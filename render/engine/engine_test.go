@@ -315,7 +315,7 @@ func TestKilledByCancel(t *testing.T) {
 		result <- err
 	}()
 	<-begin.begun
-	for range 20 { // the other engine goes on
+	for range 20 { // the other engine continues
 		do(t, pool, engine.Job{Name: "echo"})
 	}
 	cancel()

@@ -51,7 +51,7 @@ type fileHeader struct {
 	Size int64  `json:"size"`
 }
 
-// answerHeader goes before a job's result, which is empty beside an error.
+// answerHeader precedes a job's result, which is empty if there is an error.
 type answerHeader struct {
 	Err   *JobError    `json:"err,omitempty"`
 	Files []fileHeader `json:"files,omitempty"`

@@ -15,15 +15,15 @@ import (
 // Errors of Run and Do. A *JobError is the answer of a handler that ran to its
 // end.
 var (
-	// ErrKilled means that the job did not finish before its context ended.
-	// The context's error is wrapped beside it.
+	// ErrKilled means that the job did not finish before its context ended. The context's
+	// error is wrapped as well.
 	ErrKilled = errors.New("engine: killed before it finished")
 	// ErrCrashed means that the child ended, or broke the protocol, while it
 	// worked on the job. A handler that returns an error which matches it has its
 	// child replaced.
 	ErrCrashed = errors.New("engine: crashed")
-	// ErrOutOfMemory means that the child crashed because the job took more memory
-	// than it may have. It stands beside ErrCrashed.
+	// ErrOutOfMemory means that the child crashed because the job exceeded its memory
+	// limit. It is wrapped together with ErrCrashed.
 	ErrOutOfMemory = errors.New("engine: out of memory")
 	// ErrUnavailable means that no child could be started.
 	ErrUnavailable = errors.New("engine: cannot start")
@@ -40,7 +40,7 @@ var (
 	ErrNoProgram = errors.New("engine: program is not installed")
 )
 
-// TimeoutError means that a job took longer than its own time. It stands beside
+// TimeoutError means that a job took longer than its own time. It is wrapped together with
 // ErrKilled.
 type TimeoutError struct {
 	After time.Duration
@@ -154,12 +154,12 @@ type Job struct {
 	MaxOutput int64
 	// Memory replaces Config.Memory for this job, up to Config.MaxMemory.
 	Memory int64
-	// Observe, if set, is told what the job waited for before its work began:
-	// StepQueue is a slot, StepStart is a child that is ready.
+	// Observe, if set, is called with the times that the job waited before its work began:
+	// StepQueue for a slot, StepStart for a child that is ready.
 	Observe func(step string, took time.Duration)
 }
 
-// What Job.Observe is told of.
+// The steps that Job.Observe reports.
 const (
 	StepQueue = "queue"
 	StepStart = "start"

@@ -42,9 +42,9 @@ func (k *Kept) Stop() {
 	<-k.ended
 }
 
-// KeepDir returns a folder that is emptied only when the child ends, for what
-// kept programs need: their HOME and working directory. What one job leaves in
-// it the next one sees, which is for the handler to judge.
+// KeepDir returns a folder that is emptied only when the child ends, for what kept programs
+// need: their HOME and working directory. The next job sees the files that one job leaves
+// in it; the handler decides whether that is acceptable.
 func (w *Work) KeepDir() (string, error) {
 	if err := os.MkdirAll(w.child.keepDir(), 0o700); err != nil {
 		return "", err

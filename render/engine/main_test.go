@@ -226,7 +226,7 @@ func describeSelf(instance string) ([]byte, error) {
 	slices.Sort(p.Seen)
 	status, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {
-		status, err = nil, nil // closed, where there is no file system of its own
+		status, err = nil, nil // closed, unless it has a file system of its own
 	}
 	errs[2], p.Status = err, string(status)
 	if err := errors.Join(errs[:]...); err != nil {

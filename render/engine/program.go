@@ -23,8 +23,8 @@ const (
 	pipeTime = time.Second
 )
 
-// Program is a program that a handler starts, in the job's folder and under
-// all limits of the child. There is no shell.
+// Program is a program that a handler starts, in the job's folder and under all limits of
+// the child. It is started directly, without a shell.
 type Program struct {
 	// Name is looked up in the fixed search path.
 	Name string
@@ -40,7 +40,7 @@ type Program struct {
 	MaxStdout int64
 	// Joined has what it writes to standard error among what it prints.
 	Joined bool
-	// OK are exit codes besides 0 that are no failure.
+	// OK are exit codes besides 0 that mean success.
 	OK []int
 	// Memory is how many bytes it may allocate, up to what the job may.
 	// Default: that.
@@ -71,9 +71,9 @@ func (e *ExitError) Error() string {
 // program takes for an option.
 func PathArg(name string) string { return "./" + name }
 
-// Exec runs a program to its end and returns what it printed. It is killed
-// when ctx ends. Errors are *ExitError, ErrNoProgram, ErrOutputTooLarge and
-// the context's; what was printed until then is returned beside an *ExitError.
+// Exec runs a program to its end and returns what it printed. It is killed when ctx ends.
+// Errors are *ExitError, ErrNoProgram, ErrOutputTooLarge and the context's; with an
+// *ExitError, Exec also returns the output so far.
 func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	cmd, err := w.command(ctx, p)
 	if err != nil {
@@ -153,8 +153,8 @@ func (w *Work) start(cmd *exec.Cmd, memory int64) error {
 	if err != nil {
 		return err
 	}
-	// What it has inherited counts what the child itself has used and mapped,
-	// and is the bound until here.
+	// Its inherited limits count the use and the mappings of the child itself. They apply
+	// until here.
 	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: w.child.CPU, unix.RLIMIT_DATA: min(memory, w.memory)} {
 		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)}, nil)
 		if err != nil && !errors.Is(err, unix.ESRCH) {

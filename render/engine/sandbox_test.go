@@ -330,7 +330,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		if !hasProtection(t, pool, "limit of memory of all programs together") {
 			t.Skip("reported as missing")
 		}
-		// Each keeps what it was sent until there is no more. A shell would take a minute of a busy processor for as much.
+		// Each tail keeps its input until none is left. A shell would take a minute of a busy processor for as much.
 		many := program{Name: "sh", Args: []string{"-c", "for i in 1 2 3 4 5 6 7 8; do (head -c 100000000 /dev/zero; sleep 300) | tail -c 100000000 & done; wait"}}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

@@ -128,8 +128,8 @@ func (c *innerChild) serve() error {
 	}
 }
 
-// endOfInput is how a child's life ends as it should: with all that it started.
-// An input that is wrong is an error, to be told, and does not get that far.
+// endOfInput ends a child's life as expected: with every process that it started. Invalid
+// input is an error to report, and does not get here.
 func (c *innerChild) endOfInput(err error) error {
 	ended := errors.Is(err, io.EOF)
 	if ended || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errStrays means that programs of a job cannot be told from others.
+// errStrays means that programs of a job cannot be distinguished from others.
 var errStrays = errors.New("engine: a job left programs running")
 
 // sweep ends what a job has left running, however it hid, so that it changes
@@ -45,7 +45,7 @@ func reapAll(options int) error {
 // sweepSessions spares the kept programs and what they have started, which is
 // in their sessions, where no other process can get to.
 func (c *innerChild) sweepSessions() error {
-	// What forks faster than it is killed is not worth more attempts.
+	// Processes that fork faster than they are killed are not worth more attempts.
 	const attempts = 20
 	for range attempts {
 		pids, err := c.strangers()

@@ -74,8 +74,8 @@ type results struct {
 	files   []*os.File
 }
 
-// openOutputs opens what the handler named. What a program may have put in
-// their place, such as a link or a pipe, is refused.
+// openOutputs opens the outputs that the handler named. It refuses anything else that a
+// program may have put there, such as a link or a pipe.
 func (w *Work) openOutputs(limit int64) (_ *results, err error) {
 	r := &results{}
 	defer func() {

@@ -98,7 +98,7 @@ func (w *worker) adopt(s started) error {
 		}
 		w.pause = min(2*w.pause, maxPause)
 		if w.child != nil {
-			w.child.jobs = 0 // it goes on until it is due again
+			w.child.jobs = 0 // it continues until it is due again
 		}
 		return s.err
 	}
