@@ -8,7 +8,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// endAccount has the account deleted after a grace, told to all its owners.
+// endAccount schedules the deletion of the account after a grace period and notifies all its owners.
 func (w *Web) endAccount(v *visit) error {
 	if v.value("confirm") != v.account.Name {
 		return w.settingsPage(v, func(m *views.Settings) {

@@ -17,9 +17,9 @@ import (
 	"relaypdf/web/mail"
 )
 
-// Changes of credentials. A session alone makes none: the member gives the password, a
-// code of the second factor where there is no password, or confirms with the provider
-// of identities, with an emailed code or by a new sign-in where there is neither.
+// Changes of credentials. A session alone is not enough: the member enters the password. Without a password the
+// member enters a code of the second factor. Without either the member confirms with the identity provider, with an
+// emailed code or by a new sign-in.
 
 const (
 	// confirmPath is the page on which members without password and second factor

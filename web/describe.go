@@ -36,7 +36,7 @@ func (w *Web) describeDraft(v *visit, body []byte) error {
 	}
 	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
 	if order.QuoteID != "" {
-		// What was paid for and got lost on its way comes again, and is not paid twice.
+		// If a paid response was lost on its way, the retry returns it again without a second charge.
 		request.SetIdempotencyKey("editor " + order.QuoteID)
 	}
 	told := tell(v)
@@ -81,7 +81,7 @@ type part struct {
 	First bool   `json:"first,omitempty"` // a new answer begins with it
 }
 
-// writtenType is the kind of what is told.
+// writtenType is the media type of the progress stream.
 const writtenType = "application/x-ndjson"
 
 func tell(v *visit) *telling {
@@ -149,7 +149,7 @@ func (t *telling) end() (begun bool, err error) {
 	return t.begun, err
 }
 
-// finish sends the answer after what was told.
+// finish sends the response after the progress stream.
 func (t *telling) finish(status int, answer []byte) error {
 	_, err := fmt.Fprintf(t.v.w, `{"status":%d}`+"\n%s", status, answer)
 	return err

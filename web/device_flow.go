@@ -32,7 +32,7 @@ const (
 	asksPerAddress    = 240
 )
 
-// programError is what a program is told instead, in the words of RFC 6749 and 8628.
+// programError is an error response for an application, in the terms of RFC 6749 and 8628.
 type programError struct {
 	Status     int
 	Code, Text string
@@ -66,8 +66,7 @@ func (w *Web) serveProgram(p page) http.Handler {
 	}))
 }
 
-// failProgram answers for what went wrong. What is no *programError is logged and
-// not shown.
+// failProgram responds with an error. Errors other than *programError are logged and not shown.
 func (w *Web) failProgram(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -154,7 +153,7 @@ func (w *Web) begin(v *visit) error {
 	})
 }
 
-// deviceAnswers say for each verdict what the device is told.
+// deviceAnswers are the responses to the device for each decision.
 var deviceAnswers = []struct {
 	err        error
 	code, text string
@@ -240,8 +239,8 @@ func sealAll(mailer Mailer, to []string, letter mail.Letter) ([]store.Letter, er
 	return kept, nil
 }
 
-// showDeviceCode asks for a code. It takes none from the address: who follows a link that
-// somebody has sent has to look at their own terminal.
+// showDeviceCode asks for a code. It accepts none from the URL: users who follow a link from someone else must look
+// at their own terminal.
 func (w *Web) showDeviceCode(v *visit) error { return w.codePage(v, http.StatusOK, "") }
 
 func (w *Web) codePage(v *visit, status int, wrong string) error {
@@ -279,8 +278,7 @@ func (w *Web) deviceModel(v *visit, d store.Device) views.Device {
 	}
 }
 
-// decideDevice approves or denies. The key is made when the device asks next: nobody else
-// ever sees it.
+// decideDevice approves or denies. The key is made when the device asks next, so no one else ever sees it.
 func (w *Web) decideDevice(v *visit) error {
 	device, err := w.store.Devices().Waiting(v.ctx(), v.value("id"), v.person.ID)
 	if err != nil {

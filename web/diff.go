@@ -22,8 +22,7 @@ const (
 	maxCompared = 20_000
 )
 
-// diffsOf shows what has changed between two contents, file by file. What is the
-// same is left out.
+// diffsOf returns the differences between two contents, file by file. Equal files are left out.
 func diffsOf(before, after views.Content) []views.Diff {
 	var list []views.Diff
 	for _, file := range []struct{ name, before, after string }{
@@ -185,8 +184,7 @@ func gapOf(lines int) []views.DiffLine {
 	return []views.DiffLine{{Kind: "gap", Text: "… " + views.Plural(lines, "line", "lines") + " without changes"}}
 }
 
-// beside puts what was added right after what was removed in its place, line by
-// line, as views.Sides shows them.
+// It pairs added lines with the removed lines that they replace, line by line, as views.Sides shows them.
 func beside(diffs []views.Diff) []views.Diff {
 	for i := range diffs {
 		diffs[i].Lines = paired(diffs[i].Lines)

@@ -23,7 +23,7 @@ const (
 	referenceDescription = "Every operation of the interface, with its fields, limits and errors, and samples in curl, Go, JavaScript, Python and PHP."
 )
 
-// contents are the table of contents beside every page of the documentation.
+// contents is the table of contents on every page of the documentation.
 func (w *Web) contents(open string) views.Docs {
 	d := views.Docs{Open: open, Search: searchPath}
 	guides := views.DocsGroup{Title: "Guides"}
@@ -66,7 +66,7 @@ func (w *Web) guide(v *visit, slug, path string) error {
 	return v.show(http.StatusOK, views.GuidePageOf(w.publicPage(g.Title, g.Description, docsPath, docsPath+"/"+slug), m))
 }
 
-// groupTitles are those of the reference's groups that are no words as they are.
+// groupTitles are the titles of those groups of the reference whose names are not plain words.
 var groupTitles = map[string]string{"pdf": "PDF", "zip": "ZIP", "mcp": "MCP", "email": "Email"}
 
 // groupTitle is the title of the group that operations of a tag are in.
@@ -139,7 +139,7 @@ func (w *Web) showSearchIndex(v *visit) error {
 	return v.text("application/json", string(text))
 }
 
-// moreLinks are the pages beside the documentation, for programs that read.
+// moreLinks are the pages outside the documentation, for language models.
 var moreLinks = []views.Link{{URL: pricingPath, Text: "Prices"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
 
 func (w *Web) showLLMs(v *visit) error {

@@ -78,7 +78,7 @@ func (w *Web) calls(v *visit, text string, f store.CallFilter) (store.Page[store
 	return store.Page[store.Call]{Items: []store.Call{call}}, nil
 }
 
-// pager returns the links beside a page of a list, with the filters kept.
+// pager returns the links of a page of a list, with the filters preserved.
 func pager(v *visit, path, next, shown string) views.Pager {
 	p := views.Pager{Shown: shown}
 	with := func(cursor string) string {
@@ -256,7 +256,7 @@ func shortened(input any) any {
 	return input
 }
 
-// runAgain makes a call anew from the input that was kept of it.
+// runAgain repeats a call from its stored input.
 func (w *Web) runAgain(v *visit) error {
 	id := chi.URLParam(v.r, "id")
 	call, err := w.store.Call(v.ctx(), id)

@@ -18,19 +18,19 @@ import (
 	"relaypdf/views"
 )
 
-// drawnPath is where pictures are that we draw of our own documents when they are
-// first asked for. Their names hold the hash of what they are drawn from.
+// drawnPath is the path of images of our own documents, which are rendered on first request. Their names contain the
+// hash of their source.
 const drawnPath = "/drawn/"
 
 const (
 	// drawnKept is how many bytes of them are kept in memory.
 	drawnKept = 32 << 20
-	// drawnPatience bounds the wait for one. Who asks in vain asks again.
+	// drawnPatience limits the wait for an image. Clients retry after a timeout.
 	drawnPatience = 30 * time.Second
 )
 
-// pictures are those that were drawn, by name. One is drawn at a time, so that
-// visitors who try the service find the other places in the line.
+// Rendered images by name. One is rendered at a time, so visitors who try the service find the
+// other slots free.
 type pictures struct {
 	turn chan struct{}
 
@@ -64,7 +64,7 @@ func (p *pictures) keep(name string, content []byte) {
 // drawing is something that can be drawn under a name.
 type drawing struct {
 	sheet Sheet
-	pdf   bool // the document is wanted, not its picture
+	pdf   bool // the document is requested, not its image
 }
 
 // nameOf returns the name of a drawing, which changes with what it shows.
@@ -165,7 +165,7 @@ func cardStem(path string) string {
 	return "card_" + cmp.Or(strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"), "home")
 }
 
-// card returns the name of the picture that links to a page are shown with.
+// card returns the name of the preview image for links to a page.
 func (w *Web) card(path string) string {
 	for _, place := range w.listed {
 		if place.path == path {
@@ -175,7 +175,7 @@ func (w *Web) card(path string) string {
 	return cardDrawing(place{path: "/", title: homeTitle}).nameOf(cardStem("/"))
 }
 
-// cardDrawing is a picture of 1200 × 630 pixels with the mark and a page's title.
+// cardDrawing is an image of 1200 × 630 pixels with the logo and a page's title.
 func cardDrawing(p place) drawing {
 	var b strings.Builder
 	b.WriteString(`<!doctype html><meta charset="utf-8"><style>
@@ -207,7 +207,7 @@ func (p place) kind() string {
 	return "An open document API"
 }
 
-// busyText is told to visitors when everything is busy.
+// busyText is the message for visitors when all slots are busy.
 const busyText = "Every slot is taken by calls of the API, which go first. Try again in a moment."
 
 // exampleDrawing is the page that the example on the first page makes.
@@ -231,7 +231,7 @@ func (w *Web) showSitemap(v *visit) error {
 	return v.text("application/xml; charset=utf-8", b.String())
 }
 
-// showStatus tells how the service is at this moment.
+// showStatus shows the current status of the service.
 func (w *Web) showStatus(v *visit) error {
 	m := views.ServiceStatus{Checks: []views.StatusCheck{}}
 	if w.cfg.Ready != nil {

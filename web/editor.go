@@ -23,8 +23,8 @@ import (
 	"relaypdf/views"
 )
 
-// editorPages are those of one template. Those that answer with JSON are the editor's
-// script's; the others work without it.
+// editorPages are the pages of one template. The pages that respond with JSON serve the editor's script; the others
+// work without it.
 func (w *Web) editorPages() []page {
 	past := w
 	return []page{
@@ -154,8 +154,7 @@ func problemsOf(r *apierror.Error) []string {
 	return list
 }
 
-// saveForm saves what stands in the fields, for who has no script, and goes on to
-// what was pressed.
+// saveForm saves the fields for browsers without the script, and continues with the action of the button.
 func (w *Web) saveForm(v *visit) error {
 	found, err := v.template()
 	if err != nil {
@@ -218,7 +217,7 @@ func (v *visit) draft() (in templates.Change, wrong string) {
 	return in, wrong
 }
 
-// saved goes on after the fields were saved.
+// saved continues after the fields were saved.
 func (w *Web) saved(v *visit, t templates.Record) error {
 	switch v.value("then") {
 	case "preview":
@@ -230,8 +229,7 @@ func (w *Web) saved(v *visit, t templates.Record) error {
 	return v.redirect(pageOf(t.ID, ""))
 }
 
-// recordChange notes that somebody writes a template: once in a while, and not
-// for every time it is saved by itself.
+// recordChange records that a user edits a template: once in a while, not for every autosave.
 func (v *visit) recordChange(t templates.Record) error {
 	return v.web.audit.AddOnce(v.ctx(), v.entry("template.changed", t.Name, t.Slug), v.web.now().Add(-changesNoted))
 }
@@ -301,7 +299,7 @@ func (w *Web) draw(v *visit, body []byte) error {
 	return v.answerScript(w.templates.Preview(v.ctx(), in))
 }
 
-// compareDraft shows what was typed beside what is stored now.
+// compareDraft shows the submitted text next to the stored one.
 func (w *Web) compareDraft(v *visit, body []byte) error {
 	var mine struct {
 		HTML       string

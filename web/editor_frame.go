@@ -12,13 +12,11 @@ import (
 // key that is pressed may cause.
 const framesPerMinute = 300
 
-// framePolicy is that of a filled template: no script, no network, and an origin
-// that is nobody's.
+// framePolicy is the policy of a filled template: no script, no network, and an opaque origin.
 const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
-// showFilled answers with the HTML of a draft, for the frame that stands where the
-// pages will be. Of a draft that cannot be filled nothing comes, and what the frame
-// shows stays; why it cannot is told with the pages.
+// showFilled responds with the HTML of a draft, for the frame that is shown until the pages are ready. For a draft
+// that cannot be filled the response is empty, and the frame keeps its content; the error is shown with the pages.
 func (w *Web) showFilled(v *visit) error {
 	if err := v.r.ParseMultipartForm(maxDraft); err != nil {
 		return errForm

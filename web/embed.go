@@ -20,7 +20,7 @@ import (
 // that a browser has to show: third parties' frames have no cookies.
 const embedPath = embedding.Path + "{token}"
 
-// What a link to the editor is refused for.
+// Reasons to refuse a link to the editor.
 var (
 	errLinkOver      = errors.New("the link has ended")
 	errLinkSuspended = errors.New("the link's account is suspended")
@@ -171,8 +171,8 @@ func (w *Web) checkEmbed(v *visit, body []byte) error {
 	return w.wholeOf(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
 }
 
-// drawEmbed draws the pages, which counts among the account's previews. Who may
-// not change a field sees what is stored of it.
+// drawEmbed renders the pages, which counts as one of the account's previews. A field that the user may not change
+// keeps its stored value.
 func (w *Web) drawEmbed(v *visit, body []byte) error {
 	return w.wholeOf(v, body, "", w.draw, embedding.Preview)
 }
@@ -206,7 +206,7 @@ func (w *Web) showFilledEmbed(v *visit) error {
 	return w.fillFrame(v, in, policy)
 }
 
-// compareEmbed shows what was typed beside what another has stored.
+// compareEmbed shows the submitted text next to the version that another user has stored.
 func (w *Web) compareEmbed(v *visit, body []byte) error {
 	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
 		return errLinkDenies

@@ -15,7 +15,7 @@ import (
 // The export of an account: a zip of JSON files, written while they are read, so
 // that an account of any size takes no memory. Secrets are in none of them.
 
-// What the files hold.
+// Contents of the files.
 type (
 	exportedAccount struct {
 		ID        string        `json:"id"`
@@ -105,8 +105,8 @@ type (
 	}
 )
 
-// exportAccount answers with everything that an account has. What fails on the
-// way cuts the connection, so that nobody takes a part for the whole.
+// exportAccount responds with all data of an account. An error on the way cuts the connection, so a partial export
+// cannot pass for a whole one.
 func (w *Web) exportAccount(v *visit) error {
 	if _, ok := w.allow(v.ctx(), "export:account:"+v.account.ID, exportsPerHour, time.Hour); !ok {
 		return errTooMany

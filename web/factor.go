@@ -21,7 +21,7 @@ const (
 	// factorPeriod is how long a code of an authenticator works, in seconds;
 	// one before and one after are taken as well.
 	factorPeriod = 30
-	// codeLife is how long somebody may take from the password to the code.
+	// codeLife is the time limit between the password and the code.
 	codeLife      = 10 * time.Minute
 	recoveryCodes = 10
 	factorPurpose = "second factor "
@@ -212,8 +212,8 @@ func (w *Web) stopFactor(v *visit) error {
 
 func (w *Web) renewCodes(v *visit) error { return w.giveCodes(v, v.person.Factor) }
 
-// newRecoveryCodes returns codes that each work once in the place of a code,
-// as they are shown and as they are compared.
+// newRecoveryCodes returns codes that each work once instead of a code of the second factor, in the form that is
+// shown and in the form that is compared.
 func newRecoveryCodes() (shown, plain []string) {
 	for range recoveryCodes {
 		text := rand.Text()[:16]

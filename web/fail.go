@@ -11,7 +11,7 @@ import (
 	"relaypdf/views"
 )
 
-// What a visitor is told instead of a page.
+// Error pages.
 var (
 	errNotFound    = errors.New("no such page")
 	errRemoved     = errors.New("removed by the retention")
@@ -51,8 +51,7 @@ var troubles = []struct {
 	{store.ErrUsed, http.StatusGone, "This link does not work any more", "Links work once and for a short time. Ask for a new one."},
 }
 
-// fail answers for what went wrong. What is not in troubles is logged and not
-// shown.
+// fail responds with an error page. Errors not in troubles are logged and not shown.
 func (w *Web) fail(v *visit, err error) {
 	if v.ctx().Err() != nil {
 		middleware.Left(v.w)
@@ -85,7 +84,7 @@ func (w *Web) fail(v *visit, err error) {
 	t.Actions = []views.Link{{URL: "/login", Text: "Log in"}, {URL: "/", Text: "Home"}}
 	switch {
 	case v.need == linked:
-		t.Actions = nil // In a frame of another site nobody is asked to log in.
+		t.Actions = nil // the frame of another site shows no login button
 	case errors.Is(err, store.ErrUsed) && strings.HasPrefix(v.r.URL.Path, "/password/"):
 		t.Actions = []views.Link{{URL: "/password/reset", Text: "Send a new link"}, {URL: "/", Text: "Home"}}
 	case v.person != nil:

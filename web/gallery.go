@@ -53,8 +53,8 @@ func layoutCard(l gallery.Layout) views.Card {
 	}
 }
 
-// galleryList lists the layouts, all or those of a category. Where tells the address
-// of a category's. It is false where there is no such category.
+// galleryList lists the layouts, all or those of a category. where returns the URL of a category. It is false for an
+// unknown category.
 func (w *Web) galleryList(category, text string, where func(category string) string) (views.GalleryList, bool) {
 	all := w.gallery.List("", "")
 	counts := map[string]int{}

@@ -16,8 +16,8 @@ func nonceOf(ctx context.Context) string {
 	return nonce
 }
 
-// headers sets what every page carries: it loads from this origin only, runs
-// only scripts that it names, stands in no frame, and is kept by nobody.
+// headers sets the headers of every page: it loads from this origin only, runs only scripts that it names, cannot be
+// framed, and is not cached.
 func (w *Web) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		nonce := rand.Text()

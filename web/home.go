@@ -22,8 +22,8 @@ const (
 	homeDescription = "An open document API: HTML, addresses, Markdown and templates become PDFs and images; merge, stamp, fill and convert with the same key. Run it yourself, or call it here."
 )
 
-// What visitors may try without an account: how long the HTML may be, and how
-// many pages are made for one address, and for all together.
+// Limits of visitors without an account: the length of the HTML, and the number of pages made for one IP address and
+// in total.
 const (
 	liveMost = 64 << 10
 	// maxLiveForm bounds the form with it: some letters are written as three.
@@ -171,7 +171,7 @@ func (w *Web) makeLive(v *visit, m views.Live) (page views.LivePage, status int,
 	}, http.StatusOK, nil
 }
 
-// busy answers a visitor who wants a picture while everything is busy.
+// busy responds to a visitor who requests an image while all slots are busy.
 func (v *visit) busy() error {
 	v.w.Header().Set("Retry-After", "5")
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")

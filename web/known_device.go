@@ -19,9 +19,8 @@ const (
 	maxDevicePeople = 8
 )
 
-// knownBrowser is what a browser's cookie holds, sealed: nobody else can write one.
-// It signs nobody in. Attempts to sign in with it are counted apart from others', so
-// that those do not keep the person out.
+// knownBrowser is the content of a browser's cookie, sealed, so that no one else can write one. It does not sign in
+// its user. Attempts to sign in with it are counted separately from others', so those do not lock the user out.
 type knownBrowser struct {
 	ID     string    `json:"id"`
 	People []string  `json:"people"` // who has signed in with it, the latest last

@@ -42,7 +42,7 @@ const (
 // resource is what tokens are for: nothing else is (RFC 8707).
 func (w *Web) resource() string { return w.cfg.BaseURL + resourcePath }
 
-// describeServer tells programs where to ask (RFC 8414).
+// describeServer serves the metadata of the authorisation server to applications (RFC 8414).
 func (w *Web) describeServer(v *visit) error {
 	base := w.cfg.BaseURL
 	return w.describe(v, map[string]any{
@@ -56,7 +56,7 @@ func (w *Web) describeServer(v *visit) error {
 	})
 }
 
-// describeResource tells programs who gives tokens for the door of agents (RFC 9728).
+// describeResource serves the metadata that names the token issuers of the agent endpoint (RFC 9728).
 func (w *Web) describeResource(v *visit) error {
 	servers := []string{w.cfg.BaseURL}
 	if w.cfg.TokenIssuer != "" {
@@ -230,7 +230,7 @@ func (w *Web) renew(v *visit) error {
 	return w.answerTokens(v, got, err)
 }
 
-// grantAnswers say for each verdict what the program is told.
+// grantAnswers are the responses to the application for each decision.
 var grantAnswers = []struct {
 	err        error
 	code, text string

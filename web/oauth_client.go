@@ -72,9 +72,8 @@ func loopbackHost(u *url.URL) bool {
 	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-// sameRedirect tells whether an address is one that a program has registered: it is
-// spelled alike, but for the port of a program on the person's machine, which takes
-// whichever is free (RFC 8252).
+// sameRedirect reports whether a redirect URL is one that an application has registered: the spelling must match,
+// except for the port of an application on the user's machine, which uses any free port (RFC 8252).
 func sameRedirect(registered, asked string) bool {
 	if registered == asked {
 		return true
@@ -105,8 +104,7 @@ func (e *clientError) Error() string { return e.text }
 // asker is a program that asks a person.
 type asker struct {
 	store.OAuthClient
-	// Site is the host that vouches for what the program says of itself; empty where
-	// nobody does.
+	// Site is the host that vouches for the application's metadata; empty if there is none.
 	Site string
 }
 
@@ -175,7 +173,7 @@ func (w *Web) documented(v *visit, id string) (asker, error) {
 	return made, nil
 }
 
-// What is wrong with a document.
+// Errors of a metadata document.
 var (
 	errDocumentGone  = errors.New("it does not answer, or its address is not allowed")
 	errDocumentKind  = errors.New("it is no JSON of at most 5 KiB")

@@ -41,8 +41,8 @@ func (r *refusedQuestion) Error() string { return r.code + ": " + r.text }
 // challenge is what PKCE says of one with S256.
 var challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// read reads a question. Until the program and its address are known, what is wrong
-// is told to the person alone.
+// read reads an authorisation request. Until the application and its redirect URL are known, errors are shown to the
+// user only.
 func (w *Web) read(v *visit, values url.Values) (question, error) {
 	var q question
 	for name, list := range values {

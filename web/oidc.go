@@ -15,7 +15,7 @@ import (
 	"relaypdf/web/identity"
 )
 
-// Identities is a provider that says who somebody is.
+// Identities is a provider that identifies users.
 type Identities interface {
 	Begin(ctx context.Context, again bool) (identity.Flow, string, error)
 	Finish(ctx context.Context, flow identity.Flow, state, code string) (identity.Claims, error)
@@ -28,7 +28,7 @@ const (
 	oidcCookie       = "relaypdf_oidc"
 	secureOIDCCookie = "__Host-" + oidcCookie
 	oidcPurpose      = "identity flow"
-	// oidcLife is how long somebody may take at the provider.
+	// oidcLife is the time limit for a sign-in at the provider.
 	oidcLife = 10 * time.Minute
 	// oidcPerAddress bounds how often an address may be sent to the provider.
 	oidcPerAddress = 60
@@ -40,7 +40,7 @@ var errIdentity = errors.New("the provider did not say who it is")
 // errNoProvider says that the provider cannot be reached.
 var errNoProvider = errors.New("the provider of identities does not answer")
 
-// outward is what is kept, sealed, in a cookie while somebody is at the provider.
+// outward is the state in the sealed cookie of a user who signs in at the provider.
 type outward struct {
 	identity.Flow
 
@@ -57,7 +57,7 @@ func (w *Web) cookieName() string {
 	return oidcCookie
 }
 
-// setCookie keeps text until somebody comes back; empty forgets it.
+// setCookie stores text until the user comes back; empty deletes it.
 func (w *Web) setCookie(v *visit, text string) {
 	age := int(oidcLife.Seconds())
 	if text == "" {
@@ -69,9 +69,8 @@ func (w *Web) setCookie(v *visit, text string) {
 	})
 }
 
-// leaveForProvider sends somebody to the provider. It is a page with a link, which opens by
-// itself: browsers hold the target of a form's redirect to be one of the form's,
-// and the provider may lead on to hosts that nobody here knows.
+// leaveForProvider sends the user to the provider. It is a page with a link that opens by itself: browsers apply the
+// form-action policy to the redirects of a form, and the provider may redirect to unknown hosts.
 func (w *Web) leaveForProvider(v *visit, out outward) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
@@ -119,7 +118,7 @@ func (w *Web) confirmWithProvider(v *visit) error {
 	return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID, Sure: true})
 }
 
-// comeBack goes on after the provider.
+// comeBack continues after the provider.
 func (w *Web) comeBack(v *visit) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
@@ -192,10 +191,9 @@ func (w *Web) linkTo(v *visit, out outward, claims identity.Claims) error {
 	return v.redirect(settingsPath)
 }
 
-// stranger makes an account for somebody whom nobody here is linked with, where
-// anybody may sign up and the address is new. An address that is known stays its
-// person's: who has it logs in as before, and links the identity then. One that somebody
-// has signed up with, and not shown to be theirs, is the stranger's.
+// stranger makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
+// A known address stays with its user, who signs in as before and links the identity then. A known but unverified
+// address becomes the new user's.
 func (w *Web) stranger(v *visit, out outward, claims identity.Claims) error {
 	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
 	email, err := store.MailAddress(claims.Email)

@@ -141,8 +141,7 @@ func (w *Web) firstRun(v *visit, secret string) error {
 	return v.show(http.StatusOK, views.FirstRunPage(v.page("Welcome", "/dashboard"), m))
 }
 
-// awaitFirst tells the page of the first run where the first document is, once
-// there is one.
+// awaitFirst sends the URL of the first document to the page of the first run, once there is one.
 func (w *Web) awaitFirst(v *visit) error {
 	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 1, After: time.Time{}}})
 	if err != nil {

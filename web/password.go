@@ -57,7 +57,7 @@ func argon(password string, salt []byte, time, memory uint32, threads uint8) []b
 	return argon2.IDKey([]byte(password), salt, time, memory, threads, argonKey)
 }
 
-// errHash means that a stored hash is not one of ours.
+// errHash means that a stored hash does not have our format.
 var errHash = errors.New("the stored password hash cannot be read")
 
 // matchPassword reports whether a password is the hash's. An empty hash matches

@@ -89,7 +89,7 @@ func (w *Web) rowOf(o views.Operation) string {
 	return w.cfg.Described[i].Name
 }
 
-// showPlaygrounds lists the operations, or goes on to the one that was chosen.
+// showPlaygrounds lists the operations, or redirects to the chosen one.
 func (w *Web) showPlaygrounds(v *visit) error {
 	if chosen := v.value("operation"); chosen != "" {
 		return v.redirect(playgroundPath + "/" + url.PathEscape(chosen))
@@ -404,7 +404,7 @@ func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
 // textLanguages are those of results that can be read.
 var textLanguages = map[string]string{"application/json": "json", "image/svg+xml": "html", "text/html": "html"}
 
-// look shows the result. What is gone or cannot be drawn is still there to download.
+// look shows the result. A result without a preview can still be downloaded.
 func (p *playground) look(m *views.PlayResult) error {
 	var seen wire.Look
 	answer, err := p.send(http.MethodGet, m.Download+"/look", http.NoBody, http.Header{})
@@ -442,7 +442,7 @@ func (p *playground) row() Operation {
 
 // page shows the form, what it comes to, and the result where there is one.
 func (p *playground) page(status int, result *views.PlayResult) error {
-	body := p.input.JSON() // It finds what is no JSON in the fields.
+	body := p.input.JSON() // it finds invalid JSON in the fields
 	row := p.row()
 	m := views.Playground{
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Fields: p.input.shown(p.operation.Example), Problem: p.problem,

@@ -128,8 +128,8 @@ func (in *playInput) readFields(fields []views.InputField, at string, values map
 	}
 }
 
-// JSON is the input as the fields say it, in their order. What is wrong with a
-// field that is to hold JSON is noted.
+// JSON returns the input with the values of the fields, in their order. It records the errors of fields with invalid
+// JSON.
 func (in *playInput) JSON() []byte {
 	if text := in.object(in.fields, ""); text != nil {
 		return text
@@ -218,7 +218,7 @@ func (in *playInput) raw(path, text string) []byte {
 	return out.Bytes()
 }
 
-// isBare tells whether a text is a JSON number, true or false.
+// isBare reports whether a text is a JSON number, true or false.
 func isBare(text string) bool {
 	return json.Valid([]byte(text)) && (text == "true" || text == "false" || strings.ContainsRune("-0123456789", rune(text[0])))
 }
@@ -269,7 +269,7 @@ func (in *playInput) drop(path string) {
 	if n < 0 || n >= in.counts[list] {
 		return
 	}
-	// Those behind it move up.
+	// The items behind it move up.
 	for _, texts := range []map[string]string{in.values, in.uploads} {
 		for at := n; at < in.counts[list]; at++ {
 			from, to := itemPath(list, at+1)+".", itemPath(list, at)+"."
@@ -299,8 +299,8 @@ func (in *playInput) forget(path string) {
 // idSuffix makes of the name of a field for a file that of the one for its id.
 const idSuffix = "Id"
 
-// uploaded puts the id of a file in the place of the file, and its name where one
-// is asked for. In the first object itself filename is the result's.
+// uploaded replaces a file with its ID, and adds its name if the input has a member for it. In the top-level object,
+// filename is the result's.
 func (in *playInput) uploaded(path, id, name, about string) {
 	in.forget(path)
 	at := path[:strings.LastIndexByte(path, '.')+1]
@@ -342,7 +342,7 @@ func (in *playInput) fault(path, message string) bool {
 			message = path + " " + message
 		}
 		for f.Kind != views.InputList && strings.HasSuffix(at, "]") {
-			at = at[:strings.LastIndexByte(at, '[')] // What is in JSON is said of its field.
+			at = at[:strings.LastIndexByte(at, '[')] // errors inside JSON are reported for its field
 		}
 		in.wrong[at] = strings.TrimSpace(in.wrong[at] + " " + asSentence(message))
 		return true
@@ -361,15 +361,15 @@ func asSentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// shown are the fields as the page has them. What an example uses, what is asked
-// for and what is filled in or wrong stands open; the rest is folded.
+// shown returns the fields as the page shows them. Fields that an example uses, that are required, filled in or wrong
+// are expanded; the rest is folded.
 func (in *playInput) shown(example json.RawMessage) []views.PlayField {
 	return in.shownFields(in.fields, "", example)
 }
 
 func (in *playInput) shownFields(fields []views.InputField, at string, example json.RawMessage) []views.PlayField {
 	var used map[string]json.RawMessage
-	_ = json.Unmarshal(example, &used) // What is no object uses no fields.
+	_ = json.Unmarshal(example, &used) // an example that is not an object uses no fields
 	var list []views.PlayField
 	for _, f := range fields {
 		path := at + f.Name

@@ -84,8 +84,8 @@ func sendPublic(rw http.ResponseWriter, r *http.Request, made *middleware.Record
 	return sendZipped(rw, r, made.Status, content, "")
 }
 
-// sendZipped answers with content, compressed for who takes it so. The comment is in
-// what is sent, for nobody to see.
+// sendZipped responds with content, compressed if the client accepts that. The comment is part of the compressed data
+// and invisible.
 func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []byte, comment string) error {
 	h := w.Header()
 	if static.TakesGzip(r) {
@@ -104,7 +104,7 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 	return err
 }
 
-// publicPage returns what a page for everybody needs beside its model.
+// publicPage returns the data that a public page needs in addition to its model.
 func (w *Web) publicPage(title, description, open, path string) views.Page {
 	return views.Page{
 		Title: title, Open: open, Version: w.cfg.Version, Asset: w.assets.URL,
@@ -127,7 +127,7 @@ type DocumentError struct{ Text string }
 
 func (e *DocumentError) Error() string { return e.Text }
 
-// Sheet is a document to draw, for nobody's account: it has no network.
+// Sheet is a document to render without an account or a network.
 type Sheet struct {
 	HTML string
 	// Template is filled with Data where HTML is empty.
@@ -135,19 +135,17 @@ type Sheet struct {
 	Data      []byte
 	Format    string // A4, Letter, …
 	Landscape bool
-	// Page is the one whose picture is wanted; 0 is none. Only says to print no
-	// other.
+	// Page is the page whose image is requested; 0 means none. Only means to print no other page.
 	Page int
 	Only bool
 	DPI  int
-	// Width and Height, in pixels, make a picture of the HTML as on a screen, and no
-	// document.
+	// Width and Height, in pixels, request an image of the HTML as on a screen instead of a document.
 	Width, Height int
 }
 
 // Drawn is what was made of a Sheet.
 type Drawn struct {
-	PDF, Picture []byte // the picture is a PNG
+	PDF, Picture []byte // the image is a PNG
 }
 
 // Drawer draws sheets. Its errors are ErrBusy, *DocumentError, those of the

@@ -51,7 +51,7 @@ func (w *Web) requestReset(v *visit) error {
 	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Look into your mail", ""), m))
 }
 
-// sendReset emails a link. For an address that nobody has it takes the same time.
+// sendReset emails a link. For an unknown address it takes the same time.
 func (w *Web) sendReset(v *visit, email string) error {
 	if w.mail == nil {
 		return nil
@@ -117,7 +117,7 @@ func (w *Web) setNewPassword(v *visit) error {
 		return err
 	}
 	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
-		// Somebody else may have signed up with the address, with a password of theirs.
+		// Someone else may have signed up with the address and set a password.
 		if err := w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
@@ -129,7 +129,7 @@ func (w *Web) setNewPassword(v *visit) error {
 	return w.passed(v, person, "/dashboard", false)
 }
 
-// What the email about a new password says.
+// Texts of the email about a new password.
 const (
 	passwordSubject = "Your password was changed"
 	passwordLine    = "The password of your account was changed."
@@ -150,7 +150,7 @@ func (w *Web) useLink(v *visit) error {
 		return err
 	}
 	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
-		// Somebody else may have signed up with the address, with a password of theirs.
+		// Someone else may have signed up with the address and set a password.
 		if err := w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}

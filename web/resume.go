@@ -12,8 +12,8 @@ import (
 	"relaypdf/views"
 )
 
-// A form that comes after its session has ended is kept, sealed, in the session
-// that begins then. Whoever signs in there sees it again, and may send it.
+// A form submitted after its session has ended is stored, sealed, in the new session. The user who signs in there
+// sees it again, and may send it.
 const (
 	resumePath  = "/dashboard/resume"
 	keptKey     = "kept"
@@ -33,11 +33,10 @@ type keptForm struct {
 	At     time.Time  `json:"at"`
 }
 
-// unkept are fields that nobody's session holds: without them their forms cannot
-// be sent again.
+// unkept are fields that no session stores: without them their forms cannot be sent again.
 var unkept = []string{"password", "current", "code"}
 
-// cameFrom returns the page of ours that a form was on.
+// cameFrom returns our page that a form was on.
 func (v *visit) cameFrom() string {
 	from, err := url.Parse(v.r.Referer())
 	if err != nil || !strings.HasPrefix(v.r.Referer(), v.web.cfg.BaseURL+"/") {

@@ -21,7 +21,7 @@ const (
 	secureCookieName = "__Host-" + cookieName
 )
 
-// What a session holds. Store reads person, device and address too.
+// Keys of a session. Store reads person, device and address too.
 const (
 	personKey  = "person"
 	accountKey = "account"
@@ -40,15 +40,15 @@ func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 	m.Store, m.Codec, m.HashTokenInStore = kept, jsonCodec{}, true
 	m.Lifetime, m.IdleTimeout = sessionLife, sessionIdle
 	m.Cookie.Name, m.Cookie.Path, m.Cookie.HttpOnly, m.Cookie.SameSite = cookieName, "/", true, http.SameSiteLaxMode
-	m.Cookie.Persist = false // until somebody asks to be remembered
+	m.Cookie.Persist = false // until the user chooses to be remembered
 	if secure {
 		m.Cookie.Name, m.Cookie.Secure = secureCookieName, true
 	}
 	return m
 }
 
-// sessionFailed answers where a session could be neither read nor kept. A visitor who
-// left, as the editor leaves pages that are out of date, is no failure of ours.
+// sessionFailed responds if a session could be neither read nor stored. If the visitor left, as the editor does with
+// outdated pages, it is not an error of the server.
 func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		middleware.Left(rw)

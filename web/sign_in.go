@@ -70,7 +70,7 @@ func (w *Web) signIn(v *visit) error {
 	return w.passed(v, person, m.Next, m.Checked("remember"))
 }
 
-// passed goes on after the password: to the second factor, if there is one.
+// passed continues after the password: with the second factor, if there is one.
 func (w *Web) passed(v *visit, person store.Person, next string, remember bool) error {
 	if len(person.Factor) == 0 {
 		return w.enter(v, person, next, remember)
@@ -84,8 +84,7 @@ func (w *Web) passed(v *visit, person store.Person, next string, remember bool) 
 	return v.redirect("/login/code?next=" + url.QueryEscape(next))
 }
 
-// enter signs a person in: under a new token, so that a session that somebody
-// else began is not theirs.
+// enter signs a user in under a new token, so a session that someone else started does not become the user's.
 func (w *Web) enter(v *visit, person store.Person, next string, remember bool) error {
 	if err := w.scs.RenewToken(v.ctx()); err != nil {
 		return err
@@ -117,8 +116,8 @@ func (w *Web) enter(v *visit, person store.Person, next string, remember bool) e
 // alertSpan is how long a device is known after it was signed in with.
 const alertSpan = 90 * 24 * time.Hour
 
-// alert tells a person by mail that somebody has signed in as them with a kind of
-// device that they have not used lately. Their first sign-in of all alerts nobody.
+// alert emails a user about a sign-in with a kind of device that the user has not used lately. The first sign-in of
+// all causes no email.
 func (w *Web) alert(v *visit, person store.Person) error {
 	if v.account == nil {
 		return nil

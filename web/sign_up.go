@@ -45,9 +45,8 @@ func (w *Web) signUpModel(v *visit) views.SignUp {
 	return m
 }
 
-// signUp makes a person and their account, and sends a link that shows the
-// address to be theirs. Whether the address was known already is told to it
-// alone.
+// signUp makes a user and an account, and emails a link that verifies the address. Only the email reveals whether the
+// address was known already.
 func (w *Web) signUp(v *visit) error {
 	if !w.signUpOpen() {
 		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
@@ -83,9 +82,8 @@ func (w *Web) signUp(v *visit) error {
 	return v.show(http.StatusOK, views.ConfirmSentPage(v.page("Look into your mail", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
 }
 
-// remindOfAccount tells the owner of an address that somebody, who did not
-// learn that it is known, tried to sign up with it. An address that nobody has shown to
-// be theirs gets a link that does.
+// remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that
+// the address is known. An unverified address gets a link that verifies it.
 func (w *Web) remindOfAccount(ctx context.Context, email string) error {
 	person, err := w.people.PersonByEmail(ctx, email)
 	if err != nil {
@@ -145,8 +143,8 @@ func (w *Web) showVerify(v *visit) error {
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
 }
 
-// claimModel asks whoever opens the link of a sign-up in another browser for a password:
-// somebody else may have signed up with the address.
+// claimModel asks for a password if the link of a sign-up is opened in another browser: someone else may have signed
+// up with the address.
 func (w *Web) claimModel(v *visit, token store.Token) (views.NewPassword, error) {
 	person, err := w.people.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
@@ -189,8 +187,8 @@ func (w *Web) openSignUp(v *visit, personID string) error {
 	return w.passed(v, person, "/dashboard", false)
 }
 
-// claimable reports whether whoever shows an address to be theirs may have the person who
-// was made with it: nobody else has shown that before, and there is nothing to take over.
+// claimable reports whether the verified owner of an address may take over the user created with it: the address was
+// not verified before, and there is nothing to take over.
 func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) {
 	if person.VerifiedAt != nil || person.Operator {
 		return false, nil
@@ -199,8 +197,8 @@ func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) 
 	return err == nil && len(memberships) == 0, err
 }
 
-// join makes a person whose address is theirs. If known is not empty, the new person
-// replaces it: somebody else may have signed up with the address.
+// join makes a user with a verified address. If known is not empty, the new user replaces it: someone else may have
+// signed up with the address.
 func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (store.Person, error) {
 	if known.ID == "" {
 		return w.people.CreatePerson(ctx, n)
@@ -261,8 +259,7 @@ func (w *Web) changeEmail(v *visit, token store.Token) error {
 	return v.redirect("/dashboard/settings")
 }
 
-// welcome records that a person's address is theirs. Whoever has no account
-// then gets one, with the trial credit.
+// welcome records that a user's address is verified. A user without an account then gets one, with the trial credit.
 func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error) {
 	if _, err := w.people.VerifyPerson(ctx, personID, ""); err != nil {
 		return store.Person{}, err

@@ -250,8 +250,7 @@ func (w *Web) embedPages() []page {
 	}
 }
 
-// Handler returns the router of the pages. What it does not know it answers as
-// a page that says so.
+// Handler returns the router of the pages. Unknown paths get an error page.
 func (w *Web) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(routed, w.headers, w.sameOrigin)
@@ -283,8 +282,7 @@ func (w *Web) Handler() http.Handler {
 	return r
 }
 
-// routed tells the log and the metrics which page was asked for, which the router knows
-// afterwards.
+// routed passes the page that was requested, which the router knows afterwards, to the log and the metrics.
 func routed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

@@ -16,9 +16,8 @@ import (
 	"relaypdf/store/blob"
 )
 
-// The images of templates in the list are drawn by the engine and kept as blobs
-// under the hash of what they are made of. No row knows them: what is swept
-// away is drawn again when somebody looks.
+// The images of templates in the list are rendered by the engine and stored as blobs under the hash of their source.
+// No row refers to them: a swept image is rendered again on the next visit.
 
 // thumbnailScale is how large they are: a third of the pages' size is shown, at
 // two pixels each on dense screens.
@@ -43,7 +42,7 @@ func (w *Web) showThumbnail(v *visit) error {
 		if refused(err) == nil {
 			w.log.LogAttrs(v.ctx(), slog.LevelWarn, "thumbnail not drawn", slog.String("template", found.ID), slog.Any("error", err))
 		}
-		// A partial may mend it at any time.
+		// An edit of a partial may fix it at any time.
 		h.Set("Content-Type", "image/svg+xml")
 		h.Set("Cache-Control", "private, max-age=30")
 		image = []byte(blankThumbnail)

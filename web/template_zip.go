@@ -39,7 +39,7 @@ const (
 // errTooLarge means that a file of a zip unpacks to more than it may.
 var errTooLarge = errors.New("too large")
 
-// sentence is what is wrong with a file, as people are told.
+// sentence is the error of a file in words for users.
 type sentence string
 
 func (s sentence) Error() string { return string(s) }

@@ -64,7 +64,7 @@ func (w *Web) showTemplates(v *visit) error {
 	}
 	switch {
 	case refused(err) != nil:
-		return store.ErrNotFound // a filter that no page of ours sends
+		return store.ErrNotFound // a filter that our pages do not send
 	case err != nil:
 		return err
 	}
@@ -161,8 +161,7 @@ func (w *Web) create(v *visit, in templates.New) (templates.Record, error) {
 	return made, err
 }
 
-// wrongFields says at the fields of a form what the interface refuses, and above
-// it what is no field's.
+// wrongFields puts the API's errors at the fields of a form, and all other errors above the form.
 func wrongFields(r *apierror.Error, fields ...string) map[string]string {
 	wrong := map[string]string{}
 	for _, detail := range r.Details {

@@ -73,10 +73,10 @@ type visit struct {
 	web    *Web
 	w      http.ResponseWriter
 	r      *http.Request
-	person *store.Person // nil is nobody
+	person *store.Person // nil if not signed in
 	member *store.Membership
-	// account is the member's, or that of a link to the editor; nil where nobody is
-	// signed in, or the person is a member of none.
+	// account is the member's, or that of a link to the editor; nil without a sign-in, or if the user is a member of
+	// none.
 	account *store.Account
 	// public is a page that everybody gets the same copy of: it is compressed once
 	// it is whole.
@@ -125,8 +125,7 @@ const (
 	failedSpan = 24 * time.Hour
 )
 
-// failed counts what the side bar tells of deliveries. A page is shown without it
-// where that fails.
+// failed returns the number of failed deliveries for the side bar. If counting fails, the page is shown without it.
 func (v *visit) failed() int {
 	n, err := v.web.store.FailedDeliveries(v.ctx(), v.account.ID, v.web.now().Add(-failedSpan), mostFailed)
 	if err != nil && v.ctx().Err() == nil {
@@ -135,7 +134,7 @@ func (v *visit) failed() int {
 	return n
 }
 
-// page returns what the page needs beside its model.
+// page returns the data that the page needs in addition to its model.
 func (v *visit) page(title, open string) views.Page {
 	p := views.Page{
 		Title: title, Open: open, Nonce: nonceOf(v.ctx()), RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
@@ -179,13 +178,13 @@ func (v *visit) show(status int, component templ.Component) error {
 	return sendZipped(v.w, v.r, status, page.Bytes(), strings.Repeat(" ", rand.IntN(mostNoise))) //nolint:gosec // it only has to differ
 }
 
-// redirect sends the visitor on to a page of ours, after a form.
+// redirect redirects the visitor to one of our pages after a form.
 func (v *visit) redirect(path string) error {
 	http.Redirect(v.w, v.r, ownPath(path), http.StatusSeeOther)
 	return nil
 }
 
-// tell keeps a sentence for the next page that is shown.
+// tell stores a sentence for the next page.
 func (v *visit) tell(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
 
 func (v *visit) takeNotice() string {
@@ -223,8 +222,7 @@ func actorOf(v *visit) string {
 	return v.person.ID
 }
 
-// ownPath returns a path of ours that was given as a place to go on to, or the
-// dashboard where it is another site's or none.
+// ownPath returns the given path if it is on our site, or the path of the dashboard.
 func ownPath(next string) string {
 	address, err := url.Parse(next)
 	if err != nil || address.Host != "" || address.Scheme != "" || address.User != nil || !strings.HasPrefix(next, "/") ||
@@ -313,7 +311,7 @@ func (w *Web) receive(v *visit, p page) (leave func(), err error) {
 		leave()
 		return nil, errForm
 	}
-	// What cannot be read of a visitor who may not send it is not resumed either.
+	// A form that cannot be read from an unauthorised visitor is not resumed either.
 	return leave, nil
 }
 

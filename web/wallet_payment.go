@@ -124,8 +124,7 @@ func providerURL(address string) string {
 	return ""
 }
 
-// paymentBanner tells of the payment that somebody has come back from, or of one
-// that waits for its owner.
+// paymentBanner shows the payment that the user has come back from, or one that waits for its owner.
 func (w *Web) paymentBanner(v *visit) (*views.Banner, error) {
 	if id := v.value("payment"); id != "" {
 		p, err := w.store.Payment(v.ctx(), id)

@@ -61,22 +61,19 @@ type Config struct {
 	Logger    *slog.Logger
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
-	// Payments takes money; nil is a service where only the operator credits
-	// accounts. TestPayments tells that no money moves.
+	// Payments takes money; nil is a service where only the operator credits accounts. TestPayments means that no
+	// money moves.
 	Payments     Payments
 	TestPayments bool
-	// Identities says who somebody is, and is called IdentityName; nil is a service
-	// where people have passwords only.
+	// Identities identifies users, and is called IdentityName; nil is a service with passwords only.
 	Identities   Identities
 	IdentityName string
-	// TokenIssuer is whose tokens the door of agents takes beside its own; empty is
-	// nobody's.
+	// TokenIssuer is the external issuer whose tokens the agent endpoint accepts besides its own; empty means none.
 	TokenIssuer string
-	// Local tells that the base URL is loopback.
+	// Local means that the base URL is loopback.
 	Local bool
-	// Input returns what a call was asked to do, where that was kept, as JSON, or
-	// store.ErrNotFound. Again does it anew; refused says to people why it was not
-	// done. Both may be nil.
+	// Input returns the stored input of a call as JSON, or store.ErrNotFound. Again repeats the call; refused is the
+	// reason for users why it was not repeated. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
 	// Templates is the service of templates and partials.
@@ -95,17 +92,17 @@ type Config struct {
 	// documents that have a field in the editor.
 	Helpers      []string
 	OptionFields []views.OptionField
-	// Model tells that a provider of language models writes templates.
+	// Model means that a provider of language models writes templates.
 	Model bool
 	// Region is this process's.
 	Region string
-	// What operators see of this process: its settings with secrets masked, what
-	// renders, and how requests were answered. Engines and Counters may be nil.
+	// Pages for operators about this process: its settings with secrets masked, the engines, and the counts of
+	// responses. Engines and Counters may be nil.
 	Settings []views.Setting
 	Engines  func() views.Engines
 	Counters func() []views.Counter
-	// Described are the operations that are offered, as the price list has them. Draw
-	// draws for visitors, Ready tells how the service is. Both may be nil.
+	// Described are the available operations, as in the price list. Draw renders for visitors, Ready returns the
+	// status of the service. Both may be nil.
 	Described []Operation
 	// OpenAPI describes the interface, in JSON.
 	OpenAPI []byte
@@ -116,7 +113,7 @@ type Config struct {
 	Outward *http.Client
 }
 
-// What requests and files may have where nothing else is said, in bytes.
+// Default size limits of requests and files, in bytes.
 const (
 	defaultBody = 100 << 20
 	defaultFile = 50 << 20
@@ -126,7 +123,7 @@ const (
 const (
 	SignUpOpen   = "open"   // anybody
 	SignUpInvite = "invite" // who was invited to an account
-	SignUpClosed = "closed" // nobody: the operator makes accounts
+	SignUpClosed = "closed" // no one: the operator creates accounts
 )
 
 // SignUps lists the values of Config.SignUp.
@@ -146,8 +143,8 @@ type Payments interface {
 type Mailer interface {
 	// Enqueue puts a letter into the queue; it is sent although the process ends.
 	Enqueue(ctx context.Context, letter mail.Letter) error
-	// Seal makes of a letter what the store keeps, for a transaction that writes more
-	// than letters. Wake tells that it has happened.
+	// Seal converts an email to a row of the store, for a transaction that writes more than emails. Wake signals that
+	// it has been committed.
 	Seal(letter mail.Letter) (store.Letter, error)
 	Wake()
 }
@@ -233,9 +230,8 @@ func New(cfg Config) (*Web, error) {
 	return w, nil
 }
 
-// allow counts an attempt of which key may make most in a window, and reports
-// whether it may be made; if not, how long to wait. A limiter that fails lets
-// nobody in.
+// allow counts an attempt under key, with at most most in a window, and reports whether it is allowed; if not, how
+// long to wait. If the limiter fails, the attempt is refused.
 func (w *Web) allow(ctx context.Context, key string, most int, window time.Duration) (wait time.Duration, ok bool) {
 	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: most, Length: window})
 	if err != nil {

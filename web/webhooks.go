@@ -41,7 +41,7 @@ func (w *Web) checkURL(address string) error {
 
 var errAddress = errors.New("events cannot be sent there")
 
-// wrongAddress is what people are told of it.
+// wrongAddress is the message for an invalid URL.
 const wrongAddress = "Use https and a public host."
 
 // endpointOf shows an endpoint.
@@ -182,7 +182,7 @@ func (w *Web) changeWebhook(v *visit) error {
 	return w.webhookChanged(v, changed.URL, err, "webhook.changed", "Saved.")
 }
 
-// webhookChanged goes on after a change of an endpoint.
+// webhookChanged continues after a change of an endpoint.
 func (w *Web) webhookChanged(v *visit, address string, err error, action, done string) error {
 	if err != nil {
 		return err

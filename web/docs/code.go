@@ -21,7 +21,7 @@ import (
 // different from one request to the next.
 var marked sync.Map
 
-// Mark writes code of ours as HTML with the classes of static/src/app.css.
+// Mark writes our own code as HTML with the classes of static/src/app.css.
 func Mark(language, code string) string {
 	key := [2]string{language, code}
 	if made, ok := marked.Load(key); ok {
@@ -85,7 +85,7 @@ type Request struct {
 	File string
 	// NoKey is a call that needs none.
 	NoKey bool
-	// Private is a call of somebody's own, whose samples are not kept.
+	// Private marks a user's own call, whose samples are not cached.
 	Private bool
 }
 
@@ -115,10 +115,10 @@ func unmarked(r Request) []views.Sample {
 	}
 }
 
-// maxMarked is the length of somebody's own code that is coloured.
+// maxMarked is the maximum length of users' code that is highlighted.
 const maxMarked = 16 << 10
 
-// Own is a Sample of somebody's own, which is not kept.
+// Own is a Sample of a user's own code, which is not cached.
 func Own(name, language, code string) views.Sample {
 	s := views.Sample{Name: name, Language: language, Text: code}
 	if len(code) > maxMarked {

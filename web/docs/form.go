@@ -64,7 +64,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	return f
 }
 
-// several tells what else than a text a field may hold.
+// several adds the other types, besides text, that a field accepts.
 func (d *openAPI) several(f *views.InputField, alternatives []schema) {
 	for _, alternative := range alternatives {
 		switch d.typeOf(alternative) {
@@ -77,7 +77,7 @@ func (d *openAPI) several(f *views.InputField, alternatives []schema) {
 	}
 }
 
-// hasFile tells whether an object has a member that holds a file.
+// hasFile reports whether an object has a member that holds a file.
 func hasFile(s schema) bool {
 	return slices.ContainsFunc(s.Properties, func(m member) bool { return m.schema.ContentEncoding == "base64" })
 }

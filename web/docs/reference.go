@@ -143,8 +143,7 @@ var parameterOfPath = regexp.MustCompile(`\{\w+\}`)
 
 var errorLine = regexp.MustCompile("`([a-z_]+)`: (.*)")
 
-// needsKey says whether nobody is answered without a key: an empty requirement is met
-// by everybody.
+// needsKey reports whether the endpoint requires a key: every request meets an empty requirement.
 func (e endpoint) needsKey() bool {
 	return len(e.Security) > 0 && !slices.ContainsFunc(e.Security, func(r map[string][]string) bool { return len(r) == 0 })
 }

@@ -1,4 +1,4 @@
-// Package identity asks a provider of OpenID Connect who somebody is.
+// Package identity signs users in with a provider of OpenID Connect.
 package identity
 
 import (
@@ -22,14 +22,14 @@ type Config struct {
 	// Issuer is the provider's address, as it writes it itself.
 	Issuer                 string
 	ClientID, ClientSecret string
-	// RedirectURL is the page of ours that the provider leads back to.
+	// RedirectURL is our page that the provider redirects to.
 	RedirectURL string
 	// Roots are the certificate authorities that the provider's is checked with;
 	// nil means the system's.
 	Roots *x509.CertPool
 }
 
-// Provider is asked who somebody is. Its methods are safe for concurrent use.
+// Provider identifies users. Its methods are safe for concurrent use.
 type Provider struct {
 	cfg    Config
 	client *http.Client
@@ -45,13 +45,13 @@ type Flow struct {
 	Verifier string `json:"verifier"`
 }
 
-// Claims are what the provider says of somebody.
+// Claims are the claims of the provider about a user.
 type Claims struct {
 	// Identity is the provider and its name for the person, which never changes.
 	Identity string
 	Name     string
 	Email    string
-	// Verified tells that the provider has seen that the address is theirs.
+	// Verified reports that the provider has verified the email address.
 	Verified bool
 }
 
@@ -146,8 +146,8 @@ type profile struct {
 	Verified any    `json:"email_verified"`
 }
 
-// claims reads what is said of a person: in the token, or else where the token
-// says less than the provider tells when it is asked.
+// claims reads the claims about a user: from the token, or from the provider's userinfo endpoint if the token
+// contains less.
 func (p *Provider) claims(ctx context.Context, found *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken) (Claims, error) {
 	var about profile
 	if err := verified.Claims(&about); err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Letter is one mail: its text and its page say the same.
 type Letter struct {
-	To      string   `json:"to"` // empty is nobody: it is stored like others, and not sent
+	To      string   `json:"to"` // empty means none: the email is stored like others, and not sent
 	Subject string   `json:"subject"`
 	Lines   []string `json:"lines"` // the paragraphs
 	// Link is the one thing to do; without an address there is none.

@@ -22,9 +22,8 @@ func (p *Payments) intent(ctx context.Context, id string) (*stripe.PaymentIntent
 	return p.intents.Get(id, params)
 }
 
-// refundsOf asks for all refunds of a PaymentIntent. Events tell of one, or of a
-// sum: neither says what of it has failed. The error is an errForeign for a refund in
-// another currency, whose amount would be taken for dollars.
+// refundsOf requests all refunds of a PaymentIntent. Events contain one refund, or a sum, and neither shows failed
+// refunds. The error is an errForeign for a refund in another currency, whose amount would be read as dollars.
 func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Refund, err error) {
 	params := &stripe.RefundListParams{ListParams: list(ctx), PaymentIntent: &intent}
 	refunds := p.refunds.List(params)
@@ -41,10 +40,10 @@ func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Re
 	return all, nil
 }
 
-// paymentOf returns which payment of ours a thing of Stripe's says it is.
+// paymentOf returns the ID of our payment in the metadata of a Stripe object.
 func paymentOf(metadata map[string]string) string { return metadata[metadataPayment] }
 
-// originOf returns whose a payment of ours is, as a thing of Stripe's says.
+// originOf returns the origin of our payment in the metadata of a Stripe object.
 func originOf(metadata map[string]string, customer string, created int64) store.Origin {
 	o := store.Origin{AccountID: metadata[metadataAccount], Kind: metadata[metadataKind], Customer: customer}
 	if created > 0 {
@@ -53,7 +52,7 @@ func originOf(metadata map[string]string, customer string, created int64) store.
 	return o
 }
 
-// noticeOf says what a PaymentIntent tells of a payment.
+// noticeOf returns the notice of a PaymentIntent about a payment.
 func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 	n := store.PaymentNotice{PaymentID: paymentOf(i.Metadata), Intent: i.ID}
 	switch i.Status {
@@ -131,7 +130,7 @@ func mode(live bool) string {
 	return "test"
 }
 
-// applyIntent carries out what a PaymentIntent tells.
+// applyIntent applies the notice of a PaymentIntent.
 func (p *Payments) applyIntent(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentChange, error) {
 	if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
 		return store.PaymentChange{}, fmt.Errorf("payment %s: %w", i.ID, err)

@@ -34,7 +34,7 @@ func (p *Payments) wake() {
 	}
 }
 
-// letter is what a change is told by, if it is.
+// letter returns the email about a change, if there is one.
 func (p *Payments) letter(change store.PaymentChange) (mail.Letter, bool) {
 	payment := change.Payment
 	wallet := mail.Link{Text: "Open the wallet", URL: p.cfg.BaseURL + walletPath}

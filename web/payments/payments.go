@@ -1,7 +1,6 @@
-// Package payments takes money through Stripe: top-ups on Stripe's own page,
-// charges of a saved card when a wallet is low, and what Stripe tells of both.
-// The store's row of a payment is there before Stripe is asked for anything, and
-// only what Stripe says of it moves money.
+// Package payments takes money through Stripe: top-ups on Stripe's own page, charges of a saved card when a wallet is
+// low, and Stripe's events about both. The store's row of a payment exists before any request to Stripe, and only
+// reports of Stripe move money.
 package payments
 
 import (
@@ -111,7 +110,7 @@ func New(cfg Config) (*Payments, error) {
 	}, nil
 }
 
-// Live tells that real money moves.
+// Live reports whether real money moves.
 func (p *Payments) Live() bool { return p.live }
 
 // cents returns an amount as Stripe counts it.
@@ -164,13 +163,13 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 	return session.URL, nil
 }
 
-// metadataOf is what Stripe's objects hold of a payment of ours.
+// metadataOf returns the metadata of our payment for Stripe's objects.
 func metadataOf(p store.Payment) map[string]string {
 	return map[string]string{metadataPayment: p.ID, metadataAccount: p.AccountID, metadataKind: p.Kind}
 }
 
-// again asks once more where the answer was lost or Stripe stumbled. What is
-// asked for carries a key, under which Stripe does it once.
+// again retries once if the response was lost or Stripe failed. Each request carries a key, so Stripe executes it
+// once.
 func again[T any](ctx context.Context, ask func() (*T, error)) (*T, error) {
 	answer, err := ask()
 	if err != nil && uncertain(err) && ctx.Err() == nil {

@@ -38,8 +38,8 @@ func (p *Payments) Tasks() []store.Task {
 	}
 }
 
-// Reconcile compares Stripe's lists with ours, and makes good what no event has
-// told: payments, refunds, disputes, and pages on which nobody paid.
+// Reconcile compares Stripe's lists with ours, and applies changes that no event has reported: payments, refunds,
+// disputes, and unpaid pages.
 func (p *Payments) Reconcile(ctx context.Context) error { return p.all(ctx) }
 
 func (p *Payments) all(ctx context.Context) error {
@@ -82,8 +82,8 @@ func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error 
 	return errors.Join(append(failures, intents.Err())...)
 }
 
-// reconcileIntent carries out what a PaymentIntent tells. One that cannot be applied
-// is reported, and keeps no other from being looked at.
+// reconcileIntent applies the notice of a PaymentIntent. A PaymentIntent that cannot be applied is reported, and does
+// not stop the others.
 func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
 	change, err := p.applyIntent(ctx, i)
 	if lasting(err) {
@@ -168,7 +168,7 @@ func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error
 		failures = append(failures, p.reconcileDispute(ctx, disputes.Dispute()))
 	}
 	failures = append(failures, disputes.Err())
-	// Those of before may have been decided since.
+	// Older disputes may have been decided since.
 	open, err := p.store.OpenDisputes(ctx, lookBatch)
 	failures = append(failures, err)
 	one := &stripe.DisputeParams{Params: stripe.Params{Context: ctx}}
@@ -198,8 +198,7 @@ func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) erro
 	return err
 }
 
-// reconcileWaiting looks at pages of Stripe's on which somebody may have paid
-// long after they were made.
+// reconcileWaiting checks Stripe's payment pages that may have been paid long after they were made.
 func (p *Payments) reconcileWaiting(ctx context.Context) error {
 	waiting, err := p.store.WaitingPayments(ctx, p.now().Add(-clockSkew/2), lookBatch)
 	failures := []error{err}
@@ -211,7 +210,7 @@ func (p *Payments) reconcileWaiting(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// gone reports whether Stripe says that there is no such thing.
+// gone reports whether Stripe does not know the object.
 func gone(err error) bool {
 	var told *stripe.Error
 	return errors.As(err, &told) && told.HTTPStatusCode == http.StatusNotFound
@@ -220,7 +219,7 @@ func gone(err error) bool {
 func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) error {
 	expired := store.PaymentNotice{PaymentID: payment.ID, State: store.PaymentExpired}
 	if payment.Session == "" {
-		// Nobody was shown the page, if there was one.
+		// No one has seen the page, if there was one.
 		if p.now().Sub(payment.CreatedAt) < sessionTerm {
 			return nil
 		}

@@ -15,10 +15,9 @@ import (
 const (
 	// reloadRound bounds the wallets that one round refills.
 	reloadRound = 50
-	// unknownPause is how long an attempt rests of which nobody knows how it
-	// ended.
+	// unknownPause is the pause before an attempt with an unknown end is checked again.
 	unknownPause = 5 * time.Minute
-	// keyTerm is how long Stripe surely knows a key of ours again.
+	// keyTerm is how long Stripe certainly remembers our idempotency keys.
 	keyTerm = 20 * time.Hour
 	// reloadText is what an attempt is called at Stripe.
 	reloadText = "Auto-reload"
@@ -27,8 +26,7 @@ const (
 	afterwards = 15 * time.Second
 )
 
-// Refill refills a wallet, if that is what its owner wants, it is low, and
-// nobody is at it.
+// Refill refills a wallet if its owner wants that, it is low, and no other process does it.
 func (p *Payments) Refill(ctx context.Context, accountID string) error {
 	if due, err := p.store.ReloadDue(ctx, accountID); err != nil || !due {
 		return err
@@ -72,7 +70,7 @@ func (p *Payments) refill(ctx context.Context, accountID string) (answered bool,
 	notice, err := p.attempt(asking, attempt)
 	cancel()
 	if err != nil && ctx.Err() != nil {
-		return false, nil // This process stops. Another goes on when the lease has ended.
+		return false, nil // this process stops; another continues when the lease has ended
 	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer cancel()
@@ -88,8 +86,8 @@ func (p *Payments) refill(ctx context.Context, accountID string) (answered bool,
 	return true, nil
 }
 
-// attempt asks Stripe for the money of an attempt and returns what came of it;
-// an error leaves that open. What was asked for before is looked up first.
+// attempt requests the money of an attempt from Stripe and returns the outcome; an error leaves that open. It looks
+// up an earlier request first.
 func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
 	if !r.Again {
 		return p.charge(ctx, r)

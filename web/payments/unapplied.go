@@ -41,8 +41,8 @@ func (p *Payments) reportIntent(ctx context.Context, i *stripe.PaymentIntent, ca
 	return false, p.report(ctx, store.PaymentError{Subject: i.ID, PaymentID: paymentOf(i.Metadata), AccountID: i.Metadata[metadataAccount]}, cause)
 }
 
-// refuse decides on an event that cannot be applied. It returns errIgnored for one
-// that moves no money of ours, and a badEvent otherwise, so that Stripe shows it.
+// refuse decides on an event that cannot be applied. It returns errIgnored for an event that moves none of our money,
+// and a badEvent otherwise, so Stripe shows it.
 func (p *Payments) refuse(ctx context.Context, n store.PaymentNotice, cause error) error {
 	if n.State != store.PaymentPaid {
 		ours, err := p.reportMove(ctx, n, cause)
@@ -54,7 +54,7 @@ func (p *Payments) refuse(ctx context.Context, n store.PaymentNotice, cause erro
 	asking, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	i, err := p.intent(asking, n.Intent)
-	if n.Intent == "" || err != nil { // What the event says is all that is known.
+	if n.Intent == "" || err != nil { // only the event itself is known
 		i = &stripe.PaymentIntent{ID: cmp.Or(n.Intent, n.PaymentID), Metadata: map[string]string{metadataPayment: n.PaymentID, metadataAccount: n.Origin.AccountID}}
 	}
 	resolved, err := p.reportIntent(ctx, i, cause)
@@ -64,8 +64,8 @@ func (p *Payments) refuse(ctx context.Context, n store.PaymentNotice, cause erro
 	return errors.Join(&badEvent{cause}, err)
 }
 
-// reportMove is report for a refund or a dispute, and tells whether it is ours: where
-// its payment was never credited there is nothing to take.
+// reportMove is report for a refund or a dispute, and returns whether it is ours: if its payment was never credited
+// there is nothing to take.
 func (p *Payments) reportMove(ctx context.Context, n store.PaymentNotice, cause error) (ours bool, err error) {
 	payment, err := p.store.PaymentByIntent(ctx, n.Intent)
 	if errors.Is(err, store.ErrNotFound) || err == nil && payment.State != store.PaymentPaid {

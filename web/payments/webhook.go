@@ -28,7 +28,7 @@ const (
 	describeTimeout = 8 * time.Second
 )
 
-// errIgnored means that an event is none of ours: it is taken, and nothing done.
+// errIgnored means that an event is not about relaypdf: it is accepted without effect.
 var errIgnored = errors.New("the event concerns no payment of ours")
 
 // badEvent is an event that is refused: Stripe tries again and shows it.
@@ -95,7 +95,7 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 	return err
 }
 
-// carryOut applies what an event tells.
+// carryOut applies an event.
 func (p *Payments) carryOut(ctx context.Context, n store.PaymentNotice) error {
 	if n.Refunded > 0 || len(n.Refunds) > 0 {
 		asking, cancel := context.WithTimeout(ctx, describeTimeout)
@@ -157,8 +157,7 @@ type object struct {
 	LastPaymentError  *stripe.Error     `json:"last_payment_error"`
 }
 
-// read makes a notice of an event. The error is errIgnored for one that tells
-// nothing of a payment of ours.
+// read makes a notice of an event. The error is errIgnored for an event that does not concern any of our payments.
 func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 	var o object
 	if err := json.Unmarshal(event.Data.Raw, &o); err != nil {
@@ -210,7 +209,7 @@ func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.Paym
 	return n, nil
 }
 
-// refundOf is a refund as Stripe tells of it.
+// refundOf returns a refund as Stripe reports it.
 func refundOf(id, status string, amount int64) store.Refund {
 	failed := status == string(stripe.RefundStatusFailed) || status == string(stripe.RefundStatusCanceled)
 	return store.Refund{ID: id, Amount: fromCents(amount), Failed: failed}
