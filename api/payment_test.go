@@ -56,7 +56,7 @@ func subscribe(t *testing.T, s *apitest.Server) *apitest.Receiver {
 	return receiver
 }
 
-// told lists the events of the server's account, oldest first.
+// It lists the events of the server's account, oldest first.
 func told(t *testing.T, s *apitest.Server) []string {
 	t.Helper()
 	var types []string

@@ -27,7 +27,7 @@ func (f *fixture) listen(t testing.TB, events ...string) {
 	}
 }
 
-// told is an event of a wallet, as its endpoints receive it.
+// An event of a wallet, as its endpoints receive it.
 type told struct {
 	Type string           `json:"type"`
 	Data store.WalletNews `json:"data"`

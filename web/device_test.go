@@ -58,7 +58,7 @@ func (p *program) json(a answer, into any) {
 	}
 }
 
-// told is what a program reads of an answer to its question.
+// The decoded response to an application's request.
 type told struct {
 	Error       string `json:"error"`
 	Description string `json:"error_description"`

@@ -348,10 +348,9 @@ func (o *origin) upload(t *testing.T) string {
 	return id
 }
 
-// TestCachesInFront walks every route of the service through nginx and Varnish,
-// configured by the files of deploy/edge: each twice, by nobody, by a person who
-// is signed in, and with a key. What is public is asked of the service once, and
-// nothing else is ever kept.
+// TestCachesInFront requests every route of the service through nginx and Varnish, configured by the files of
+// deploy/edge: each twice, without credentials, by a signed-in user, and with a key. Public pages are requested from
+// the service once, and nothing else is ever cached.
 func TestCachesInFront(t *testing.T) {
 	slow.Test(t)
 	o := newOrigin(t)

@@ -165,7 +165,7 @@ func TestLinksPermitWhatTheyName(t *testing.T) {
 			t.Errorf("a link for %v shows nothing: status %d", may, got.status)
 		}
 	}
-	// Names and what else an account's members may do are no link's.
+	// A link cannot change names or use the account's other permissions.
 	full := l.link(all, nil)
 	for _, body := range []string{`{"name":"stolen"}`, `{"slug":"stolen"}`, `{"html":"x","category":"stolen"}`, `{"HTML":"x"}`, `{}`, `[]`, `null`, `{`} {
 		if got := l.frame.send(full+"/draft", body); got.status != http.StatusBadRequest {
@@ -316,7 +316,7 @@ func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 	}
 	l.frame.header.Set("Sec-Fetch-Dest", "iframe")
 
-	// Who happens to be signed in is nobody here, and their own pages stay unframed.
+	// In a frame a signed-in user is anonymous, and the user's own pages cannot be framed.
 	maya := h.join(t, "maya@example.com")
 	maya.header = http.Header{"Sec-Fetch-Dest": {"iframe"}}
 	if got := maya.get(good); got.status != http.StatusOK || strings.Contains(got.body, "maya@example.com") {

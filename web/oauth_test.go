@@ -508,7 +508,7 @@ func TestWhoMayLetAgentsIn(t *testing.T) {
 	}
 }
 
-// TestResourceNamesAnOutsideIssuer beside the service itself, and before it.
+// TestResourceNamesAnOutsideIssuer checks that the external issuer is listed with the service itself, and before it.
 func TestResourceNamesAnOutsideIssuer(t *testing.T) {
 	h := sqliteHouse(t, func(cfg *web.Config) { cfg.TokenIssuer = "https://id.example.com" })
 	a := h.visitor(t).get("/.well-known/oauth-protected-resource/mcp")

@@ -18,7 +18,7 @@ import (
 	"relaypdf/web/identity"
 )
 
-// desk is a house beside a provider of identities.
+// desk is a house with an identity provider.
 type desk struct {
 	*house
 	provider *fakeoidc.Provider

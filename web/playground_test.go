@@ -218,7 +218,7 @@ func TestPlaygroundFormsSayWhatTheyWereFilledWith(t *testing.T) {
 	if got := v.get("/dashboard/playground?operation=pdf_merge").header.Get("Location"); got != "/dashboard/playground/pdf_merge" {
 		t.Errorf("choosing an operation leads to %q", got)
 	}
-	// What is no operation that is paid for has no form.
+	// Only paid operations have a form.
 	for _, id := range []string{"files_upload", "jobs_get", "nothing"} {
 		if got := v.get("/dashboard/playground/" + id); got.status != http.StatusNotFound {
 			t.Errorf("%s: status %d", id, got.status)
@@ -340,7 +340,7 @@ func TestPlaygroundRunsWhatIsPaidFor(t *testing.T) {
 	if !strings.Contains(textOf(got.body), "Accepted") || !strings.Contains(textOf(got.body), "The job goes on by itself") {
 		t.Errorf("a job: status %d: %s", got.status, textOf(got.body))
 	}
-	// What is another's is not there.
+	// Results of other accounts get 404.
 	mallory := h.join(t, "mallory@example.com")
 	stolen := url.Values{"fileId": {again.Get("files[0].fileId")}}
 	if got := mallory.play("/dashboard/playground/pdf_info/run", stolen); got.status == http.StatusOK || strings.Contains(got.body, "Completed") {
@@ -365,7 +365,7 @@ func TestPlaygroundSaysFaultsAtTheirFields(t *testing.T) {
 		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0].file", "Is required, or another source"},
 		{"zip_create", url.Values{"count:files": {"1"}}, "files", "Is required"},
 	} {
-		h.clock.Advance(time.Minute) // Who tries is held to the limits of calls.
+		h.clock.Advance(time.Minute) // the limits of calls apply
 		got := v.play("/dashboard/playground/"+tt.operation+"/run", tt.form)
 		if got.status != http.StatusBadRequest && got.status != http.StatusUnprocessableEntity {
 			t.Errorf("%s %v: status %d", tt.operation, tt.form, got.status)

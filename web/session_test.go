@@ -11,7 +11,7 @@ import (
 	"relaypdf/web"
 )
 
-// TestVisitorsWhoLeave answers nobody, and is no failure of ours: neither before the
+// TestVisitorsWhoLeave: a visitor who left gets no response, and nothing is logged as an error: neither before the
 // session was read, nor while the page was made.
 func TestVisitorsWhoLeave(t *testing.T) {
 	leave := func() {}

@@ -41,8 +41,8 @@ type bundle struct {
 	notice []string
 	// whole has those of all packages that it holds stand there.
 	whole bool
-	// source is a file of ours that is the entry, in the place of its text. What
-	// it refers to beside scripts and styles stays as it is.
+	// source is one of our files that is the entry point, instead of its text. Its references other than scripts and
+	// styles stay unchanged.
 	source string
 	// short gives what is inside short names.
 	short bool
@@ -71,7 +71,7 @@ var bundles = []bundle{
 		stubs:  map[string]string{"source-map": "sourcenode.js"},
 	},
 	{
-		// What a compiled template needs to run.
+		// The runtime of compiled templates.
 		out: "render/template/assets/runtime.js", format: api.FormatIIFE, target: api.ES2017, global: "Handlebars",
 		entry:  `export { default } from "handlebars/lib/handlebars.runtime.js";`,
 		notice: []string{"handlebars"},
@@ -110,7 +110,7 @@ var copies = []copied{
 // markup holds what Markdown's formulas and diagrams take.
 const markup = "render/markup/assets/"
 
-// mathFaces are KaTeX's typefaces, which are copied beside its style sheet.
+// mathFaces are KaTeX's fonts, which are copied next to its style sheet.
 const mathFaces = folder + "/node_modules/katex/dist/fonts/*.woff2"
 
 func main() {

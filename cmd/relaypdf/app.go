@@ -51,7 +51,7 @@ type App struct {
 	money    *payments.Payments // nil where none are taken
 	stripe   *http.Server       // stands in for Stripe, for developers
 	registry *prometheus.Registry
-	tracer   *telemetry.Tracer // nil where nobody takes traces
+	tracer   *telemetry.Tracer // nil without a collector
 	public   *http.Server
 	private  *http.Server
 	bound    map[*http.Server]net.Listener
@@ -59,7 +59,7 @@ type App struct {
 
 // Hooks let tests watch and steer an App from inside. The zero value does nothing.
 type Hooks struct {
-	// AfterStep is told of each step of a paid call that was passed.
+	// AfterStep is called after each completed step of a paid call.
 	AfterStep func(step string)
 	// Clock is the machine's; nil is time.Now.
 	Clock func() time.Time
@@ -84,8 +84,8 @@ const (
 	releaseTime = 5 * time.Second
 )
 
-// NewApp opens the data, starts the engines and binds the addresses. What was
-// opened is closed again when a later part fails.
+// NewApp opens the data, starts the engines and binds the addresses. If a later part fails, the earlier ones are
+// closed again.
 func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *App, err error) {
 	a := &App{config: config, cold: hooks.Cold, log: log, bound: map[*http.Server]net.Listener{}}
 	defer func() {
@@ -203,15 +203,14 @@ func (a *App) openLimiter() (ratelimit.Limiter, error) {
 	return a.redis, nil
 }
 
-// openAI returns the model of the settings, nil where there is none. It is asked
-// nothing yet.
-// What one answer of a model may have, its reasoning included, and how long a call
-// may have it at work. The tokens decide what is held for a call.
+// Limits of a model's response: its tokens, including the reasoning, which decide the hold of a call, and the time for
+// all requests of a call.
 const (
 	aiMaxTokens = 12_000
 	aiTimeout   = 2 * time.Minute
 )
 
+// openAI returns the model of the settings; nil if there is none. It sends no request yet.
 func openAI(config Config) (*operation.AI, error) {
 	if config.AI.Provider == "" {
 		return nil, nil
@@ -257,7 +256,7 @@ func (a *App) bind(ctx context.Context) error {
 	return nil
 }
 
-// has tells whether the process has a role.
+// has reports whether the process has a role.
 func (a *App) has(role string) bool { return slices.Contains(a.config.Roles, role) }
 
 // nameBase puts the port that was picked into a base URL that asks for it.

@@ -39,8 +39,7 @@ func (a *App) openPost(box *seal.Box) (err error) {
 	return nil
 }
 
-// again makes a call anew for a member of its account. What a client would be
-// told of a refusal, people are told.
+// again repeats a call for a member of its account. It returns refusals in the words of the API.
 func (a *App) again(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error) {
 	id, err = a.API.Calls.Again(ctx, account, callID, requestID)
 	if err == nil || errors.Is(err, store.ErrNotFound) {

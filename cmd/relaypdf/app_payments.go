@@ -20,7 +20,7 @@ const (
 	fakeStripeSecret = "whsec_" + "development"
 )
 
-// outside are the addresses that Stripe and its stand-in have of ours.
+// outside are our handlers for requests of Stripe and its stand-in.
 type outside struct{ webhook, pages http.Handler }
 
 // openPayments prepares the taking of payments, where the settings name Stripe.

@@ -24,8 +24,8 @@ var papers = map[string]struct{ width, height float64 }{
 	"A4": {210 / 25.4, 297 / 25.4}, "A5": {148 / 25.4, 210 / 25.4}, "Letter": {8.5, 11},
 }
 
-// draw makes a document and a picture for visitors of the pages, who have no
-// account: without network, when no call of the interface wants the slot.
+// draw renders a document and an image for visitors of the pages, who have no account: without network, and only if
+// no API call needs the slot.
 func (a *App) draw(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
 	drawn, err := a.drawSheet(ctx, sheet)
 	switch {

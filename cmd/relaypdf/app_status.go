@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// statusLasts is how long visitors are told the same, so that no number of them
-	// asks more of the database and of the browser.
+	// statusLasts is how long visitors see the same status, so more visitors do not mean more queries to the database
+	// and the browser.
 	statusLasts = 2 * time.Second
 	// statusTime is what asking may take.
 	statusTime = 5 * time.Second
 )
 
-// board is what visitors are told of the service. It is safe for concurrent use.
+// board is the service status for visitors. It is safe for concurrent use.
 type board struct {
 	ask func(context.Context) views.ServiceStatus
 	now func() time.Time
@@ -35,7 +35,7 @@ func (b *board) read(ctx context.Context) views.ServiceStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.at.IsZero() || b.now().Sub(b.at).Abs() >= statusLasts {
-		// Who asks may go; others wait for the answer.
+		// The caller may leave; others wait for the response.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTime)
 		defer cancel()
 		b.last, b.at = b.ask(ctx), b.now()
@@ -43,7 +43,7 @@ func (b *board) read(ctx context.Context) views.ServiceStatus {
 	return b.last
 }
 
-// ready tells visitors how the service is, as /health/ready tells programs.
+// ready returns the service status for visitors, as /health/ready does for programs.
 func (a *App) ready(ctx context.Context) views.ServiceStatus {
 	state, err := api.Readiness(ctx, a.API)
 	if err != nil {

@@ -61,7 +61,7 @@ func completeFileValue(_ *cobra.Command, _ []string, word string) ([]cobra.Compl
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeIDs has shells complete an id, with what it stands for beside it.
+// completeIDs lets shells complete an ID, with a description next to it.
 func completeIDs[Item any](list func(context.Context, *client.Client) ([]Item, error), show func(Item) (id, about string)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -97,9 +97,8 @@ func newDoctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine carries out all checks and tells say of each finding as it comes.
-// Nothing else is looked at where the settings are wrong: it would be looked
-// for in the wrong place.
+// examine runs all checks and passes each finding to say as it comes. With wrong settings it stops there: the other
+// checks would look in the wrong place.
 func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []finding {
 	config, err := loadSettings(cmd)
 	all := checkSettings(config, err)

@@ -101,7 +101,7 @@ func checkDisk(_ context.Context, config Config) []finding {
 // fewMemory keeps some pages and offices warm, and survives a heavy document.
 const fewMemory = 2 << 30
 
-// checkMemory tells what the service does with the memory there is.
+// checkMemory reports how the service uses the available memory.
 func checkMemory(_ context.Context, config Config) []finding {
 	p, source := config.memoryPlan()
 	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d offices",
@@ -268,8 +268,8 @@ func ownAddress(ctx context.Context, config Config, cfg egress.Config) []finding
 	}
 }
 
-// fonts are what documents commonly ask for, found by a fontconfig pattern. Those
-// that no package of Debian has are installed by .ci/fonts/install.
+// fonts are the fonts that documents commonly use, found by a fontconfig pattern. Fonts without a Debian package are
+// installed by .ci/fonts/install.
 var fonts = []struct{ name, pattern, install string }{
 	{"Latin", "Liberation Sans", "fonts-liberation"},
 	{"Chinese", ":lang=zh-cn", "fonts-noto-cjk"},
@@ -363,7 +363,7 @@ func checkOCR(ctx context.Context, config Config) []finding {
 	}
 	var languages []string
 	for _, word := range strings.Fields(text[strings.LastIndex(text, ":")+1:]) {
-		if word != "osd" { // tells scripts apart
+		if word != "osd" { // detects scripts
 			languages = append(languages, word)
 		}
 	}

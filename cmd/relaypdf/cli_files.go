@@ -71,8 +71,7 @@ type uploadSource interface {
 	io.Closer
 }
 
-// openUpload opens a file of that many bytes. What comes in by standard input
-// is read whole, since its size has to be known.
+// openUpload opens a file with its size in bytes. Standard input is read whole, since its size has to be known.
 func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
 	if path == "-" {
 		content, err := io.ReadAll(stdin)
@@ -170,7 +169,7 @@ func newFilesTakedown() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Ids of files open documents, so no log has them: the call tells which it was.
+			// IDs of files open documents, so they are not logged: the call identifies the file.
 			slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
 				"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
 			return printLine(cmd, fmt.Sprintf("%s of %s is gone", file.Filename, account.Email))

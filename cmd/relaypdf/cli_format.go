@@ -53,7 +53,7 @@ func formatNamed(path string) (format, bool) {
 	return formats[at], true
 }
 
-// names tells whether a path ends as files of the format do.
+// names reports whether a path has the extension of the format.
 func (f format) names(path string) bool {
 	return slices.Contains(f.extensions, strings.ToLower(filepath.Ext(path)))
 }
@@ -90,8 +90,8 @@ func (c *operationCall) formatField() *field {
 	return nil
 }
 
-// expected returns the format that a request asks for. Several pages drawn as
-// images come as an archive, which nobody knows before.
+// expected returns the format that a request asks for. Several pages rendered as images come as an archive, which is
+// not known in advance.
 func (c *operationCall) expected(input map[string]any) format {
 	if f := c.formatField(); f != nil {
 		choice, ok := f.in(input).(string)
@@ -151,9 +151,8 @@ func oneOf(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// nameAfter is what a result is called that is made of one local file: as the file,
-// with the extension of the result. Where that is the file itself, the operation's
-// last word tells them apart.
+// nameAfter returns the name of a result made of one local file: the name of the file, with the extension of the
+// result. If that is the file itself, the operation's last word is added.
 func (c *operationCall) nameAfter(source string, input map[string]any) string {
 	base := filepath.Base(source)
 	made := c.expected(input)
@@ -168,7 +167,7 @@ func (c *operationCall) nameAfter(source string, input map[string]any) string {
 	return stem + made.extensions[0]
 }
 
-// otherCommands returns what tells which commands take a document that is no text.
+// otherCommands returns a function that names the commands for a document that is not text.
 func otherCommands(table *schema.Table[*operation.Env]) func(document) string {
 	var commands []string
 	for _, operation := range table.All() {
@@ -190,5 +189,5 @@ func otherCommands(table *schema.Table[*operation.Env]) func(document) string {
 	}
 }
 
-// officeExtensions are extensions of office documents that are no archives.
+// officeExtensions are extensions of office documents that are not archives.
 var officeExtensions = []string{".doc", ".xls", ".ppt", ".rtf"}

@@ -14,7 +14,7 @@ import (
 	"relaypdf/client"
 )
 
-// newJobsCommand follows work that goes on after its request.
+// newJobsCommand manages work that continues after its request.
 func newJobsCommand() *cobra.Command {
 	return newGroup("jobs", "List and follow jobs, which --response async makes", newJobsList(), newJobsGet(), newJobsWait())
 }

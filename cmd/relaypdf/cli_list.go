@@ -179,7 +179,7 @@ func calls(u client.Usage) (n int64) {
 	return n
 }
 
-// parseMoment reads a day, a time or how long ago it is. No text is no time.
+// parseMoment reads a day, a time or a duration before now. An empty text is the zero time.
 func parseMoment(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// localFiles sends along what a page in a file refers to: styles, images, fonts,
-// scripts and, as assets, pages in frames, beside it or below. They go as assets where the operation takes these, and
-// as data: addresses in their places otherwise. Nothing outside of the page's folder
-// is read, links that lead out of it included.
+// localFiles uploads the local files that a page refers to: styles, images, fonts, scripts and, as assets, framed
+// pages, from its folder or below. They are sent as assets if the operation accepts these, and otherwise as data:
+// URLs in place of the references. Nothing outside the page's folder is read, including targets of links that lead
+// out of it.
 type localFiles struct {
 	off      bool // of --no-local-files
 	asAssets bool
@@ -38,17 +38,16 @@ const (
 	// maxLocalFile bounds one file in a page: with Base64 a larger one is more than
 	// the service takes as HTML.
 	maxLocalFile = 10 << 20
-	// maxLocalAssets and maxLocalBytes are what the service takes beside a page.
+	// maxLocalAssets and maxLocalBytes are the service's limits for the assets of a page.
 	maxLocalAssets = 100
 	maxLocalBytes  = 50 << 20
 )
 
-// assetsField is the field that files beside a page go to.
+// assetsField is the field for the assets of a page.
 const assetsField = "assets"
 
-// takesAssets tells whether an operation of that input has a page's files as assets,
-// whatever else is asked of it. A conversion to what the caller chooses has so for some
-// of that only.
+// takesAssets reports whether an operation with that input always accepts a page's files as assets. A conversion with
+// a chosen target format accepts them only for some formats.
 func takesAssets(input *jsonschema.Schema) bool {
 	if input.Properties == nil {
 		return false
@@ -109,8 +108,7 @@ func (l *localFiles) embed(name, field, text string) (embedded string, err error
 	return embedded, nil
 }
 
-// page rewrites the references of HTML in a folder. What it does not know stays byte
-// for byte.
+// page rewrites the references of HTML in a folder. Everything else stays unchanged, byte for byte.
 func (l *localFiles) page(text, folder string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(text))
@@ -189,7 +187,7 @@ func (l *localFiles) tag(token html.Token, raw, folder string) string {
 	return token.String()
 }
 
-// namesFile tells whether an attribute has the address of what is drawn or run.
+// namesFile reports whether an attribute has the URL of a file that is rendered or executed.
 func namesFile(element, attribute string) bool {
 	switch element {
 	case "link", "image", "feimage":
@@ -242,11 +240,11 @@ func (l *localFiles) style(text, folder string) string {
 	})
 }
 
-// moduleImport matches the statements of a script that load others beside it.
+// moduleImport matches the statements of a script that import other scripts by a relative path.
 var moduleImport = regexp.MustCompile("(?m)(?:^|;)\\s*(?:import|(?:import|export)\\b[^;\"'`()]*\\bfrom)\\s*[\"'](\\.{1,2}/[^\"']+)[\"']")
 
-// imports sends along what a script in a folder loads by its statements. Only as assets
-// have scripts addresses that others are beside.
+// imports uploads the scripts that a script in a folder imports. Only as assets do scripts have URLs that relative
+// paths resolve against.
 func (l *localFiles) imports(text, folder string) {
 	if !l.asAssets {
 		return

@@ -46,7 +46,7 @@ func newMCPCommand() *cobra.Command {
 	return cmd
 }
 
-// keptOpen is an output that belongs to somebody else.
+// keptOpen is an output that its owner closes.
 type keptOpen struct{ io.Writer }
 
 func (keptOpen) Close() error { return nil }

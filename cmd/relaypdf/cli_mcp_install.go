@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// agentClient is a program that agents run in, and how it is told of servers.
+// agentClient is an application that runs agents, and the form of its server configuration.
 type agentClient struct {
 	title string
 	// file is its configuration, from the person's home or, for editors that keep
 	// one for each project, from this folder.
 	file func(home string) string
-	// member holds the servers by name; typed asks for a type beside the command.
+	// member holds the servers by name; typed requires a type next to the command.
 	member string
 	typed  bool
 }
@@ -47,7 +47,7 @@ func claudeDesktopFile(home string) string {
 	return filepath.Join(home, ".config", "Claude", name)
 }
 
-// newMCPInstall tells a client of the server.
+// newMCPInstall adds the server to the configuration of a client.
 func newMCPInstall() *cobra.Command {
 	var roots []string
 	var profile string
@@ -163,8 +163,7 @@ func (c agentClient) install(file string, entry map[string]any) error {
 	return replaceFile(file, append(out, '\n'), ownerOnly)
 }
 
-// Modes of files that are written: readable by nobody else, or as the user's umask
-// decides.
+// Modes of written files: readable only by their owner, or as the user's umask decides.
 const (
 	ownerOnly fs.FileMode = 0o600
 	asUmask   fs.FileMode = 0o666

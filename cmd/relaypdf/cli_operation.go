@@ -226,8 +226,8 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	return c.call(cmd, service, input, options)
 }
 
-// tellFiles says which local files go along, and which do not although the page names
-// them: that is told in pipes, too.
+// tellFiles reports which local files are uploaded, and which are not although the page refers to them; the latter in
+// pipes, too.
 func (c *operationCall) tellFiles(cmd *cobra.Command) {
 	if c.quiet {
 		return
@@ -280,7 +280,7 @@ func askBy[T any](cmd *cobra.Command, dial func(cmd *cobra.Command, retries int)
 	return answer, unreached(client.BaseURL, err)
 }
 
-// prepare opens the output, unless the answer to the response mode is no file.
+// prepare opens the output, unless the response in the chosen mode is not a file.
 func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[string]any) error {
 	mode := input["response"]
 	if c.asJSON && c.destination.name == "-" {

@@ -75,7 +75,7 @@ func properties(schema *jsonschema.Schema) func(func(string, *jsonschema.Schema)
 	}
 }
 
-// freeName returns the first spelling of the field that is no flag yet.
+// freeName returns the first spelling of the field that is not a flag yet.
 func (f *field) freeName(flags *pflag.FlagSet) string {
 	whole := kebab(strings.Join(f.path, "-"))
 	for _, name := range []string{strings.TrimPrefix(whole, "options-"), whole} {
@@ -290,7 +290,7 @@ func parseVariant(schema *jsonschema.Schema, text string) (any, error) {
 	return text, nil
 }
 
-// parseJSON reads JSON of one type: a number is no array of pages.
+// parseJSON reads JSON of one type: a number is not an array of pages.
 func parseJSON[T any](text string) (any, error) {
 	// The reader of request bodies reads objects, so that is what it is given.
 	wrapped, err := schema.DecodeObject(strings.NewReader(`{"value":` + text + `}`))

@@ -32,7 +32,7 @@ type sources struct {
 	fields []string
 	item   *jsonschema.Schema // of files
 	named  bool               // sourceFilename is a field
-	// otherwise says which commands take a document that is no text; empty for text.
+	// otherwise names the commands for a document that is not text; empty for text.
 	otherwise func(document) string
 	// local sends along what a page refers to.
 	local *localFiles
@@ -54,8 +54,8 @@ func sourcesOf(input *jsonschema.Schema) sources {
 	return s
 }
 
-// isSource tells whether a field holds what an operation works on. Files beside a
-// file go with it.
+// isSource reports whether a field holds the source of an operation. A list of files is not the source if there is a
+// single file.
 func isSource(input *jsonschema.Schema, name string) bool {
 	if name == "files" {
 		_, beside := input.Properties.Get("file")
@@ -66,8 +66,8 @@ func isSource(input *jsonschema.Schema, name string) bool {
 
 func (s sources) has(name string) bool { return slices.Contains(s.fields, name) }
 
-// takesFiles tells whether any file may be the source. Beside HTML and without a name of
-// its own, a file is the archive of a site.
+// takesFiles reports whether any file may be the source. Next to HTML and without its own name, a file is the archive
+// of a site.
 func (s sources) takesFiles() bool { return s.has("file") && (s.named || !s.has("html")) }
 
 // usage is the part of the usage line that stands for the arguments.
@@ -118,8 +118,8 @@ func (s sources) checkArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// suggestion names the command that a mistyped one was meant to be, or the flag for what
-// is no file here.
+// suggestion returns the command that a mistyped one was probably meant to be, or the flag for a source that is not a
+// local file.
 func (s sources) suggestion(cmd *cobra.Command, arg string) string {
 	if near := cmd.SuggestionsFor(arg); len(near) > 0 {
 		return ", and no such command; did you mean " + cmd.CommandPath() + " " + near[0] + "?"
@@ -137,8 +137,7 @@ type document struct {
 	content []byte
 }
 
-// isArchive tells whether a document is a ZIP archive that is not called otherwise, as those
-// of office programs are.
+// isArchive reports whether a document is a ZIP archive without another extension, such as that of office documents.
 func (d document) isArchive() bool {
 	ending := strings.ToLower(filepath.Ext(d.name))
 	return (ending == ".zip" || ending == "") && http.DetectContentType(d.content) == "application/zip"
@@ -282,8 +281,7 @@ func readShortcut(name string, content []byte) (document, error) {
 	return document{}, fmt.Errorf("%s holds no address; write URL=https://… into it", name)
 }
 
-// isFileSource tells whether a schema is an object that names a file, by its
-// address or by its content.
+// isFileSource reports whether a schema is an object that specifies a file, by its URL or by its content.
 func isFileSource(schema *jsonschema.Schema) bool {
 	if schema == nil || schema.Properties == nil {
 		return false

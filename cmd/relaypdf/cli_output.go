@@ -33,8 +33,7 @@ type destination struct {
 	format  format // what the extension of the name stands for, where that was checked
 }
 
-// isPlace tells whether --output names a folder, a device or a pipe, whose name says
-// nothing of what goes there.
+// isPlace reports whether --output names a folder, a device or a pipe, whose name does not imply a format.
 func (d *destination) isPlace() bool {
 	info, err := os.Stat(d.name)
 	return err == nil && !info.Mode().IsRegular()
@@ -94,7 +93,7 @@ func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(contentType, "text/") || strings.HasPrefix(contentType, "image/svg")
 }
 
-// isTerminal tells whether an output is one that a person looks at.
+// isTerminal reports whether an output is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -137,7 +136,7 @@ type prettyJSON struct {
 // Write keeps what comes until it is whole.
 func (p *prettyJSON) Write(b []byte) (int, error) { return p.text.Write(b) }
 
-// flush writes all of it. What is no JSON after all stays as it is.
+// flush writes all of it. Text that is not JSON stays unchanged.
 func (p *prettyJSON) flush() error {
 	var indented bytes.Buffer
 	if json.Indent(&indented, bytes.TrimSpace(p.text.Bytes()), "", "  ") != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// profile is a server that somebody has logged in to from this machine.
+// profile is a server that a user has logged in to from this machine.
 type profile struct {
 	URL     string    `json:"url"`
 	Key     string    `json:"key"`
@@ -170,7 +170,7 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 	return credentials{url, key, dotEnv, ""}, true
 }
 
-// origin tells where the value of a setting comes from.
+// origin returns where the value of a setting comes from.
 func (c *Config) origin(name string) string {
 	for _, v := range c.values {
 		if v.row.name == name {

@@ -23,7 +23,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// What the key is written under, and the server that it is of.
+// Variables for the key and for its server.
 const (
 	keyVariable    = variablePrefix + "API_KEY"
 	serverVariable = variablePrefix + "API_URL"
@@ -36,7 +36,7 @@ var keyText = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // setup gets this machine a key that a person has allowed.
 type setup struct {
 	file, machine            string
-	server                   string // that is written beside the key; empty is the usual one
+	server                   string // written next to the key; empty is the default
 	force, asJSON, noBrowser bool
 }
 
@@ -119,8 +119,8 @@ func (s *setup) run(cmd *cobra.Command) error {
 	return s.tell(cmd, written)
 }
 
-// tracked tells whether git has a file, which it goes on to commit although it is in
-// .gitignore. Where there is no git, nothing is committed.
+// tracked reports whether git tracks a file, which it then commits although the file is in .gitignore. Without git
+// nothing is committed.
 func tracked(ctx context.Context, file string) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -160,7 +160,7 @@ func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.Device
 	if err != nil {
 		return code, err
 	}
-	// What the service says goes to a terminal and to a browser.
+	// Text of the service goes to a terminal and to a browser.
 	address, err := url.Parse(code.VerificationURI)
 	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" {
 		return code, errors.New("the service names no address to open")
@@ -182,7 +182,7 @@ func system() string {
 	return name + " " + runtime.GOARCH
 }
 
-// show tells where to type the code, and opens it.
+// show prints the URL to enter the code at, and opens it.
 func (s *setup) show(cmd *cobra.Command, code client.DeviceCode) error {
 	life := time.Duration(code.ExpiresIn) * time.Second
 	if s.asJSON {
@@ -199,8 +199,7 @@ func (s *setup) show(cmd *cobra.Command, code client.DeviceCode) error {
 	return nil
 }
 
-// openAddress opens a page in the browser of who sits here. Where there is none,
-// the address was told.
+// openAddress opens a page in the user's browser. If there is none, the URL is on the screen.
 func openAddress(ctx context.Context, address string) {
 	ctx = context.WithoutCancel(ctx) // the browser stays
 	var opener *exec.Cmd
@@ -260,7 +259,7 @@ func (s *setup) ignore() (string, error) {
 	return changed, err
 }
 
-// tell says what was written, without the key.
+// tell reports the written file, without the key.
 func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
 	if s.asJSON {
 		return printJSONLine(cmd, w)

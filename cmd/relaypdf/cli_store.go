@@ -21,8 +21,7 @@ import (
 // dataSettings say where the data is.
 var dataSettings = []string{"data-dir", "database-url", "database-session-url", "blobs", "s3-access-key", "s3-secret-key", "extra-ca"}
 
-// loadSettings reads the settings for a command. What is wrong with them is a
-// mistake of the command line's kind.
+// loadSettings reads the settings for a command. Its errors count as usage errors.
 func loadSettings(cmd *cobra.Command) (Config, error) {
 	config, err := LoadConfig(cmd.Flags(), os.Environ())
 	if err != nil {
@@ -95,8 +94,8 @@ func actAsOwner(dir string) error {
 			return fmt.Errorf("act as user %d, whom the data folder %s belongs to: %w", uid, dir, err)
 		}
 	}
-	// Who changes its user may not write to its own files of /proc until it says
-	// otherwise, and so could give its children no namespaces of users.
+	// After a change of its user, a process may not write to its own files in /proc until it is dumpable again, and
+	// so could not give its children user namespaces.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 }
 
@@ -126,7 +125,7 @@ func isAbsent(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// strangerHint says whom the data folder belongs to when it is somebody else.
+// strangerHint returns an error that names the owner of the data folder if it is another user.
 func strangerHint(dir string) error {
 	uid, _, err := ownerOf(dir)
 	if err != nil || uid == os.Geteuid() || isAbsent(dir) {

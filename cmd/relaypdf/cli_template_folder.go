@@ -138,7 +138,7 @@ func (f *templateFolder) read() (templateContent, error) {
 	return c, nil
 }
 
-// checkObject says where a text is no JSON object.
+// checkObject returns an error with the position if a text is not a JSON object.
 func checkObject(text []byte) error {
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(text, &object)

@@ -99,7 +99,7 @@ func newTemplatesPull() *cobra.Command {
 	return cmd
 }
 
-// say tells people what was done. In pipes there is nothing to read.
+// say prints a confirmation on terminals. In pipes it prints nothing.
 func say(cmd *cobra.Command, format string, args ...any) error {
 	if !isTerminal(cmd.ErrOrStderr()) {
 		return nil
@@ -116,7 +116,7 @@ func missingTemplate(err error, slug string) error {
 	return err
 }
 
-// changedThere is the refusal of what would undo somebody else's work.
+// changedThere is the error of a change that would overwrite another user's work.
 func changedThere(format string, args ...any) error {
 	return &apierror.Error{Code: apierror.PreconditionFailed, Message: fmt.Sprintf(format, args...)}
 }

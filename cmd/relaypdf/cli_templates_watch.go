@@ -27,7 +27,7 @@ import (
 const (
 	// lookEvery is how often the files are looked at.
 	lookEvery = 300 * time.Millisecond
-	// liveRetries waits where somebody saves faster than the limits allow.
+	// liveRetries is the number of retries if a user saves faster than the limits allow.
 	liveRetries = 3
 )
 
@@ -79,7 +79,7 @@ func (r *templateRender) look(cmd *cobra.Command, service *client.Client, folder
 	}
 }
 
-// stamps tells the states of the folder's files apart.
+// stamps returns the sizes and times of the folder's files, to detect changes.
 func (r *templateRender) stamps(folder *templateFolder) map[string]string {
 	stamps := map[string]string{}
 	note := func(path string, info fs.FileInfo, err error) {
@@ -148,7 +148,7 @@ type livePage struct {
 
 	mu       sync.Mutex
 	document []byte
-	wrong    string        // why there is no newer document
+	wrong    string        // why the document is outdated
 	version  int           // of what there is to show
 	newer    chan struct{} // closed with the next version
 }

@@ -99,7 +99,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 	if !slices.ContainsFunc(endpoints, func(w client.Webhook) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }) {
 		return usagef("there is no endpoint to take events from: they are made for endpoints that are enabled; relaypdf webhooks create https://… makes one")
 	}
-	// What was there before is no news; the service's clock may be another one.
+	// Earlier deliveries are skipped by listing them, because the service's clock may differ.
 	if err := l.look(cmd.Context(), service, func(client.Delivery) error { return nil }); err != nil {
 		return unreached(service.BaseURL, err)
 	}

@@ -29,7 +29,7 @@ type Config struct {
 	RetentionMonths int      // whole months of calls, deliveries and events that stay; 0 is all
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
-	Fonts           string   // folder of typefaces besides the system's
+	Fonts           string   // folder of fonts besides the system's
 	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
 	RateLimits      bool
 	Billing         bool
@@ -62,7 +62,7 @@ type Config struct {
 	StripeSecretKey, StripeWebhookSecret string
 	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
 	Prices                               map[string]credit.Amount // overrides, by operation name
-	AI                                   llm.Config               // who writes templates; empty: nobody
+	AI                                   llm.Config               // the model that writes templates; empty: none
 	AIInput                              credit.Amount            // for a million tokens that the model reads
 	AIOutput                             credit.Amount            // for a million tokens that it writes
 	LogLevel                             slog.Level
@@ -70,7 +70,7 @@ type Config struct {
 	OTLPURL                              string        // of a collector of traces; empty: none are made
 	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout                      time.Duration
-	SecretKey                            string   // of the secrets at rest; empty: in a file beside SQLite
+	SecretKey                            string   // of the secrets at rest; empty: in a file next to SQLite
 	Roles                                []string // what the process does: api, web, worker
 	Workers                              int      // jobs run at once; 0: two per core
 	Region                               string

@@ -45,8 +45,7 @@ func inDataDir(scheme, name string) func(*Config, machine) (string, error) {
 	}
 }
 
-// defaultSandbox lets containers start with less, since most runtimes refuse
-// them namespaces, and nobody else.
+// defaultSandbox allows a weaker sandbox in containers only, since most runtimes refuse them namespaces.
 func defaultSandbox(_ *Config, host machine) (string, error) {
 	if host.container {
 		return string(render.SandboxReduced), nil
@@ -67,7 +66,7 @@ func defaultRegion(_ *Config, host machine) (string, error) {
 	return store.DefaultRegion, nil
 }
 
-// issuerHost is what a provider of identities is called where nobody has named it.
+// issuerHost is the default name of an identity provider.
 func issuerHost(c *Config, _ machine) (string, error) {
 	if c.OIDCIssuer == "" {
 		return "", nil

@@ -37,8 +37,8 @@ func openConfigFile(flags *pflag.FlagSet, host machine) (configFile, []error) {
 	return parseConfigFile(value.text, string(content))
 }
 
-// parseConfigFile reads lines of NAME=value. A value may stand in matching
-// single or double quotes, which are taken off; there are no escapes.
+// parseConfigFile reads lines of NAME=value. A value may be in matching single or double quotes, which are removed;
+// escapes are not supported.
 func parseConfigFile(path, content string) (configFile, []error) {
 	file := configFile{path: path, lines: map[string]configLine{}}
 	var errs []error

@@ -212,9 +212,8 @@ func parseStripeKey(text string) (string, error) {
 	return "", errors.New("is not a secret key of Stripe's; it begins with sk_live_ or sk_test_")
 }
 
-// parseIssuer takes the address of a provider of identities as it is: with or
-// without a slash at the end is part of its name. What it says is believed, so
-// that it must be encrypted on its way.
+// parseIssuer accepts the URL of an identity provider as it is: a slash at its end is part of the name. The server
+// trusts the provider's responses, so the connection must be encrypted.
 func parseIssuer(text string) (string, error) {
 	address, err := parseBaseURL(text)
 	if err == nil && !strings.HasPrefix(address, "https:") && !api.Loopback(address) {
@@ -232,8 +231,7 @@ func parseStripeURL(text string) (string, error) {
 	return address, err
 }
 
-// parseTokenPrice takes the price of a million tokens, which nobody asks more than
-// maxTokenPrice for.
+// parseTokenPrice reads the price of a million tokens, which is at most maxTokenPrice.
 func parseTokenPrice(text string) (credit.Amount, error) {
 	price, err := parseDollars(text)
 	if err == nil && (price < 0 || price > maxTokenPrice) {

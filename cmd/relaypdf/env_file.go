@@ -68,7 +68,7 @@ func (f *envFile) values(name string) (values []string) {
 	return values
 }
 
-// has tells whether a variable has a value in any of its lines.
+// has reports whether a variable has a value in any of its lines.
 func (f *envFile) has(name string) bool {
 	return slices.ContainsFunc(f.values(name), func(value string) bool { return strings.Trim(value, `"'`) != "" })
 }
@@ -107,7 +107,7 @@ func (f *envFile) set(name, value string) {
 	f.text += name + "=" + value + ending
 }
 
-// write replaces the file, which nobody but its owner can read from then on.
+// write replaces the file, which only its owner can read from then on.
 func (f *envFile) write() error { return replaceFile(f.path, []byte(f.text), ownerOnly) }
 
 // ignoreInGit makes the git repository that the file is in, if it is in one, ignore
@@ -157,8 +157,8 @@ func (f *envFile) ignoreInGit() (changed string, err error) {
 	return changed, errors.Join(err, out.Close())
 }
 
-// ignores tells whether a .gitignore ignores a file below it, after what those above
-// have said. The last pattern that matches counts.
+// ignores reports whether a .gitignore ignores a file below it; before is the result of the .gitignore files above.
+// The last matching pattern counts.
 func ignores(text, inside string, before bool) bool {
 	for line := range strings.Lines(text) {
 		pattern := strings.TrimSpace(line)

@@ -16,9 +16,8 @@ import (
 	"relaypdf/store/seal"
 )
 
-// openBox returns the box of the secret key: that of the settings or one that is
-// made once and kept in the data folder. Machines that share a PostgreSQL have
-// to be told it; one that serves only itself has not.
+// openBox returns the box of the secret key: that of the settings, or one that is made once and stored in the data
+// folder. Machines that share a PostgreSQL must have the key in their settings; a single machine need not.
 func openBox(config Config) (*seal.Box, error) {
 	if config.SecretKey != "" {
 		return seal.New(secretsIn(config.SecretKey)...)

@@ -170,7 +170,7 @@ func (s *shop) has(t *testing.T, account store.Account, balance, owed credit.Amo
 	}
 }
 
-// told counts the events of the outbox, by type.
+// It counts the events of the outbox by type.
 func (s *shop) told(t *testing.T) map[string]int {
 	t.Helper()
 	page, err := s.Deliveries(t.Context(), store.DeliveryFilter{AccountID: s.account.ID, List: store.List{Limit: store.MaxList}})
@@ -364,8 +364,8 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// TestRefundFails: a refund that the bank does not take in the end is back in the
-// wallet, once, whatever is told first, and the next one of the same amount counts.
+// TestRefundFails: a refund that the bank finally rejects is back in the wallet, once, whatever the order of events,
+// and the next refund of the same amount counts.
 func TestRefundFails(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		n := 0
@@ -379,7 +379,7 @@ func TestRefundFails(t *testing.T) {
 			first := s.fake.Refund(intent, 500)
 			refunded := s.fake.Events()
 			if n%2 == 0 {
-				// What is told before the bank has refused the money is taken meanwhile.
+				// Events from before the bank has rejected the refund are applied meanwhile.
 				s.send(t, http.StatusOK, slices.Concat(paid, refunded)...)
 			}
 			s.fake.FailRefund(first)

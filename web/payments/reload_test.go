@@ -96,7 +96,7 @@ func TestAutoReload(t *testing.T) {
 	})
 }
 
-// TestAutoReloadFails: three failures in a row, each told of, end it.
+// TestAutoReloadFails: three failures in a row, each with its event, switch refilling off.
 func TestAutoReloadFails(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.low(t, fakestripe.CardDeclined)
