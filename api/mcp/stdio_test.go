@@ -324,7 +324,7 @@ func TestProgress(t *testing.T) {
 			close(release)
 		}
 	}
-	// Without a progress token there are no notifications: the next line is the response.
+	// Without a progress token no notification comes: the next line is the response.
 	if got := l.use(t, "test_echo", `{"text":"b"}`); got.IsError {
 		t.Errorf("got %+v", got)
 	}

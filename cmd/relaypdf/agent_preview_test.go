@@ -86,7 +86,7 @@ func overLines(t *testing.T, app *App, secret string) func([]byte) []byte {
 	return send
 }
 
-// agentAnswer is what a tool answers: pictures, sentences, and its JSON.
+// agentAnswer is the response of a tool: images, sentences, and its JSON.
 type agentAnswer struct {
 	ID, Status          string
 	ChargedMicrodollars int64
@@ -131,8 +131,7 @@ func (a *agent) use(tool string, arguments map[string]any) (got agentAnswer) {
 	return got
 }
 
-// sees calls a tool until it shows a picture, as one that is late is left out, which is
-// said in a sentence.
+// sees calls a tool until it returns an image: a late image is left out, which a sentence reports.
 func (a *agent) sees(tool string, arguments map[string]any, width, height int) agentAnswer {
 	a.t.Helper()
 	for deadline := time.Now().Add(pagePatience); ; {
@@ -151,15 +150,14 @@ func (a *agent) sees(tool string, arguments map[string]any, width, height int) a
 	}
 }
 
-// colorAt is the colour of a picture, in the middle of a line at a part of its height.
+// colorAt returns the colour of the image at a part of its height, in the middle of the line.
 func (got agentAnswer) colorAt(y float64) string {
 	size := got.picture.Bounds().Size()
 	c, _ := color.NRGBAModel.Convert(got.picture.At(size.X/2, int(y*float64(size.Y)))).(color.NRGBA)
 	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
 }
 
-// TestAgentsSeeResults asks for pictures of results, as agents do that can see. They
-// cost nothing.
+// TestAgentsSeeResults requests images of results, as agents with vision do. They cost nothing.
 func TestAgentsSeeResults(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -183,7 +181,7 @@ func TestAgentsSeeResults(t *testing.T) {
 	little := map[string]any{"width": 120, "height": 60}
 	maya.sees("images_create", map[string]any{"html": html, "preview": true, "options": map[string]any{"viewport": little, "type": "jpeg"}}, 120, 60)
 
-	// What has no pattern is shown smaller, as long as it has to be.
+	// Noise is scaled down until it is small enough.
 	noise := image.NewNRGBA(image.Rect(0, 0, 700, 700))
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range noise.Pix {
@@ -208,7 +206,7 @@ func TestAgentsSeeResults(t *testing.T) {
 		break
 	}
 
-	// What cannot be shown is made all the same.
+	// A result without an image is made all the same.
 	for deadline := time.Now().Add(pagePatience); ; {
 		got := maya.use("pdf_protect", map[string]any{"fileId": made.ID, "userPassword": "a", "preview": true})
 		if got.Status != "completed" || got.picture != nil || len(got.notes) != 1 {

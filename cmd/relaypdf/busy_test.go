@@ -203,9 +203,8 @@ func (b *busy) deliver() {
 	}
 }
 
-// TestPagesOfABusyAccount looks at the pages of an account with a month behind it:
-// full lists, long names and every state. PICTURES names the folder for those of
-// the README, which `make screenshots` sets.
+// TestPagesOfABusyAccount checks the pages of an account after a busy month: full lists, long names and every state.
+// `make screenshots` sets the folder for the images of the README.
 func TestPagesOfABusyAccount(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -260,10 +259,10 @@ func (b *busy) triedAgain() string {
 	}
 }
 
-// mostOfAPicture bounds a picture in the repository.
+// mostOfAPicture is the maximum size of an image in the repository.
 const mostOfAPicture = 120_000
 
-// picturesOfTheReadme takes three pictures where PICTURES names a folder.
+// picturesOfTheReadme takes three screenshots if the environment sets a folder.
 func (s *screen) picturesOfTheReadme(delivery string) {
 	s.t.Helper()
 	dir := os.Getenv("PICTURES")

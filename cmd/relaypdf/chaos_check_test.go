@@ -21,7 +21,7 @@ import (
 // The checker reads the database with statements of its own, the receiver's
 // log, and the folders: it believes nothing that the code under test computes.
 
-// open opens the database beside the servers.
+// open opens the database while the servers run.
 func (c *chaos) open() *sql.DB {
 	c.t.Helper()
 	driver, source := "pgx", c.db.URL

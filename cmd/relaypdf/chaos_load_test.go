@@ -36,7 +36,7 @@ type chaosServer struct {
 	// skewed means that it may be started with a wrong clock, and cut that its
 	// database's connections break, so that a start may fail.
 	skewed, cut bool
-	heard       func(line []byte) // is told of every line that it logs; nil is nobody
+	heard       func(line []byte) // called with every logged line; nil means none
 }
 
 // chaosClocks are how far wrong clocks are ahead.
@@ -174,8 +174,8 @@ func (s *chaosServer) freeze(span time.Duration) {
 	s.freezes.Add(1)
 }
 
-// attack sends hostile documents, one after the other. What becomes of them is
-// their own affair; what they cost, and everybody else's calls, is checked.
+// attack sends hostile documents, one after the other. Their results do not matter; their costs, and the calls of all
+// others, are checked.
 func (c *chaosClient) attack(ctx context.Context) {
 	attacks := hostile.Attacks()
 	for ctx.Err() == nil {
@@ -271,7 +271,7 @@ func (c *chaosClient) call(ctx context.Context, path, key string, body map[strin
 	}
 }
 
-// told remembers an answer. Two answers to one key must name one result.
+// It records a response. Two responses to one key must name one result.
 func (u *chaosCustomer) told(t *testing.T, key string, answer chaosAnswer) {
 	t.Helper()
 	u.mu.Lock()

@@ -48,8 +48,7 @@ type chaosTill struct {
 	quiet   atomic.Bool // no answer is lost any more
 }
 
-// chaosPayer is an account whose wallet is empty again and again. What is asked of
-// it is asked by one goroutine.
+// chaosPayer is an account whose wallet runs empty again and again. One goroutine makes all its requests.
 type chaosPayer struct {
 	*chaosCustomer
 
@@ -390,7 +389,7 @@ func (c *chaos) settleUp() {
 			c.t.Fatal("attempts to refill wallets have no end")
 		}
 	}
-	// Whatever was never told is found in Stripe's lists.
+	// Stripe's lists contain the payments without an event.
 	if err := pay.Reconcile(c.t.Context()); err != nil {
 		c.t.Error(err)
 	}

@@ -20,7 +20,7 @@ type chaosReceiver struct {
 
 	mu     sync.Mutex
 	got    []chaosDelivery
-	frozen chan struct{} // closed when it goes on; nil while it is not frozen
+	frozen chan struct{} // closed when the receiver continues; nil while it is not frozen
 }
 
 // chaosDelivery is one request that the receiver got.

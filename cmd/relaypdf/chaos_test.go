@@ -36,20 +36,17 @@ const (
 	chaosClients  = 3 // for each account
 	// chaosCuts is how many exchanges with PostgreSQL there are to one that is cut.
 	chaosCuts = 150
-	// chaosLonger is how much longer than it was told TestChaos goes on where
-	// nothing was killed yet, no job accepted, nothing paid or no attack answered:
-	// on a machine that stalls, or starts servers more slowly than they are killed,
-	// seconds are not enough.
+	// chaosLonger is the additional time for TestChaos if nothing was killed yet, no job accepted, nothing paid or no
+	// attack answered: on a machine that stalls, or starts servers more slowly than they are killed, seconds are not
+	// enough.
 	chaosLonger = 4 * time.Minute
 	// chaosCalm bounds the wait for everything accepted to come to its end.
 	chaosCalm = 5 * time.Minute
 )
 
-// TestChaos puts real servers under mixed load, hostile documents and payments
-// among it, kills them with SIGKILL again and again, freezes them, gives them wrong
-// clocks and cuts their connections to PostgreSQL in the midst of exchanges. Then it
-// compares what clients were told, what a receiver of webhooks got, and what Stripe
-// has been paid, with what the database holds.
+// TestChaos puts real servers under mixed load, with hostile documents and payments. It kills them with SIGKILL again
+// and again, freezes them, gives them wrong clocks and cuts their connections to PostgreSQL during exchanges. Then it
+// compares the responses of clients, the events of a webhook receiver, and the payments at Stripe with the database.
 func TestChaos(t *testing.T) { //nolint:tparallel // it adopts the orphans of the whole process
 	if *chaosSeed == 0 {
 		*chaosSeed = uint64(time.Now().UnixNano())
@@ -94,11 +91,11 @@ type chaos struct {
 	frozen    atomic.Int32       // parts besides servers that were frozen
 	attacks   atomic.Int32       // hostile documents that were answered
 	blobs     string             // folder in which the files are
-	// clientHook is told of every answer that came; nil is nobody.
+	// clientHook is called with every response; nil means none.
 	clientHook func(fleetAnswer)
 }
 
-// chaosCustomer is an account and what it was told.
+// chaosCustomer is an account and its responses.
 type chaosCustomer struct {
 	account store.Account
 	key     string

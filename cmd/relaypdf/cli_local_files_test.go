@@ -170,8 +170,8 @@ func TestWhereLocalFilesGo(t *testing.T) {
 	}
 }
 
-// TestLocalFilesAsAssets sends files beside the page where the operation takes them,
-// and leaves the page as it is.
+// TestLocalFilesAsAssets sends files along with the page if the operation accepts them, and leaves the page
+// unchanged.
 func TestLocalFilesAsAssets(t *testing.T) {
 	dir := pageFolder(t)
 	names := func(file, field, text string, given ...any) (list []string, l *localFiles) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestInstallKeepsWhatIsThere writes the entry of a client beside those of others.
+// TestInstallKeepsWhatIsThere writes the entry of a client next to those of others.
 func TestInstallKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

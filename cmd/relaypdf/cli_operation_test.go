@@ -813,8 +813,8 @@ func rendersTemplates(t *testing.T, client []string) {
 	}
 }
 
-// drawsLocalFiles makes images of a page and a Markdown text whose pictures lie beside
-// them, and looks at their colours.
+// drawsLocalFiles makes images of a page and of a Markdown text with images in the same folder, and checks their
+// colours.
 func drawsLocalFiles(t *testing.T, client []string) {
 	t.Helper()
 	dir := pageFolder(t)
@@ -831,7 +831,7 @@ func drawsLocalFiles(t *testing.T, client []string) {
 	}
 	for place, want := range map[image.Point]color.RGBA{
 		{X: 75, Y: 10}: {0, 128, 0, 255}, // by the imported style
-		{X: 75, Y: 75}: {255, 0, 0, 255}, // the picture
+		{X: 75, Y: 75}: {255, 0, 0, 255}, // the image
 	} {
 		if got := color.RGBAModel.Convert(picture.At(place.X, place.Y)); got != want {
 			t.Errorf("the colour at %v is %v, want %v", place, got, want)
@@ -857,8 +857,8 @@ func drawsLocalFiles(t *testing.T, client []string) {
 	}
 }
 
-// TestSourcesOfRealOperations: where a file is a site, others are told where they
-// belong, or are text.
+// TestSourcesOfRealOperations: if a file argument is a site, the errors for other files name the right command, or
+// the files are text.
 func TestSourcesOfRealOperations(t *testing.T) {
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {

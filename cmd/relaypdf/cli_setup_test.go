@@ -189,8 +189,7 @@ func decides(post func(string, url.Values) string, code, decision string) {
 	post("/device/decision", url.Values{"id": {id[1]}, "code": {code}, "decision": {decision}, "limit": {"2.50"}, "expires": {"90"}})
 }
 
-// setsUp runs relaypdf setup beside a person who decides, and returns all that it
-// printed, and how it ended.
+// setsUp runs relaypdf setup with a user who decides in parallel, and returns its output and exit code.
 func setsUp(t *testing.T, post func(string, url.Values) string, decision, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	root, err := newRootCommand(nil)
@@ -259,7 +258,7 @@ func TestSetup(t *testing.T) {
 		t.Errorf("printed %s", stdout)
 	}
 
-	// What is there stays unless somebody says otherwise, and nobody is asked for a key.
+	// An existing key stays unless a flag overrides it, and no new key is requested.
 	for name, args := range map[string][]string{"as JSON": {"--json"}, "no answer": nil} {
 		r := runRows(t, nil, "n\n", append([]string{"setup", "--no-browser", "--api-url", app.URL, "--env-file", file}, args...)...)
 		if r.code != exitUsage || !strings.Contains(r.err, "--force") {

@@ -167,7 +167,7 @@ func TestPrecedence(t *testing.T) {
 		{user(file), nil, 3 << 20, path + ":3"},
 		{user(), []string{"--config", path}, 3 << 20, path + ":3"},
 		{user(), nil, 100 << 20, "default"},
-		{user(file, "RELAYPDF_MAX_BODY="), []string{"--max-body="}, 3 << 20, path + ":3"}, // empty is no value
+		{user(file, "RELAYPDF_MAX_BODY="), []string{"--max-body="}, 3 << 20, path + ":3"}, // empty is not a value
 	} {
 		c := mustLoad(t, tt.host, tt.args...)
 		if got := origin(t, c, "max-body"); c.MaxBody != tt.want || got != tt.wantOrigin {

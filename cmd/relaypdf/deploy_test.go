@@ -52,7 +52,7 @@ type deployedProcess struct {
 	Room   map[string]int64
 }
 
-// elsewhereSet are values of settings that are secret, and given beside the files.
+// elsewhereSet are values of secret settings, which are not in the files.
 var elsewhereSet = map[string]string{
 	"RELAYPDF_SECRET_KEY": strings.Repeat("k", 44), "RELAYPDF_DATABASE_URL": "postgres://relaypdf:p@pgbouncer.example.com:6432/relaypdf", "RELAYPDF_DATABASE_SESSION_URL": "postgres://relaypdf:p@db.example.com:5432/relaypdf", "RELAYPDF_REDIS_URL": "redis://:p@redis.example.com:6379/0",
 	"RELAYPDF_S3_ACCESS_KEY": "a", "RELAYPDF_S3_SECRET_KEY": "s",

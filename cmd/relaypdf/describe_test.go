@@ -36,9 +36,8 @@ func (s *screen) inEditor(label, text string) {
 	s.holds(label+" has "+text, `document.querySelector('.cm-content[aria-label="'+args[0]+'"]').textContent.includes(args[1])`, label, text)
 }
 
-// TestTemplateFromADescription: the editor tells a price, and takes exactly that for
-// a template of a model, which one step takes back and brings again. What fails is
-// told, and costs nothing.
+// TestTemplateFromADescription: the editor shows a price, and charges exactly that for a template of a model, which
+// one step undoes and redoes. Errors are shown, and cost nothing.
 func TestTemplateFromADescription(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -89,7 +88,7 @@ func TestTemplateFromADescription(t *testing.T) {
 	maya.inEditor("HTML", "<h1>Label of {{name}}</h1>")
 	maya.inEditor("Sample data, JSON", `"number": 12345678901234567890`)
 	maya.inEditor("Options, JSON", `"format": "A6"`)
-	maya.forgives("status of 503") // which is the failure that was told
+	maya.forgives("status of 503") // which is the failure that was shown
 	maya.calm("the editor")
 
 	account, err := app.Store.AccountByEmail(t.Context(), "maya@example.com")

@@ -39,8 +39,7 @@ func (s *screen) edits() {
 	s.holds("the pages are there", `document.querySelectorAll("[data-stage] .paper img").length`)
 }
 
-// write puts a text into the field of the HTML, in the place of what is there, as one
-// who selects all and pastes.
+// write replaces the text in the field of the HTML, like a user who selects all and pastes.
 func (s *screen) write(text string) {
 	s.t.Helper()
 	content, err := s.page.Timeout(pagePatience).Element(`.cm-content[aria-label="HTML"]`)
@@ -48,8 +47,8 @@ func (s *screen) write(text string) {
 		err = content.Focus()
 	}
 	if err == nil {
-		// What is typed over a selection the browser gives that selection's style, which
-		// the page's policy refuses to it, aloud.
+		// Typing over a selection makes the browser copy the selection's style, which violates the page's policy and
+		// logs an error.
 		err = s.page.KeyActions().Press(input.ControlLeft).Type(input.KeyA).Release(input.ControlLeft).Type(input.Backspace).Do()
 	}
 	if err == nil {
@@ -72,7 +71,7 @@ func (s *screen) click(selector, words string) {
 	}
 }
 
-// firstPage is the picture of the first page that is shown.
+// firstPage returns the image of the first page.
 func (s *screen) firstPage() string {
 	s.t.Helper()
 	found, err := s.page.Eval(`() => document.querySelector("[data-stage] .paper img")?.src ?? ""`)
@@ -82,9 +81,8 @@ func (s *screen) firstPage() string {
 	return found.Value.Str()
 }
 
-// TestTemplateFromTheGalleryToTheAPI takes a layout of the gallery, changes it,
-// makes a mistake and mends it, publishes it, and gets a PDF by the API that has
-// the change. A second tab is told of what the first has saved.
+// TestTemplateFromTheGalleryToTheAPI takes a layout of the gallery, changes it, makes a mistake and fixes it,
+// publishes it, and gets a PDF from the API with the change. A second tab sees the text saved in the first.
 func TestTemplateFromTheGalleryToTheAPI(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -190,7 +188,7 @@ func twoTabs(t *testing.T, app *App, maya, second *screen, template store.Templa
 	maya.pictures("layouts")
 }
 
-// pictures keeps what the page looks like in both themes, wide and narrow.
+// It takes screenshots of the page in both themes, wide and narrow.
 func (s *screen) pictures(name string) {
 	s.t.Helper()
 	for _, theme := range []string{"light", "dark"} {

@@ -130,9 +130,8 @@ func TestEditorFindsPlaces(t *testing.T) {
 	maya.calm("the editor")
 }
 
-// TestEditorKeepsWhatWasTyped: a session that ends while somebody writes takes
-// nothing of it; the options have a form beside their JSON; the PDF is a paid call;
-// and a telephone reads.
+// TestEditorKeepsWhatWasTyped: a session that ends while a user writes loses nothing; the options have a form next to
+// their JSON; the PDF is a paid call; and a phone can read.
 func TestEditorKeepsWhatWasTyped(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -12,9 +12,9 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// previewsSeen notes every preview that the editor shows: how much was typed when it was
-// asked for, by the answer that its picture came with, or by the text that its frame was
-// sent. Nothing that was asked is broken off, as where that comes too late.
+// previewsSeen records every preview that the editor shows: how much was typed when it was requested, according to
+// the response with its image or to the text sent to its frame. Requests are not cancelled, as if the cancellation
+// came too late.
 const previewsSeen = `() => {
 	const seen = window.previewsSeen = [], asked = window.previewsAsked = [], read = window.previewsRead = [], of = new Map();
 	let framed = 0;

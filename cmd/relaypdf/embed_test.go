@@ -23,8 +23,8 @@ import (
 	"relaypdf/store/credit"
 )
 
-// hostSite is a site of somebody else's: each of its names is an origin. Its pages
-// frame what they are given, and note what they are told.
+// hostSite is a site of another party: each of its names is an origin. Its pages frame the given URLs, and record the
+// messages that they receive.
 func hostSite(t *testing.T) (origin func(name string) string) {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func (s *screen) touches(selector string) {
 	}
 }
 
-// isTold waits until the page was told something by the service.
+// isTold waits until the page has received a message from the service.
 func (s *screen) isTold(kind string, template store.Template) {
 	s.t.Helper()
 	s.holds(kind+" is told", `JSON.parse(sessionStorage.said ?? "[]").some(({ source, type, origin, templateId }) => source === "relaypdf" && type === args[0] && origin === args[1] && templateId === args[2])`, kind, s.app.BaseURL(), template.ID)
@@ -195,7 +195,7 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 	if _, err := host.page.Eval(`() => sessionStorage.clear()`); err != nil {
 		t.Fatal(err)
 	}
-	// Who may change the data sees the HTML, and changes nothing of it.
+	// A user who may change the data sees the HTML, and cannot change it.
 	host.open(hosts(mine, editorLink(t, app, secret, "letter", map[string]any{"capabilities": []string{"data"}, "origin": mine})))
 	editor = host.inside()
 	editor.holds("the editor is ready", `"editorReady" in document.documentElement.dataset`)

@@ -50,8 +50,7 @@ func becomesReady(t *testing.T, app *App, words ...string) {
 	}
 }
 
-// startFailing starts a server without engines, with the settings beside those that
-// all of them have.
+// startFailing starts a server without engines, with the settings in addition to the common ones.
 func startFailing(t *testing.T, data string, settings ...string) (*App, *apitest.Log) {
 	t.Helper()
 	config, err := loadConfig(flagsOf(t, data, "--listen=127.0.0.1:0", "--render-slots=1"), user(append([]string{
@@ -79,8 +78,8 @@ func TestDatabaseGone(t *testing.T) {
 	becomesReady(t, app, `"database":"ok"`)
 }
 
-// TestLostSecretKey has a job carried out, and an endpoint told of it, by a server that
-// does not know the key under which the job's input and the endpoint's secret were sealed.
+// TestLostSecretKey runs a job and notifies an endpoint on a server without the key that sealed the job's input and
+// the endpoint's secret.
 func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that accepts the job has ended when the other one starts
 	slow.Test(t)
 	t.Parallel()
@@ -154,8 +153,8 @@ func TestBrowsersCannotStart(t *testing.T) {
 	becomesReady(t, app, `"browser":"ok"`)
 }
 
-// TestQueueIsFull has more documents asked for, all the time, than there are places, of
-// which the first waits for a picture that does not come.
+// TestQueueIsFull requests more documents at all times than there are places; the first waits for an image that never
+// comes.
 func TestQueueIsFull(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

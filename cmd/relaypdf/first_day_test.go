@@ -100,8 +100,8 @@ func authorityOf(t *testing.T, server *httptest.Server) (path string) {
 	return path
 }
 
-// TestCommandsOfTheReadme runs those that call a server or work on its data. What they
-// take from the web stands in their own folder.
+// TestCommandsOfTheReadme runs the commands that call a server or work on its data. Files that they download from the
+// web are in their own folder.
 func TestCommandsOfTheReadme(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -192,7 +192,7 @@ func (f *fleet) notAlone(name string, at time.Time) {
 	}
 }
 
-// told remembers an answer.
+// It records a response.
 func (f *fleet) told(a fleetAnswer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestGenerateWithSettings: the whole service, told of a provider by its settings,
-// promises a price, and takes exactly that for a template.
+// TestGenerateWithSettings: the whole service, with a provider in its settings, quotes a price, and charges exactly
+// that for a template.
 func TestGenerateWithSettings(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

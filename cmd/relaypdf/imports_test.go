@@ -74,7 +74,7 @@ func checkImports(t *testing.T, file, pkg string, allowed map[string][]string) {
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// importTable reads the table: package → what of ours it may import.
+// importTable reads the table: package → the packages of this module that it may import.
 func importTable(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))

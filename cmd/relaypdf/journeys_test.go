@@ -281,8 +281,8 @@ func (s *screen) follow(words string) {
 	s.open(address.String())
 }
 
-// TestTopUpOnTheTestPage pays on the page that stands for Stripe's: first with a
-// card that is declined. The signed event fills the wallet, and is told on.
+// TestTopUpOnTheTestPage pays on the page that stands in for Stripe's: first with a card that is declined. The signed
+// event fills the wallet, and is forwarded.
 func TestTopUpOnTheTestPage(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -22,9 +22,9 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLitestreamGoesBackToAnyMoment has Litestream follow a server's database, as
-// the README says. The server is killed and its folder lost. What is restored is
-// what there was at each moment: wallets, ledger and files; and a server serves it.
+// TestLitestreamGoesBackToAnyMoment lets Litestream follow a server's database, as in the README. The server is
+// killed and its folder lost. Restores have the state of each moment: wallets, ledger and files; and a server runs on
+// them.
 func TestLitestreamGoesBackToAnyMoment(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -38,12 +38,12 @@ func TestLitestreamGoesBackToAnyMoment(t *testing.T) {
 		if err := follower.SyncAndWait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Moments are told by the millisecond.
+		// Moments differ by milliseconds.
 		<-time.After(2 * time.Millisecond)
 		moments = append(moments, time.Now())
 		<-time.After(2 * time.Millisecond)
 	}
-	kept := t.TempDir() // of the copies of what is no database
+	kept := t.TempDir() // of the copies of everything but the database
 	for _, name := range []string{"blobs", "secret.key"} {
 		copyInto(t, filepath.Join(kept, name), filepath.Join(c.database.DataDir, name))
 	}
@@ -122,8 +122,8 @@ func copyInto(t *testing.T, to, from string) {
 	}
 }
 
-// atMoment checks that a restored database has the files and no others, money for
-// no more than them, and that a server goes on from there.
+// atMoment checks that a restored database has the files and no others, charges for exactly those, and that a server
+// runs on it.
 func (c *crashBench) atMoment(db storetest.DB, there, later []string) {
 	c.t.Helper()
 	s := db.Open(c.t, nil)

@@ -121,8 +121,7 @@ func serveUntil(step string) error {
 		case passed != *until.Load():
 		case freezes:
 			once.Do(func() {
-				// What else is being written is to end first: a process that sleeps in a
-				// transaction of SQLite keeps everybody from writing.
+				// Other writes must end first: a process that sleeps in a transaction of SQLite blocks all writers.
 				<-time.After(time.Second)
 				fmt.Println("reached", step)
 				// To this thread: one that another gets would let this one go on for a while.

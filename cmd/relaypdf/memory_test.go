@@ -19,9 +19,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLargeFilesAreStreamed sends files of the largest size, as Base64, to a
-// real server: its memory must not grow by more than one and a half of them.
-// What it does not expect, it does not keep.
+// TestLargeFilesAreStreamed sends files of the largest size, as Base64, to a real server: its memory must not grow by
+// more than one and a half of them. It does not store unexpected parts.
 func TestLargeFilesAreStreamed(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -30,8 +30,8 @@ import (
 	"relaypdf/store"
 )
 
-// The pages in a real browser, in front of the whole service. What a person
-// would do is done by the words that they would look for.
+// The pages in a real browser, with the whole service behind them. The tests find controls by the words that a user
+// would look for.
 
 // pagePatience bounds the wait for what a page shows, on a machine that does
 // much else.
@@ -157,8 +157,8 @@ type screen struct {
 	t    *testing.T
 	app  *App
 	page *rod.Page
-	// plain is a window whose pages run no scripts. What rod waits for with a
-	// promise in the page never comes there.
+	// plain is a window whose pages run no scripts. Functions of rod that wait for a promise in the page never return
+	// there.
 	plain  bool
 	mu     sync.Mutex
 	wrongs []string
@@ -188,7 +188,7 @@ func openScreen(t *testing.T, browser *rod.Browser, app *App) *screen {
 		}
 	}
 	s.width(1280)
-	// What is looked at must not be on its way from one colour to another.
+	// Checks must not see a transition from one colour to another.
 	calm := proto.EmulationSetEmulatedMedia{Features: []*proto.EmulationMediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
 	if err := calm.Call(s.page); err != nil {
 		t.Fatal(err)
@@ -435,9 +435,8 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	operator.calm("the operator's pages")
 }
 
-// lookAtPages has every page without an id in its address looked at by axe, in
-// both themes, and at the width of a telephone. It leaves pictures where
-// SCREENSHOTS names a folder.
+// lookAtPages checks every page without an ID in its URL with axe, in both themes, and at the width of a phone. It
+// takes screenshots if SCREENSHOTS names a folder.
 func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string) {
 	t.Helper()
 	owner, operator, nobody := openScreen(t, browser, app), openScreen(t, browser, app), openScreen(t, browser, app)
@@ -533,9 +532,8 @@ func lookAtTheDoor(t *testing.T, app *App, s *screen) {
 // scripts and fonts.
 const mostBytes = 100_000
 
-// weigh checks what the page that is open has fetched, whether it was kept from the
-// page before or not. Pictures are the customer's own, and what an editor may have
-// is bounded beside it.
+// weigh checks the size of the files that the open page has fetched, cached or not. Customers' own images do not
+// count, and the editor has its own limits.
 func (s *screen) weigh(path string) {
 	s.t.Helper()
 	found, err := s.page.Eval(`async () => {
@@ -552,8 +550,7 @@ func (s *screen) weigh(path string) {
 	}
 }
 
-// lookAt checks the page that is open in both themes, in the second one its colours,
-// and at the width of a telephone.
+// lookAt checks the open page: its first theme, the colours of the second, and the width of a phone.
 func (s *screen) lookAt(name string) {
 	s.t.Helper()
 	axe := axeSource(s.t)
@@ -603,14 +600,14 @@ func (s *screen) fits(where string) {
 	}
 }
 
-// What axe looks for.
+// Rules of axe.
 const (
 	allRules    = `{}`
 	coloursOnly = `{ runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }`
 )
 
-// TestThemesAreColours: the themes choose among pairs of colours and change nothing
-// else, so that what is no matter of colour needs to be looked at in one of them.
+// TestThemesAreColours: the themes choose among pairs of colours and change nothing else, so everything but colour
+// needs a check in only one of them.
 func TestThemesAreColours(t *testing.T) {
 	t.Parallel()
 	style, err := os.ReadFile(filepath.Join("..", "..", "static", "src", "app.css"))
@@ -660,7 +657,7 @@ func (s *screen) width(pixels int) {
 	}
 }
 
-// picture keeps what the page looks like, where SCREENSHOTS names a folder.
+// It takes a screenshot of the page if SCREENSHOTS names a folder.
 func (s *screen) picture(name string) {
 	s.t.Helper()
 	dir := os.Getenv("SCREENSHOTS")

@@ -133,7 +133,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 		t.Errorf("typing makes calls: %+v, %v", calls, err)
 	}
 
-	// A mistake is told where it is, and what was typed stays.
+	// An error is shown at its field, and the typed text stays.
 	maya.fill("options.margin.top", "wide")
 	maya.click("[data-play] button[formaction]", "Run")
 	maya.sees("Must be a number of CSS pixels")
@@ -144,7 +144,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.sees("Completed")
 	maya.holds("what was typed stays", `document.querySelector("[data-play] [name=html]").value === "<h1>Typed just now</h1>"`)
 
-	// What is wrong with the page is told beside it.
+	// An error of the page is shown next to it.
 	maya.fill("html", `<h1>Typed just now</h1><img src="gone.png">`)
 	maya.click("[data-play] button[formaction]", "Run")
 	maya.sees("1 warning")

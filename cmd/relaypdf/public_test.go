@@ -125,8 +125,7 @@ func TestVisitorsDocumentsReachNothing(t *testing.T) {
 // patient waits as long as a loaded machine takes.
 var patient = &http.Client{Timeout: pagePatience}
 
-// fetch gets what is at an address. While everything is busy, or too slow, it
-// asks again, as who is told to should.
+// fetch requests a URL. While the service is busy, or too slow, it retries as the response asks.
 func fetch(t *testing.T, address string) (*http.Response, []byte) {
 	t.Helper()
 	answer, text := ask(t, address)
@@ -325,8 +324,7 @@ func (r reader) sends(method, path, body string) (id, status string) {
 	return answer.ID, answer.Status
 }
 
-// own puts new things of the account in the place of a path's parameters, which samples
-// have in capitals.
+// own replaces a path's parameters, which samples have in capitals, with new objects of the account.
 func (r reader) own(path string) *strings.Replacer {
 	r.t.Helper()
 	folder, parameter, _ := strings.Cut(path, "{")
@@ -392,8 +390,8 @@ func links(t *testing.T, page string) (addresses []string, ids map[string]bool) 
 	return addresses, ids
 }
 
-// TestEveryLinkLeadsSomewhere goes from page to page, and to the parts of pages.
-// What is drawn when it is asked for is asked for once of each kind.
+// TestEveryLinkLeadsSomewhere follows links from page to page, and to the parts of pages. Of images rendered on
+// request it fetches one of each kind.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -546,9 +544,8 @@ func (s *screen) drawsSoon(path string) {
 // serves it: milliseconds.
 const mostPaint = 1000
 
-// paintsSoon checks when the largest part of the page that is open was painted. A machine
-// that does much else is slow at times, a page that is slow always: the page is opened
-// anew, from the service and from no cache, until it was soon enough once.
+// paintsSoon checks when the largest part of the open page was painted. A busy machine is slow at times, a slow page
+// always: the page is opened again, from the service and not from a cache, until it was fast enough once.
 func (s *screen) paintsSoon(path string) {
 	s.t.Helper()
 	cached := func(is bool) {

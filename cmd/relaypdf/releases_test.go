@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// previousRelease is the commit whose program has to run beside this one, on the
-	// schema of this one: as far back as machines may be while others are changed
-	// over. It moves forward with a release.
+	// previousRelease is the commit whose binary has to run alongside this one, on the schema of this one: the oldest
+	// that machines may still run during an upgrade. It moves forward with a release.
 	previousRelease = "0c67c35e48101b38a0b66a3c39e19d2fc8943a73"
 	// previousVariable names a program of that release, for who has no history of it.
 	previousVariable = "RELAYPDF_TEST_PREVIOUS"
@@ -81,10 +80,9 @@ func previousProgram(t *testing.T) string {
 	return program
 }
 
-// TestReleasesSideBySide changes machines over from the previous release to this one:
-// the schema grows under a process of the previous release; then either release
-// takes jobs that the other one completes, knows the other's keys, idempotency keys
-// and files, and may be started anew. Each call is charged once.
+// TestReleasesSideBySide upgrades machines from the previous release to this one: the schema grows under a process of
+// the previous release; then either release runs jobs that the other one completes, knows the other's keys,
+// idempotency keys and files, and can be restarted. Each call is charged once.
 func TestReleasesSideBySide(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -110,7 +110,7 @@ func TestAutoReload(t *testing.T) {
 	maya.open("/dashboard/wallet")
 	maya.sees("With the card of your next top-up")
 	maya.reloads("20", "30")
-	call() // There is no card yet: nothing is taken.
+	call() // without a card yet: nothing is charged
 	maya.open("/dashboard/wallet")
 	maya.press("Pay $20.00 with Stripe")
 	maya.press("Pay with the test card 4242")

@@ -70,8 +70,8 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// TestPostgresNeedsASecretKey: machines that share a database have to be told
-// the key; one that serves only itself makes its own.
+// TestPostgresNeedsASecretKey: machines that share a database need the key in their settings; a single machine makes
+// its own.
 func TestPostgresNeedsASecretKey(t *testing.T) {
 	config := Config{DataDir: t.TempDir(), DatabaseURL: "postgres://db/relaypdf", BaseURL: "https://pdf.example.com"}
 	if _, err := openBox(config); err == nil || !strings.Contains(err.Error(), "RELAYPDF_SECRET_KEY") {

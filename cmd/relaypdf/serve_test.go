@@ -145,10 +145,9 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 	}
 }
 
-// TestServerStopsInOrder holds a render open, ends the process with SIGTERM,
-// and watches: not ready any more, then the render is done, then it leaves. The
-// delay is long enough to be watched on a machine that stalls, and the render
-// goes on when it is over.
+// TestServerStopsInOrder holds a render open, ends the process with SIGTERM, and checks the order: not ready any
+// more, then the render is done, then the process ends. The delay is long enough to be observed on a machine that
+// stalls, and the render continues after it.
 func TestServerStopsInOrder(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -240,8 +239,8 @@ func (s *devServer) await(t *testing.T, done func(readyAnswer, int) bool) {
 	}
 }
 
-// TestServerStartsWithAnyMemory starts a server with each amount of memory, renders and
-// ends it. How much there is decides how many browsers start beside each other.
+// TestServerStartsWithAnyMemory starts a server with each amount of memory, renders and ends it. The amount decides
+// how many browsers start in parallel.
 func TestServerStartsWithAnyMemory(t *testing.T) {
 	slow.Test(t)
 	for _, memory := range []string{"1GB", "2GB", "4GB", "8GB"} {
