@@ -231,7 +231,7 @@ func TestFullDiskBelowSQLite(t *testing.T) {
 		t.Errorf("the job whose end was to be written: %+v", got)
 	}
 
-	s.Clock.Advance(2 * time.Minute) // after which a call counts as lost that nobody works on
+	s.Clock.Advance(2 * time.Minute) // after which a call without a worker counts as lost
 	s.API.Calls.Reaper().Once(t.Context())
 	if balance, holds := s.Balance(t); balance != int64(apitest.Trial-4*apitest.EchoPrice) || holds != 0 {
 		t.Errorf("%d can be spent and %d is held, want the price of four calls spent and nothing held", balance, holds)

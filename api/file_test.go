@@ -204,8 +204,7 @@ func awaitDownloads(t *testing.T, s *apitest.Server, id string, want int64) {
 	t.Fatalf("%d downloads are counted, want %d", got, want)
 }
 
-// TestDownloadsWaitForNoWrite downloads a result while somebody else writes to
-// the database and does not end.
+// TestDownloadsWaitForNoWrite downloads a result during another write to the database that does not end.
 func TestDownloadsWaitForNoWrite(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

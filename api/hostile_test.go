@@ -25,10 +25,9 @@ import (
 // some times the deadline of operations on files, of the queue before them and of what is fetched.
 const hostilePatience = 4 * time.Minute
 
-// TestHostileFiles gives hostile files to every operation that takes files.
-// Each is answered in words or with a result, and only results are billed.
-// Meanwhile the calls of another account are answered as always, and nobody
-// hears from the files.
+// TestHostileFiles sends hostile files to every operation that accepts files. Each gets an error or a result, and
+// only results are billed. Meanwhile the calls of another account succeed as always, and nothing connects to the
+// outside.
 func TestHostileFiles(t *testing.T) {
 	slow.Test(t)
 	var heard atomic.Int64

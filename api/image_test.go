@@ -87,7 +87,7 @@ func TestConvertedPicturesAreTold(t *testing.T) {
 	}
 }
 
-// alike tells whether two colours are the same.
+// alike reports whether two colours are the same.
 func alike(a, b color.Color) bool {
 	return color.RGBAModel.Convert(a) == color.RGBAModel.Convert(b)
 }

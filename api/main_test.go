@@ -98,7 +98,7 @@ const labMaxFile = 512 << 10
 func serveFiles(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/letters.pdf":
-		// The content type is nobody's business.
+		// The content type does not matter.
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write(letters("alpha", "beta", "gamma"))
 	case "/moved":

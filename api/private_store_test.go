@@ -13,7 +13,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLagIsShown queues a job that nobody runs and reads how long it has waited.
+// TestLagIsShown queues a job without a worker and reads how long it has waited.
 func TestLagIsShown(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

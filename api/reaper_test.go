@@ -43,7 +43,7 @@ func (b *listedBlobs) List(ctx context.Context, after string, yield func(blob.En
 	return b.Store.List(ctx, after, yield)
 }
 
-// heard tells of statements with a text in them, once they are over.
+// heard signals the end of statements that contain a text.
 type heard map[string]chan struct{}
 
 func (heard) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }

@@ -43,8 +43,7 @@ func TestWorkerThatPanicsFailsOneJob(t *testing.T) {
 	})
 }
 
-// noisyOutbound carries deliveries to nobody at first: it panics, breaks off and answers
-// with what no receiver does.
+// noisyOutbound delivers nothing at first: it panics, breaks off and returns responses that no receiver sends.
 type noisyOutbound struct {
 	*apitest.Outbound
 	sent *atomic.Int64

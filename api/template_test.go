@@ -174,7 +174,7 @@ func TestTemplateFaults(t *testing.T) {
 	}
 }
 
-// TestTemplateStrict tells every missing path at once, and charges nothing.
+// TestTemplateStrict reports every missing path at once, and charges nothing.
 func TestTemplateStrict(t *testing.T) {
 	t.Parallel()
 	l := templateLab{toolServer(t), t}

@@ -121,8 +121,7 @@ func expectTraceInLog(t *testing.T, s *apitest.Server, kind string, want ...stri
 	}
 }
 
-// TestNoTracer: without a collector a client's trace is nobody's business, and no
-// header goes out.
+// TestNoTracer: without a collector a client's trace is ignored, and no header is sent.
 func TestNoTracer(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

@@ -360,7 +360,7 @@ func TestRolledSecret(t *testing.T) {
 		}
 		return rolled.Secret
 	}
-	// signed tells by which secrets each of the two headers is made.
+	// signed returns the secrets that each of the two headers is signed with.
 	signed := func(secrets ...string) (service, standard []string) {
 		t.Helper()
 		tryOut(t, s, endpoint.ID)
@@ -442,8 +442,7 @@ func TestLibrariesVerify(t *testing.T) {
 	}
 }
 
-// TestDeliveriesOfOthersAreFound: what another process has written is sent
-// although nobody tells of it.
+// TestDeliveriesOfOthersAreFound: deliveries written by another process are sent without a signal.
 func TestDeliveriesOfOthersAreFound(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -45,7 +45,7 @@ func TestStartThroughPooler(t *testing.T) {
 	}
 }
 
-// TestPoolOptions: what a URL says to other programs' pools stops nobody.
+// TestPoolOptions: pool options of other clients in a URL are ignored.
 func TestPoolOptions(t *testing.T) {
 	t.Parallel()
 	db := storetest.Postgres(t)

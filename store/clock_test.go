@@ -58,7 +58,7 @@ func TestWrongClocks(t *testing.T) {
 			if done || !errors.As(err, &fault) {
 				t.Errorf("RunTask: got %v, %v; want a *ClockError", done, err)
 			}
-			// Even where it does what it should leave alone, it harms nobody.
+			// Even if it reaps when it should not, it does no damage.
 			if n, err := wrong.Reap(t.Context()); err != nil || n != 0 {
 				t.Errorf("Reap: got %d, %v; want nothing", n, err)
 			}

@@ -58,8 +58,8 @@ func TestChangesOfCredentialsEndWhatWasPending(t *testing.T) {
 	})
 }
 
-// TestUndoRestoresCredentials has somebody take a person's email, factor and identity,
-// one after the other: the first link brings all of them back, and ends the others.
+// TestUndoRestoresCredentials lets an attacker change a user's email, factor and identity, one after the other: the
+// first link restores all of them, and ends the others.
 func TestUndoRestoresCredentials(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
@@ -111,8 +111,7 @@ func TestUndoRestoresCredentials(t *testing.T) {
 	})
 }
 
-// TestUndoLeavesVerifiedPeopleAlone: an address that somebody has shown to be theirs
-// since is not taken from them.
+// TestUndoLeavesVerifiedPeopleAlone: an email address that another user has verified since stays with that user.
 func TestUndoLeavesVerifiedPeopleAlone(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
@@ -127,8 +126,8 @@ func TestUndoLeavesVerifiedPeopleAlone(t *testing.T) {
 	})
 }
 
-// TestClaimEndsWhatOthersHaveSetUp: the address's owner gets a person whom somebody
-// else has made, without that one's password, sessions and links; once.
+// TestClaimEndsWhatOthersHaveSetUp: the owner of an email address gets the user that someone else has made with it,
+// without that one's password, sessions and links; once.
 func TestClaimEndsWhatOthersHaveSetUp(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
@@ -166,8 +165,8 @@ func TestAddressesHaveOneSpelling(t *testing.T) {
 	})
 }
 
-// TestResetRequestsDoNotEndEarlierLinks: strangers who ask for links keep nobody from
-// using theirs, and for an unknown address an email is stored as well.
+// TestResetRequestsDoNotEndEarlierLinks: requests of others do not invalidate a user's links, and for an unknown
+// address an email is stored as well.
 func TestResetRequestsDoNotEndEarlierLinks(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f

@@ -101,8 +101,8 @@ func TestDeviceGetsAKey(t *testing.T) {
 	})
 }
 
-// TestDeviceCodesWorkOnce: a second question with the same secret comes from
-// somebody else, or the answer was lost: either way the key must not stay.
+// TestDeviceCodesWorkOnce: a second request with the same secret comes from someone else, or the response was lost:
+// either way the key must not stay.
 func TestDeviceCodesWorkOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, devices := t.Context(), f.Devices()

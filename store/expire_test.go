@@ -107,8 +107,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// TestJobsAreKeptThirtyDays: a job can be asked for that long, although nobody
-// sweeps.
+// TestJobsAreKeptThirtyDays: a job is available for that long, even without a sweep.
 func TestJobsAreKeptThirtyDays(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		job := f.finished(t)

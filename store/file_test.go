@@ -40,7 +40,7 @@ func (f *fixture) blob(t testing.TB, key, content string) store.File {
 	return store.File{Filename: "a.pdf", ContentType: "application/pdf", Size: size, BlobKey: key, ExpiresAt: f.clock.Now().Add(24 * time.Hour)}
 }
 
-// gone checks that nobody can open the file.
+// gone checks that the file cannot be opened.
 func (f *fixture) gone(t testing.TB, id string) {
 	t.Helper()
 	if got, err := f.PublicFile(t.Context(), id); !errors.Is(err, store.ErrNotFound) {

@@ -250,8 +250,8 @@ func TestGrantTokensOutliveNoGrant(t *testing.T) {
 	})
 }
 
-// TestGrantIsRenewedOnceUnderConcurrency: of many that show the same token at once
-// one is answered, and the grant does not stay, as somebody has a copy.
+// TestGrantIsRenewedOnceUnderConcurrency: of many requests with the same token at once one succeeds, and the grant
+// ends, as the token was copied.
 func TestGrantIsRenewedOnceUnderConcurrency(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		c := f.consent(t, f.member(t, "dev@example.com", store.RoleDeveloper))
@@ -357,8 +357,8 @@ func TestGrantTokensAreDropped(t *testing.T) {
 	})
 }
 
-// TestIdleClientsMakeRoom: who registers and is let in by nobody is forgotten, first
-// when there are too many, and after a month in any case.
+// TestIdleClientsMakeRoom: a registered client without a grant is deleted, first when there are too many, and after a
+// month in any case.
 func TestIdleClientsMakeRoom(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()

@@ -34,7 +34,7 @@ func TestInputsAreKeptOnlyWhereWanted(t *testing.T) {
 			}
 		}
 		add()
-		want("") // nobody asked for it
+		want("") // unset
 		choose(true)
 		add()
 		add()

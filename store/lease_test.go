@@ -327,7 +327,7 @@ func TestCopiedFolder(t *testing.T) {
 		}
 		f.status(t, kept.ID, store.CallRunning)
 
-		// Nobody renews it any more: within the watch nothing ends, and then it does.
+		// The lease is not renewed any more: within the watch nothing ends, and then it does.
 		next := f.acquire(t, copyFolder(t, dir))
 		if err := alive.Abandon(); err != nil {
 			t.Fatal(err)

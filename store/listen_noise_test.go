@@ -12,8 +12,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// listenNoise is what a server never sends to a connection that listens: random bytes, messages
-// that break off, and such as nobody asked for.
+// listenNoise returns messages that a server never sends to a listening connection: random bytes, truncated messages,
+// and unrequested ones.
 func listenNoise(seed uint64) (noise []byte) {
 	random := rand.New(rand.NewPCG(seed, seed)) // the same at each run
 	message := func(kind byte, body string) []byte {
@@ -27,7 +27,7 @@ func listenNoise(seed uint64) (noise []byte) {
 		}
 	case 1: // a notification that breaks off, within a message that has the right length
 		noise = message('A', string(notification[5:5+random.IntN(len(notification)-5)]))
-	case 2: // answers that nobody asked for
+	case 2: // unrequested responses
 		for _, kind := range random.Perm(6) {
 			noise = append(noise, message("ZCDTnt"[kind], []string{"I", "SELECT 1\x00", "\x00\x00", "\x00\x00", "", "\x00\x00"}[kind])...)
 		}

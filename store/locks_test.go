@@ -93,8 +93,7 @@ func TestPaidPathIsOneRoundTrip(t *testing.T) {
 	f.sound(t)
 }
 
-// TestClaimsPassWhatIsLocked: a receiver or a sender that another has locked keeps
-// nobody else's deliveries waiting.
+// TestClaimsPassWhatIsLocked: a locked receiver or sender does not delay the deliveries of others.
 func TestClaimsPassWhatIsLocked(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]string{

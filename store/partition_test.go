@@ -21,8 +21,8 @@ func (f *fixture) partitions(t testing.TB, table string) []string {
 	return names
 }
 
-// TestPartitions goes through a year in which nobody makes partitions, so that
-// rows wait in the default one, and then makes them.
+// TestPartitions simulates a year without new partitions, so rows are in the default one, and then makes the
+// partitions.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.BarePostgres(t))

@@ -49,7 +49,7 @@ func (f *fixture) events(t testing.TB, want ...told) {
 			t.Fatal(err)
 		}
 	}
-	// Those of one moment have no order.
+	// Events of the same moment have no order.
 	want = slices.Clone(want)
 	for from, to := 0, 0; from < len(rows) && len(got) == len(want); from = to {
 		for to < len(rows) && rows[to].CreatedAt == rows[from].CreatedAt {
@@ -408,8 +408,8 @@ func TestReloadOnce(t *testing.T) {
 	})
 }
 
-// TestReloadFails: nobody tries again for an hour, then for a day, and then
-// ever, unless the owner has changed the settings.
+// TestReloadFails: there is no further attempt for an hour, then for a day, and then never, unless the owner has
+// changed the settings.
 func TestReloadFails(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)

@@ -124,8 +124,7 @@ func TestLostAnswersOfSQLite(t *testing.T) {
 	f.sound(t)
 }
 
-// TestUnknownCommitsAreNotRepeated: a transaction that cannot tell whether it has
-// happened does not happen twice.
+// TestUnknownCommitsAreNotRepeated: a transaction that cannot detect whether it has happened does not happen twice.
 func TestUnknownCommitsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))

@@ -161,7 +161,7 @@ func TestUploadQuotaHoldsUnderConcurrency(t *testing.T) {
 	})
 }
 
-// TestPinsKeepFiles: what a job needs stays for the job and for nobody else.
+// TestPinsKeepFiles: the files of a job stay for the job only.
 func TestPinsKeepFiles(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		deleted, expired, result := f.upload(t, "deleted"), f.upload(t, "expired"), f.keep(t, "result")

@@ -46,7 +46,7 @@ func queued(t *testing.T, s *store.Store, then func(), transactions ...func(cont
 	return errs
 }
 
-// note writes a row that tells that a transaction took place.
+// note writes a row as a mark of a transaction.
 func note(ctx context.Context, tx store.Tx, name string) error {
 	_, err := tx.NewRaw("INSERT INTO leases (id, created_at, expires_at) VALUES (?, 0, 0)", name).Exec(ctx)
 	return err
@@ -111,8 +111,8 @@ func TestTransactionsShareACommit(t *testing.T) {
 	}
 }
 
-// TestHoldsAreNotSynced looks at how SQLite brings each step of a call to the disk:
-// its hold goes there with its end, and what was promised to somebody at once.
+// TestHoldsAreNotSynced checks how SQLite syncs each step of a call to disk: its hold with its end, and promises to
+// clients at once.
 func TestHoldsAreNotSynced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.SQLite(t))
@@ -171,8 +171,8 @@ func TestBatchFallsBack(t *testing.T) {
 	}
 }
 
-// TestWriterTakesAnotherConnection leaves the writer's connection within a transaction
-// that nobody ends: it is given up with what was written on it, and others write.
+// TestWriterTakesAnotherConnection leaves the writer's connection within an unfinished transaction: it is discarded
+// with its writes, and others write.
 func TestWriterTakesAnotherConnection(t *testing.T) {
 	t.Parallel()
 	s := storetest.SQLite(t).Open(t, nil)

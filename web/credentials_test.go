@@ -167,8 +167,7 @@ func (h *house) wantOut(t *testing.T, thief *visitor, email string) {
 	thief.post("/login", http.StatusUnprocessableEntity, url.Values{"email": {email}, "password": {"thief's password"}})
 }
 
-// TestAnAddressThatAnotherRegisteredGetsANewPassword verifies it in each way that shows
-// an address to be somebody's.
+// TestAnAddressThatAnotherRegisteredGetsANewPassword verifies it in each way that an address can be verified.
 func TestAnAddressThatAnotherRegisteredGetsANewPassword(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		thief := h.preHijack(t, "maya@example.com")

@@ -190,7 +190,7 @@ func startNginx(t *testing.T, o *origin) *front {
 	site := fill(t, "nginx.conf", "server 127.0.0.1:8787 ", "server 127.0.0.1:"+o.port+" ", "listen 80 default_server", "listen 127.0.0.1:"+port, "/var/cache/nginx/relaypdf levels", folder+" levels")
 	user, work := "", t.TempDir()
 	if os.Geteuid() == 0 {
-		user = "user root;" // the test's folders are open to nobody else
+		user = "user root;" // the test's folders are readable only by their owner
 	}
 	main := filepath.Join(work, "main.conf")
 	text := fmt.Sprintf(`%[1]s daemon off; worker_processes 1; pid %[2]s/pid; error_log stderr error; events {}
@@ -264,8 +264,8 @@ func (f *front) ask(method, path string, header ...string) kept {
 // asked is one request of the walk.
 type asked struct{ method, path string }
 
-// public says whether caches may keep the answer; written here once more, so that
-// the table of the edge has somebody to contradict it.
+// publicPath matches the paths that caches may store; written here again, as an independent check of the edge's
+// table.
 var publicPath = regexp.MustCompile(`^/($|(static|gallery|drawn|docs|pdf-templates)(/|$)|(pricing|status|openapi\.json|llms\.txt|llms-full\.txt|robots\.txt|sitemap\.xml|v1/templates/gallery|v1/billing/prices)$)`)
 
 func (a asked) public() bool {
@@ -538,7 +538,7 @@ func (f *front) cannotBePoisoned(t *testing.T) {
 			t.Errorf("%s is not what the service answers: status %d, %v", path, got.status, got.header)
 		}
 	}
-	// A query that no page reads is nobody's own copy.
+	// A query that no page reads does not create another cached copy.
 	f.ask(http.MethodGet, "/docs?utm_source=evil&x=<script>")
 	if a, b := f.ask(http.MethodGet, "/docs?another"), f.ask(http.MethodGet, "/docs"); a.serial != b.serial || strings.Contains(b.body, "evil") {
 		t.Error("/docs has a copy for each query")
@@ -568,8 +568,8 @@ func (f *front) cannotBePoisoned(t *testing.T) {
 	f.keepsNoSecrets(t)
 }
 
-// standsAlone takes the service away: what is kept stands, although it is old,
-// and what is not is an error that nobody keeps.
+// standsAlone takes the service away: cached responses are served although they are old, and others are errors that
+// are not cached.
 func (f *front) standsAlone(t *testing.T) {
 	t.Helper()
 	f.forget(t, "pages")
@@ -634,7 +634,7 @@ func TestKeptPagesAreThoseOfEverybody(t *testing.T) {
 	for _, p := range h.web.Pages() {
 		check(p.Method, p.Pattern, p.Need == "everyone" && p.Method == http.MethodGet)
 	}
-	// They tell what is at this moment, or are whose the id is.
+	// They contain the current state, or belong to the owner of the ID.
 	private := []string{"/health", "/health/ready", "/v1/files/{id}"}
 	for _, p := range made.Routes() {
 		check(p.Method, p.Path, p.Access == "public" && p.Method == http.MethodGet && !slices.Contains(private, p.Path))

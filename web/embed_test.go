@@ -256,7 +256,7 @@ func TestLinksEnd(t *testing.T) {
 			l.clock.Advance(2 * time.Minute)
 			is(what, l.link(all, func(s *embedding.Session) { s.KeyID = key.ID }), http.StatusGone)
 		}
-		// An account that its owner has deleted lets nobody in, nor when they keep it after all.
+		// The links of a deleted account do not work, nor when its owner restores it.
 		last, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: l.account.ID, Name: "last"})
 		if err != nil {
 			t.Fatal(err)

@@ -152,7 +152,7 @@ func redeeming(code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback}, "code_verifier": {verifier}}
 }
 
-// opens tells whether a token opens the door of agents.
+// opens reports whether the agent endpoint accepts a token.
 func (h *house) opens(t *testing.T, token string) bool {
 	t.Helper()
 	_, err := h.Grants().Access(t.Context(), token, h.url+"/mcp")
@@ -254,7 +254,7 @@ func TestAgentIsLetIn(t *testing.T) {
 func TestAgentAttacks(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	maya, a, thief := h.join(t, "maya@example.com"), h.agent(t), h.agent(t)
-	// Questions that lead nobody anywhere: of nobody, or to where nobody has registered.
+	// Authorisation requests that are not redirected: of unknown clients, or to unregistered URLs.
 	for name, q := range map[string]url.Values{
 		"no program":                a.question("client_id", ""),
 		"an unknown program":        a.question("client_id", "client_none"),

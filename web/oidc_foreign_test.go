@@ -15,8 +15,8 @@ import (
 // foreignSecret has what clients have to escape in a header.
 const foreignSecret = "a secret & more: +%"
 
-// TestForeignProvider signs people in by a certified provider, which tells addresses
-// when asked for them only, and leaves out whose address it did not confirm.
+// TestForeignProvider signs users in by a certified provider, which returns email addresses only on request, and
+// leaves out unconfirmed ones.
 func TestForeignProvider(t *testing.T) {
 	h := sqliteHouse(t, func(cfg *web.Config) {
 		redirect := cfg.BaseURL + web.OIDCPath

@@ -90,7 +90,7 @@ func (d *desk) comes(v *visitor, who string) answer {
 	return v.get(back)
 }
 
-// wantNobody fails the test where somebody was signed in.
+// wantNobody fails the test if a user was signed in.
 func wantNobody(t *testing.T, v *visitor, why string, got answer, words string) {
 	t.Helper()
 	if got.status != http.StatusForbidden || !strings.Contains(textOf(got.body), words) {
@@ -253,11 +253,10 @@ func TestALinkIsNotForOthers(t *testing.T) {
 	}
 }
 
-// TestForgedAnswersSignNobodyIn tries answers that were refused, altered, used,
-// late, or signed by somebody else.
+// TestForgedAnswersSignNobodyIn tries responses that were refused, altered, used, late, or signed by someone else.
 func TestForgedAnswersSignNobodyIn(t *testing.T) {
 	d := newDesk(t, nil)
-	d.comes(d.visitor(t), "tom") // somebody is linked
+	d.comes(d.visitor(t), "tom") // a user is linked
 	for name, forge := range map[string]func(map[string]any){
 		"nonce":   func(c map[string]any) { c["nonce"] = "another" },
 		"issuer":  func(c map[string]any) { c["iss"] = "https://elsewhere.example" },

@@ -149,7 +149,7 @@ func TestHomeIsForEverybody(t *testing.T) {
 	}
 }
 
-// TestLiveBox types into the box of the first page as somebody without script.
+// TestLiveBox types into the box of the first page as a user without JavaScript.
 func TestLiveBox(t *testing.T) {
 	d := &drawer{}
 	h := openHouse(t, d)

@@ -167,7 +167,7 @@ func TestPagesReadFewRows(t *testing.T) {
 	for _, path := range pages {
 		sum, worst := rows(path)
 		t.Logf("%-45s reads %6.0f rows, then %6.0f", path, first[path], sum)
-		// Those that failed are counted one by one, in an index.
+		// Failed calls are counted one by one, in an index.
 		if failed := 800.0; sum > first[path]+failed+200 || sum > 8000 {
 			t.Errorf("%s reads %.0f rows, after %.0f with a fifth of the calls, most of them for\n%s", path, sum, first[path], worst)
 		}

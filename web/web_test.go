@@ -254,7 +254,7 @@ func (h *house) mayas(t *testing.T) store.Account {
 	return a
 }
 
-// actions returns what the audit log of an account tells, the latest first.
+// actions returns the actions in the audit log of an account, the latest first.
 func (h *house) actions(t *testing.T, accountID string) []string {
 	t.Helper()
 	entries, err := h.Audit().Of(t.Context(), accountID, "", 100)
@@ -847,8 +847,8 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// pageAllows are the roles in an account that a page's need lets in; "operator"
-// is somebody who runs the installation, and owns another account.
+// pageAllows are the roles in an account that may open a page with a need; "operator" is an operator of the
+// installation, who owns another account.
 var pageAllows = map[string][]string{
 	"signed in": {store.RoleOwner, store.RoleDeveloper, store.RoleBilling, store.RoleViewer, "operator"},
 	"manages":   {store.RoleOwner, store.RoleDeveloper, "operator"},
@@ -862,8 +862,8 @@ func pathOf(page web.PageLine) string {
 	return regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(page.Pattern, "key_unknown")
 }
 
-// TestEveryPageAsksWhoItIsFor walks the table of pages with nobody, an operator
-// and a member in each role: none gets further than a page allows.
+// TestEveryPageAsksWhoItIsFor walks the table of pages as a visitor, an operator and a member in each role: none gets
+// further than a page allows.
 func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")

@@ -171,9 +171,8 @@ func failedOf(checks []check) []check {
 	return slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.Status != "FAILURE" })
 }
 
-// TestInspector has the inspector of the protocol's authors do what somebody does with
-// it who writes an agent, in the protocol's two eras, and over standard input and
-// output.
+// TestInspector runs the inspector of the protocol's authors the way a developer of agents uses it, in the protocol's
+// two eras, and over standard input and output.
 func TestInspector(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

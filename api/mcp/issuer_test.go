@@ -169,7 +169,7 @@ func unsigned(t *testing.T, header map[string]any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// publicKeys are the spellings of a public key that somebody might take for a secret.
+// publicKeys are the spellings of a public key that a server might take for a secret.
 func publicKeys(t *testing.T, p *fakeoidc.Provider) map[string][]byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(p.Public())
@@ -300,8 +300,8 @@ func TestIssuerIsAway(t *testing.T) {
 	o.comes(t, "away, and a new key", o.token(t, map[string]any{"kid": "new"}, nil), http.StatusTooManyRequests)
 }
 
-// TestIssuerHangs: while its keys are known nobody waits for an issuer that takes
-// questions and answers none.
+// TestIssuerHangs: while the keys are known, no request waits for an issuer that accepts connections and never
+// responds.
 func TestIssuerHangs(t *testing.T) {
 	t.Parallel()
 	o := newOutsider(t)

@@ -399,7 +399,7 @@ func TestRedisComesBack(t *testing.T) {
 		case "restart":
 			close(stop)
 			wait.Wait()
-			restart() // Nobody asks meanwhile.
+			restart() // no requests meanwhile
 			take(0)
 			take(1)
 			await("both have noticed", bothAlone)

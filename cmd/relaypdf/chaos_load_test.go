@@ -29,7 +29,7 @@ type chaosServer struct {
 	mu      sync.Mutex
 	process *exec.Cmd
 	up      bool
-	url     string // empty while it is down, and of a process that serves nobody
+	url     string // empty while it is down, and for a process without an API
 	gone    chan struct{}
 	kills   atomic.Int32
 	freezes atomic.Int32

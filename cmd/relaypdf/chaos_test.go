@@ -282,15 +282,14 @@ func (c *chaos) counts() (n chaosCounts) {
 	return n
 }
 
-// shows tells whether enough has happened for the test to show anything.
+// shows reports whether enough has happened for a meaningful result.
 func (c *chaos) shows() bool {
 	n := c.counts()
 	return n.kills > 0 && n.freezes > 0 && n.parts > 0 && n.jobs > 0 && n.attacks > 0 && n.payments > 0
 }
 
-// stopAll ends the servers the way an operator does. One more start and stop
-// lets them clean up after those that were killed; its exit code tells whether
-// the race detector, where it is on, has found anything.
+// stopAll ends the servers as an operator does. One more start and stop lets them clean up after those that were
+// killed; its exit code reports whether the race detector, if it is on, has found anything.
 func (c *chaos) stopAll() {
 	c.t.Helper()
 	for _, server := range c.servers {

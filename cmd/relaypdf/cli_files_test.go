@@ -57,8 +57,8 @@ func TestFilesUploadAndDelete(t *testing.T) {
 	}
 }
 
-// TestFilesTakedown: the operator deletes a file on the machine, and leaves a
-// line that tells which it was and not its id.
+// TestFilesTakedown: the operator deletes a file on the machine, and leaves a log line that identifies it without its
+// ID.
 func TestFilesTakedown(t *testing.T) {
 	dir, data := dataDir(t)
 	s := openData(t, dir)

@@ -136,8 +136,8 @@ func TestAccountProfilesOfOthers(t *testing.T) {
 	}
 }
 
-// TestAccountDotEnv reads what relaypdf setup writes, after flags and environment and before
-// the profile; an address without a key in it is nobody's business.
+// TestAccountDotEnv reads the file that relaypdf setup writes, after flags and environment and before the profile; a
+// URL without a key is ignored.
 func TestAccountDotEnv(t *testing.T) {
 	b := newBench(t, nil)
 	atHome(t)

@@ -136,7 +136,7 @@ func TestEnvFileIsIgnoredInGit(t *testing.T) {
 	}
 }
 
-// pagesAs is a browser without script in which somebody is signed in.
+// pagesAs is a browser without JavaScript with a signed-in user.
 func pagesAs(t *testing.T, app *App, email string) func(path string, form url.Values) string {
 	t.Helper()
 	ctx, people := t.Context(), app.Store

@@ -16,8 +16,7 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// TestFilesOfTemplates goes from a folder to the service and back, and loses nobody's
-// work on the way.
+// TestFilesOfTemplates goes from a folder to the service and back, and loses no changes on the way.
 func TestFilesOfTemplates(t *testing.T) {
 	b := newBench(t, nil)
 	t.Chdir(t.TempDir())

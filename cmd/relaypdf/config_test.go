@@ -367,7 +367,7 @@ func TestRenderSlotsBoundOffices(t *testing.T) {
 // TestSecretsStayHidden sets every secret and looks for it in all that is printed.
 func TestSecretsStayHidden(t *testing.T) {
 	const secret = "hunter2-0123456789-0123456789-0123"
-	// Those that must be more than a word.
+	// Settings that must be more than one word.
 	values := map[string]string{
 		"database-url": "postgres://u:" + secret + "@db/x", "redis-url": "redis://:" + secret + "@r",
 		"database-session-url": "postgres://u:" + secret + "@db/y", "smtp-url": "smtp://u:" + secret + "@mail.example.com",

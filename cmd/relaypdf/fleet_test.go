@@ -83,7 +83,7 @@ type fleetAnswer struct {
 	paid            bool // at once, not as a job
 }
 
-// took tells whether the answer is that of a call which the limits let pass.
+// took reports whether the response is that of a call that the limits allowed.
 func (a fleetAnswer) took() bool { return a.status > 0 && a.status < 300 }
 
 // fleetSpan is a time that belongs to a process, or to a part of many.
@@ -157,7 +157,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// newServer is a process that tells, in its log, when it counts for itself.
+// newServer is a process that logs when it counts for itself.
 func (f *fleet) newServer(name string, region int, env []string) *fleetServer {
 	s := &fleetServer{name: name, region: region}
 	s.chaosServer = &chaosServer{program: f.program, env: env, cut: true, heard: func(line []byte) {
@@ -202,9 +202,8 @@ func (f *fleet) told(a fleetAnswer) {
 // fleetFault hurts a part, and heals it.
 type fleetFault struct {
 	what string
-	// of is what answers 5xx meanwhile: a process; "database" or "bucket" for all that
-	// need these. With "nginx", which answers nothing then, nobody is answered; empty
-	// is nobody.
+	// of is the origin of 5xx responses meanwhile: a process; "database" or "bucket" for all that need these. With
+	// "nginx", which then does not respond, no client gets a response; empty is none.
 	of          string
 	region      int
 	begin, heal func() error
@@ -530,7 +529,7 @@ func (n *fleetNginx) start() error {
 	return storetest.Start(n.process)
 }
 
-// signal tells all of its processes.
+// signal sends a signal to all of its processes.
 func (n *fleetNginx) signal(what syscall.Signal) error {
 	return syscall.Kill(-n.process.Process.Pid, what)
 }
@@ -551,7 +550,7 @@ func startFleetNginx(t *testing.T, dir string, regions [][]string) (n *fleetNgin
 	n = &fleetNginx{path: path, work: filepath.Join(dir, "nginx"), conf: filepath.Join(dir, "nginx", "conf"), output: t.Output()}
 	user := ""
 	if os.Geteuid() == 0 {
-		user = "user root;" // the folders of the test are open to nobody else
+		user = "user root;" // the folders of the test are readable only by their owner
 	}
 	if err := os.Mkdir(n.work, 0o755); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestFrozenWorkerHurtsNoOtherJob freezes a worker with SIGSTOP beyond its lease.
-// Another takes its job on, and is frozen too; the first wakes, and can neither
-// fail the job nor charge it. The second completes it, and it is charged once.
+// TestFrozenWorkerHurtsNoOtherJob freezes a worker with SIGSTOP beyond its lease. Another takes its job on, and is
+// frozen too; the first wakes, and can neither fail the job nor charge it. The second completes it, and it is charged
+// once.
 //
-// It needs PostgreSQL: a process that is frozen while it writes to SQLite holds
-// the file's lock, and nobody else can take anything on.
+// It needs PostgreSQL: a process that is frozen while it writes to SQLite holds the file's lock, and no other process
+// can start a job.
 func TestFrozenWorkerHurtsNoOtherJob(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

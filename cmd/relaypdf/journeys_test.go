@@ -404,8 +404,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 	maya.calm("filters")
 }
 
-// TestMemberComesAndGoes invites somebody, who joins, gets another role, and is
-// removed: each as both see it.
+// TestMemberComesAndGoes invites a user, who joins, gets another role, and is removed: each as both see it.
 func TestMemberComesAndGoes(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

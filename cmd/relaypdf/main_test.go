@@ -77,9 +77,9 @@ var buildPlain = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// plainProgram returns the path of this test program without the race detector,
-// for engines, and for servers that are killed or measured: the detector makes them
-// start slowly and multiplies their memory, and what it finds out they tell nobody.
+// plainProgram returns the path of this test binary without the race detector, for engines, and for servers that are
+// killed or measured: the detector makes them start slowly and multiplies their memory, and no one reads its reports
+// there.
 func plainProgram(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {

@@ -69,7 +69,7 @@ func TestLargeFilesAreStreamed(t *testing.T) {
 // detector.
 func base64Of(content []byte) []byte { return base64.StdEncoding.AppendEncode(nil, content) }
 
-// stream makes a call whose answer nobody needs, and returns its status.
+// stream makes a call, discards its response, and returns its status.
 func (c *crashBench) stream(server *crashServer, path string, body io.Reader) int {
 	c.t.Helper()
 	response, err := c.send(c.t.Context(), server.url+path, "", body)

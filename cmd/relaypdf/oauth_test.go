@@ -16,7 +16,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// agentSaw is what the agent of testdata/oauth_client.js tells, a line each.
+// agentSaw is the output of the agent in testdata/oauth_client.js, one line each.
 type agentSaw struct {
 	Open    string
 	Back    int

@@ -232,7 +232,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 	}
 }
 
-// holdsError tells whether an answer that was written to a file is an error.
+// holdsError reports whether a response that was written to a file is an error.
 func holdsError(dir string) bool {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	return err == nil && slices.ContainsFunc(files, func(file string) bool {
@@ -303,7 +303,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	}
 }
 
-// reader is somebody with an account who tries what the reference shows.
+// reader is a user with an account who tries the samples of the reference.
 type reader struct {
 	t                      *testing.T
 	address, key, receiver string // the receiver refuses every event for good

@@ -26,8 +26,8 @@ const (
 	previousVariable = "RELAYPDF_TEST_PREVIOUS"
 )
 
-// previousProgram builds the program of the previous release from the history. What
-// is bundled of npm's packages is this one's.
+// previousProgram builds the binary of the previous release from the history. The bundled npm packages are those of
+// this release.
 func previousProgram(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {

@@ -13,8 +13,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestRoles splits the work: one process takes jobs and runs none, another runs
-// them and serves nobody.
+// TestRoles splits the work: one process accepts jobs and runs none, another runs them and serves no requests.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -190,7 +190,7 @@ func TestSandboxLevels(t *testing.T) {
 // folder, and nothing else to write to.
 const readOnlyRoot = `t=${TMPDIR:-/tmp}; mount --bind /tmp /tmp && mount --bind "$t" "$t" && mount -o remount,bind,ro / && ! touch /written 2>/dev/null && exec "$@"`
 
-// usesC tells whether this program was built with cgo, as with the race detector.
+// usesC reports whether this binary was built with cgo, as with the race detector.
 func usesC() bool {
 	info, ok := debug.ReadBuildInfo()
 	return !ok || !slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})

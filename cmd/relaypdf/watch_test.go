@@ -39,7 +39,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	}
 	log := &apitest.Log{}
 	app := startApp(t, config, log)
-	receiver := apitest.NewReceiver(t, nil).URL // whose certificate nobody knows here
+	receiver := apitest.NewReceiver(t, nil).URL // with an unknown certificate
 	for body, want := range map[string]int{
 		`{"html":"<p>a</p>"}`: http.StatusOK,
 		// One job waits for the bucket for two minutes, and one fails at once.

@@ -285,8 +285,8 @@ func TestTopUp(t *testing.T) {
 	})
 }
 
-// TestPageEnds: a card that is declined leaves the page open; one that nobody
-// pays expires, and money that comes after all counts.
+// TestPageEnds: a card that is declined leaves the page open; an unpaid page expires, and a late payment still
+// counts.
 func TestPageEnds(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		session, _ := s.open(t, s.account, 5*credit.Dollar)
@@ -402,8 +402,8 @@ func TestRefundFails(t *testing.T) {
 	})
 }
 
-// TestRefundFailsUntold: no event tells that a refund failed, weeks after it was
-// made, and the wallet has it back.
+// TestRefundFailsUntold: a refund fails weeks after it was made, without an event, and the wallet gets the money
+// back.
 func TestRefundFailsUntold(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		session, _ := s.open(t, s.account, 20*credit.Dollar)

@@ -208,7 +208,7 @@ func TestAutoReloadOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestDisputeEndsAutoReload: nobody charges a card whose owner disputes.
+// TestDisputeEndsAutoReload: a card whose owner disputes a payment is not charged again.
 func TestDisputeEndsAutoReload(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.low(t, fakestripe.CardWorks)

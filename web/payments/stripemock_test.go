@@ -175,7 +175,7 @@ func TestStripeKnowsEveryRequest(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// A saved card is charged, the bank asks, nobody confirms, and it is called off.
+		// A saved card is charged, the bank asks for a confirmation, none comes, and the payment is cancelled.
 		reload := store.AutoReload{On: true, Threshold: 30 * credit.Dollar, Amount: 30 * credit.Dollar, Monthly: 100 * credit.Dollar}
 		if err := s.SetAutoReload(t.Context(), s.account.ID, reload); err != nil {
 			t.Fatal(err)

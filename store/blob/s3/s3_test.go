@@ -201,8 +201,7 @@ func TestCutReading(t *testing.T) {
 	}
 }
 
-// TestDamage: what somebody has changed, cut or put into the bucket by other
-// means is never given away.
+// TestDamage: a blob that was changed, truncated or put into the bucket by other means is never returned.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	server := fakes3.Start(t)
@@ -292,7 +291,7 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestSweep ends uploads that nobody ends any more, and no others.
+// TestSweep aborts abandoned uploads, and no others.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	server := fakes3.Start(t)
