@@ -1,11 +1,9 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"relaypdf/internal/slow"
 	"relaypdf/store"
@@ -111,33 +109,4 @@ func TestMoneyThroughPooler(t *testing.T) {
 		t.Errorf("%d jobs were claimed, want %d", len(jobs), sides)
 	}
 	f.sound(t)
-}
-
-// TestNotifiedBesidePooler: what needs a session finds its way around the pooler.
-func TestNotifiedBesidePooler(t *testing.T) {
-	t.Parallel()
-	db := storetest.Bounced(t)
-	f, other := newFixture(t, db), db.Open(t, nil)
-	listeners := func() (n int) {
-		err := f.DB().NewRaw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN \"relaypdf_jobs\"'").Scan(t.Context(), &n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	var working sync.WaitGroup
-	working.Go(func() {
-		err := other.RunQueue(ctx, store.QueueConfig{Workers: 1, Grace: time.Second, Work: func(context.Context, <-chan struct{}) {}})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	defer working.Wait()
-	defer stop()
-	for deadline := time.Now().Add(5 * time.Minute); listeners() != 1; <-time.After(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody listens")
-		}
-	}
 }

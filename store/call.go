@@ -176,7 +176,7 @@ func (s *Store) Begin(ctx context.Context, c NewCall) error {
 		return fmt.Errorf("begin call: %w", err)
 	}
 	if c.Job != nil {
-		s.wake()
+		s.jobCommitted()
 	}
 	return nil
 }

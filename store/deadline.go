@@ -25,13 +25,23 @@ const (
 	// probeIdle is how long a connection of a pool is idle before it is probed.
 	probeIdle = time.Second
 	// listenQuiet is how long a listening connection hears nothing before it is probed.
-	// Until then, jobs of other processes are found by looking (lookEvery).
+	// Until then, jobs of other processes are found by polling.
 	listenQuiet = 10 * time.Second
 )
 
 // bounded returns ctx with the deadline of a statement.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, queryTimeout)
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // deadlines is a hook that bounds every statement on a pool whose context has no

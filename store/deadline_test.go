@@ -2,11 +2,11 @@ package store_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"relaypdf/internal/slow"
-	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
@@ -28,12 +28,8 @@ func TestListeningGoesOnAfterItsConnectionDied(t *testing.T) {
 	watching := near.Open(t, nil)
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
-	done := make(chan error, 1)
-	go func() {
-		done <- f.RunQueue(ctx, store.QueueConfig{Workers: 1, Work: func(life context.Context, _ <-chan struct{}) {
-			_, _ = f.ClaimJob(life, f.lease) // There is none.
-		}})
-	}()
+	var listening sync.WaitGroup
+	listening.Go(func() { f.ListenJobs(ctx, func() bool { return false }, func() {}) })
 	listeners := func() (n int) {
 		t.Helper()
 		const query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'"
@@ -53,7 +49,5 @@ func TestListeningGoesOnAfterItsConnectionDied(t *testing.T) {
 		t.Error("the process does not listen again")
 	}
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	listening.Wait()
 }

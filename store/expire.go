@@ -15,14 +15,14 @@ func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 }
 
 // deleteRows removes what has had its time and is in the database alone: inputs that
-// were kept, accounts whose owner wanted that, jobs and events that are older than
-// JobRetention, and idle processes that were killed.
+// were kept, accounts whose owner wanted that, and jobs and events that are older than
+// JobRetention.
 func (s *Store) deleteRows(ctx context.Context, limit int) error {
 	steps := []expiryStep{s.endAccounts, s.deleteKeptInputs}
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
 	}
-	return errors.Join(s.forgetIdle(ctx), rounds(ctx, limit, steps...))
+	return rounds(ctx, limit, steps...)
 }
 
 // expiryStep removes at most limit of a kind, and returns how many it found.

@@ -31,7 +31,7 @@ type NewJob struct {
 	Input    []byte   // its input, encrypted, where it is short
 	InputKey string   // else the key of the blob that holds it
 	Pins     []string // ids of files that must stay until it has ended
-	// Kind says what a worker must know to run it; see QueueConfig.Kinds.
+	// Kind is what a worker must know to run it. Any worker can run a job without one.
 	Kind string
 }
 
@@ -98,7 +98,7 @@ func (s *Store) ReturnJob(ctx context.Context, job Job) error {
 	if err != nil {
 		return fmt.Errorf("return job: %w", err)
 	}
-	s.wake()
+	s.jobCommitted()
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 		return false, fmt.Errorf("requeue job: %w", err)
 	}
 	if requeued {
-		s.wake()
+		s.jobCommitted()
 		s.dropResult(ctx, job.Call.ID, job.Tries)
 	}
 	return requeued, nil

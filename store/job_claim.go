@@ -52,14 +52,16 @@ func firstJob(waiting string) string {
 	return `SELECT jobs.seq FROM jobs WHERE jobs.account_id = (SELECT account_id FROM turn) AND ` + waiting + ` ORDER BY jobs.seq LIMIT 1`
 }
 
-// kinds are those of a claim, as its statement takes them. Jobs of a release that
-// did not write their kind are everybody's.
+// claimable returns the kinds of jobs that a worker may claim which knows some: these,
+// and jobs without a kind.
+func claimable(known []string) []string { return append([]string{""}, known...) }
+
+// kinds returns the kinds of a claim as its statement accepts them.
 func (s *Store) kinds(known []string) (any, error) {
-	known = append([]string{""}, known...)
 	if s.dialect == Postgres {
-		return known, nil
+		return claimable(known), nil
 	}
-	text, err := json.Marshal(known)
+	text, err := json.Marshal(claimable(known))
 	return string(text), err
 }
 
@@ -76,18 +78,12 @@ func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Jo
 	for range claimAttempts {
 		job, err := s.claimJob(ctx, lease, known)
 		if err == nil {
-			if g := s.local.Load(); g != nil {
-				g.wakeNext() // More may wait than there were wake-ups.
-			}
 			return job, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}
-		if err := s.sayIdle(ctx); err != nil {
-			return Job{}, fmt.Errorf("claim job: %w", err)
-		}
-		waiting, err := s.jobsWait(ctx, known)
+		waiting, err := s.JobsWait(ctx, known...)
 		if err != nil {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}

@@ -107,9 +107,7 @@ type base struct {
 	writer       *writer // SQLite only
 	writing      compiled
 	postings     postingIDs
-	accountSlots *accountSlots        // PostgreSQL only
-	local        atomic.Pointer[gate] // of the workers of this process, while it works
-	idle         idleness
+	accountSlots *accountSlots   // PostgreSQL only
 	session      *pgx.ConnConfig // PostgreSQL only: how a connection for a session is made
 	blobs        blob.Store
 	now          func() time.Time
@@ -122,7 +120,11 @@ type base struct {
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
 	due        chan struct{} // signals that a transaction has written deliveries
-	drift      atomic.Int64  // contradictions that the last check of a month found
+	// committed is what ListenJobs calls after a transaction that lets a job wait.
+	committed atomic.Pointer[func() bool]
+	// unnotified has an entry while other processes have to be notified of jobs.
+	unnotified chan struct{}
+	drift      atomic.Int64 // contradictions that the last check of a month found
 	// paymentErrors counts those that this process has recorded.
 	paymentErrors atomic.Int64
 	// failedDeletions counts blobs that could not be deleted; dropFailed is when the last
@@ -138,7 +140,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{readTimeout: reportTimeout, base: &base{
 		dataDir: cfg.DataDir, retention: cfg.RetentionMonths, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
 		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
-		idle: idleness{tell: make(chan struct{}, 1)},
+		unnotified: make(chan struct{}, 1),
 	}}
 	s.renewEvery = leaseEvery
 	chooseClock(s, cfg)
@@ -166,7 +168,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		})
 	}
 	if s.dialect == Postgres {
-		s.work(work, "notifications of jobs", s.tellOthers)
+		s.work(work, "notifications of jobs", s.notifyJobs)
 	}
 	if s.clock != nil {
 		s.work(work, "clock", s.keepTime)

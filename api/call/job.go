@@ -1,17 +1,16 @@
 package call
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 	"slices"
 	"time"
 
 	"relaypdf/api/apierror"
+	"relaypdf/api/jobs"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
@@ -21,18 +20,12 @@ import (
 	"relaypdf/store/credit"
 )
 
-// workersPerCore is how many jobs run at once: while one is rendered, another is
-// read or stored.
-const workersPerCore = 2
-
-// DefaultWorkers is how many jobs run at once unless it is said otherwise.
-func DefaultWorkers() int { return workersPerCore * runtime.NumCPU() }
-
-// Work runs jobs until ctx ends, at most workers at once; 0 means DefaultWorkers. Running jobs then have the grace
+// Work runs jobs until ctx ends, at most workers at once; 0 means 2 per core. Running jobs then have the grace
 // period to finish; jobs that do not finish are put back into the queue.
 func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) error {
-	workers = cmp.Or(workers, DefaultWorkers())
-	return p.store.RunQueue(ctx, store.QueueConfig{Kinds: p.kinds(), Workers: workers, Work: p.workOff, Grace: grace})
+	return jobs.Run(ctx, jobs.Config{
+		Store: p.store, Lease: p.lease, Kinds: p.kinds(), Workers: workers, Handle: p.runGuarded, Grace: grace, Logger: p.log,
+	})
 }
 
 // inputVersion is the form in which inputs of jobs are kept. One that processes of
@@ -48,25 +41,6 @@ func (p *Pipeline) kinds() (known []string) {
 		known = append(known, JobKind(operation.Name))
 	}
 	return known
-}
-
-// workOff takes on jobs until none waits.
-func (p *Pipeline) workOff(ctx context.Context, stopping <-chan struct{}) {
-	for ctx.Err() == nil {
-		select {
-		case <-stopping:
-			return
-		default:
-		}
-		job, err := p.store.ClaimJob(ctx, p.lease, p.kinds()...)
-		if err != nil {
-			if !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
-				p.log.LogAttrs(ctx, slog.LevelError, "claim job failed", slog.Any("error", err))
-			}
-			return
-		}
-		p.runGuarded(ctx, job)
-	}
 }
 
 // runGuarded is runJob, whose panic fails the job and nothing else. Where that cannot be

@@ -612,21 +612,6 @@ CREATE INDEX IF NOT EXISTS job_turns_next ON job_turns (running, began_at, accou
 
 --bun:split
 
-{{if .Postgres -}}
--- Processes whose workers found no job, each the name of the channel on which it is
--- notified of one (queue.go). After a crash of the database it is empty, and whoever
--- listens again is added anew.
-CREATE UNLOGGED TABLE IF NOT EXISTS idle_processes (
-    name  {{.ID}} NOT NULL PRIMARY KEY,
-    since {{.Int}} NOT NULL
-){{.Hot}};
-{{else -}}
--- Processes on SQLite look for jobs themselves.
-SELECT 1;
-{{end}}
-
---bun:split
-
 -- Files
 -- -----
 

@@ -116,7 +116,7 @@ func (c *Cutter) Inject(message []byte) bool {
 	return err == nil
 }
 
-// listens notes a connection that has been answered both of its LISTEN statements.
+// listens notes a connection whose LISTEN statement was answered.
 func (c *Cutter) listens(client net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 	cut := func() { _ = client.Close(); _ = server.Close() }
 	defer cut()
 	var mu sync.Mutex
-	swallow, listening := false, 0
+	swallow, listening := false, false
 	go func() {
 		defer cut()
 		for {
@@ -173,7 +173,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 				if _, err := client.Write(message); err != nil {
 					return
 				}
-				if message[0] == 'Z' && heard == 2 {
+				if message[0] == 'Z' && heard {
 					c.listens(client)
 				}
 			}
@@ -186,7 +186,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 		}
 		if typed && bytes.Contains(message, []byte("LISTEN ")) {
 			mu.Lock()
-			listening++
+			listening = true
 			mu.Unlock()
 		}
 		if typed && (message[0] == 'S' || message[0] == 'Q') { // sync and query end a request

@@ -1,4 +1,4 @@
-package store_test
+package jobs_test
 
 import (
 	"context"
@@ -41,40 +41,24 @@ func listenNoise(seed uint64) (noise []byte) {
 	return noise
 }
 
-// TestListeningSurvivesNoise sends anything to the connection on which a process listens: it
-// listens again, and jobs are found.
+// TestListeningSurvivesNoise sends anything to the connection on which a process listens:
+// it listens again, and jobs are found.
 func TestListeningSurvivesNoise(t *testing.T) {
 	t.Parallel()
 	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	f := newFixture(t, db)
-	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer stop()
-	found, done := make(chan struct{}, 1000), make(chan error, 1)
-	go func() {
-		done <- f.RunQueue(ctx, store.QueueConfig{Workers: 2, Work: func(life context.Context, _ <-chan struct{}) {
-			job, err := f.ClaimJob(life, f.lease)
-			if err != nil {
-				return // There is none.
-			}
-			if err := f.Release(life, job.Call.ID, store.Failure{Code: "x"}, nil); err != nil {
-				t.Error(err)
-			}
-			found <- struct{}{}
-		}})
-	}()
+	found := make(chan struct{}, 1000)
+	f.start(t, f.Store, 2, patience, func(ctx context.Context, job store.Job) {
+		f.end(ctx, t, job)
+		found <- struct{}{}
+	})
 	for seed := range uint64(10) {
-		for !cutter.Inject(listenNoise(seed)) && ctx.Err() == nil {
-			<-time.After(10 * time.Millisecond)
+		for deadline := time.Now().Add(patience); !cutter.Inject(listenNoise(seed)); <-time.After(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("noise %d: no connection listens", seed)
+			}
 		}
-		f.begin(t, f.newJob(t))
-		select {
-		case <-found:
-		case <-ctx.Done():
-			t.Fatalf("noise %d: the job is not found", seed)
-		}
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
+		f.enqueue(t)
+		await(t, found, fmt.Sprintf("noise %d: a job", seed))
 	}
 }
