@@ -26,7 +26,7 @@ import (
 // AgentPath is where agents speak the Model Context Protocol.
 const AgentPath = "/mcp"
 
-// agentRoute is the line of the interface behind which the door of agents is.
+// agentRoute is the route of the API that serves agents.
 func agentRoute(a *API) route {
 	return route{
 		facts: facts{
@@ -60,7 +60,7 @@ func agentMessages() map[string]mediaType {
 	}}
 }
 
-// agentHeaders are what clients in browsers send to it.
+// agentHeaders are the headers that clients in browsers send to it.
 const agentHeaders = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
 
 // Tool is a route as agents see it.
@@ -68,8 +68,8 @@ type Tool struct {
 	Name, Title, Use string
 	// Method and Pattern are the route's.
 	Method, Pattern string
-	// Params are those that do not stand in the body. Body is nil where the route
-	// takes none in JSON, Answer where its answer is none.
+	// Params are the parameters outside the body. Body is nil if the route accepts no JSON, Answer if it returns
+	// none.
 	Params       []schema.Param
 	Body, Answer *jsonschema.Schema
 	// Hidden are the members of the answer that no model may see.
@@ -78,7 +78,7 @@ type Tool struct {
 	Reads, Upload bool
 	// Full marks what a key that may not use all operations may not do either.
 	Full bool
-	// Scope is what a grant must be for; empty is nothing.
+	// Scope is the scope that a grant needs; empty means none.
 	Scope string
 	// Operation is set on those that are paid, and Price what they cost.
 	Operation *schema.Operation[*operation.Env]
@@ -138,8 +138,7 @@ func Tools() ([]Tool, error) {
 	return toolsOf(&API{table: table, prices: prices}), nil
 }
 
-// AgentDoor is the part of the interface that the door of agents stands on: the
-// routes themselves, with all that they check.
+// AgentDoor is the part of the API behind the agent endpoint: the routes themselves, with all their checks.
 type AgentDoor struct {
 	*API
 
@@ -215,7 +214,7 @@ func withoutScope(scope string) string {
 	return "The scope " + scope + " was not allowed to this agent. Ask the person to connect it again and allow that."
 }
 
-// scopeOf is what a grant must be for to use a route; empty is nothing.
+// scopeOf returns the scope that a grant needs for a route; empty means none.
 func scopeOf(pattern string) string {
 	switch {
 	case pattern == "/v1/billing/prices", pattern == "/v1/templates/gallery":

@@ -1,6 +1,6 @@
 package api
 
-// agent says how agents use a route.
+// agent describes how agents use a route.
 type agent struct {
 	// name is the tool's.
 	name string

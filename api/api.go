@@ -1,5 +1,4 @@
-// Package api is the HTTP door of the service: its routes, its description, and
-// who may pass.
+// Package api is the HTTP API of the service: its routes, its description, and its access control.
 package api
 
 import (
@@ -31,7 +30,7 @@ import (
 	"relaypdf/store/seal"
 )
 
-// Config is what an API is made of and how it behaves.
+// Config holds the dependencies and settings of an API.
 type Config struct {
 	Store *store.Store
 	// Render makes the documents. It is nil in a process that makes none.
@@ -82,7 +81,7 @@ type Config struct {
 	AfterStep func(step string)
 	// DrawTime bounds the drawing of one preview: see call.Config.
 	DrawTime time.Duration
-	// Agents makes the door of agents on the interface; nil is none.
+	// Agents makes the handler for agents; nil means none.
 	Agents func(*AgentDoor) (http.Handler, error)
 	// Issuer verifies the tokens of an external issuer, which agents may use as well as our own; nil means none.
 	// TellGrant notifies users by email when a new client connects with such a token; nil sends nothing.

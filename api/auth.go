@@ -128,8 +128,7 @@ func (d *AgentDoor) outside(ctx context.Context, token string) (store.GrantAcces
 	return access, err
 }
 
-// withoutBearer stands for a key that was sent without its scheme. No secret is
-// like it.
+// withoutBearer is the placeholder for a key that was sent without its scheme. No secret looks like it.
 const withoutBearer = "Bearer?"
 
 // bearer returns the token of an Authorization header, or "".

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unescaped is what RFC 5987 lets stand for itself in an extended value, less "+",
-// which some clients turn into a space.
+// unescaped are the characters that RFC 5987 allows unescaped in an extended value, except "+", which some clients
+// turn into a space.
 const unescaped = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&-.^_`|~"
 
 // disposition returns the Content-Disposition of a download: the name in ASCII

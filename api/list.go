@@ -14,8 +14,7 @@ type listQuery struct {
 	Cursor string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"nextCursor of the previous page."`
 }
 
-// list is what the store is asked for. It may be late: whoever has just made or
-// deleted something knows of it.
+// list returns the filter of a list for the store.
 func (q listQuery) list() store.List {
 	return store.List{Limit: q.Limit, Cursor: q.Cursor}
 }
@@ -42,7 +41,7 @@ func (q deliveryQuery) Validate() error {
 	return faults.OrNil()
 }
 
-// filter is what the store is asked for.
+// filter returns the filter for the store.
 func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 	before, _ := parseTime(q.Before)
 	after, _ := parseTime(q.After)

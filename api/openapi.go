@@ -326,7 +326,7 @@ func (r route) operationID() string {
 	return strings.Join(words, "_")
 }
 
-// tagDescription says what a group holds.
+// tagDescription returns the description of a group.
 func tagDescription(tag string) string {
 	switch tag {
 	case "service":
@@ -382,8 +382,7 @@ func componentName(dotted, what string) string {
 	return name.String() + what
 }
 
-// addResult adds the schema of an operation's JSON result and returns what
-// stands for it.
+// addResult adds the schema of an operation's JSON result and returns a reference to it.
 func addResult(doc *document, info schema.Info) any {
 	if info.Answer == nil {
 		return &jsonschema.Schema{Type: "object"}

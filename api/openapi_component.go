@@ -34,14 +34,13 @@ const defaultExtension = "x-default"
 // components collects the objects of a document.
 type components struct {
 	schemas map[string]*jsonschema.Schema
-	// names are those of the Go types, by what their schemas say.
+	// names are the names of the Go types, by their schemas.
 	names map[string]string
-	// whole is what components said before their objects were taken out of them.
+	// whole is the full schema of each component before its objects became references.
 	whole map[string]string
 }
 
-// learned is what learn has found of a type, which never changes: programs of
-// tests make many servers.
+// learned caches the result of learn for a type, which never changes: test binaries make many servers.
 var learned sync.Map // of objectNames, by reflect.Type
 
 // learn keeps the names of a type and of those that it is made of.
@@ -60,7 +59,7 @@ func (c *components) learn(shape reflect.Type) {
 	}
 }
 
-// objectNames are names of objects, by what their schemas say.
+// objectNames are names of objects, by their schemas.
 type objectNames map[string]string
 
 func (names objectNames) add(shape reflect.Type) {
@@ -92,7 +91,7 @@ func componentOf(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// content is what a schema says, but for its own description.
+// content returns a schema as text, without its own description.
 func content(doc *jsonschema.Schema) string {
 	bare := *doc
 	bare.Description = ""
@@ -113,8 +112,7 @@ func (c *components) split() {
 	}
 }
 
-// component makes a component of an object under a name, unless there is one
-// that says the same, and returns a reference to it.
+// component adds an object as a component under a name, unless there is an equal one, and returns a reference to it.
 func (c *components) component(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 	said := content(doc)
 	name = cmp.Or(c.names[said], componentNames[name], name)

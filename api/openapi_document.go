@@ -70,7 +70,7 @@ type endpoint struct {
 	Callbacks   map[string]reference   `json:"callbacks,omitempty"`
 	// Price is set on the operations of the table that this server offers.
 	Price *int64 `json:"x-relaypdf-price-microdollars,omitempty"`
-	// Unavailable is set on the others of the table, and says why.
+	// Unavailable is set on operations that are unavailable, with the reason.
 	Unavailable string `json:"x-relaypdf-unavailable,omitempty"`
 }
 

@@ -15,9 +15,9 @@ import (
 // lookPath is where the API shows a member of an account what a stored result looks like.
 const lookPath = wire.FilePattern + "/look"
 
-// ForPerson serves the operations and uploads to a member of an account, without a key:
-// whoever calls it has found out who asks and what their role allows, and counts what
-// they do. Operations are paid by the account, and limited, as ever.
+// ForPerson serves the operations and uploads to a member of an account, without a key: the caller has authenticated
+// the member, checks the member's role, and counts the requests. Operations are charged to the account, and limited,
+// as ever.
 func (a *API) ForPerson(account store.Account) http.Handler {
 	caller := call.Caller{Account: account, Kind: call.ByPerson}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func (a *API) sessionRouter() http.Handler {
 	return r
 }
 
-// known is the caller whom another door has found.
+// known returns the caller that the website has authenticated.
 func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()), nil }
 
 // showLook answers with what a result of the account looks like.

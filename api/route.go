@@ -26,7 +26,7 @@ import (
 	"relaypdf/store"
 )
 
-// access says who may call a route.
+// access defines who may call a route.
 type access string
 
 const (
@@ -40,12 +40,12 @@ const (
 	withToken access = "key or token"
 )
 
-// facts are what a row of the table of routes says besides its function.
+// facts describe a route of the table, besides its function.
 type facts struct {
 	method, pattern string
 	access          access
 	summary         string
-	// takesKey is set where anybody may ask, and gets more with a key.
+	// takesKey is set if a key is optional and gives access to more.
 	takesKey bool
 	// verb is the last word of the route's operationId; empty is the method's.
 	verb string
@@ -99,7 +99,7 @@ func (f facts) none() string {
 	return text
 }
 
-// absent lets an error say what there is none of.
+// absent adds the kind of the missing object to a not-found error.
 func (f facts) absent(err error) error {
 	var known *apierror.Error
 	if errors.Is(err, store.ErrNotFound) && !errors.As(err, &known) {
@@ -137,8 +137,7 @@ type sent interface {
 	send(w http.ResponseWriter, r *http.Request) error
 }
 
-// headed is an answer that says more than its JSON does. A status of 0 is the
-// route's own.
+// headed is a response that has more than its JSON. A status of 0 is the route's own.
 type headed interface {
 	head(h http.Header) (status int)
 }
@@ -250,8 +249,7 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 	return writeJSON(w, status, out)
 }
 
-// sendTagged answers with JSON that is the same for everybody, or 304 to who has
-// it.
+// sendTagged responds with JSON that is the same for all users, or with 304 to a client that has it.
 func sendTagged(w http.ResponseWriter, r *http.Request, body []byte) error {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`

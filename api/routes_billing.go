@@ -97,7 +97,7 @@ type limitChange struct {
 	amount *credit.Amount
 }
 
-// JSONSchema says that a change is an amount or null.
+// JSONSchema returns the schema of a change: an amount or null.
 func (limitChange) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "integer", Minimum: "0", Maximum: jsonNumber(int64(maxLimit))}, {Type: "null"},

@@ -47,8 +47,7 @@ func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request)
 	return nil
 }
 
-// getFile finds a stored result for whoever holds its id, and an upload for its
-// account.
+// getFile returns a stored result to any holder of its ID, and an upload to its account.
 func (a *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
 	file, err := a.store.PublicFile(ctx, in.ID)
 	if errors.Is(err, store.ErrNotFound) && in.key != "" {

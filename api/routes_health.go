@@ -17,7 +17,7 @@ func (a *API) getHealth(ctx context.Context, _ call.Caller, _ nothing) (wire.Hea
 	return wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: middleware.RequestID(ctx)}, nil
 }
 
-// readiness is unavailable where it says no.
+// readiness has the status 503 if the service is not ready.
 type readiness struct{ wire.Readiness }
 
 func (r readiness) head(http.Header) int {
@@ -93,7 +93,7 @@ func (a *API) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, e
 		state := wire.QueueState{Slots: pool.Slots, Busy: pool.Busy, Queued: pool.Waiting}
 		ready.Queues[pool.Name] = state
 		if i > 0 {
-			continue // files, texts and offices have places for newcomers; the browser is what all need
+			continue // files, texts and offices have places for new accounts; all need the browser
 		}
 		ready.Queue = state
 		if pool.Full() {
@@ -109,7 +109,7 @@ type sharedLimiter interface {
 	Alone() int64
 }
 
-// Readiness is what GET /health/ready answers with, for pages.
+// Readiness returns the response of GET /health/ready, for pages.
 func Readiness(ctx context.Context, a *API) (wire.Readiness, error) {
 	ready, err := a.ready(ctx, call.Caller{}, nothing{})
 	return ready.Readiness, err

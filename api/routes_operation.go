@@ -20,7 +20,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// postOperation is the HTTP door of one operation, for who has a key.
+// postOperation is the HTTP handler of one operation, for callers with a key.
 func (a *API) postOperation(operation *schema.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
 	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
 		return a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
@@ -93,8 +93,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// formBoundary is what stands between the parts of a form; empty for any other
-// body.
+// formBoundary returns the boundary between the parts of a form; empty for any other body.
 func formBoundary(h http.Header) string {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" {
@@ -103,8 +102,7 @@ func formBoundary(h http.Header) string {
 	return params["boundary"]
 }
 
-// readCallHeaders fills in what a request's headers say of the call, and what
-// is wrong with them.
+// readCallHeaders sets the fields of a call that come from the request's headers, and adds their errors.
 func readCallHeaders(h http.Header, request *call.Request) {
 	faults := &request.Faults
 	if keys := h.Values("Idempotency-Key"); len(keys) > 1 {

@@ -17,7 +17,7 @@ import (
 	"relaypdf/store"
 )
 
-// capabilities are what a link permits.
+// capabilities are the permissions of a link.
 type capabilities []embedding.Capability
 
 // JSONSchema names them.

@@ -220,8 +220,7 @@ func uploadFault(err error, limit int64) error {
 	return &apierror.Error{Code: apierror.InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", Cause: err}
 }
 
-// contentTypeOf returns the declared type of a file, or what it looks like
-// where the declaration says nothing.
+// contentTypeOf returns the declared type of a file, or the detected one without a declaration.
 func contentTypeOf(declared string, head []byte) string {
 	media, _, err := mime.ParseMediaType(declared)
 	if err != nil || len(media) > maxMedia || media == "application/octet-stream" || media == "application/x-www-form-urlencoded" {

@@ -37,7 +37,7 @@ func shownTime(t *time.Time) *time.Time {
 // eventTypes is the list of events that an endpoint is sent; null is all of them.
 type eventTypes []string
 
-// JSONSchema names the events. Their types stand in the store, which writes them.
+// JSONSchema names the events. Their types are in the store, which writes them.
 func (eventTypes) JSONSchema() *jsonschema.Schema {
 	events := &jsonschema.Schema{Type: "string"}
 	for _, name := range store.EventTypes() {

@@ -78,8 +78,7 @@ func shortPath(path string) string {
 	return path
 }
 
-// missing is the page that stands for one that there is none of, in a process
-// without pages of its own.
+// missing is the page for unknown paths, in a process without its own pages.
 var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Status}} {{.Text}}</title>

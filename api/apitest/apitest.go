@@ -33,10 +33,10 @@ import (
 // Trial is the balance that a Server's account starts with.
 const Trial = 5 * credit.Dollar
 
-// Start is what a Server's clock shows at first.
+// Start is the initial time of a Server's clock.
 func Start() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
 
-// Options say what a Server is made of. Their zero value works.
+// Options configure a Server. Their zero value works.
 type Options struct {
 	// DB is where the data is; nil is a new SQLite database.
 	DB *storetest.DB

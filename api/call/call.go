@@ -23,7 +23,7 @@ import (
 	"relaypdf/store/seal"
 )
 
-// Config is what a Pipeline is made of and how it behaves.
+// Config holds the dependencies and settings of a Pipeline.
 type Config struct {
 	Store *store.Store
 	// Render makes the documents. It is nil in a process that makes none.
@@ -67,7 +67,7 @@ type Config struct {
 	DrawTime time.Duration
 }
 
-// Callbacks is what decides which addresses may be called back.
+// Callbacks decides which URLs may be called back.
 type Callbacks interface {
 	// CheckURL refuses, by its text, an address that is not https or not public.
 	CheckURL(address string) error

@@ -14,7 +14,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Kind is what a caller is.
+// Kind is the kind of a caller.
 type Kind string
 
 const (
@@ -26,7 +26,7 @@ const (
 	ByPerson Kind = "account"
 )
 
-// Caller is who asks, as a door has found out. It carries no secret.
+// Caller is the authenticated caller of a request. It carries no secret.
 type Caller struct {
 	Account store.Account
 	Kind    Kind

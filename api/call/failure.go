@@ -41,7 +41,7 @@ func Fault(err error) *apierror.Error {
 // diskFull is the message when the database cannot store a call.
 const diskFull = "The disk of the server's database is full, and the call was not charged. The operator must free disk space; then retry."
 
-// UploadField is what errors call the file of an upload.
+// UploadField is the name of an upload's file in errors.
 const UploadField = "file"
 
 // quotaError returns the error of an upload that exceeds the quota of the account.
@@ -78,8 +78,7 @@ func moneyError(err error) *apierror.Error {
 	return nil
 }
 
-// overLimit refuses a call that a spending limit does not allow. of is what the limit
-// belongs to where it never renews.
+// overLimit refuses a call that exceeds a spending limit. of is the owner of a limit that never renews.
 func overLimit(e *store.LimitError, name, of string) *apierror.Error {
 	if e.Limit == store.LimitMaxJob {
 		return overCap(name, e.Quote, e.Microdollars)

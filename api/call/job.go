@@ -32,7 +32,7 @@ func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) e
 // the release before cannot read gets another number: they leave it to others.
 const inputVersion = 1
 
-// JobKind is what a worker must know to run a job of an operation.
+// JobKind returns the kind of jobs that a worker must support to run an operation.
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
 // kinds are those of the jobs that this process can run.

@@ -93,7 +93,7 @@ func undrawnWhy(err error) (string, error) {
 	}
 }
 
-// undrawn says why the pages of a PDF are not shown.
+// undrawn returns the reason why the pages of a PDF are not shown.
 func undrawn(failed *pdf.Error) string {
 	switch failed.Kind {
 	case pdf.PasswordRequired:

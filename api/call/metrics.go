@@ -9,7 +9,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// metrics are what the private port shows of calls.
+// metrics are the metrics of calls on the private port.
 type metrics struct {
 	steps *prometheus.HistogramVec
 	calls *prometheus.CounterVec

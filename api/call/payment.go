@@ -13,8 +13,7 @@ import (
 // Payments refills wallets. Its methods are safe for concurrent use and return
 // when ctx ends.
 type Payments interface {
-	// Refill refills an account's wallet, if that is what its owner wants and
-	// the wallet is low.
+	// Refill refills an account's wallet if its owner wants that and the wallet is low.
 	Refill(ctx context.Context, accountID string) error
 }
 

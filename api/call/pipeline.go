@@ -21,10 +21,10 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Request is what a door hands to the pipeline: one request for an operation.
+// Request is one request for an operation, as an API passes it to the pipeline.
 type Request struct {
 	Operation *schema.Operation[*operation.Env]
-	// Caller is who asks, as the door has found out.
+	// Caller is the authenticated caller.
 	Caller Caller
 	// Body is the input, one JSON object; or a form, whose boundary is in Form.
 	Body io.Reader
@@ -49,8 +49,7 @@ func (r *Request) SetIdempotencyKey(key string) {
 	}
 }
 
-// Outcome is what a successful call came to. Its content is in Body, or in the
-// stored File, or in both.
+// Outcome is the result of a successful call. Its content is in Body, or in the stored File, or in both.
 type Outcome struct {
 	CallID   string
 	ResultID string
@@ -62,7 +61,7 @@ type Outcome struct {
 	ContentType string
 	Body        schema.Body
 	File        *store.File
-	// Warnings are what is wrong with what the result was made of.
+	// Warnings are the warnings about the source of the result.
 	Warnings []wire.Warning
 
 	try int // which attempt of a job made it
@@ -320,7 +319,7 @@ func (c *paidCall) admit(context.Context) error {
 	return c.call.Admit(c.env())
 }
 
-// env is what the run may use.
+// env returns the environment of the run.
 func (c *paidCall) env() *operation.Env {
 	account := c.Caller.Account.ID
 	if c.templates == nil {
@@ -490,7 +489,7 @@ func (c *paidCall) announced() bool {
 	return c.job != nil || c.call != nil && c.call.CallbackURL != ""
 }
 
-// row is what the pipeline knows of the call's row.
+// row returns the call's row as far as the pipeline knows it.
 func (c *paidCall) row() store.Call {
 	if c.job != nil {
 		return c.job.Call

@@ -46,19 +46,18 @@ type PreviewRequest struct {
 	Caller Caller
 	// Input is the input of templates.preview, as JSON.
 	Input []byte
-	// Scale is how many pixels stand for one of CSS; at most 2.
+	// Scale is the number of pixels for one CSS pixel; at most 2.
 	Scale float64
 	// Pages are drawn at most; 0 is MaxPreviewPages.
 	Pages int
-	// View is what is asked for: images of the pages, or else the HTML, or the
-	// places of its elements.
+	// View selects the output: images of the pages, the HTML, or the places of its elements.
 	View operation.View
 }
 
-// Preview is what a template looks like.
+// Preview is the preview of a template.
 type Preview struct {
-	// HTML is what the template was filled to, for operation.Filled only; Places
-	// are where its elements lie, for operation.Placed.
+	// HTML is the filled template, for operation.Filled only; Places are the positions of its elements, for
+	// operation.Placed.
 	HTML   string
 	Places []render.Place
 	Pages  int      // that the document has

@@ -41,7 +41,7 @@ func (q storedQuotes) Begin(ctx context.Context) (spared func(context.Context) e
 	return func(ctx context.Context) error { return q.store.EndGeneration(ctx, q.account, day) }, err
 }
 
-// untilTomorrow is what is left of a UTC day.
+// untilTomorrow returns the rest of a UTC day.
 func untilTomorrow(now time.Time) time.Duration {
 	const day = 24 * time.Hour
 	return now.UTC().Truncate(day).Add(day).Sub(now)

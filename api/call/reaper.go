@@ -51,7 +51,7 @@ func (r Reaper) Run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// tasks are what one process at a time does for all.
+// tasks are the tasks that one process at a time does for all.
 func (r Reaper) tasks() []store.Task {
 	return append(r.store.Upkeep(),
 		store.Task{Name: "reap", Every: reapEvery, Do: r.reap},

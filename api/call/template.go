@@ -11,7 +11,7 @@ import (
 type storedTemplates struct {
 	store   *store.Store
 	account string
-	// found is the last version that was found, which is what the run asks for.
+	// found is the last version that was found, for the run.
 	found *operation.TemplateVersion
 }
 

@@ -38,9 +38,8 @@ func HasThumbnail(contentType string) bool {
 	return contentType == pdfType || slices.Contains(drawable, contentType)
 }
 
-// Thumbnail draws page 1 of a result of an account that is a PDF, or an image, as a small
-// PNG, or says in a sentence why there is none. Nothing is charged: it counts among
-// the account's previews of a day.
+// Thumbnail renders page 1 of an account's result that is a PDF, or an image, as a small PNG, or returns the reason
+// why there is none. Nothing is charged: it counts as one of the account's previews of a day.
 func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
 	p.running.Add(1)
 	defer p.running.Done()

@@ -41,7 +41,7 @@ func (c *paidCall) part(ctx context.Context, step, part string, took time.Durati
 	c.tracer.Tell(ctx, name, took)
 }
 
-// endSpan ends the span of a step or of a job, and says whether it failed.
+// endSpan ends the span of a step or of a job, and records whether it failed.
 func endSpan(span *telemetry.Span, err error) {
 	if span == nil {
 		return

@@ -27,7 +27,7 @@ const (
 	keptResponse = 1 << 10
 )
 
-// sendPanicked is what the owner reads of an attempt that failed in the server.
+// sendPanicked is the error of an attempt that failed in the server, as its owner sees it.
 const sendPanicked = "The attempt failed on our side. It is repeated as after any other failure."
 
 // send makes one attempt.

@@ -33,7 +33,7 @@ const (
 	recordTimeout = 20 * time.Second
 )
 
-// Config is what a Dispatcher is made of.
+// Config holds the dependencies and settings of a Dispatcher.
 type Config struct {
 	Store *store.Store
 	// Client is the way to the addresses that customers name. It follows no
@@ -165,7 +165,7 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if ctx.Err() != nil && !outcome.Delivered {
-		// The process stops; what the receiver would have said is not known.
+		// The process stops; the response of the receiver is unknown.
 		if err := d.store.ReturnAttempt(recording, due); err != nil {
 			d.log.LogAttrs(ctx, slog.LevelError, "return attempt failed", slog.String("delivery", due.ID), slog.Any("error", err))
 		}
@@ -202,7 +202,7 @@ func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.C
 	return ctx, span
 }
 
-// failureOf says in a word why an attempt failed.
+// failureOf returns one word for the cause of a failed attempt.
 func failureOf(outcome store.Attempt) string {
 	if outcome.StatusCode != 0 {
 		return strconv.Itoa(outcome.StatusCode)

@@ -11,7 +11,7 @@ import (
 // shownPrefix is the readable length of a secret: enough for its owner to distinguish secrets.
 const shownPrefix = 10
 
-// Endpoints makes the endpoints of accounts, for whichever door asks.
+// Endpoints manages the endpoints of accounts for all APIs.
 type Endpoints struct {
 	Store *store.Store
 	Box   *seal.Box

@@ -1,5 +1,5 @@
-// Package embedding holds what a link to the template editor permits to whoever
-// has it: an account's own customers, in a frame of one site.
+// Package embedding defines the permissions of a link to the template editor: its users are an account's own
+// customers, in a frame of one site.
 package embedding
 
 import (
@@ -37,14 +37,14 @@ const (
 // Capabilities lists them all.
 func Capabilities() []Capability { return []Capability{Edit, Data, Options, Preview, Publish} }
 
-// Session is what one link permits.
+// Session is the content of one link.
 type Session struct {
 	ID           string       `json:"id"` // opens nothing
 	AccountID    string       `json:"account"`
 	KeyID        string       `json:"key"` // ends with it
 	TemplateID   string       `json:"template"`
 	Capabilities []Capability `json:"may"`
-	Origin       string       `json:"origin"` // of the only pages that it may stand in
+	Origin       string       `json:"origin"` // of the only pages that may frame it
 	ReturnURL    string       `json:"return,omitempty"`
 	ExpiresAt    time.Time    `json:"until"`
 }

@@ -25,7 +25,7 @@ type Model interface {
 	Answer(ctx context.Context, c Conversation) (Answer, error)
 }
 
-// Conversation is what a model is shown.
+// Conversation is the input of a model.
 type Conversation struct {
 	System string
 	// Turns are the user's and the model's in turn. The first and the last are the
@@ -37,7 +37,7 @@ type Conversation struct {
 	MaxTokens int
 }
 
-// Answer is what a model said, and what that took.
+// Answer is a model's response, with its usage.
 type Answer struct {
 	Text string
 	// Cut means that it was not done when it had its most tokens.
@@ -53,7 +53,7 @@ func (u Usage) Add(other Usage) Usage {
 	return Usage{Input: u.Input + other.Input, Output: u.Output + other.Output}
 }
 
-// usageOf keeps what a provider says within what can be counted with.
+// usageOf limits the usage that a provider reports to a range that calculations can handle.
 func usageOf(input, output int64) Usage {
 	const most = 1 << 27 // so that sums of prices do not overflow
 	return Usage{Input: min(max(input, 0), most), Output: min(max(output, 0), most)}
@@ -87,10 +87,10 @@ func (l Listener) heard(text *strings.Builder, part string) {
 	text.WriteString(part)
 }
 
-// errBroken means that an answer ended before the model said that it was done.
+// errBroken means that a response ended before the model reported its end.
 var errBroken = errors.New("the answer broke off")
 
-// UnavailableError says that the provider gave no answer.
+// UnavailableError means that the provider gave no response.
 type UnavailableError struct {
 	Cause error
 	// Late means that it was asked, and was still at it when the time was up.
@@ -104,7 +104,7 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns why.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
-// Config says which model is asked, and where.
+// Config selects the model and its provider.
 type Config struct {
 	// Provider is OpenAI, which many others speak like, or Anthropic.
 	Provider string

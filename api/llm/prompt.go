@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Order is what a template is asked for with.
+// Order is the request for a template.
 type Order struct {
-	// Prompt is what the customer wrote.
+	// Prompt is the customer's text.
 	Prompt string
 	// Sample is data that the template must fit, or nothing.
 	Sample json.RawMessage
-	// Options are what is settled of the page, as JSON, or nothing.
+	// Options are the fixed options of the page, as JSON, or nothing.
 	Options json.RawMessage
 	// Helpers are the names of what a template may call.
 	Helpers []string
@@ -82,7 +82,7 @@ func (c Conversation) Repair(answer string, faults []string) Conversation {
 // A token is at least one byte of text; what is around a turn takes some more.
 const (
 	tokensAround = 100
-	// bytesPerToken is what a token is at least on average, in HTML and JSON.
+	// bytesPerToken is the minimum average size of a token in HTML and JSON.
 	bytesPerToken = 3
 )
 
@@ -93,8 +93,7 @@ func (c Conversation) MostUsage() Usage {
 	return Usage{Input: first + again, Output: 2 * int64(c.MaxTokens)}
 }
 
-// ExpectedUsage is what a conversation takes that needs no repair, when its answer
-// has so many bytes.
+// ExpectedUsage returns the usage of a conversation without a repair, if its response has that many bytes.
 func (c Conversation) ExpectedUsage(answer int) Usage {
 	return Usage{
 		Input:  int64(len(c.System)+len(c.Turns[0]))/bytesPerToken + tokensAround + int64(len(c.Pictures))*pictureTokens,
@@ -109,8 +108,7 @@ type Draft struct {
 	Options    json.RawMessage `json:"options"`
 }
 
-// Read finds the draft in an answer, or says what is wrong with it in a sentence
-// for the model.
+// Read returns the draft in a response, or its errors in a sentence for the model.
 func (a Answer) Read() (Draft, string) {
 	var d Draft
 	if fault := a.object(&d, "make a shorter template"); fault != "" {
@@ -133,8 +131,8 @@ func (a Answer) Read() (Draft, string) {
 	return d, ""
 }
 
-// object reads the JSON object in an answer, or says what is wrong with it. shorter says
-// what to do where the answer was too long.
+// object reads the JSON object in a response, or returns its errors. shorter is the advice for a response that is too
+// long.
 func (a Answer) object(dest any, shorter string) string {
 	if a.Cut {
 		return "The answer was cut off because it is too long: " + shorter + "."

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Reading is what the data of a document are asked for with.
+// Reading is the request for the data of a document.
 type Reading struct {
 	// Schema is the JSON Schema that they are to fit.
 	Schema json.RawMessage
-	// Text is what the document says, as Markdown with a line before each page.
+	// Text is the text of the document, as Markdown with a line before each page.
 	Text string
 	// Page images of a document without text.
 	Pictures []Picture
@@ -51,7 +51,7 @@ const readingMark = "DOCUMENT"
 
 // BeginReading starts the conversation about a document.
 func BeginReading(r Reading) Conversation {
-	// No document can have a line in it that depends on all that it says.
+	// A document cannot contain a line that depends on its whole text.
 	sum := sha256.Sum256([]byte(r.Text))
 	mark := readingMark + " " + hex.EncodeToString(sum[:8])
 	var user strings.Builder
@@ -65,9 +65,8 @@ func BeginReading(r Reading) Conversation {
 	return Conversation{System: fmt.Sprintf(readingInstructions, readingMark), Turns: []string{user.String()}, Pictures: r.Pictures}
 }
 
-// MostReading is the most that the conversation about a document can take, whatever it
-// says. A token of its text is taken for three bytes: what a provider counts beyond that
-// is not the customer's matter.
+// MostReading returns the maximum usage of the conversation about a document, whatever its text. A token of its text
+// counts as three bytes: a provider's higher count is not charged to the customer.
 func MostReading(schema json.RawMessage, maxTokens int) Usage {
 	c := BeginReading(Reading{Schema: schema})
 	c.MaxTokens = maxTokens
@@ -76,7 +75,7 @@ func MostReading(schema json.RawMessage, maxTokens int) Usage {
 	return most
 }
 
-// TextUsage is what so many bytes of text take that are still to be read.
+// TextUsage returns the usage of that many bytes of text yet to be read.
 func TextUsage(bytes int) Usage { return Usage{Input: int64(bytes) / bytesPerToken} }
 
 // Data are those of a document, as a model has found them.
@@ -86,8 +85,7 @@ type Data struct {
 	Pages map[string]int `json:"pages"`
 }
 
-// ReadData finds the data in an answer, or says what is wrong with it in a sentence for
-// the model.
+// ReadData returns the data in a response, or its errors in a sentence for the model.
 func (a Answer) ReadData() (Data, string) {
 	var d Data
 	if fault := a.object(&d, "write the data without spaces"); fault != "" {

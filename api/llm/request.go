@@ -65,8 +65,7 @@ func (e endpoint) stream(ctx context.Context, request any, take func(data []byte
 
 func closeBody(body io.Closer) { _ = body.Close() } // what it holds is read, or the request has failed
 
-// post sends a request until it is answered with 200, and again after an error that
-// may pass, as often as retries says.
+// post sends a request until the status is 200, and again after a transient error, up to the number of retries.
 func (e endpoint) post(ctx context.Context, request any) (io.ReadCloser, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -129,7 +128,7 @@ func refusal(response *http.Response) error {
 		Error providerError `json:"error"`
 	}
 	const maxText = 64 << 10
-	_ = json.NewDecoder(io.LimitReader(response.Body, maxText)).Decode(&said) // the status says enough
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxText)).Decode(&said) // the status is enough
 	return fmt.Errorf("%s: %w", response.Status, said.Error)
 }
 

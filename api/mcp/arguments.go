@@ -25,8 +25,7 @@ type member struct {
 // errNoObject means that the arguments are not a JSON object.
 var errNoObject = errors.New("arguments must be a JSON object")
 
-// membersOf reads an object's members in their order, those that stand in it twice
-// included: whoever gets them says what is wrong with that.
+// membersOf reads an object's members in their order, including duplicates: the caller reports those.
 func membersOf(object json.RawMessage) ([]member, error) {
 	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {
 		return nil, nil
@@ -166,7 +165,7 @@ func (q *asked) take(given []member) error {
 	return faults.OrNil()
 }
 
-// printable keeps what may stand in a header.
+// printable filters out characters that are invalid in a header.
 func printable(c rune) rune {
 	if c < ' ' || c == 0x7f {
 		return -1

@@ -24,8 +24,8 @@ import (
 const (
 	// maxMessage limits a message in bytes. Larger files are uploaded first or given as a URL.
 	maxMessage = 16 << 20
-	// largeMessage is from what size on a message takes a place, of which there
-	// are maxLarge: it stands in memory several times while it is read.
+	// largeMessage is the size from which a message needs one of maxLarge places: it is in memory several times while
+	// it is read.
 	largeMessage = 1 << 20
 	maxLarge     = 4
 )
@@ -40,7 +40,7 @@ type Door struct {
 	scopes   map[string]string // that tools need, by their names
 }
 
-// exchange is one request for the door.
+// exchange is one request to the agent endpoint.
 type exchange struct {
 	ctx    context.Context // of the request: it ends when the client leaves
 	caller call.Caller
@@ -49,7 +49,7 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// NewDoor returns the door of agents.
+// NewDoor returns the handler for agents.
 func NewDoor(a *api.AgentDoor, documents []Document, log *slog.Logger) (*Door, error) {
 	d := &Door{api: a, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{}}
 	tools := a.Tools()
@@ -62,7 +62,7 @@ func NewDoor(a *api.AgentDoor, documents []Document, log *slog.Logger) (*Door, e
 		return nil, err
 	}
 	d.protocol = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
-		// The door looks at hosts and origins, and bounds bodies, by itself.
+		// The handler checks hosts and origins, and limits bodies, by itself.
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	return d, nil
@@ -232,7 +232,7 @@ func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answ
 	return answerOf(w), nil
 }
 
-// draw draws a result of who sends the request.
+// draw renders a result of the caller.
 func (d *Door) draw(ctx context.Context, id string) (picture []byte, why string) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -251,7 +251,7 @@ func reply(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// answerOf is what a handler has answered.
+// answerOf returns the response of a handler.
 func answerOf(w *middleware.Recorder) Answer {
 	w.WriteHeader(http.StatusOK)
 	return Answer{w.Status, w.Header(), w.Body.Bytes()}

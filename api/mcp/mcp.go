@@ -1,7 +1,6 @@
-// Package mcp is the door of agents: the routes of the interface as tools of the
-// Model Context Protocol, over HTTP and over standard input and output. Names,
-// schemas and prices are those of the routes; what a tool is asked goes the same
-// way as a request, and is refused alike.
+// Package mcp serves the routes of the API as tools of the Model Context Protocol, over HTTP and over standard input
+// and output. Names, schemas and prices are those of the routes; a tool call goes the same way as a request, with the
+// same checks.
 package mcp
 
 import (
@@ -20,20 +19,20 @@ import (
 // response.
 type Carrier func(ctx context.Context, pattern string, r *http.Request) (Answer, error)
 
-// Answer is what the service answered with.
+// Answer is the response of the service.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Config is what a service for agents is made of.
+// Config holds the dependencies and settings of a service for agents.
 type Config struct {
 	// Tools are the routes that agents may use.
 	Tools []api.Tool
 	// Carry brings their requests to the service.
 	Carry Carrier
-	// Documents are what there is to read.
+	// Documents are the readable documents.
 	Documents []Document
 	// Folders are those of this machine that tools may use; nil is none, for agents
 	// that are elsewhere.

@@ -11,7 +11,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// The codes of JSON-RPC that the door answers with by itself.
+// Error codes of JSON-RPC in the server's own responses.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -31,7 +31,7 @@ const (
 	maxBatch    = 20
 )
 
-// message is one of JSON-RPC, as far as the door has to know it.
+// message is a JSON-RPC message, with the members that the server needs.
 type message struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`

@@ -21,8 +21,7 @@ const previewMember = "preview"
 
 const pictureType = "image/png"
 
-// Drawer draws page 1 of a result of who asks as a small PNG, or says in a sentence
-// why there is none.
+// Drawer renders page 1 of a result of the caller as a small PNG, or returns the reason why there is none.
 type Drawer func(ctx context.Context, id string) (picture []byte, why string)
 
 // draws reports whether results of the tool can be rendered.

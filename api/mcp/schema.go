@@ -75,8 +75,7 @@ func bounds(doc *jsonschema.Schema) (low, high json.Number) {
 // error of a wrong value contains the rest.
 const longSentences = 60
 
-// brief returns the sentences of a description that fit, or the first alone, as of
-// what is but a part of a field.
+// brief returns the sentences of a description that fit, or only the first, for example for a part of a field.
 func brief(description string, part bool) string {
 	short, rest, more := strings.Cut(description, ". ")
 	for more && !part {
@@ -117,18 +116,18 @@ const longMember = 220
 // longAnswer is the same for answers.
 const longAnswer = 120
 
-// longRest is from what length on, in bytes, what follows a colon is said once.
+// longRest is the length in bytes from which text after a colon appears only once.
 const longRest = 50
 
-// onceOnly keeps what was said of members, so that later tools need not say it again.
+// onceOnly records the descriptions of members, so later tools need not repeat them.
 type onceOnly struct {
 	members    map[string]string // the first tool that has one, by its name and JSON
 	said       map[string]bool   // descriptions, with the member's name before them, and parts of them
 	beginnings map[string]bool
 }
 
-// refer points from members that an earlier tool has alike to that tool, and
-// shortens what was said before.
+// refer replaces members that an earlier tool has too by a reference to that tool, and shortens repeated
+// descriptions.
 func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 	if doc.Properties == nil {
 		return nil
@@ -217,9 +216,8 @@ func (o onceOnly) answer(tool string, doc *jsonschema.Schema) (*jsonschema.Schem
 	return doc, nil
 }
 
-// once shortens a description that begins like an earlier one to that beginning,
-// and leaves out one that stands at a member of the same name already, or what
-// follows a colon and was said before.
+// once shortens a description that begins like an earlier one to that beginning. It leaves out a description that a
+// member of the same name already has, and repeated text after a colon.
 func (o onceOnly) once(name, said string) string {
 	if o.said[name+": "+said] {
 		return ""
@@ -259,8 +257,7 @@ func outline(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			// One of several types would need as many words as it says; clients refuse
-			// a schema that says nothing.
+			// One of several types would need as many words as its description; clients refuse an empty schema.
 			if pair.Value.Type != "" {
 				short.Properties.Set(pair.Key, outline(pair.Value, depth-1))
 			}

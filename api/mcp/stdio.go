@@ -21,7 +21,7 @@ import (
 // maxAnswer bounds an answer of the service in bytes: no result is longer.
 const maxAnswer = 200 << 20
 
-// Local is what an agent on this machine reaches by standard input and output.
+// Local is the set of tools that an agent on this machine reaches by standard input and output.
 type Local struct {
 	Tools     []api.Tool
 	Documents []Document

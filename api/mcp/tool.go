@@ -120,8 +120,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	return doc, err
 }
 
-// exampleOf spells an example for a model: files in it are named by an address,
-// as their content would say nothing.
+// exampleOf writes an example for a model: files in it are URLs, as their content would be of no use.
 func exampleOf(input any) (any, error) {
 	text, err := json.Marshal(input)
 	if err != nil {
@@ -159,7 +158,7 @@ func (t *tool) output() *jsonschema.Schema {
 	}
 	doc := outline(schema.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
 	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt", "warnings")
-	// Answers that are alike are said once: those without warnings say so, too.
+	// Equal results are described once: results without warnings have the member too.
 	doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
 	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {

@@ -1,6 +1,5 @@
-// Package middleware is what every request passes before it is anybody's: its id, its
-// line in the log, panics, the address it comes from, what caches may keep of its
-// answer, and keys in addresses.
+// Package middleware contains the handlers that every request passes first: its ID, its log line, panics, its client
+// address, its caching, and keys in URLs.
 package middleware
 
 import (
@@ -12,15 +11,15 @@ import (
 	"sync"
 )
 
-// maxHops bounds how many proxies may stand one behind the other.
+// maxHops limits how many proxies may be chained.
 const maxHops = 9
 
 // AddressHeader is the header in which proxies send the client's address.
 type AddressHeader struct {
 	// Name is empty without a proxy; the connection's address counts then.
 	Name string
-	// Hops is how many proxies append to the header: the entry that is so far from
-	// its end was written by the outermost, and all before it by whoever liked.
+	// Hops is the number of proxies that append to the header: the entry at that distance from its end was written by
+	// the outermost, and anyone could have written the entries before it.
 	Hops int
 }
 
@@ -73,8 +72,8 @@ func clientIP(r *http.Request, trusted AddressHeader) string {
 // forwarding are the headers by which a proxy shows itself.
 var forwarding = [...]string{"Fly-Client-IP", "CF-Connecting-IP", "X-Forwarded-For", "X-Real-IP", "Forwarded"}
 
-// noticeProxies says once, where no header is trusted, that requests come through
-// a proxy: from this machine or its network, with a header as proxies set it.
+// noticeProxies logs once, if no header is trusted, that requests come through a proxy: from this machine or its
+// network, with a header as proxies set it.
 func noticeProxies(trusted AddressHeader, log *slog.Logger) func(http.Handler) http.Handler {
 	var once sync.Once
 	return func(next http.Handler) http.Handler {

@@ -33,8 +33,8 @@ type Kept struct {
 	bare bool
 }
 
-// Public is everything that caches may keep: answers to GET and HEAD that are the
-// same for everybody, and set no cookie. All else is no-store.
+// Public is everything that caches may store: responses to GET and HEAD that are the same for all users, and set no
+// cookie. All else is no-store.
 var Public = []Kept{
 	{Pattern: "/static/*", Control: forever, Keys: "assets"},
 	{Pattern: "/gallery/*", Control: forever, Keys: "assets"},

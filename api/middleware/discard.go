@@ -12,7 +12,7 @@ const (
 	discardTime = 10 * time.Second
 	// maxDiscards bounds how many are read at once; others are closed with their answer.
 	maxDiscards = 64
-	// smallRest is what net/http reads by itself before it answers, and keeps the
+	// smallRest is the size of the rest of a body that net/http reads by itself before it responds, to keep the
 	// connection for the next request.
 	smallRest = 256 << 10
 )
@@ -56,7 +56,7 @@ func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Hand
 type countedBody struct {
 	io.ReadCloser
 
-	left  int64 // negative where the request does not say
+	left  int64 // negative if the request has no length
 	waits bool  // for 100 Continue, which the first read sends
 	ended bool
 }

@@ -11,7 +11,7 @@ import (
 
 var acceptableID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// identity is what is known of every request.
+// identity is the identity of a request.
 type identity struct{ request, client string }
 
 type identityKey struct{}

@@ -10,7 +10,7 @@ const (
 	// writePatience is how long a client may take for the next part of an
 	// answer. One that reads slowly gets all of it; one that does not read goes.
 	writePatience = 30 * time.Second
-	// writePart is what it has to take in that time, in bytes.
+	// writePart is the minimum data that a client must accept in that time, in bytes.
 	writePart = 64 << 10
 )
 
@@ -48,7 +48,7 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// conn gives every part of what is written a deadline of its own.
+// conn gives every written part its own deadline.
 type conn struct {
 	net.Conn
 

@@ -27,8 +27,7 @@ type Answer struct {
 	fields []slog.Attr
 }
 
-// retryAfter is the Retry-After of an answer that asks the client to come back and does
-// not say when, in seconds.
+// retryAfter is the default Retry-After, in seconds, of a response that asks the client to come back.
 const retryAfter = "5"
 
 // WriteHeader sends the status, and remembers it. Each 429 and 503 has a Retry-After in
@@ -93,10 +92,9 @@ var latencyBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25
 // requestsMetric is the name under which Log counts requests.
 const requestsMetric = "relaypdf_request_seconds"
 
-// Log logs one line for each request and counts it: by the route's pattern and
-// never the path, which may hold a file's id, nor the query, which may hold a
-// key. It belongs outside of everything that may answer. The request's trace says
-// the same of it.
+// Log logs one line for each request and counts it: by the route's pattern and never the path, which may hold a
+// file's id, nor the query, which may hold a key. It must be outside of every handler that may respond. The request's
+// span has the same attributes.
 func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tracer) func(http.Handler) http.Handler {
 	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: requestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
@@ -126,7 +124,7 @@ func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tra
 	}
 }
 
-// endSpan says of a request's span what its line in the log says.
+// endSpan sets the attributes of a request's span to those of its log line.
 func endSpan(span *telemetry.Span, r *http.Request, seen *Answer) {
 	if span == nil {
 		return

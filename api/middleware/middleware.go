@@ -13,7 +13,7 @@ import (
 	"relaypdf/internal/telemetry"
 )
 
-// Config is what stands behind the edge, and what the edge needs of it.
+// Config holds the handlers behind the edge, and its dependencies.
 type Config struct {
 	// API serves JSON. Pages serves the website; nil means a process without pages, where the API responds to unknown
 	// paths.

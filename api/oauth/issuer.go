@@ -22,11 +22,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Config says whose tokens are read.
+// Config selects the provider whose tokens are accepted.
 type Config struct {
 	// Issuer is the provider's address, as it writes it itself.
 	Issuer string
-	// Audience is what its tokens must be for.
+	// Audience is the required audience of its tokens.
 	Audience string
 	// Roots are the certificate authorities that the provider's is checked with;
 	// nil means the system's.
@@ -38,8 +38,7 @@ type Config struct {
 }
 
 const (
-	// patience is what Config.Patience is unless it says otherwise, maxAnswer bounds
-	// an answer of the provider in bytes.
+	// patience is the default of Config.Patience, maxAnswer limits a response of the provider in bytes.
 	patience  = 5 * time.Second
 	maxAnswer = 1 << 20
 	// pause is the interval before the provider is asked the same again: anyone can send tokens that name unknown
@@ -67,8 +66,7 @@ var (
 	// ErrToken means that a token is not one that the provider has issued for this
 	// service, or no longer.
 	ErrToken = errors.New("no valid token of the issuer for this service")
-	// ErrMail means that a token does not say whose it is: it has no mail address
-	// that the provider has confirmed.
+	// ErrMail means that a token does not identify its user: it has no email address that the provider has confirmed.
 	ErrMail = errors.New("the token has no confirmed mail address")
 	// ErrAway means that the provider's keys cannot be had now.
 	ErrAway = errors.New("the issuer of tokens does not answer")
@@ -118,8 +116,7 @@ func Looks(secret string) bool {
 	return strings.HasPrefix(secret, "eyJ") && strings.Count(secret, ".") == 2
 }
 
-// Holder returns who a token says that it is of. Its error is ErrToken, ErrMail or
-// ErrAway.
+// Holder returns the user of a token. Its error is ErrToken, ErrMail or ErrAway.
 func (i *Issuer) Holder(ctx context.Context, token string) (Holder, error) {
 	// A token that names another issuer is refused without asking this one.
 	if len(token) > maxToken || !i.claims(token) {

@@ -19,8 +19,7 @@ import (
 // costs.
 type AI struct {
 	Model llm.Model
-	// Input and Output are what the provider takes for a million tokens that it
-	// reads and writes.
+	// Input and Output are the provider's prices for a million tokens that it reads and writes.
 	Input, Output credit.Amount
 	// MaxTokens is the most that one answer may have.
 	MaxTokens int
@@ -149,8 +148,7 @@ const (
 	maxReason = 300
 )
 
-// judge looks at an answer, and says what is wrong with it. Its error is not the
-// answer's.
+// judge checks a response, and returns its errors. Its own error is not that of the response.
 type judge func(ctx context.Context, answer llm.Answer) (faults []string, err error)
 
 // ask has the model answer until its answer can be used, and returns what that took.

@@ -11,7 +11,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// barcodePrice is what barcodes.create costs.
+// barcodePrice is the price of barcodes.create.
 const barcodePrice = 100 * credit.Microdollar
 
 // defaultScale is the scale of a barcode that names none.

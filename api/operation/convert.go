@@ -24,7 +24,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// convertPrice is what convert.create costs.
+// convertPrice is the price of convert.create.
 const convertPrice = 3000 * credit.Microdollar
 
 // ConvertInput is the input of convert.create.
@@ -60,7 +60,7 @@ type ConvertOptions struct {
 // Sheet is the name of a sheet, or its number from 1.
 type Sheet struct{ value any }
 
-// JSONSchema says that a Sheet is a string or a number.
+// JSONSchema returns the schema of a Sheet: a string or a number.
 func (Sheet) JSONSchema() *jsonschema.Schema {
 	least, most := uint64(1), uint64(maxSheetName)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
@@ -171,7 +171,7 @@ func (in *ConvertInput) target() office.Target {
 	return office.Target(cmp.Or(in.To, string(office.ToPDF)))
 }
 
-// Admit says whether there is room in the queue of the engine.
+// Admit reports whether there is room in the queue of the engine.
 func (in *ConvertInput) Admit(env *Env) error {
 	switch {
 	case env.Render == nil:
@@ -315,7 +315,7 @@ func (in *ConvertInput) fault(err error) error {
 	return err
 }
 
-// sheetsText says which sheet there is not, and which there are.
+// sheetsText names the missing sheet, and the existing ones.
 func sheetsText(detail string) string {
 	var missing struct {
 		Sheet  any      `json:"sheet"`
@@ -343,7 +343,7 @@ func (e *convertError) Error() string { return e.field + ": " + e.cause.Error() 
 // Unwrap returns the renderer's error.
 func (e *convertError) Unwrap() error { return e.cause }
 
-// detail says which field is at fault, and how.
+// detail returns the field with the error, and the error.
 func (e *convertError) detail() apierror.Detail {
 	switch e.cause.Reason {
 	case office.Unknown:

@@ -23,15 +23,15 @@ import (
 const (
 	// maxSchema is the most that a schema may have, in bytes: the model reads it.
 	maxSchema = 16 << 10
-	// maxSchemaParts bounds a schema with what its references mean in their places,
-	// maxPatternSteps the patterns of that: they are what validating takes.
+	// maxSchemaParts limits a schema with its references expanded, maxPatternSteps its patterns: they determine the
+	// cost of validation.
 	maxSchemaParts, maxPatternSteps = 5000, 5000
 	// maxData is the most that a model's data may have, in bytes, maxDigits what a
 	// number of them may be written with, and maxExponent the power of ten in it.
 	maxData, maxDigits, maxExponent = 128 << 10, 64, 300
 )
 
-// schemaAddress stands for a schema, which has none. Nothing is there.
+// schemaAddress is a placeholder URL for a schema, which has none. Nothing is there.
 const schemaAddress = "https://schema.invalid/"
 
 // drafts are those of JSON Schema that a schema may name.
@@ -86,7 +86,7 @@ func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// schemaSize is what a part of a schema comes to with what it refers to.
+// schemaSize is the size of a part of a schema with its references.
 type schemaSize struct{ parts, steps int }
 
 func (s *schemaSize) add(other schemaSize) error {
@@ -244,7 +244,7 @@ func checkNumber(n json.Number) error {
 // english words what does not fit a schema.
 var english = message.NewPrinter(language.English)
 
-// schemaFaults says what does not fit a schema, by its place.
+// schemaFaults returns the violations of a schema, by their place.
 func schemaFaults(e *jsonschema.ValidationError) (lines []string) {
 	if len(e.Causes) == 0 {
 		where := "the whole"
@@ -276,8 +276,8 @@ type foundData struct {
 	strange []string
 }
 
-// readData looks at a model's answer, or says what is wrong with it. texts are those of
-// the pages that it was shown, by their numbers.
+// readData checks a model's response, or returns its errors. texts are the texts of the pages that the model got, by
+// page number.
 func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string) (made foundData, faults []string) {
 	draft, fault := answer.ReadData()
 	if fault != "" {
@@ -364,7 +364,7 @@ func leavesOf(leaves []leaf, path string, v any) (_ []leaf, err error) {
 	return leaves, nil
 }
 
-// pageOf returns the page of a value, or else that of what it is in.
+// pageOf returns the page of a value, or else that of its parent.
 func pageOf(path string, pages map[string]int) (int, bool) {
 	for {
 		if page, ok := pages[path]; ok {

@@ -26,7 +26,7 @@ func (in *EmailInput) Validate() error {
 	return failures(faults)
 }
 
-// paper is what the email is printed on, and faults what is none.
+// paper returns the paper of the email, and adds an error for an invalid one.
 func (in *EmailInput) paper(faults *schema.Faults) paper {
 	return sheet(faults, "", cmp.Or(in.Format, "Letter"), Length{}, Length{})
 }

@@ -14,7 +14,7 @@ import (
 	"relaypdf/render/chrome"
 )
 
-// NotAllowed says of a field that its address is refused.
+// NotAllowed is the message for a field whose URL is refused.
 const NotAllowed = "must be an https address of a public host"
 
 // URLError refuses an address that a field holds.
@@ -166,7 +166,7 @@ func faultsError(faults []chrome.Warning) *apierror.Error {
 	return e
 }
 
-// largerText says what takes less memory, where that is what bounds an image.
+// largerText returns advice to use less memory, if memory limits an image.
 func largerText(size *chrome.SizeError) string {
 	if size.MaxPixels >= maxPixels {
 		return ""

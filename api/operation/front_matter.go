@@ -17,9 +17,8 @@ import (
 // optionsRequest holds options in front matter to what those of a request are.
 var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 
-// takeFrontMatter takes the options of the page, which Markdown may have in its
-// front matter, where the request has none of its own. about and unread are what
-// reading it gave. Faults are in the field that holds the Markdown.
+// takeFrontMatter takes the options of the page, which Markdown may have in its front matter, unless the request has
+// its own. about and unread are the result of reading it. Faults are in the field that holds the Markdown.
 func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about markup.FrontMatter, unread error) error {
 	var line *markup.OptionsError
 	if errors.As(unread, &line) {

@@ -31,7 +31,7 @@ func (in *ConvertImageInput) Validate() error {
 	return failures(faults)
 }
 
-// Admit says whether there is room in the queue of those who work on files.
+// Admit reports whether there is room in the queue of the file tools.
 func (in *ConvertImageInput) Admit(env *Env) error { return (&PDFSource{}).Admit(env) }
 
 func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (schema.Result, error) {

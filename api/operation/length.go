@@ -23,13 +23,13 @@ const pixelsPerInch = 96
 // "96px"). Its zero value means that none was given.
 type Length struct{ raw any }
 
-// JSONSchema says that a Length is a number or a string.
+// JSONSchema returns the schema of a Length: a number or a string.
 func (Length) JSONSchema() *jsonschema.Schema {
 	long := uint64(maxLengthText)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string", MaxLength: &long}}}
 }
 
-// SetJSON keeps the value as it came; inches says whether it is a length.
+// SetJSON stores the value unchanged; inches reports whether it is a length.
 func (l *Length) SetJSON(v any) error {
 	l.raw = v
 	return nil

@@ -32,7 +32,7 @@ const (
 	maxCookie = 4096
 )
 
-// LoadOptions say how a page is requested and when it counts as loaded.
+// LoadOptions control how a page is requested and when it counts as loaded.
 type LoadOptions struct {
 	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"Event that ends loading. networkidle0 and networkidle2: at most 0 or 2 requests for 500 ms. Default: networkidle0 for url, load otherwise."`
 	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after the page has loaded."`
@@ -54,7 +54,7 @@ type Statuses struct{ texts []string }
 // maxStatuses is how many items Statuses may have.
 const maxStatuses = 100
 
-// JSONSchema says that Statuses are an array of numbers and strings.
+// JSONSchema returns the schema of Statuses: an array of numbers and strings.
 func (Statuses) JSONSchema() *jsonschema.Schema {
 	short, many := uint64(3), uint64(maxStatuses)
 	return &jsonschema.Schema{Type: "array", MaxItems: &many, Items: &jsonschema.Schema{OneOf: []*jsonschema.Schema{

@@ -21,10 +21,10 @@ type Pages struct{ expr *string }
 // may have pages.
 const maxPageItems = render.MaxPages
 
-// SelectPages returns the Pages that an expression stands for.
+// SelectPages returns the Pages of an expression.
 func SelectPages(expr string) Pages { return Pages{&expr} }
 
-// JSONSchema says that Pages are a string or an array of page numbers.
+// JSONSchema returns the schema of Pages: a string or an array of page numbers.
 func (Pages) JSONSchema() *jsonschema.Schema {
 	short, long, some, many := uint64(1), uint64(1000), uint64(1), uint64(maxPageItems)
 	page := &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "999999"}

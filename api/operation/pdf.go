@@ -55,7 +55,7 @@ type Margin struct {
 	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, in the same form as top."`
 }
 
-// Metadata is what a PDF says of itself.
+// Metadata is the document properties of a PDF.
 type Metadata struct {
 	Title    string   `json:"title,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Title of the document. Default: the title of the page."`
 	Author   string   `json:"author,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Author of the document."`
@@ -66,7 +66,7 @@ type Metadata struct {
 // Keywords is a string or an array of strings.
 type Keywords struct{ text string }
 
-// JSONSchema says that Keywords are a string or an array of strings.
+// JSONSchema returns the schema of Keywords: a string or an array of strings.
 func (Keywords) JSONSchema() *jsonschema.Schema {
 	long, many := uint64(1000), uint64(100)
 	word := &jsonschema.Schema{Type: "string", MaxLength: &long}

@@ -30,8 +30,7 @@ type Bookmark struct {
 	Children Bookmarks `json:"children,omitempty"`
 }
 
-// maxBookmarkDepth is how deep bookmarks may nest. Their schema is as deep,
-// because schemas stand without references.
+// maxBookmarkDepth is how deep bookmarks may nest. Their schema is as deep, because schemas have no references.
 const maxBookmarkDepth = 6
 
 // JSONSchema describes bookmarks and the ones below them.

@@ -14,7 +14,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// dataPrice is what pdf.data costs where pages have text.
+// dataPrice is the price of pdf.data if the pages have text.
 const dataPrice = 2000 * credit.Microdollar
 
 // DataInput is the input of pdf.data.
@@ -73,8 +73,8 @@ func (in *DataInput) Validate() error {
 // reads reports whether OCR reads pages without text.
 func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
-// Price is what is held: with what OCR costs, where pages may need it, and what the
-// longest answers of a model would cost, where it is asked.
+// Price returns the amount of the hold: with the price of OCR, if pages may need it, and the price of the longest
+// responses of a model, if one is used.
 func (in *DataInput) Price(ctx context.Context, env *Env) (schema.Price, error) {
 	switch {
 	case in.Schema.IsZero():
@@ -101,7 +101,7 @@ func (in *DataInput) most(env *Env) credit.Amount {
 	return env.Prices["pdf.data"]
 }
 
-// how says how pages are read.
+// how returns how pages are read.
 func (in *DataInput) how(env *Env) render.Markdown {
 	how := render.Markdown{Pages: in.Pages.text()}
 	if !in.reads() || env.NoOCR {

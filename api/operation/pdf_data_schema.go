@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// expectedPage is what a page that is read by OCR is reckoned to say, in bytes.
+	// expectedPage is the expected text of a page that is read by OCR, in bytes.
 	expectedPage = 3000
-	// aroundData is what the names in data are reckoned with, in bytes.
+	// aroundData is the assumed size of the names in data, in bytes.
 	aroundData = 1 << 10
-	// longerThanQuoted is how many times its quote a call may come to: pages that OCR
-	// reads may say more than was reckoned with.
+	// longerThanQuoted is the maximum ratio of a call's price to its quote: pages that OCR reads may have more text
+	// than expected.
 	longerThanQuoted = 2
 	// visionDPI is the resolution of pages that a model looks at.
 	visionDPI = 100
 )
 
-// digest sums up what a quote is bound to. Of the document it is bound to the length of
-// what that says: see runSchema.
+// digest returns the digest that a quote is bound to. Of the document it covers the length of its text: see
+// runSchema.
 func (in *DataInput) digest() ([]byte, error) {
 	var wanted bytes.Buffer
 	if err := json.Compact(&wanted, in.Schema.RawMessage); err != nil {
@@ -91,19 +91,19 @@ func runSchema(ctx context.Context, env *Env, in *DataInput) (schema.Result, err
 	return result, nil
 }
 
-// saidDocument is what a document says to a model.
+// saidDocument is a document as the model gets it.
 type saidDocument struct {
-	pdf.MarkdownText // without what its pages say
+	pdf.MarkdownText // without the text of the pages
 
 	about    pdf.MarkdownAbout
 	whole    string
 	texts    map[int]string // of the pages that are shown, by their numbers
 	pictures []llm.Picture
-	// assumed is what pages are reckoned to say that would be read by OCR, in bytes.
+	// assumed is the expected text of pages that OCR would read, in bytes.
 	assumed int
 }
 
-// price is what filling the schema costs with so many tokens.
+// price returns the price of filling the schema with that many tokens.
 func (s *saidDocument) price(env *Env, used llm.Usage) credit.Amount {
 	price := env.Prices["pdf.data"] + env.AI.charge(used)
 	if len(s.about.Read) > 0 || s.assumed > 0 {
@@ -167,7 +167,7 @@ func (s *saidDocument) take(body schema.Body) error {
 	return nil
 }
 
-// look draws the pages of a document that says nothing.
+// look renders the pages of a document without text.
 func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) error {
 	if len(s.about.Unread) > llm.MostPictures {
 		return apierror.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))

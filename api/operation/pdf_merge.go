@@ -36,8 +36,7 @@ func (in *MergeInput) Validate() error {
 	return failures(faults)
 }
 
-// title is what the file is called in the result's outline: its name without
-// the extension.
+// title returns the title of the file in the result's outline: its name without the extension.
 func (f *MergeFile) title() string {
 	name := f.Filename
 	if address, err := url.Parse(text(f.URL)); name == "" && err == nil {

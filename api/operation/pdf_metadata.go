@@ -8,8 +8,7 @@ import (
 	"relaypdf/render/pdfmeta"
 )
 
-// Described is the part of an input that says what the PDF that is made says of
-// itself.
+// Described is the part of an input with the properties of the PDF that is made.
 type Described struct {
 	Metadata Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the result. Each field that is set replaces that of the source."`
 }

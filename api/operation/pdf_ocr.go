@@ -10,7 +10,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// ocrPrice is what pdf.ocr costs, however many pages it reads.
+// ocrPrice is the price of pdf.ocr, however many pages it reads.
 const ocrPrice = 10_000 * credit.Microdollar
 
 // OCRInput is the input of pdf.ocr.

@@ -20,7 +20,7 @@ type ProtectInput struct {
 	Permissions   Permissions `json:"permissions,omitzero" jsonschema_description:"Permissions of readers with the user password. PDF readers enforce them voluntarily. Default: all."`
 }
 
-// Permissions say what a reader may do with a protected PDF.
+// Permissions limit how readers may use a protected PDF.
 type Permissions struct {
 	Print    *bool `json:"print,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow printing."`
 	HighRes  *bool `json:"highres,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow printing in full quality; otherwise in low resolution only."`

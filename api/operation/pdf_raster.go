@@ -9,7 +9,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// rasterPrice is what pdf.raster costs, however many pages it draws.
+// rasterPrice is the price of pdf.raster, however many pages it renders.
 const rasterPrice = 1000 * credit.Microdollar
 
 // RasterInput is the input of pdf.raster.

@@ -36,7 +36,7 @@ func (in *NUpInput) Validate() error {
 // leastPage is the shortest side of the room that a margin leaves to a page, in inches.
 const leastPage = 0.1
 
-// sheets is how the pages stand on sheets, and faults what cannot be.
+// sheets returns the layout of pages on sheets, and adds errors for an invalid one.
 func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 	size := sheetPaper(faults, in.Format)
 	margin := in.Margin.check(faults, "margin", bounds{0, paperBounds.high}, 0) * pointsPerInch

@@ -50,8 +50,7 @@ type Position struct {
 // PositionAt returns the Position of a name.
 func PositionAt(name string) Position { return Position{name: &name} }
 
-// JSONSchema says that a Position is one of some names, or a point that is no
-// farther from the page's corner than a page may reach.
+// JSONSchema returns the schema of a Position: one of some names, or a point within the maximum size of a page.
 func (Position) JSONSchema() *jsonschema.Schema {
 	coordinate := &jsonschema.Schema{Type: "number", Minimum: "-14400", Maximum: "14400"}
 	point := jsonschema.NewProperties()

@@ -16,7 +16,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// toolPrice is what an operation on a PDF costs, unless its row says otherwise.
+// toolPrice is the default price of an operation on a PDF.
 const toolPrice = 500 * credit.Microdollar
 
 // pdfTool returns the facts of an operation whose result is a PDF, at the usual
@@ -55,7 +55,7 @@ func pdfResult(stem string) func(render.File, error) (schema.Result, error) {
 	}
 }
 
-// changedResult is a PDF with warnings of what is different in it.
+// changedResult returns a PDF with warnings about its differences.
 func changedResult(stem string, file render.File, changes []string, err error) (schema.Result, error) {
 	result, err := pdfResult(stem)(file, err)
 	for _, change := range changes {
@@ -78,7 +78,7 @@ func offPage(err error, field string) error {
 	return err
 }
 
-// Admit says whether there is room in the queue of those who work on files.
+// Admit reports whether there is room in the queue of the file tools.
 func (s *PDFSource) Admit(env *Env) error {
 	if env.Render == nil {
 		return nil
@@ -170,7 +170,7 @@ func (e *documentError) Error() string { return e.field + ": " + e.cause.Error()
 // Unwrap returns the renderer's error.
 func (e *documentError) Unwrap() error { return e.cause }
 
-// detail says which field is at fault, and how.
+// detail returns the field with the error, and the error.
 func (e *documentError) detail() apierror.Detail {
 	switch e.cause.Kind {
 	case pdf.NotPDF:

@@ -18,7 +18,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Env is what the run of an operation may use.
+// Env is the environment of an operation's run.
 type Env struct {
 	// Render works for the account that pays. Nothing of one account's documents
 	// is within reach of another's.
@@ -32,7 +32,7 @@ type Env struct {
 	// Stored opens an upload or an earlier result of the account, which the
 	// caller closes. It returns store.ErrNotFound where the account has no such file.
 	Stored func(ctx context.Context, id string) (schema.Body, error)
-	// Held is what was held for the call: the most that it may cost.
+	// Held is the amount held for the call: its maximum price.
 	Held credit.Amount
 	// AI is the model; nil without a provider.
 	AI *AI
@@ -42,7 +42,7 @@ type Env struct {
 	Quotes Quotes
 	// NoOCR means that this server runs without the OCR engine.
 	NoOCR bool
-	// View is what templates.preview makes. Calls have Printed.
+	// View is the output of templates.preview. Calls have Printed.
 	View View
 }
 
@@ -56,7 +56,7 @@ const (
 // Engines are all of these.
 var Engines = []string{EngineOffice, EngineOCR, EngineGhostscript}
 
-// View is what is made of a template for who writes it.
+// View is the kind of output of a template's preview.
 type View int
 
 const (
@@ -64,7 +64,7 @@ const (
 	Printed View = iota
 	// Filled is the HTML alone, as the result's JSON.
 	Filled
-	// Placed is a PDF that says where the elements of the template lie in it.
+	// Placed is a PDF with the positions of the template's elements.
 	Placed
 )
 

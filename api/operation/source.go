@@ -27,14 +27,14 @@ const (
 	archiveTimeout = maxTimeout * time.Millisecond
 )
 
-// FileSource says where a file comes from. Exactly one of its fields is given.
+// FileSource is the source of a file. Exactly one of its fields is given.
 type FileSource struct {
 	URL    *string     `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of the file, public http or https, at most 50 MiB. Send exactly one of url, file and fileId."`
 	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64 or as a data URI, at most 50 MiB."`
 	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: ID of an upload or an earlier result of this account that has not expired."`
 }
 
-// FileItem is a FileSource that stands in an array or an object of its own.
+// FileItem is a FileSource inside an array or its own object.
 type FileItem struct {
 	FileSource
 

@@ -31,7 +31,7 @@ type Templates interface {
 	Partials(ctx context.Context) (map[string]string, error)
 }
 
-// TemplateVersion is what is filled.
+// TemplateVersion is the version to fill.
 type TemplateVersion struct {
 	ID       string
 	Version  int

@@ -81,7 +81,7 @@ func (in *GenerateInput) sample() (json.RawMessage, error) {
 	return text.Bytes(), nil
 }
 
-// conversation is what the model is asked first.
+// conversation returns the first request to the model.
 func (in *GenerateInput) conversation(a *AI) (llm.Conversation, error) {
 	sample, err := in.sample()
 	if err != nil {
@@ -106,8 +106,7 @@ func (in *GenerateInput) digest() ([]byte, error) {
 	return sum[:], err
 }
 
-// Price is what is held: the quote's amount, or else what the longest answers would
-// cost.
+// Price returns the amount of the hold: the quote's amount, or else the price of the longest responses.
 func (in *GenerateInput) Price(ctx context.Context, env *Env) (schema.Price, error) {
 	if env.AI == nil {
 		return schema.Price{}, errNoAI
@@ -170,8 +169,8 @@ type generator struct {
 	made GeneratedTemplate
 }
 
-// judge tries a model's template, and says what is wrong with it. Nothing of it runs
-// but where customers' templates do.
+// judge tries a model's template, and returns its errors. The template runs only in the sandbox of customers'
+// templates.
 func (g *generator) judge(ctx context.Context, answer llm.Answer) (faults []string, err error) {
 	draft, fault := answer.Read()
 	if fault != "" {
@@ -235,8 +234,8 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 	return bound.Options, err
 }
 
-// errNotAlone refuses what a model wrote that reaches elsewhere: whoever speaks to
-// the model through the data must not learn what later documents hold.
+// errNotAlone refuses a model's template that makes requests: an author of instructions hidden in the data must not
+// learn the content of later documents.
 var errNotAlone = schema.Faults{{Field: "html", Message: "must stand alone, without scripts, event handlers, frames, forms and anything that is loaded from an address"}}
 
 func alone(texts ...string) error {

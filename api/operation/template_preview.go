@@ -82,7 +82,7 @@ func runPreview(ctx context.Context, env *Env, in *PreviewInput) (schema.Result,
 	}
 	source, settings := text(in.HTML), in.Options.settings()
 	if env.View == Placed {
-		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written behind what the browser says
+		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written after the browser's own metadata
 	}
 	html, err := env.fill(ctx, template.Call{
 		Template: template.Template{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,

@@ -9,7 +9,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// zipPrice is what zip.create costs.
+// zipPrice is the price of zip.create.
 const zipPrice = 200 * credit.Microdollar
 
 // ZipInput is the input of zip.create.

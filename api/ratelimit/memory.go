@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// maxKeys bounds how many keys a process remembers. The one that was counted
-// longest ago is forgotten for a new one: whoever floods it with addresses
-// gains no more than with those addresses.
+// maxKeys bounds how many keys a process remembers. The one that was counted longest ago is forgotten for a new one:
+// a client that floods it with addresses gains no more than with those addresses.
 const maxKeys = 100_000
 
 // memory keeps the time of every counted event of this process.
@@ -30,7 +29,7 @@ type event struct {
 	name, order uint64
 }
 
-// events is what is remembered of one key.
+// events are the remembered events of one key.
 type events struct {
 	key string
 	at  []event
@@ -126,7 +125,7 @@ func (m *memory) forget(now time.Time) {
 	}
 }
 
-// remembered is what of a key's log was counted after others.
+// remembered are the events of a key's log that were counted after others.
 type remembered struct {
 	key    string
 	kept   time.Duration
@@ -163,7 +162,7 @@ func (m *memory) drop(e *list.Element) {
 	m.recent.Remove(e)
 }
 
-// eventsOf is what add has put into the list.
+// eventsOf returns the value that add has put into the list.
 func eventsOf(e *list.Element) *events {
 	return e.Value.(*events) //nolint:errcheck // add puts nothing else there
 }

@@ -34,7 +34,7 @@ type Verdict struct {
 	States []WindowState
 }
 
-// WindowState is what a window holds after the verdict.
+// WindowState is the state of a window after the decision.
 type WindowState struct {
 	Window
 	Remaining int

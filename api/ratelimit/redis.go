@@ -27,8 +27,7 @@ const (
 	// redisReturn is the timeout of each request of a process that reconnects to Redis. No client waits for these
 	// requests, and a busy machine needs that long.
 	redisReturn = 2 * time.Second
-	// redisPause is how long Redis is left alone after it did not answer: longer
-	// than it may carry out what it was asked before.
+	// redisPause is the pause after Redis did not respond: longer than Redis may take to execute earlier requests.
 	redisPause = time.Second
 	// addKeys is how many keys are added to Redis at a time when it is back.
 	addKeys = 256
@@ -49,8 +48,8 @@ type Redis struct {
 	// start and patience are when counting began, and how long a check may take.
 	start    time.Time
 	patience time.Duration
-	// ahead is what Redis's clock shows at the start, in microseconds, by the last
-	// of its answers; zero when there was none.
+	// ahead is the offset of Redis's clock at the start, in microseconds, by the last of its responses; zero if there
+	// was none.
 	ahead atomic.Int64
 	// run is the start of Redis that holds what was counted: another one may have lost it.
 	run atomic.Value
@@ -97,7 +96,7 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	return r, nil
 }
 
-// silent is a logger of go-redis that says nothing.
+// silent is a logger of go-redis that logs nothing.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -164,7 +163,7 @@ func (r *Redis) together(ctx context.Context, key string, windows []Window, do i
 	return verdict, err
 }
 
-// failed leaves Redis alone until it is back, and says so. The caller holds mu.
+// failed stops requests to Redis until it is back, and logs that. The caller holds mu.
 func (r *Redis) failed(ctx context.Context, err error) {
 	if r.down || r.work.Err() != nil {
 		return
@@ -282,8 +281,7 @@ func (r *Redis) sync(patience time.Duration) error {
 	return err
 }
 
-// deadline is until when Redis may carry out what it is asked now, by its clock, where
-// that may take so long.
+// deadline returns the time, by Redis's clock, until which Redis may execute a request that is sent now.
 func (r *Redis) deadline(patience time.Duration) int64 {
 	ahead := r.ahead.Load()
 	if ahead == 0 {

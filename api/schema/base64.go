@@ -13,7 +13,7 @@ import (
 type base64Reader struct {
 	r     *bufio.Reader
 	begun bool
-	// text is what was read and not decoded, raw what was decoded and not taken.
+	// text is the part that was read and not decoded, raw the part that was decoded and not returned.
 	text, raw []byte
 	buffer    [base64Chunk]byte
 	decoded   [base64Chunk]byte

@@ -33,7 +33,7 @@ func (b *Budget) Share(owner string) *Share { return &Share{budget: b, owner: ow
 type Share struct {
 	budget *Budget
 	owner  string
-	// owed is what was not asked for yet, and held what was granted.
+	// owed is the amount not yet requested, and held the amount granted.
 	owed, held int64
 }
 

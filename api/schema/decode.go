@@ -50,7 +50,7 @@ type decoder struct {
 	buffers *buffers
 	scratch []byte // of buffers
 	root    *rule
-	listed  bool // the known fields, to who gave an unknown one
+	listed  bool // the known fields are in an error already
 }
 
 // watched ends with its context.
@@ -75,7 +75,7 @@ func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *de
 	return &decoder{scanner: &scanner{r: b.reader, left: maxStructure}, root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
 }
 
-// buffers are what a text is read through.
+// buffers are the read buffers of a text.
 type buffers struct {
 	reader  *bufio.Reader
 	scratch [4 << 10]byte
@@ -392,7 +392,7 @@ func (d *decoder) emptyArray(whole *rule) (any, error) {
 	return object, d.checkObject(r, object, 0)
 }
 
-// itemCount stands for an array that was not kept.
+// itemCount replaces an array that was not stored.
 type itemCount int
 
 func (d *decoder) array(whole, r *rule, keep bool) (any, error) {

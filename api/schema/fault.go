@@ -20,8 +20,7 @@ type Fault struct {
 	more int
 }
 
-// Faults is the error of an invalid input: what is wrong with it, up to a
-// hundred faults. One more says how many others there are.
+// Faults is the error of an invalid input: its validation errors, up to 100. One more has the number of the others.
 type Faults []Fault
 
 const (

@@ -13,15 +13,13 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Files says where the files that come inside a request are kept. The zero
-// value keeps them in memory, of any size.
+// Files defines where the files inside a request are stored. The zero value stores them in memory, of any size.
 type Files struct {
 	// Open returns a place for one more file.
 	Open func() Sink
 	// Limit is the most one file may have, in bytes.
 	Limit int64
-	// Share is what the rest of the input is counted against while the call
-	// lasts; nil counts nothing.
+	// Share is the budget that the rest of the input counts against during the call; nil counts nothing.
 	Share *Share
 	// Check returns the errors of an input outside its shape, or nil if the caller may not see any. They are listed
 	// with those of the shape; otherwise the caller reports them.
@@ -46,7 +44,7 @@ type Sink interface {
 // URL-safe alphabet, with or without padding and a data URI before it.
 type File struct{ *Inline }
 
-// JSONSchema says that a File is a Base64 string.
+// JSONSchema returns the schema of a File: a Base64 string.
 func (File) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
 }
@@ -83,7 +81,7 @@ func (f File) MarshalJSON() ([]byte, error) {
 // Inline is a file that came inside a request, already decoded.
 type Inline struct{ Sink }
 
-// MarshalJSON stands for the content in a call's digest.
+// MarshalJSON returns the representation of the content in a call's digest.
 func (f *Inline) MarshalJSON() ([]byte, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f.Open()); err != nil {

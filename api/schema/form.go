@@ -219,8 +219,7 @@ func itemSchema(doc *jsonschema.Schema) *jsonschema.Schema {
 	return doc.Items
 }
 
-// takesFile says whether a file stands for a field: a source, several of them, or
-// the file itself.
+// takesFile reports whether a file is a valid value of a field: a source, several of them, or the file itself.
 func takesFile(doc *jsonschema.Schema) bool {
 	switch {
 	case doc == nil:
@@ -296,8 +295,7 @@ func (f *form) textPart(part *multipart.Part, at *formNode, doc *jsonschema.Sche
 	return nil
 }
 
-// formValue writes the text of a field as JSON: as it is, where the field takes
-// what it says, and else as a string.
+// formValue writes the text of a field as JSON: unchanged, if it is valid JSON for the field, and else as a string.
 func formValue(doc *jsonschema.Schema, text []byte) []byte {
 	if doc == nil {
 		return jsonText(string(text))
@@ -328,12 +326,12 @@ func formValue(doc *jsonschema.Schema, text []byte) []byte {
 	return jsonText(string(text))
 }
 
-// takesText says whether a field may be a string.
+// takesText reports whether a field may be a string.
 func takesText(doc *jsonschema.Schema) bool {
 	return slices.ContainsFunc(doc.OneOf, func(one *jsonschema.Schema) bool { return one.Type == "string" && one.Pattern == "" })
 }
 
-// isJSONOf says whether a text is JSON that begins so.
+// isJSONOf reports whether a text is JSON with that first byte.
 func isJSONOf(text []byte, first byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) > 0 && text[0] == first && json.Valid(text)

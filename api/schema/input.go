@@ -25,8 +25,8 @@ func (c *Call[Env]) WriteInput(w io.Writer) error {
 	return out.Flush()
 }
 
-// digest sums up an operation's name and its decoded input, in a spelling that
-// does not depend on the one it came in. Files stand in it with their own sums.
+// digest returns the hash of an operation's name and its decoded input, independent of the spelling of the input.
+// Files are represented by their own sums.
 func digest(name string, input any) ([]byte, error) {
 	hash := sha256.New()
 	out := &inputWriter{Writer: bufio.NewWriterSize(hash, 64<<10), file: writeSum}
@@ -113,7 +113,7 @@ func (w *inputWriter) text(text string) error {
 	return w.WriteByte('"')
 }
 
-// writeSum writes what stands for a file's content.
+// writeSum writes the representation of a file's content.
 func writeSum(w *bufio.Writer, file *Inline) error {
 	text, err := file.MarshalJSON()
 	if err != nil {

@@ -21,7 +21,7 @@ const verbatimFormat = "json-object"
 // the order of its members, and every digit of its numbers.
 type Object struct{ json.RawMessage }
 
-// JSONSchema says that an Object is any object.
+// JSONSchema returns the schema of an Object: any object.
 func (Object) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Format: verbatimFormat}
 }
@@ -67,9 +67,8 @@ func (d *decoder) verbatim() (any, error) {
 	return json.RawMessage(tape.text), d.keep.Share.take(int64(len(tape.text)))
 }
 
-// pinned is an input that fixes what it depends on when its call is accepted: it
-// changes the decoded input, which is what a job's worker reads again, and reports
-// whether it did.
+// pinned is an input that fixes its dependencies when its call is accepted: it changes the decoded input, which a
+// job's worker reads again, and reports whether it did.
 type pinned[Env any] interface {
 	Pin(ctx context.Context, env Env, input map[string]any) (changed bool, err error)
 }

@@ -1,6 +1,5 @@
-// Package schema says what an operation is: one row of the product's table. It
-// knows nothing of HTTP, agents, databases or browsers; everything those show
-// of an operation derives from its row.
+// Package schema defines an operation: one row of the product's table. It knows nothing of HTTP, agents, databases or
+// browsers; everything that those show of an operation derives from its row.
 package schema
 
 import (
@@ -25,11 +24,11 @@ type Info struct {
 	Summary string
 	// Use describes to a model when to use the operation, in one or two sentences.
 	Use string
-	// Price is what one successful call costs, at most where its result says so.
+	// Price is the price of one successful call; the maximum if its result has its own.
 	Price credit.Amount
 	// Unbilled marks an operation whose price is 0.
 	Unbilled bool
-	// PriceNote says what the price covers, where that is not plain.
+	// PriceNote describes the scope of the price, if that is not obvious.
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
@@ -56,9 +55,8 @@ func (i Info) Tool() string { return strings.NewReplacer(".", "_", "-", "_").Rep
 // Words returns the operation's words on the command line: "pdf", "merge".
 func (i Info) Words() []string { return strings.Split(i.Name, ".") }
 
-// Spec is one row: the facts, a valid example and the code. Env is what a run
-// may use; In is the input struct, whose tags are the input's documentation
-// and its rules, and which embeds Common.
+// Spec is one row: the facts, a valid example and the code. Env is the environment of a run; In is the input struct,
+// which embeds Common and whose tags are the input's documentation and its rules.
 type Spec[Env, In any] struct {
 	Info
 	Example In
@@ -87,8 +85,7 @@ type Operation[Env any] struct {
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
 }
 
-// WhyOff says why this server does not offer the operation, and what helps; empty
-// where it does.
+// WhyOff returns the reason why this server does not offer the operation, and the remedy; empty if it does.
 func (o *Operation[Env]) WhyOff() string {
 	if !o.Off {
 		return ""
@@ -130,7 +127,7 @@ func (c *Call[Env]) Digest() ([]byte, error) { return digest(c.name, c.input) }
 // such as the latest version of a template.
 func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, env) }
 
-// Price is what one call costs at most, where that depends on what it asks for.
+// Price is the maximum price of one call, if that depends on its input.
 type Price struct {
 	Amount credit.Amount
 	// QuoteID names the promise of that price; empty where there is none.
@@ -175,7 +172,7 @@ const (
 // Warning is something that is wrong with what a result was made of.
 type Warning = wire.Warning
 
-// Result is what a run made: a Body, or JSON in its place.
+// Result is the result of a run: a Body, or JSON instead.
 type Result struct {
 	// Stem names the result where the request did not: "document".
 	Stem string
@@ -187,9 +184,9 @@ type Result struct {
 	JSON any
 	// Pages is the page count of a printed document; 0 if the pages were not counted.
 	Pages int
-	// Warnings are what is wrong with what the result was made of.
+	// Warnings are the warnings about the source of the result.
 	Warnings []Warning
-	// Charge is what the call costs, at most its quote; nil is the quote.
+	// Charge is the price of the call, at most its quote; nil is the quote.
 	Charge *credit.Amount
 }
 

@@ -77,9 +77,8 @@ func part(doc *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema, Description: doc.Description}
 }
 
-// collectPlaces finds the members that stand elsewhere than in the body, and those
-// of them that a body may repeat without anything coming of it: a record that was
-// read is sent back with its id.
+// collectPlaces finds the members that are outside the body, and those of them that a body may repeat without effect:
+// clients may send a record back with its ID.
 func collectPlaces(shape reflect.Type, found map[string]string, ignored map[string]bool) {
 	for field := range shape.Fields() {
 		if field.Anonymous && field.Type.Kind() == reflect.Struct {

@@ -37,9 +37,8 @@ type rule struct {
 // own and not as part of the JSON around it.
 const longText = 64 << 10
 
-// known are the keywords that a rule keeps values to, or that say nothing of
-// them. A schema with another one does not compile, so that none is published
-// and not checked.
+// known are the keywords that a rule enforces or that have no effect on values. A schema with another one does not
+// compile, so no keyword is published without being checked.
 var known = []string{
 	"type", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems",
 	"properties", "required", "additionalProperties", "maxProperties", "oneOf", "contentEncoding",

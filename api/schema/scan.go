@@ -14,9 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the tokens of a JSON text. It hands strings out in pieces, as
-// they arrive, which is what the decoders of Go do not do; that is why it
-// exists. A fuzz test holds it to jsontext: the same texts, the same values.
+// scanner reads the tokens of a JSON text. It returns strings in pieces, as they arrive, which Go's decoders do not
+// do. A fuzz test compares it with jsontext: the same texts, the same values.
 type scanner struct {
 	r  *bufio.Reader
 	at int64 // bytes read
@@ -30,7 +29,7 @@ type scanner struct {
 	lines, lineStart int64
 }
 
-// tape is a value's text as it stands in the request.
+// tape is a value's text as it is in the request.
 type tape struct {
 	text []byte
 	most int64
@@ -48,7 +47,7 @@ var (
 	errCut = errors.New("ends before the JSON does")
 )
 
-// syntaxError means that what stands at a place is not JSON.
+// syntaxError means that a text is not JSON at a place.
 type syntaxError struct {
 	at int64
 	// broken means that it is a line break within a string.
@@ -278,8 +277,7 @@ func (t *stringReader) Read(p []byte) (int, error) {
 	return 0, nil
 }
 
-// piece takes characters for as long as they stand for themselves or are an escape
-// that is whole, or else one of another kind.
+// piece reads characters as long as they are plain or a complete escape, or else one of another kind.
 func (t *stringReader) piece(p []byte) (int, error) {
 	text, err := t.s.buffered()
 	if err != nil {
@@ -344,8 +342,7 @@ func unescape(p, text []byte) (taken, n int) {
 	return taken, n
 }
 
-// plain returns how many bytes at the start of a text are whole characters that
-// stand for themselves in a JSON string.
+// plain returns how many bytes at the start of a text are whole characters that need no escape in a JSON string.
 func plain(text []byte) int {
 	n := 0
 	for n < len(text) {

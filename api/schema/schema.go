@@ -25,9 +25,8 @@ func InputSchema(input reflect.Type) *jsonschema.Schema {
 	return doc
 }
 
-// describe derives a schema from the tags of a struct type. It stands alone,
-// without references, so that it can be put into an OpenAPI document and an
-// agent's tool list as it is.
+// describe derives a schema from the tags of a struct type. It is self-contained, without references, so it fits into
+// an OpenAPI document and an agent's tool list as it is.
 func describe(shape reflect.Type, open bool) *jsonschema.Schema {
 	reflector := jsonschema.Reflector{
 		Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, AllowAdditionalProperties: open,

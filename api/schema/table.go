@@ -54,7 +54,7 @@ func (t *Table[Env]) Without(engines []string) {
 // Lookup returns the operation of that name, or nil.
 func (t *Table[Env]) Lookup(name string) *Operation[Env] { return t.byName[name] }
 
-// commonFields is what an input gets by embedding Common.
+// commonFields is implemented by inputs that embed Common.
 type commonFields interface{ common() *Common }
 
 // checked is an input with rules that a schema can't state, such as fields

@@ -57,7 +57,7 @@ func (r *rule) fitsLength(v string) bool {
 	return (least == nil || n >= *least) && (most == nil || n <= *most)
 }
 
-// passedString stands for a string that was not kept.
+// passedString replaces a string that was not stored.
 type passedString int64
 
 // passed reads a string for its syntax only, and stores it if it is short enough for a message. It uses no memory,
@@ -88,8 +88,7 @@ func (d *decoder) passed() (any, error) {
 // chunk is how much of a long text is read at a time, in bytes.
 const chunk = 128 << 10
 
-// long reads a text that has a limit of its own. Its parts are joined once, so
-// that it never stands in memory more than twice.
+// long reads a text that has its own limit. Its parts are joined once, so it is never in memory more than twice.
 func (d *decoder) long(whole, r *rule) (any, error) {
 	d.free = true
 	defer func() { d.free = false }()

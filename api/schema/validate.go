@@ -38,7 +38,7 @@ func below(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 // maxHinted is the longest name that a known one is looked for.
 const maxHinted = 64
 
-// minEnding is the shortest name that may stand for a known one that ends with it.
+// minEnding is the minimum length of a name that may mean a known one that ends with it.
 const minEnding = 4
 
 // hint returns the known field that was probably meant: one of the same name elsewhere in the input, or the closest
@@ -84,8 +84,7 @@ func listed(doc *jsonschema.Schema, at []string) string {
 	return "; known are " + strings.Join(names, ", ")
 }
 
-// Near says which field of an input was probably meant by a name; empty where none
-// is like it.
+// Near returns the field of an input that a name probably means; empty if none is similar.
 func Near(input *jsonschema.Schema, name string) string { return hint(input, nil, name) }
 
 // members ranges over an object schema's declared members in order.

@@ -39,7 +39,7 @@ type Ref struct {
 // Text is a text that null clears.
 type Text struct{ value *string }
 
-// JSONSchema says that it is a string or null.
+// JSONSchema returns the schema: a string or null.
 func (Text) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string", MaxLength: new(uint64(1000))}, {Type: "null"}}}
 }

@@ -10,7 +10,7 @@ type AccountSnapshot struct {
 	Grant    *Grant `json:"grant,omitempty" jsonschema_description:"Permissions of this agent, if it connected with OAuth."`
 }
 
-// Grant is what a person has allowed an agent.
+// Grant is the permission that a user has given an agent.
 type Grant struct {
 	Scopes    []string  `json:"scopes" jsonschema:"required" jsonschema_description:"Scopes of the agent."`
 	Limit     int64     `json:"spendLimitMicrodollars" jsonschema:"required" jsonschema_description:"Maximum total spending in microdollars."`

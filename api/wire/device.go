@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// A command line asks a person for a key as RFC 8628 says. These are its parts.
+// Parts of the protocol by which a command line asks a user for a key (RFC 8628).
 const (
 	DeviceBeginPath = "/oauth/device_authorization"
 	DeviceTokenPath = "/oauth/token" //nolint:gosec // an address
@@ -46,7 +46,7 @@ type KeyFacts struct {
 	ExpiresAt  *time.Time `json:"expiresAt"`
 }
 
-// DeviceError is what a device hears instead.
+// DeviceError is the error response to a device.
 type DeviceError struct {
 	Code string `json:"error"`
 	Text string `json:"error_description"`

@@ -18,7 +18,7 @@ type JobStatus struct {
 	Warnings  []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
 }
 
-// JobError says why a job failed.
+// JobError is the reason why a job failed.
 type JobError struct {
 	Code    string `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
 	Message string `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`

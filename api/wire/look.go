@@ -1,7 +1,6 @@
 package wire
 
-// Look is what a person sees of a result. Markup comes as text: whoever shows it
-// must not let it act.
+// Look is the preview of a result for users. Markup comes as text: the client must not execute it.
 type Look struct {
 	ContentType string      `json:"contentType"`
 	Pages       int         `json:"pages,omitempty"` // of a PDF
