@@ -57,7 +57,7 @@ var ended = []string{
 	`DELETE FROM oauth_codes WHERE account_id = ?0`,
 	`DELETE FROM audit WHERE account_id = ?0 AND NOT operator`,
 	`UPDATE keys SET name = '', revoked_at = COALESCE(revoked_at, ?1) WHERE account_id = ?0`,
-	// The row is what the ledger refers to.
+	// The ledger refers to the row.
 	`UPDATE accounts SET email = id || '@deleted.invalid', name = '', suspended = TRUE, suspend_reason = 'deleted by its owner',
 		auto_reload = FALSE, keep_inputs = FALSE, closes_at = NULL WHERE id = ?0`,
 }

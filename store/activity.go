@@ -9,7 +9,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Activity is what an account did in a span.
+// Activity is the activity of an account in a span of time.
 type Activity struct {
 	Usage
 
@@ -26,7 +26,7 @@ type Spent struct {
 	Amount credit.Amount
 }
 
-// latencySample is how many of the latest calls say how long calls take.
+// latencySample is the number of latest calls that latencies are computed from.
 const latencySample = 500
 
 // Activity sums up the account's calls from the UTC day of from until the end of

@@ -10,7 +10,7 @@ import (
 // SignedIn is the Action of a sign-in, whose Note is the device.
 const SignedIn = "session.begun"
 
-// AuditEntry says who changed what.
+// AuditEntry records one change and its author.
 type AuditEntry struct {
 	ID        string
 	AccountID string // empty for what concerns the installation

@@ -240,8 +240,8 @@ func (end Settlement) by() (lease string, try int) {
 	return end.Job.lease, end.Job.Tries
 }
 
-// settleRefusal says why no running call took the settlement; nil when the same
-// settlement has been carried out before.
+// settleRefusal returns the reason why no running call took the settlement; nil if the same settlement happened
+// before.
 func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 	var row callRow
 	if err := tx.NewSelect().Model(&row).Where("id = ?", end.CallID).Scan(ctx); err != nil {

@@ -14,7 +14,7 @@ const (
 	maxLog = 16384
 )
 
-// grown has the log copied when that is due. It is for whoever has the turn.
+// grown triggers the copying of the log if it is due. The caller has the turn.
 func (w *writer) grown() {
 	if w.commits++; w.commits < checkpointEvery {
 		return

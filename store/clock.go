@@ -24,7 +24,7 @@ const (
 	clockTimeout = 5 * time.Second
 )
 
-// ClockError says that the clock of this machine is wrong.
+// ClockError means that the clock of this machine is wrong.
 type ClockError struct {
 	// Off is how far it is ahead of the database's; behind it where negative.
 	Off time.Duration
@@ -64,8 +64,8 @@ func (c *clock) now() time.Time {
 	return c.last.there.Add(here.Sub(c.last.here))
 }
 
-// off is how far the machine's clock is ahead. Round takes the monotonic part
-// off: what matters is what the clock shows.
+// off returns how far the machine's clock is ahead. Round removes the monotonic part: only the displayed time
+// matters.
 func (r reading) off() time.Duration { return r.here.Round(0).Sub(r.there) }
 
 // fault returns a *ClockError where the machine's clock is certainly off by more
@@ -131,8 +131,8 @@ func (s *Store) ClockOff() time.Duration {
 	return s.clock.last.off()
 }
 
-// keepTime compares the clocks again and again until ctx ends, and says when the
-// machine's goes wrong, and when it is right again.
+// keepTime compares the clocks again and again until ctx ends, and logs when the machine's clock becomes wrong and
+// when it is right again.
 func (s *Store) keepTime(ctx context.Context) {
 	wrong := false
 	for ctx.Err() == nil {

@@ -121,9 +121,8 @@ var monthCheck = `WITH moved AS (
 	FROM compared GROUP BY account_id
 	HAVING SUM((2 * posted - 1) * entries) <> 0 OR ` + strings.ReplaceAll(eachBook("SUM((2 * posted - 1) * %[1]s) <> 0"), ", ", " OR ")
 
-// CheckMonth compares the postings of the closed month that holds the time with
-// its closings, and returns what contradicts them, as sentences: whoever changes
-// history is found out. It returns nothing for a month that is not closed.
+// CheckMonth compares the postings of the closed month that contains the time with its closings, and returns
+// contradictions as sentences, which reveal changes of history. It returns nothing for a month that is not closed.
 func (s *Store) CheckMonth(ctx context.Context, at time.Time) (problems []string, err error) {
 	m := monthOf(at)
 	err = s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {

@@ -157,8 +157,8 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	}
 	conns := poolSize(way.ConnConfig, cmp.Or(c.Conns, DefaultConns))
 	s.accountSlots = newAccountSlots(conns)
-	// A pooler of connections in between may not know of what was prepared: there
-	// is a second URL then, or the URL has default_query_exec_mode=exec.
+	// A connection pooler may not know prepared statements: there is a second URL then, or the URL has
+	// default_query_exec_mode=exec.
 	prepare := way.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
 	session := way
 	if c.SessionURL != "" {

@@ -26,10 +26,9 @@ type Delivery struct {
 	URL        string
 	Status     string
 	Attempts   int // of the current set; a replay begins a new one
-	// LastStatusCode is what the last attempt was answered with; 0 when it was
-	// not, or when none was made.
+	// LastStatusCode is the status of the response to the last attempt; 0 without a response or an attempt.
 	LastStatusCode int
-	// LastError says why the last attempt failed.
+	// LastError is the reason why the last attempt failed.
 	LastError string
 	// LastResponse is how the body of the last answer began.
 	LastResponse []byte
@@ -184,10 +183,10 @@ func (s *Store) FailedDeliveries(ctx context.Context, accountID string, since ti
 	return n, wrapped("count failed deliveries", err)
 }
 
-// DeliveryCounts is how deliveries stand.
+// DeliveryCounts are the numbers of deliveries by status.
 type DeliveryCounts struct{ Delivered, Failed, Pending int64 }
 
-// deliverySample is how many of the latest deliveries say how deliveries do.
+// deliverySample is the number of latest deliveries that the statistics are computed from.
 const deliverySample = 2000
 
 // CountDeliveries counts the account's deliveries that were made from since on, the

@@ -35,13 +35,13 @@ type DueDelivery struct {
 	lease   string
 }
 
-// Attempt is what came of an attempt.
+// Attempt is the result of an attempt.
 type Attempt struct {
 	// Delivered is success. Gone means that the receiver wants nothing more.
 	Delivered, Gone bool
 	// StatusCode is that of the answer; 0 when there was none.
 	StatusCode int
-	// Error says to the owner why the attempt failed.
+	// Error is the reason of the failure, for the owner.
 	Error string
 	// Response is how the answer's body began; at most 1 KB is kept.
 	Response []byte
@@ -98,9 +98,8 @@ const keepAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code
 // keepLost is keepAttempt where the one under way is lost, before endWait. ?1 ids.
 const keepLost = keepAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver + ` ON CONFLICT (delivery_id, at) DO NOTHING`
 
-// endWait makes deliveries ready. An attempt that was under way is lost with its
-// process and counts: it may have been what ended the process. ?1 ids, ?2 the most
-// attempts, ?3 what is said of one that was lost, ?4 how long it may have taken.
+// endWait makes deliveries ready. An attempt that was under way is lost with its process and counts: it may have
+// ended the process. ?1 ids, ?2 the maximum attempts, ?3 the error of a lost attempt, ?4 its maximum duration.
 const endWait = `UPDATE deliveries SET
 	attempts = CASE WHEN leased_until IS NULL THEN attempts ELSE attempts + 1 END,
 	last_error = CASE WHEN leased_until IS NULL THEN last_error ELSE ?3 END,

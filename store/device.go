@@ -46,7 +46,7 @@ const (
 	deviceUsed     = "used"
 )
 
-// NewDevice describes a machine that asks for a key, as it says of itself.
+// NewDevice describes a machine that asks for a key, in its own words.
 type NewDevice struct {
 	Machine, System string
 	Address         string // the client's
@@ -59,15 +59,14 @@ type Device struct {
 	CreatedAt, ExpiresAt     time.Time
 }
 
-// DeviceCodes are what a device gets when it asks: the one it keeps to itself, and
-// the one it shows for a person to type.
+// DeviceCodes are the codes of a device that asks: a secret one, and one for a user to type.
 type DeviceCodes struct {
 	Device Device
 	Secret string
 	Typed  string // as it is shown, such as "WDJB-MJHT"
 }
 
-// CollectedKey is the key of a device, with its secret and what it is for.
+// CollectedKey is the key of a device, with its secret and its account.
 type CollectedKey struct {
 	Key     Key
 	Secret  string
@@ -265,7 +264,7 @@ func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (
 	return collected, wrapped("collect key", err)
 }
 
-// verdict says why a device gets no key at a time, nil where it gets one.
+// verdict returns the reason why a device gets no key at a time, or nil.
 func (r *deviceRow) verdict(now time.Time) error {
 	switch {
 	case r.State == deviceUsed:

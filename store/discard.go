@@ -29,9 +29,8 @@ func notPostponed(column string) string {
 	return "NOT EXISTS (SELECT 1 FROM undeleted_blobs AS u WHERE u.blob_key = " + column + " AND u.retry_at > ?0)"
 }
 
-// discard deletes blobs. forget removes what refers to those that have gone, in one
-// transaction with the notes about them; those that failed are postponed and logged.
-// The error says that the database failed, that ctx ended, or that not one of the
+// discard deletes blobs. forget removes the rows of the deleted blobs, in one transaction with the notes about them;
+// failures are postponed and logged. The error means that the database failed, that ctx ended, or that none of the
 // blobs could be deleted.
 func (s *Store) discard(ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error) (gone []string, err error) {
 	if len(keys) == 0 {

@@ -67,7 +67,7 @@ func (s *Store) recordDownloads(ctx context.Context) {
 		pause(ctx, downloadsEvery)
 		last = ctx.Err() != nil
 		err := s.writeDownloads(context.WithoutCancel(ctx), last)
-		if err != nil && !failed { // It is said once, and tried again.
+		if err != nil && !failed { // it is logged once, and tried again
 			s.log.LogAttrs(ctx, slog.LevelWarn, "count downloads failed", slog.Any("error", err))
 		}
 		failed = err != nil

@@ -39,7 +39,7 @@ const (
 	LimitKeySpend = "keySpendLimit" // of a key, or of a grant
 )
 
-// ClaimedError says that another call holds the idempotency key.
+// ClaimedError means that another call holds the idempotency key.
 type ClaimedError struct {
 	Claim Claim
 }
@@ -48,7 +48,7 @@ func (e *ClaimedError) Error() string {
 	return fmt.Sprintf("idempotency key is taken by call %s (%s)", e.Claim.CallID, e.Claim.State)
 }
 
-// FundsError says that the balance does not cover the quote.
+// FundsError means that the balance does not cover the quote.
 type FundsError struct {
 	Quote, Balance credit.Amount
 }
@@ -57,7 +57,7 @@ func (e *FundsError) Error() string {
 	return fmt.Sprintf("balance of %s does not cover %s", e.Balance, e.Quote)
 }
 
-// LimitError says that a limit set by the account's owner refuses the call.
+// LimitError means that a limit set by the account's owner refuses the call.
 type LimitError struct {
 	Limit        string        // one of the Limit constants
 	Microdollars credit.Amount // the limit

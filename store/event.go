@@ -22,12 +22,11 @@ const (
 	EventPaymentRequired  = "wallet.payment_required"
 )
 
-// EventCallback is the type of what is sent to a call's callback. It is in the
-// outbox like an event, and no endpoint can ask for it.
+// EventCallback is the type of a callback to a call's URL. It is in the outbox like an event, and no endpoint can
+// subscribe to it.
 const EventCallback = "callback"
 
-// EventTest is the type of what is sent to one endpoint to try it out. No
-// endpoint can ask for it.
+// EventTest is the type of a test event for one endpoint. No endpoint can subscribe to it.
 const EventTest = "webhook.test"
 
 // EventKind is a type of event, and in a sentence when it happens.

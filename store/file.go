@@ -25,8 +25,7 @@ type File struct {
 	Downloads   int64
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
-	// Warnings are what was wrong with what a result was made of, as a JSON array;
-	// empty where nothing was.
+	// Warnings are the warnings about the source of a result, as a JSON array; empty if there are none.
 	Warnings string
 }
 
@@ -121,12 +120,11 @@ func (s *Store) addFile(ctx context.Context, tx txn, call *callRow, f File, now 
 	return err
 }
 
-// publicOnly is the condition of files that whoever knows their id may download.
+// publicOnly is the condition of files that any holder of their ID may download.
 const publicOnly = "f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)"
 
-// PublicFile returns the result with the id, which whoever knows it may download.
-// It returns ErrNotFound when the file is missing, expired, deleted or an upload,
-// or its account is suspended.
+// PublicFile returns the result with the ID, which any holder of the ID may download. It returns ErrNotFound if the
+// file is missing, expired, deleted or an upload, or if its account is suspended.
 func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
 	return s.liveFile(ctx, id, publicOnly)
 }

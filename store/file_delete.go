@@ -39,14 +39,14 @@ func (s *Store) deleteFile(ctx context.Context, id, where string, args ...any) e
 		return fmt.Errorf("delete file: %w", err)
 	}
 	if _, _, err := s.removeFiles(ctx, 1, "f.id = ?", id); err != nil {
-		// It is gone for everybody, and DeleteExpiredFiles tries again.
+		// The file is deleted for all users, and DeleteExpiredFiles tries again.
 		s.log.Warn("delete blob of deleted file failed", "error", err)
 	}
 	return nil
 }
 
-// TakeDownFile deletes any file at once, on behalf of the operator: a job that
-// has yet to read it will fail. It returns what it was, or ErrNotFound.
+// TakeDownFile deletes any file at once, on behalf of the operator: a job that has yet to read it will fail. It
+// returns the deleted file, or ErrNotFound.
 func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
 	if !storable(id) {
 		return File{}, fmt.Errorf("take file down: %w", ErrNotFound)

@@ -15,14 +15,14 @@ import (
 const (
 	// CodeLife is how long a program has to change its code for tokens.
 	CodeLife = time.Minute
-	// AccessLife is how long a token opens the door.
+	// AccessLife is the lifetime of an access token.
 	AccessLife = time.Hour
 	// RefreshLife is how long a token may wait that is changed for new ones. Neither
 	// outlives its grant.
 	RefreshLife = 30 * 24 * time.Hour
-	// GrantLimit is what a program may spend unless a person says otherwise.
+	// GrantLimit is the default spending limit of an application.
 	GrantLimit = 5 * credit.Dollar
-	// GrantDays is for how many days, unless a person says otherwise.
+	// GrantDays is the default duration of a grant in days.
 	GrantDays = 90
 )
 
@@ -33,11 +33,10 @@ const (
 	codePrefix    = "pdf_oac_"
 )
 
-// grantMark stands in a grant's row of keys where keys have the beginning of their
-// secret.
+// grantMark is the value in a grant's row of keys where other keys have the beginning of their secret.
 const grantMark = "grant"
 
-// Grant is what a person has allowed a program.
+// Grant is the permission that a user has given an application.
 type Grant struct {
 	ID                  string
 	AccountID, PersonID string
@@ -71,23 +70,23 @@ type Consent struct {
 	ExpiresAt           time.Time
 }
 
-// Redemption is what a program shows with its code.
+// Redemption is an application's request to exchange its code.
 type Redemption struct {
 	Code, ClientID, Redirect string
-	// Challenge is what the verifier of PKCE comes to.
+	// Challenge is the PKCE challenge, computed from the verifier.
 	Challenge string
 	// Resource is empty, or what the program wants the tokens for.
 	Resource string
 }
 
-// GrantTokens are what a program gets, with what they are for.
+// GrantTokens are the tokens of an application, with their scopes.
 type GrantTokens struct {
 	Access, Refresh string
 	AccessEnds      time.Time
 	Scopes          []string
 }
 
-// GrantAccess is what an access token opens.
+// GrantAccess is the access that a token gives.
 type GrantAccess struct {
 	Grant   Key // the grant's row, with its cap and what it has spent
 	Account Account
@@ -209,7 +208,7 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell TellingGrant) (G
 	return got, wrapped("redeem code", err)
 }
 
-// verdict says why a code gives nothing, nil where it does.
+// verdict returns the reason why a code gives no tokens, or nil.
 func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 	switch {
 	case r.ExpiresAt <= toMicros(now), r.EndsAt <= toMicros(now):

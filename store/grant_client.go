@@ -36,7 +36,7 @@ func (r *clientRow) client() OAuthClient {
 	return OAuthClient{r.ID, r.Name, strings.Fields(r.Redirects), fromMicros(r.CreatedAt)}
 }
 
-// Grants are what people have allowed programs, with the programs' codes and tokens.
+// Grants manages the permissions of applications, with their codes and tokens.
 type Grants struct{ store *Store }
 
 // Grants returns the grants of the store.

@@ -80,7 +80,7 @@ func (r *keyRow) over(now int64) bool {
 	return r.RevokedAt == nil && r.ExpiresAt != nil && *r.ExpiresAt <= now
 }
 
-// outsideRow is what is found of a program.
+// outsideRow is the row found for an application.
 type outsideRow struct {
 	scopes  string
 	key     keyRow

@@ -11,7 +11,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Renewal is what a program shows to get new tokens.
+// Renewal is an application's request for new tokens.
 type Renewal struct {
 	Token, ClientID string
 	// Scopes are those that it wants; none are all that it was given.
@@ -73,7 +73,7 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	return got, wrapped("renew tokens", err)
 }
 
-// verdict says why a refresh token gives nothing, nil where it does.
+// verdict returns the reason why a refresh token gives no tokens, or nil.
 func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now time.Time) error {
 	given := strings.Fields(t.Scopes)
 	switch {
@@ -116,8 +116,8 @@ var accessQuery = "SELECT t.scopes, " + keysTable.columns("k") + ", " + accounts
 	" JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id" +
 	" WHERE t.hash = $1 AND NOT t.refresh AND g.resource = $2 AND t.expires_at > $3 AND k.revoked_at IS NULL AND k.expires_at > $3 AND m.role IN ($4, $5)"
 
-// Access returns what an access token opens at a resource, in one query, or
-// ErrNotFound. A suspended account is returned: the caller says so to its owner.
+// Access returns the access of a token at a resource, in one query, or ErrNotFound. A suspended account is returned:
+// the caller reports that to its owner.
 func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAccess, error) {
 	var key keyRow
 	var account accountRow

@@ -12,11 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// An id is its kind, an underscore and 39 lower-case characters of Crockford's
-// base32: ten of the time in milliseconds, three of the region where it was
-// made, and 26 that carry 130 random bits, so that an id of a file can serve as
-// a bearer secret. Ids of a kind sort by their time, which is what the tables of
-// PostgreSQL are partitioned by.
+// An ID is its kind, an underscore and 39 lower-case characters of Crockford's base32: 10 of the time in
+// milliseconds, 3 of the region where it was made, and 26 with 130 random bits, so the ID of a file can serve as a
+// bearer secret. IDs of a kind sort by their time, which PostgreSQL's tables are partitioned by.
 const (
 	timeChars   = 10
 	regionChars = 3

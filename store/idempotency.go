@@ -19,7 +19,7 @@ const (
 
 // Claim is the hold of a call on an idempotency key of its account.
 type Claim struct {
-	CallID    string // Call says what came of it
+	CallID    string // Call returns its outcome
 	BodyHash  []byte // distinguishes a repeated request from another one
 	State     string // ClaimRunning or ClaimDone; a failed call's claim is gone
 	CreatedAt time.Time

@@ -17,7 +17,7 @@ const (
 	AccountSuspended = "suspended"
 )
 
-// AccountSearch says which accounts are meant. An empty field means any.
+// AccountSearch selects accounts. An empty field means any.
 type AccountSearch struct {
 	List
 
@@ -108,7 +108,7 @@ func (s *Store) RunningCalls(ctx context.Context, limit int) ([]Call, error) {
 	return list, wrapped("read running calls", err)
 }
 
-// Backlog is what waits to be done.
+// Backlog is the unfinished work.
 type Backlog struct {
 	Queued, Running int64 // jobs
 	Letters         int64 // that are not sent yet
@@ -126,7 +126,7 @@ func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	return b, wrapped("count what waits", err)
 }
 
-// RegionCalls is how many calls began in a region, by how they stand.
+// RegionCalls are the numbers of calls that began in a region, by status.
 type RegionCalls struct {
 	Region                string
 	Done, Failed, Running int64

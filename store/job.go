@@ -31,7 +31,7 @@ type NewJob struct {
 	Input    []byte   // its input, encrypted, where it is short
 	InputKey string   // else the key of the blob that holds it
 	Pins     []string // ids of files that must stay until it has ended
-	// Kind is what a worker must know to run it. Any worker can run a job without one.
+	// Kind is the capability that a worker needs to run it. Any worker can run a job without one.
 	Kind string
 }
 

@@ -41,7 +41,7 @@ func (s *Store) ListenJobs(ctx context.Context, committed func() (free bool), no
 		err := guard.Try(func() error {
 			return s.listenOnce(ctx, func() {
 				logged = false
-				notified() // What came while this process did not listen is lost.
+				notified() // notifications sent while this process did not listen are lost
 			}, notified)
 		})
 		if err != nil && ctx.Err() == nil && !logged {

@@ -15,8 +15,7 @@ const (
 	MaxKeptInput = 256 << 10
 )
 
-// KeptInputs are what calls were asked to do, encrypted, for accounts that want
-// to look at that or to repeat it.
+// KeptInputs are the encrypted inputs of calls, for accounts that want to view or repeat them.
 type KeptInputs struct{ store *Store }
 
 // KeptInputs returns the inputs that the store keeps.

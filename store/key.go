@@ -175,9 +175,8 @@ func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
 	return nil
 }
 
-// authenticate is the one query that authentication makes. Its look-up is by the
-// hash, so that its timing says nothing about the secret. keyByID finds a key of
-// whom it has let in before.
+// authenticate is the single query of authentication. It looks up the hash, so its timing reveals nothing about the
+// secret. keyByID finds a key that was authenticated before.
 var (
 	authenticate = keysAndAccounts + " WHERE k.hash = $1 AND k.revoked_at IS NULL"
 	keyByID      = keysAndAccounts + " WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL"
@@ -186,9 +185,8 @@ var (
 		" FROM keys AS k JOIN accounts AS a ON a.id = k.account_id"
 )
 
-// KeyBySecret returns the key with the secret, and its account, in one query. It
-// returns ErrNotFound for an unknown or revoked key. An expired key and a
-// suspended account are returned: the caller says so to their owner.
+// KeyBySecret returns the key with the secret, and its account, in one query. It returns ErrNotFound for an unknown
+// or revoked key. An expired key and a suspended account are returned: the caller reports that to their owner.
 func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
 	key, account, err := s.keyAndAccount(ctx, authenticate, hashSecret(secret))
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *Store) Lag(ctx context.Context) (lag Lag, err error) {
 	return lag, nil
 }
 
-// Pools returns the pools of connections by what they are for.
+// Pools returns the connection pools by purpose.
 func (s *Store) Pools() map[string]*sql.DB {
 	pools := map[string]*sql.DB{"write": s.write.DB, "reports": s.reports.DB, "pages": s.pages.DB}
 	if s.read != s.write {

@@ -9,7 +9,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Kinds of what is posted to the journal.
+// Kinds of postings in the journal.
 const (
 	KindPayment    = "payment"    // money that was received
 	KindTrial      = "trial"      // what a new account starts with
@@ -24,10 +24,9 @@ const (
 	KindAI         = "ai"         // taken for what a provider of models charged
 )
 
-// books are the amounts that one posting moves, by book; they sum to zero.
-// Wallet, held and debt are the customer's (debt is below zero while something
-// is owed), revenue is what was earned, and promotion, payment and adjustment
-// are where money came from and goes to.
+// books are the amounts that one posting moves, by book; they sum to zero. Wallet, held and debt are the customer's
+// (debt is below zero while there is a debt), revenue is the earned money, and promotion, payment and adjustment are
+// the sources and targets of money.
 type books struct {
 	promotion, payment, adjustment, held, revenue, debt, wallet credit.Amount
 }
@@ -49,8 +48,8 @@ type posting struct {
 	reason    string
 	at        time.Time
 	books     books
-	// balance is what the wallet has once the posting is made. It is read where the
-	// account's row is locked, so that it holds whatever other calls do.
+	// balance is the wallet after the posting. It is read while the account's row is locked, so it is correct
+	// whatever other calls do.
 	balance credit.Amount
 }
 
@@ -99,5 +98,5 @@ func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 	return err
 }
 
-// worth is what the posting changes of what the customer has.
+// worth returns the change of the customer's total.
 func (p *posting) worth() credit.Amount { return p.books.wallet + p.books.held + p.books.debt }

@@ -10,7 +10,7 @@ import (
 // maxProblems bounds the problems of one kind that a LedgerReport lists.
 const maxProblems = 20
 
-// LedgerReport is what CheckLedger found.
+// LedgerReport is the result of CheckLedger.
 type LedgerReport struct {
 	Postings int64
 	Sum      credit.Amount // of all entries; zero
@@ -53,8 +53,7 @@ func (c ledgerCheck) run(ctx context.Context, tx txn, args ...any) (problems []s
 // Arguments of the queries: ?0 the last closed month, ?1 and ?2 the first ids of
 // postings and of calls since, ?3 the first day since.
 
-// ledgerSums are what every account has in every book: its last closing and the
-// postings since.
+// ledgerSums are the balances of every account in every book: its last closing and the postings since.
 var ledgerSums = `WITH closed AS (
 		SELECT c.* FROM closings AS c
 		JOIN (SELECT account_id, MAX(month) AS month FROM closings WHERE month <= ?0 GROUP BY account_id) AS last
@@ -119,7 +118,7 @@ var ledgerChecks = []ledgerCheck{
 		WHERE i.state <> COALESCE(c.status, '')`},
 }
 
-// sumOfBooks is what the books of an account come to.
+// sumOfBooks is the sum of the books of an account.
 const sumOfBooks = "(promotion + payment + adjustment + held + revenue + debt + wallet)"
 
 // CheckLedger verifies the books against each other, in one snapshot of the

@@ -64,8 +64,8 @@ const ledgerRows = `SELECT j.id, j.created_at, j.kind, j.cause, COALESCE(c.opera
 	FROM journal AS j LEFT JOIN calls AS c ON c.id = j.cause
 	WHERE j.account_id = $1 AND j.id >= $2 AND j.id < $3 AND j.created_at >= $4 AND j.created_at < $5 ORDER BY j.id`
 
-// ledgerBefore is what the wallet held before a posting. $1 account, $2 the last
-// month that was closed before, $3 and $4 the bounds of the ids since, $5 the time.
+// ledgerBefore is the wallet before a posting. $1 account, $2 the last month that was closed before, $3 and $4 the
+// range of IDs since, $5 the time.
 const ledgerBefore = `SELECT CAST(
 	COALESCE((SELECT wallet FROM closings WHERE account_id = $1 AND month <= $2 ORDER BY month DESC LIMIT 1), 0) +
 	COALESCE((SELECT SUM(wallet) FROM journal WHERE account_id = $1 AND id >= $3 AND id < $4 AND created_at < $5), 0) AS BIGINT)`

@@ -9,8 +9,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// List says which part of a list is meant. Lists are sorted by time, the newest
-// first, which is the order of ids.
+// List selects a part of a list. Lists are sorted by time, the newest first, which is the order of IDs.
 type List struct {
 	Limit  int    // 1 to MaxList; 0 is DefaultList
 	Cursor string // Page.Next of the page before; empty is the first page
@@ -89,7 +88,7 @@ func equal(query *bun.SelectQuery, column, value string) {
 	}
 }
 
-// CallFilter says which calls are meant. An empty field means any.
+// CallFilter selects calls. An empty field means any.
 type CallFilter struct {
 	List
 
@@ -130,7 +129,7 @@ func (s *Store) Jobs(ctx context.Context, f CallFilter) (Page[Call], error) {
 	return s.Calls(ctx, f)
 }
 
-// FileFilter says which files are meant.
+// FileFilter selects files.
 type FileFilter struct {
 	List
 
@@ -163,7 +162,7 @@ func (s *Store) Files(ctx context.Context, f FileFilter) (Page[File], error) {
 	return page, nil
 }
 
-// DeliveryFilter says which deliveries are meant. An empty field means any.
+// DeliveryFilter selects deliveries. An empty field means any.
 type DeliveryFilter struct {
 	List
 
@@ -190,7 +189,7 @@ func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) (Page[Delivery
 	return page, nil
 }
 
-// AccountFilter says which accounts are meant.
+// AccountFilter selects accounts.
 type AccountFilter struct {
 	List
 

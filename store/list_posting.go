@@ -27,7 +27,7 @@ type Posted struct {
 	CreatedAt        time.Time
 }
 
-// PostingFilter says which postings are meant. An empty field means any.
+// PostingFilter selects postings. An empty field means any.
 type PostingFilter struct {
 	List
 

@@ -208,8 +208,8 @@ func (s *Store) Invite(ctx context.Context, secret string) (Invite, error) {
 	return row.invite(), wrapped("read invitation", err)
 }
 
-// AcceptInvite makes a person a member as the invitation of a link says, which works
-// no more. It returns ErrUsed for a link that does not work.
+// AcceptInvite makes a user a member by the invitation of a link, which ends the link. It returns ErrUsed for a link
+// that is not valid.
 func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invite, error) {
 	i, err := s.Invite(ctx, secret)
 	if err != nil {

@@ -194,7 +194,7 @@ func (s *Store) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 	return err == nil && !known[b.Key], err
 }
 
-// writerGone reports whether whoever wrote a blob cannot refer to it any more.
+// writerGone reports whether the writer of a blob cannot refer to it any more.
 func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
 	if rest, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
 		lease, _, _ := strings.Cut(rest, "-")

@@ -114,8 +114,7 @@ func (s *Store) SetPaymentSession(ctx context.Context, id, session string) error
 	return s.changePayment(ctx, "note payment session", id, "session = ?", session)
 }
 
-// PaymentDetails are what people are shown of a payment that the provider has
-// carried out. Empty fields change nothing.
+// PaymentDetails are the details of a completed payment that users see. Empty fields change nothing.
 type PaymentDetails struct{ Card, ReceiptURL string }
 
 // DescribePayment notes the card and the receipt of a payment. It returns
@@ -147,7 +146,7 @@ func (s *Store) Payment(ctx context.Context, id string) (Payment, error) {
 	return row.payment(), nil
 }
 
-// PaymentFilter says which payments are meant.
+// PaymentFilter selects payments.
 type PaymentFilter struct {
 	List
 

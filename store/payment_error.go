@@ -10,7 +10,7 @@ import (
 // PaymentError is money at the provider that the service can neither credit nor
 // take. An operator settles it there.
 type PaymentError struct {
-	// Subject is what the provider calls the thing: an intent, a refund, a dispute.
+	// Subject is the provider's ID of the object: an intent, a refund, a dispute.
 	Subject string
 	// PaymentID and AccountID are ours, as far as they are known.
 	PaymentID, AccountID string
@@ -78,7 +78,7 @@ func (s *Store) PaymentByIntent(ctx context.Context, intent string) (Payment, er
 	return s.Payment(ctx, id)
 }
 
-// Origin is whose a payment is, as the provider's metadata says.
+// Origin identifies the account of a payment, from the provider's metadata.
 type Origin struct {
 	AccountID, Kind, Customer string
 	At                        time.Time

@@ -30,8 +30,8 @@ type PaymentNotice struct {
 	Reason    string
 	ActionURL string
 	Details   PaymentDetails
-	// Origin is what the provider's metadata says of the payment, with PaymentPaid:
-	// a payment whose row is missing is rebuilt from it.
+	// Origin comes from the provider's metadata of the payment, with PaymentPaid: a payment whose row is missing is
+	// rebuilt from it.
 	Origin Origin
 	// Tell emails the changes to the users who pay; nil sends nothing.
 	Tell Telling
@@ -45,7 +45,7 @@ type Refund struct {
 	Failed bool
 }
 
-// PaymentChange is what a notice has changed.
+// PaymentChange is the change made by a notice.
 type PaymentChange struct {
 	Known     bool // the payment is one of our own
 	Rebuilt   bool // its row was missing, and was made of the notice
@@ -186,7 +186,7 @@ func (a *applying) writeRefunds(ctx context.Context) error {
 	return nil
 }
 
-// findPayment locks the payment that is meant, and learns what it is called.
+// findPayment locks the payment of the notice, and adds its IDs.
 func (a *applying) findPayment(ctx context.Context) error {
 	where, name := "id = ?", a.notice.PaymentID
 	if name == "" {
@@ -264,7 +264,7 @@ func (a *applying) pay(ctx context.Context) error {
 	return a.succeed(ctx, a.tx, &a.row)
 }
 
-// name is the reference of what is posted for the payment.
+// name returns the reference of the payment's postings.
 func (a *applying) name() string { return "stripe " + cmp.Or(a.row.Intent, a.row.ID) }
 
 // takeRefund takes from the wallet what was given back and is not taken yet, and

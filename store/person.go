@@ -72,8 +72,7 @@ func NormalAddress(text string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(text)))
 }
 
-// MailAddress returns an email address as it is stored, or an error that says
-// what is wrong with it.
+// MailAddress returns an email address in the form in which it is stored, or an error for users.
 func MailAddress(text string) (string, error) {
 	address := NormalAddress(text)
 	at := strings.LastIndexByte(address, '@')
@@ -143,7 +142,7 @@ func (s *Store) personWhere(ctx context.Context, where, arg string) (Person, err
 	return row.person(), nil
 }
 
-// People returns everybody who signs in.
+// People returns all users.
 func (s *Store) People(ctx context.Context) ([]Person, error) {
 	var rows []personRow
 	if err := s.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
@@ -161,10 +160,9 @@ func (s *Store) SetPersonName(ctx context.Context, id, name string) error {
 	return s.changePerson(ctx, "set name", id, "name = ?", clean(name, 100))
 }
 
-// VerifyPerson records that a person's address is theirs, and reports whether that was not
-// known before. If so, every other session of the person ends, and every link. It is
-// for who has signed up in the same browser or is known by other means: Claim is for
-// everyone else.
+// VerifyPerson records that a user's email address is verified, and reports whether it was not verified before. If
+// so, every other session of the user ends, and every link. It is for a user who has signed up in the same browser or
+// is identified by other means: Claim is for all others.
 func (s *Store) VerifyPerson(ctx context.Context, id, keepSession string) (first bool, err error) {
 	err = s.updatePerson(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
 		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(s.now())).
@@ -247,7 +245,7 @@ func (s *Store) updatePerson(ctx context.Context, doing string, fn transaction) 
 	return wrapped(doing, s.inTx(ctx, fn))
 }
 
-// wrapped says what was being done when an error came.
+// wrapped adds the failed action to an error.
 func wrapped(doing string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

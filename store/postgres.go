@@ -47,8 +47,8 @@ const (
 	deadAfter     = 20 * time.Second
 )
 
-// bounds are what the server ends by itself. The process's own deadlines are shorter,
-// but a process that is frozen, or whose machine is gone, has none.
+// bounds are the timeouts that the server enforces. The process's own deadlines are shorter, but a process that is
+// frozen, or whose machine is gone, has none.
 type bounds struct {
 	// statement limits the time of a statement; 0 means no limit.
 	statement time.Duration

@@ -12,13 +12,11 @@ import (
 // call.
 type Posting struct {
 	AccountID string
-	// Kind says which way the money goes: a payment, trial, grant or promotion
-	// adds to the wallet; a refund, chargeback or ai takes from it; an
-	// adjustment adds, or takes where its amount is below zero.
+	// Kind determines the direction of the money: a payment, trial, grant or promotion adds to the wallet; a refund,
+	// chargeback or ai takes from it; an adjustment adds, or takes if its amount is below zero.
 	Kind   string
 	Amount credit.Amount
-	// Reference is what the cause is called where it comes from. An account has
-	// no two postings of a kind with the same one.
+	// Reference is the cause's ID at its source. An account has no two postings of a kind with the same one.
 	Reference string
 	Reason    string // for people
 }
@@ -102,7 +100,7 @@ func (s *Store) samePosting(ctx context.Context, p Posting) error {
 	return nil
 }
 
-// worth is what the customer gains.
+// worth returns the customer's gain.
 func (p Posting) worth() credit.Amount {
 	if adds[p.Kind] == nil {
 		return -p.Amount

@@ -17,8 +17,7 @@ const (
 	reloadLease = 2 * time.Minute
 	// ReloadActionTime is how long an owner has to confirm a payment.
 	ReloadActionTime = 24 * time.Hour
-	// DefaultMonthlyReload is the most that is taken in a month where the owner
-	// has said nothing else.
+	// DefaultMonthlyReload is the default maximum of a month's charges.
 	DefaultMonthlyReload = 100 * credit.Dollar
 )
 
@@ -58,7 +57,7 @@ type reloadRow struct {
 	OffReason   string
 }
 
-// CheckAutoReload says what is wrong with settings, or nothing.
+// CheckAutoReload returns the error of settings, or nil.
 func CheckAutoReload(r AutoReload) error {
 	switch {
 	case r.Threshold <= 0 || r.Amount < r.Threshold || r.Amount > maxAmount:
@@ -87,7 +86,7 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReloa
 			return err
 		}
 		row := reloadRow{AccountID: accountID, Threshold: r.Threshold, Amount: r.Amount, Monthly: r.Monthly}
-		// A payment under way stays so: its own row says what it is of.
+		// A payment under way does not change: its own row has its amount.
 		_, err = tx.NewInsert().Model(&row).On("CONFLICT (account_id) DO UPDATE").
 			Set("threshold = EXCLUDED.threshold, amount = EXCLUDED.amount, monthly = EXCLUDED.monthly, failures = 0, off_reason = ''").
 			Set("not_before = CASE WHEN r.attempt = '' THEN 0 ELSE r.not_before END").Exec(ctx)
@@ -95,8 +94,7 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReloa
 	}))
 }
 
-// AutoReload returns how the account's wallet refills itself, or ErrNotFound
-// where its owner has never said.
+// AutoReload returns the settings for refilling the account's wallet, or ErrNotFound if its owner has never set them.
 func (s *Store) AutoReload(ctx context.Context, accountID string) (AutoReload, error) {
 	var row struct {
 		reloadRow
@@ -112,7 +110,7 @@ func (s *Store) AutoReload(ctx context.Context, accountID string) (AutoReload, e
 	return r, wrapped("read auto-reload", err)
 }
 
-// takenSince is what auto-reload has taken since a time, or may still take.
+// takenSince returns the amount that auto-reload has charged since a time, or may still charge.
 func (s *Store) takenSince(ctx context.Context, db bun.IDB, accountID string, since time.Time) (taken credit.Amount, err error) {
 	err = db.NewRaw("SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payments WHERE account_id = ? AND kind = ? AND created_at >= ? AND state IN (?, ?, ?)",
 		accountID, PaymentAutoReload, toMicros(since), PaymentOpen, PaymentAction, PaymentPaid).Scan(ctx, &taken)

@@ -47,7 +47,7 @@ func (s *Store) replaceSealed(ctx context.Context, id, column string, before, af
 	})
 }
 
-// wrap says what failed, if anything did.
+// wrap adds the failed action to an error, if there is one.
 func wrap(doing string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -55,7 +55,7 @@ type OldMonth struct {
 	// Notice is on how many more days the month must be found old. At 0 the next round
 	// removes it.
 	Notice int
-	// Open is what of the month is not over, which keeps it; empty if all is.
+	// Open is the unfinished business that keeps the month; empty if there is none.
 	Open string
 }
 

@@ -22,7 +22,7 @@ type Session struct {
 	Token     string // as it is stored: a hash
 }
 
-// sessionFacts are what a session's own data, in JSON, says of it.
+// sessionFacts are the facts in a session's own JSON data.
 type sessionFacts struct {
 	Person  string `json:"person"`
 	Device  string `json:"device"`

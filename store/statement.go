@@ -30,7 +30,7 @@ func compile(ctx context.Context, db preparer, texts ...string) (compiled, error
 	return ready, nil
 }
 
-// sqliteTexts and postgresTexts are what every paid call writes with.
+// sqliteTexts and postgresTexts are the writing statements of paid calls.
 var (
 	sqliteTexts = append([]string{
 		claimSQLite, claimedSelect, claimInsert, holdUpdate, spendUpdate, callInsert, callbackInsert, journalInsert, usageUpsert, endUpdate,
@@ -100,9 +100,8 @@ func (s *Store) queryAll(ctx context.Context, tx txn, text string, args ...any) 
 	return tx.direct.QueryContext(ctx, text, args...)
 }
 
-// readRow runs a reading statement of the paid path, and scans its row into places.
-// On SQLite it is over before anybody could cut it short: what watches a context that
-// may end costs two goroutines there, and as much as the reading.
+// readRow runs a reading statement of the paid path, and scans its row into places. On SQLite it ends before anyone
+// could cancel it: a watched context costs two goroutines there, as much as the reading.
 func (s *Store) readRow(ctx context.Context, places []any, text string, args ...any) error {
 	if s.dialect == Postgres || s.reading == nil {
 		deadline, cancel := bounded(ctx)

@@ -51,8 +51,7 @@ const (
 	lostPauseMost = time.Second
 )
 
-// Config says where the store is. The zero value of every field but DataDir has
-// a meaning.
+// Config configures the store. The zero value of every field but DataDir has a meaning.
 type Config struct {
 	// URL is "sqlite:///abs/path.db", "sqlite:name.db" (a relative path is
 	// taken from DataDir) or "postgres://…"; empty is DataDir/relaypdf.db.
@@ -77,7 +76,7 @@ type Config struct {
 	// Machine is the clock of this machine; nil is time.Now. On PostgreSQL it is
 	// compared with the database's, whose time counts.
 	Machine func() time.Time
-	// Now stands in for the machine's clock and for the database's; nil does not.
+	// Now replaces the machine's and the database's clock, if set.
 	Now func() time.Time
 	// Logger hears about background work that failed; nil is silence.
 	Logger *slog.Logger
@@ -96,7 +95,7 @@ type Store struct {
 	readTimeout time.Duration
 }
 
-// base is what all handles share: the connections, the clock and the blobs.
+// base is shared by all handles: the connections, the clock and the blobs.
 type base struct {
 	dialect      string
 	path         string // of the SQLite database; empty with PostgreSQL
@@ -111,7 +110,7 @@ type base struct {
 	session      *pgx.ConnConfig // PostgreSQL only: how a connection for a session is made
 	blobs        blob.Store
 	now          func() time.Time
-	clock        *clock // PostgreSQL only, where no other stands in
+	clock        *clock // PostgreSQL only, unless Now is set
 	log          *slog.Logger
 
 	keyUses   chan string

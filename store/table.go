@@ -9,8 +9,8 @@ import (
 	"github.com/uptrace/bun/schema"
 )
 
-// table is what the prepared statements of the paid path take from the type of a
-// row: its columns are spelled there, for them and for bun.
+// table holds the parts of the paid path's prepared statements that derive from the type of a row: its columns are
+// listed there, for them and for bun.
 type table[Row any] struct {
 	name   string
 	fields []*schema.Field

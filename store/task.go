@@ -37,7 +37,7 @@ func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 	for _, task := range tasks {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				var wrong *ClockError // which keepTime says once
+				var wrong *ClockError // which keepTime logs once
 				if _, err := s.RunTask(ctx, task); err != nil && ctx.Err() == nil && !errors.As(err, &wrong) {
 					s.log.LogAttrs(ctx, slog.LevelError, "task failed", slog.String("task", task.Name), slog.Any("error", err))
 				}
@@ -85,7 +85,7 @@ func (s *Store) claimTask(ctx context.Context, name, lease string) (mine bool, e
 	return mine, err
 }
 
-// endTask says when the task is due again: soon where it failed.
+// endTask sets when the task is due again: soon if it failed.
 func (s *Store) endTask(ctx context.Context, task Task, lease string, fault error) error {
 	now, text := s.now(), ""
 	next := now.Add(task.Every)

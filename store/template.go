@@ -31,8 +31,7 @@ var (
 	ErrNeverPublished = errors.New("never published")
 )
 
-// TemplateContent is what a draft or a version of a template holds. SampleData
-// and Options are JSON objects.
+// TemplateContent is the content of a draft or a version of a template. SampleData and Options are JSON objects.
 type TemplateContent struct {
 	HTML       string
 	SampleData json.RawMessage
@@ -278,7 +277,7 @@ func (s *Store) Template(ctx context.Context, accountID, ref string) (Template, 
 	return found, nil
 }
 
-// TemplateFilter says which templates are meant. An empty field means any.
+// TemplateFilter selects templates. An empty field means any.
 type TemplateFilter struct {
 	List
 

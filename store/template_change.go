@@ -179,9 +179,8 @@ func (s *Store) RestoreTemplate(ctx context.Context, accountID, ref string, expe
 	return changed, nil
 }
 
-// DeleteTemplate deletes a template softly: its versions stay for the jobs that
-// have them, and its draft for who takes it back. It returns ErrNotFound as
-// Template does.
+// DeleteTemplate deletes a template softly: its versions stay for jobs that use them, and its draft for a restore. It
+// returns ErrNotFound as Template does.
 func (s *Store) DeleteTemplate(ctx context.Context, accountID, ref string) error {
 	_, err := s.changeTemplate(ctx, accountID, ref, 0, func(_ context.Context, _ txn, row *templateRow) error {
 		now := toMicros(s.now())

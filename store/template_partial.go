@@ -24,7 +24,7 @@ type partialRow struct {
 	UpdatedAt int64
 }
 
-// MaxPartialBytes is what all partials of an account may have together.
+// MaxPartialBytes is the maximum total size of an account's partials.
 const MaxPartialBytes = 5 << 20
 
 // PutPartial makes or replaces a partial. It returns ErrTooMany when the account has

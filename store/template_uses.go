@@ -30,8 +30,8 @@ func PartialsIn(html string) []string {
 	return slices.Compact(names)
 }
 
-// PartialUses returns the templates of an account that show partials, by name. One
-// of them at a time is in memory, and whoever reads less does not wait for it.
+// PartialUses returns the templates of an account that include partials, by name. Only one of them is in memory at a
+// time, and smaller readers do not wait for it.
 func (s *Store) PartialUses(ctx context.Context, accountID string) (list []PartialUse, err error) {
 	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		rows, err := tx.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").

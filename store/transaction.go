@@ -16,8 +16,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// UnknownError says that a transaction was to be committed and the answer is
-// lost: it has happened, or it has not.
+// UnknownError means that the response to a commit is lost: the transaction has happened, or it has not.
 type UnknownError struct{ Cause error }
 
 func (e *UnknownError) Error() string {

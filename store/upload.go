@@ -15,7 +15,7 @@ const (
 	MaxUploadBytes = 5 << 30
 )
 
-// QuotaError says that an account has uploaded as much as it may at a time.
+// QuotaError means that an account has reached its limit of live uploads.
 type QuotaError struct {
 	Files int64 // that are there
 	Bytes int64 // of them
@@ -79,7 +79,7 @@ func (s *Store) AddUpload(ctx context.Context, f File) error {
 	return nil
 }
 
-// uploadRefusal says why an account cannot upload.
+// uploadRefusal returns the reason why an account cannot upload.
 func uploadRefusal(ctx context.Context, tx txn, accountID string) error {
 	known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", accountID).Exists(ctx)
 	if err == nil && known {

@@ -8,8 +8,8 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Usage is what an account's settled calls came to in a span of UTC days. A
-// call counts on the day of its hold, as it does for the day's limit.
+// Usage is the sum of an account's settled calls in a span of UTC days. A call counts on the day of its hold, as it
+// does for the day's limit.
 type Usage struct {
 	From, To   time.Time // first day, and the day after the last one
 	Count      int64
@@ -48,7 +48,7 @@ func (s *Store) countUsage(ctx context.Context, tx txn, c *callRow) error {
 	return err
 }
 
-// usageSums are what usage is grouped from.
+// usageSums are the sums that usage is grouped from.
 type usageSums struct {
 	Operation string
 	Day       int64
@@ -71,8 +71,7 @@ func (s *Store) Usage(ctx context.Context, accountID string, from, to time.Time)
 	return u, nil
 }
 
-// usageOf is what was used from the UTC day of from until the end of that of to,
-// not read yet.
+// usageOf returns the empty usage from the UTC day of from until the end of that of to.
 func usageOf(from, to time.Time) Usage {
 	return Usage{From: dayStart(dayOf(from)), To: dayStart(dayOf(to) + 1)}
 }

@@ -32,8 +32,7 @@ type Webhook struct {
 	PreviousSecret []byte
 	PreviousUntil  *time.Time
 	Enabled        bool
-	// DisabledReason says why an endpoint was disabled that its owner did not
-	// disable.
+	// DisabledReason is the reason why an endpoint was disabled automatically.
 	DisabledReason string
 	// FailingSince is when the first of the attempts failed after which none
 	// succeeded; nil when the last one succeeded.
@@ -77,8 +76,7 @@ type webhookRow struct {
 	DeletedAt      *int64
 }
 
-// webhook turns the row into what it stands for at the time. A previous secret
-// whose time is over is as good as gone.
+// webhook converts the row to the endpoint at the time. An expired previous secret is left out.
 func (r *webhookRow) webhook(now time.Time) Webhook {
 	w := Webhook{
 		ID: r.ID, AccountID: r.AccountID, URL: r.URL, Secret: r.Secret, SecretPrefix: r.SecretPrefix, Enabled: r.Enabled,
@@ -145,7 +143,7 @@ func (s *Store) Webhooks(ctx context.Context, accountID string) ([]Webhook, erro
 	return list, nil
 }
 
-// Traffic is what an endpoint was sent.
+// Traffic is the number of deliveries to an endpoint.
 type Traffic struct {
 	Count int64      // deliveries since a time, at most MaxTraffic
 	Last  *time.Time // when the last one was made; nil is never
@@ -270,7 +268,7 @@ func (s *Store) changeWebhook(ctx context.Context, accountID, id string, set fun
 	return row.webhook(s.now()), nil
 }
 
-// off says why an endpoint takes no deliveries; empty when it does.
+// off returns the reason why an endpoint accepts no deliveries; empty if it does.
 func (r *webhookRow) off() string {
 	switch {
 	case r.DeletedAt != nil:

@@ -26,12 +26,12 @@ type transaction func(context.Context, txn) error
 // only its own work.
 type writer struct {
 	db      *bun.DB
-	line    *line         // the connection that writes; nil before it is needed; whoever has the turn uses it
+	line    *line         // the writing connection; nil before it is needed; used by the holder of the turn
 	beside  *bun.DB       // what copies the log; does not wait for the line
 	turn    chan struct{} // holds one token while a batch is carried out
 	due     chan struct{} // holds one token while the log is to be copied
-	lazy    bool          // the connection does not sync commits; whoever has the turn may ask
-	commits int           // since the log was last to be copied; whoever has the turn counts
+	lazy    bool          // the connection does not sync commits; read by the holder of the turn
+	commits int           // since the log was last due for copying; counted by the holder of the turn
 	mu      sync.Mutex
 	queue   []*write
 
@@ -67,7 +67,7 @@ const (
 	lineRollback = "ROLLBACK"
 )
 
-// connect opens the line, where it is not open. It is for whoever has the turn.
+// connect opens the line, if it is not open. The caller has the turn.
 func (w *writer) connect(ctx context.Context) error {
 	if w.line != nil {
 		return nil
@@ -256,7 +256,7 @@ func (w *writer) together(ctx context.Context, batch []*write) bool {
 	return true
 }
 
-// after is what tests see of the end of each transaction, and spoil.
+// after lets tests observe the end of each transaction, and make it fail.
 func (w *writer) after(err error) error {
 	if w.spoil == nil {
 		return err

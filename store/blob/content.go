@@ -26,7 +26,7 @@ type content struct {
 	held  int64 // number of the chunk in memory, or -1
 }
 
-// NewContent returns the bytes of a blob, whose chunks are as its sums say.
+// NewContent returns the bytes of a blob whose chunks match its sums.
 func NewContent(sums Sums, source Chunks) Content {
 	return &content{sums: sums, source: source, held: -1}
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Moved is what a move has done.
+// Moved is the result of a move.
 type Moved struct {
 	Blobs int64 // moved
 	Bytes int64 // of them

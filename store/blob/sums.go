@@ -43,7 +43,7 @@ func chunkFor(size int64) int64 {
 	return chunk
 }
 
-// Summer makes the sums of what is written to it.
+// Summer computes the sums of the bytes written to it.
 type Summer struct {
 	sums Sums
 	hash hash.Hash
@@ -87,7 +87,7 @@ func (s Sums) chunks() int64 { return (s.Size + s.Chunk - 1) / s.Chunk }
 // Length is how many bytes a chunk has.
 func (s Sums) Length(i int64) int64 { return min(s.Chunk, s.Size-i*s.Chunk) }
 
-// match reports whether a chunk is what was put there. Without sums everything is.
+// match reports whether a chunk matches its sum. Without sums every chunk does.
 func (s Sums) match(i int64, chunk []byte) bool {
 	if s.table == nil {
 		return true
@@ -96,7 +96,7 @@ func (s Sums) match(i int64, chunk []byte) bool {
 	return bytes.Equal(sum[:sumSize], s.table[i*sumSize:(i+1)*sumSize])
 }
 
-// String is what ParseSums reads.
+// String returns the form that ParseSums reads.
 func (s Sums) String() string {
 	return strings.Join([]string{sumsFormat, strconv.FormatInt(s.Size, 10), strconv.FormatInt(s.Chunk, 10), base64.RawURLEncoding.EncodeToString(s.table)}, ".")
 }

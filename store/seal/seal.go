@@ -82,7 +82,7 @@ func (b *Box) use(secrets [][]byte) error {
 	return nil
 }
 
-// idOf names a secret, and says nothing of it.
+// idOf returns an ID of a secret that reveals nothing about it.
 func idOf(secret []byte) (id [keyIDSize]byte) {
 	sum := sha256.Sum256(append([]byte("relaypdf key id "), secret...))
 	copy(id[:], sum[:])

@@ -17,9 +17,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Cutter stands between the store and PostgreSQL, and cuts a connection at a
-// chosen exchange: before the server gets the request, or after it has carried
-// it out and before the client gets the answer.
+// Cutter is a proxy between the store and PostgreSQL that cuts a connection at a chosen exchange: before the server
+// gets the request, or after it has executed it and before the client gets the response.
 type Cutter struct {
 	network, server string
 
@@ -143,8 +142,7 @@ func (c *Cutter) due() (request, answer bool) {
 	return !c.answer, c.answer
 }
 
-// serve passes on what the client and the server say to each other, message by
-// message.
+// serve forwards the messages of the client and the server one by one.
 func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 	var dialer net.Dialer
 	server, err := dialer.DialContext(ctx, c.network, c.server)

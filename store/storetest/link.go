@@ -17,7 +17,7 @@ type Link struct {
 	running  sync.WaitGroup
 
 	mu    sync.Mutex
-	delay time.Duration // of what is sent, in either direction
+	delay time.Duration // of data in either direction
 	cut   bool
 	clear chan struct{}     // closed: nothing stalls
 	ended chan struct{}     // closed: the link is

@@ -26,5 +26,5 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Count returns how often the log says something.
+// Count returns how often a text is in the log.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

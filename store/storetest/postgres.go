@@ -151,9 +151,9 @@ func execAdmin(admin, statement string) error {
 const fleeting = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off " +
 	"-c wal_level=minimal -c max_wal_senders=0 -c min_wal_size=32MB -c max_wal_size=64MB -c max_connections=300"
 
-// clusterScript makes a cluster in $1 with the programs in $2, starts it with the settings in $3 and says "ready". It
-// restarts the cluster on request. When its standard input ends, which happens at the end of the test process in any
-// case, it stops the cluster and removes the folder.
+// clusterScript makes a cluster in $1 with the programs in $2, starts it with the settings in $3 and prints "ready".
+// It restarts the cluster on request. When its standard input ends, which happens at the end of the test process in
+// any case, it stops the cluster and removes the folder.
 const clusterScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
@@ -225,11 +225,11 @@ var theBouncer = sync.OnceValues(func() (server, error) {
 // there are processes in some tests.
 const bouncerConns = 5
 
-// bouncerQuery is what docs/runbook.md has the pooler run on each of its connections.
+// bouncerQuery is the query that, according to docs/runbook.md, the pooler runs on each of its connections.
 const bouncerQuery = "SET lock_timeout = 2000; SET idle_in_transaction_session_timeout = 5000; SET statement_timeout = 30000"
 
-// bouncerScript starts the pooler $2 with the settings in $3, says "ready" when
-// it listens in $1, and ends it as clusterScript does.
+// bouncerScript starts the pooler $2 with the settings in $3, prints "ready" when it listens in $1, and ends it as
+// clusterScript does.
 const bouncerScript = `
 cd "$1" || exit 1
 trap 'rm -rf "$1"' EXIT
@@ -322,8 +322,8 @@ func runAsPostgres(cmd *exec.Cmd, dir string) error {
 	return os.Chown(dir, int(uid), int(gid))
 }
 
-// startAndWait starts the script, waits until it says that it is ready and
-// returns its standard input, at whose end it stops.
+// startAndWait starts the script, waits until it reports that it is ready and returns its standard input, at whose
+// end it stops.
 func startAndWait(cmd *exec.Cmd) (io.WriteCloser, error) {
 	alive, err := cmd.StdinPipe()
 	if err != nil {

@@ -69,8 +69,7 @@ func (db DB) Open(t testing.TB, clock *Clock) *store.Store {
 	return db.OpenAs(t, cfg)
 }
 
-// OpenAs opens the database as the settings say, and closes it at the end of the
-// test.
+// OpenAs opens the database with the settings, and closes it at the end of the test.
 func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
 	cfg.URL, cfg.DataDir, cfg.SessionURL = db.URL, db.DataDir, db.SessionURL

@@ -24,8 +24,7 @@ func start(calls <-chan func()) {
 	}
 }
 
-// Lasting is what Start leaves until the process ends, for tests that look for what
-// is left.
+// Lasting matches the goroutine that Start leaves until the process ends, for tests that look for leaks.
 var Lasting = goleak.IgnoreTopFunction("relaypdf/store/storetest.start")
 
 // Start starts a program that ends with the process of the test, however that ends.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Config says which bucket it is, and who asks.
+// Config selects the bucket and the credentials.
 type Config struct {
 	Bucket string
 	Prefix string // of the names of objects, without slashes at its ends; may be empty
@@ -18,7 +18,7 @@ type Config struct {
 	// Public is the server as others reach it, for links; empty is Endpoint.
 	Public string
 	Region string
-	// AccessKey and SecretKey say who asks; empty finds them as Amazon's programs do: in
+	// AccessKey and SecretKey are the credentials; if empty, they are found as by Amazon's tools: in
 	// AWS_ACCESS_KEY_ID and its like, in ~/.aws/credentials, in the machine's role.
 	AccessKey, SecretKey string
 	RootCAs              *x509.CertPool   // nil: the system's

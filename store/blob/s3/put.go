@@ -52,7 +52,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) (int64, error)
 	return body.Size(), nil
 }
 
-// body is what is sent, from its beginning to its end.
+// body is the request body, from its beginning to its end.
 type body struct {
 	*io.SectionReader
 

@@ -56,7 +56,7 @@ type reader struct {
 	until  int64         // number of the first chunk that is not on it
 }
 
-// begin asks for the beginning of an object, with which comes what it is.
+// begin requests the beginning of an object; the response also has its metadata.
 func (r *reader) begin() error {
 	stream, info, size, err := r.get(0, firstBytes-1)
 	if code(err) == "InvalidRange" { // It is empty.

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// partSize is what is sent in one piece; larger blobs are sent in parts of it.
+	// partSize is the size of a single upload; larger blobs are sent in parts of this size.
 	partSize = 16 << 20
 	// attempts is how often a request is sent, with pauses of up to a second.
 	attempts = 3
@@ -240,7 +240,7 @@ func (s *Store) Link(ctx context.Context, key string, lifetime time.Duration, he
 	return u.String(), nil
 }
 
-// code is what S3 calls an error.
+// code returns S3's code of an error.
 func code(err error) string {
 	var told minio.ErrorResponse
 	if errors.As(err, &told) {
