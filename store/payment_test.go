@@ -408,7 +408,7 @@ func TestReloadOnce(t *testing.T) {
 	})
 }
 
-// TestReloadFails: there is no further attempt for an hour, then for a day, and then never, unless the owner has
+// TestReloadFails: the next attempt is allowed after an hour, then after a day, and then never, unless the owner has
 // changed the settings.
 func TestReloadFails(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {

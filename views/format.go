@@ -158,8 +158,7 @@ func Plural[N int | int64](n N, one, many string) string {
 	return Digits(int64(n)) + " " + many
 }
 
-// answerOf says how a call is answered: the words for the field response of its
-// request.
+// answerOf describes how a call is answered: the words for the field response of its request.
 func answerOf(mode string) string {
 	switch mode {
 	case "binary":

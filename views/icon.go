@@ -1,7 +1,6 @@
 package views
 
-// icons are drawn on 16 × 16 with a stroke of 1.5. Each is named by what it
-// shows or stands for.
+// icons are drawn on 16 × 16 with a stroke of 1.5. Each is named by its shape or meaning.
 var icons = map[string]string{
 	"overview": "M2.5 7 8 2.5 13.5 7v6.5h-4v-4h-3v4h-4z",
 	"play":     "M4.5 3v10l8-5z",

@@ -7,9 +7,9 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Page is what every page needs, whatever it shows.
+// Page holds the data that every page needs.
 type Page struct {
-	// Title stands in the window's title bar, before the service's name.
+	// Title is in the window's title bar, before the service's name.
 	Title string
 	// Open names the section whose tab is open, by its address; empty opens none.
 	Open string
@@ -29,7 +29,7 @@ type Page struct {
 	Notice string
 	// Asset gives the address of a bundled file by its name.
 	Asset func(name string) string
-	// Public is set on pages that anybody may find and caches may keep.
+	// Public is set on pages that search engines may index and caches may store.
 	Public *Public
 }
 
@@ -66,7 +66,7 @@ type Banner struct {
 // Link is an address and its words.
 type Link struct{ URL, Text string }
 
-// State is how something stands: it chooses a shape and a colour.
+// State is the status of an object: it determines a shape and a colour.
 type State string
 
 // The states.
@@ -110,7 +110,7 @@ var navigation = []navGroup{
 	}},
 }
 
-// operation is what operators see below the rest.
+// operation is the operators' group below the rest.
 var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}}
 
 // groups returns the parts of the side bar for a person.

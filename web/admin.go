@@ -15,10 +15,9 @@ const (
 	// regionSpan is how far back calls are counted by region: the count reads
 	// every call of it.
 	regionSpan = time.Hour
-	// runningShown is how many running calls stand on the page.
+	// runningShown is the number of running calls on the page.
 	runningShown = 50
-	// paymentErrorsShown is how many payments that were not applied stand above the
-	// accounts.
+	// paymentErrorsShown is the number of unapplied payments above the accounts.
 	paymentErrorsShown = 20
 )
 

@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// adminRows is how many calls, postings and entries of the audit log stand
-	// on the page of one account.
+	// adminRows is the number of calls, postings and entries of the audit log on the page of one account.
 	adminRows = 10
 	// debit is the kind of a posting that an operator takes from a wallet.
 	debit = "debit"
 )
 
-// moneyKinds are what an operator may post, as they are chosen.
+// moneyKinds are the kinds of postings that an operator may choose.
 var moneyKinds = []views.Choice{
 	{Value: store.KindPayment, Text: "Payment that was received"}, {Value: store.KindGrant, Text: "Credit, a gift"},
 	{Value: store.KindPromotion, Text: "Credit, a promotion"}, {Value: store.KindAdjustment, Text: "Credit, a correction"}, {Value: debit, Text: "Debit, a correction"},
@@ -186,7 +185,7 @@ func (w *Web) postMoney(v *visit) error {
 	return w.backToAccount(v, account, sum+" "+told+account.Name+".")
 }
 
-// moneyForm reads the amount, and says by field what is wrong with the form.
+// moneyForm reads the amount, and returns the errors of the form by field.
 func (w *Web) moneyForm(v *visit) (credit.Amount, map[string]string) {
 	wrong := map[string]string{}
 	amount, text := dollars(v.value("amount"))

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// device names a browser and its system by what it says of itself, for people
-// who look through their sessions.
+// device returns the name of a browser and its system from its User-Agent, for users who check their sessions.
 func device(agent string) string {
 	browser := firstOf(agent, [][2]string{
 		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"HeadlessChrome/", "Chrome"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},

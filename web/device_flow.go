@@ -19,8 +19,7 @@ import (
 
 const (
 	devicePath = "/device"
-	// deviceLimit and deviceDays are what a key of the command line gets unless a
-	// person says otherwise.
+	// deviceLimit and deviceDays are the defaults for a key of the command line.
 	deviceLimit = "5.00"
 	deviceDays  = "90"
 )
@@ -91,8 +90,7 @@ func answerProgram(rw http.ResponseWriter, status int, answer any) error {
 	return json.NewEncoder(rw).Encode(answer)
 }
 
-// parameter returns what a program's form says under a name; the address does not
-// count, which ends up in logs.
+// parameter returns a field of an application's form. It ignores the URL, which ends up in logs.
 func parameter(v *visit, name string) (string, error) {
 	values := v.r.PostForm[name] //nolint:forbidigo // what was sent; it sends nothing
 	if len(values) > 1 {
@@ -113,7 +111,7 @@ func (w *Web) checkClient(v *visit) error {
 	return err
 }
 
-// deviceName is what a machine says of itself, without what cannot be seen.
+// deviceName returns the name that a machine gives itself, without invisible characters.
 func deviceName(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {

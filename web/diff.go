@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// diffContext is how many lines stand around a change.
+	// diffContext is the number of lines around a change.
 	diffContext = 3
 	// maxDiffCells bounds the table that changes are found with; texts that differ
 	// in more than that are shown as one change.

@@ -157,12 +157,12 @@ func documentOf(call store.Call, keys map[string]string) views.Document {
 	return d
 }
 
-// withResult says what the result of a call is called, and where it is.
+// withResult sets the name and the URL of a call's result.
 func withResult(d *views.Document, file store.File) {
 	d.Name, d.Download = file.Filename, "/v1/files/"+url.PathEscape(file.ID)
 }
 
-// stepWords say in words where the time of a call goes.
+// stepWords describe the steps of a call.
 var stepWords = map[string]string{
 	"wait": "Waiting as a job", "limit": "Rate limit", "decode": "Reading the request", "authorize": "Permissions", "quote": "Price", "pin": "Template's version",
 	"admit": "Admission", "hold": "Holding the price", "standing": "Account and key", "load": "Loading", "queue": "Queue", "page": "Getting a page",

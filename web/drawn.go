@@ -196,7 +196,7 @@ i { position: absolute; left: 0; right: 0; bottom: 0; height: 14px; background: 
 // place is one of the public pages, as it is listed.
 type place struct{ path, title, description string }
 
-// kind says what sort of page it is.
+// kind returns the kind of a page.
 func (p place) kind() string {
 	switch {
 	case strings.HasPrefix(p.path, "/docs"):
@@ -215,7 +215,7 @@ func exampleDrawing() drawing {
 	return drawing{sheet: Sheet{HTML: exampleHTML, Format: livePapers[0], Page: 1, Only: true, DPI: liveDPI}}
 }
 
-// showRobots says what those may visit who list the web.
+// showRobots serves the rules for crawlers.
 func (w *Web) showRobots(v *visit) error {
 	return v.text("text/plain; charset=utf-8", "User-agent: *\nDisallow: /dashboard\nDisallow: /admin\nDisallow: /v1/\n\nSitemap: "+w.cfg.BaseURL+"/sitemap.xml\n")
 }

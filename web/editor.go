@@ -111,7 +111,7 @@ func (w *Web) editorPage(v *visit, status int, m views.Editor) error {
 	return v.show(status, views.EditorPage(v.page(m.Card.Name, templatesPath), m))
 }
 
-// fillPreview draws the pages for who has no script, or says why they cannot be.
+// fillPreview renders the pages for browsers without the script, or shows why it cannot.
 func (w *Web) fillPreview(v *visit, m *views.Editor, t wire.Template) error {
 	made, err := v.preview(t, call.PreviewRequest{Scale: 1})
 	if r := refused(err); r != nil {
@@ -196,13 +196,12 @@ func (w *Web) saveForm(v *visit) error {
 	return w.editorPage(v, status, m)
 }
 
-// typed is what stands in a field, with the ends of lines that its text had before
-// the browser sent it.
+// typed returns the content of a field, with the line endings that its text had before the browser sent it.
 func typed(v *visit, field string) string {
 	return strings.ReplaceAll(v.r.FormValue(field), "\r\n", "\n")
 }
 
-// draft reads the fields of the editor's form, and says what is wrong with them.
+// draft reads the fields of the editor's form, and returns their errors.
 func (v *visit) draft() (in templates.Change, wrong string) {
 	in.HTML = new(typed(v, "html"))
 	in.SampleData, in.Options = objectOf(typed(v, "sampleData")), objectOf(typed(v, "options"))
@@ -236,7 +235,7 @@ func (v *visit) recordChange(t templates.Record) error {
 
 const changesNoted = time.Hour
 
-// contentOf is what a template holds, as text.
+// contentOf returns the content of a template, as text.
 func contentOf(t wire.Template) views.Content {
 	return views.Content{HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options)}
 }

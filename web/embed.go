@@ -28,7 +28,7 @@ var (
 	errUnframed      = errors.New("the editor is not in a frame")
 )
 
-// linkPerMinute bounds what whoever has one link asks for.
+// linkPerMinute limits the requests with one link.
 const linkPerMinute = 600
 
 // identifyEmbed finds what the link of a request permits, while its key works, its
@@ -89,7 +89,7 @@ func (w *Web) showEmbed(v *visit) error {
 	return w.editorPage(v, http.StatusOK, m)
 }
 
-// fieldOf says which capability lets a link change a field of a draft.
+// fieldOf maps each field of a draft to the capability that lets a link change it.
 var fieldOf = map[string]embedding.Capability{"html": embedding.Edit, "sampleData": embedding.Data, "options": embedding.Options}
 
 // given returns the fields of a draft that were sent. One that the link does not
@@ -177,7 +177,7 @@ func (w *Web) drawEmbed(v *visit, body []byte) error {
 	return w.wholeOf(v, body, "", w.draw, embedding.Preview)
 }
 
-// showFilledEmbed answers with the HTML that stands in for the pages.
+// showFilledEmbed responds with the HTML that is shown until the pages are ready.
 func (w *Web) showFilledEmbed(v *visit) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies

@@ -85,7 +85,7 @@ func (w *Web) useCode(v *visit, person store.Person, code string) error {
 	return w.people.UseRecoveryCode(v.ctx(), person.ID, code)
 }
 
-// wrongCode is said of a code that is wrong, and of one that was used.
+// wrongCode is the message for a wrong code, and for a used one.
 const wrongCode = "This code is not right. Use the one that is shown now."
 
 // plainCode returns a code as it is compared.

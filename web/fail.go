@@ -23,7 +23,7 @@ var (
 	errTooMany     = errors.New("too many attempts")
 )
 
-// troubles say for each error what the visitor reads.
+// troubles map each error to the text for the visitor.
 var troubles = []struct {
 	err    error
 	status int

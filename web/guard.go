@@ -37,8 +37,8 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses what another site's page sends. The service's own pages under
-// another scheme are another site: whoever is on the way can write unencrypted ones.
+// sameOrigin refuses requests of another site's page. The service's own pages under another scheme are another site:
+// attackers on the network can write unencrypted ones.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	deny := w.serve(page{need: anybody, handle: func(*visit) error { return errCrossOrigin }})
 	protection := http.NewCrossOriginProtection()

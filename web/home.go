@@ -39,7 +39,7 @@ const (
 
 var livePapers = []string{"A4", "Letter", "A5"}
 
-// exampleHTML is what the box holds before anybody has typed.
+// exampleHTML is the initial content of the box.
 //
 //go:embed example.html
 var exampleHTML string
@@ -81,7 +81,7 @@ func (w *Web) home() views.Home {
 	return m
 }
 
-// homeFault is what the interface says of {"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}.
+// homeFault is the API's response to {"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}.
 const homeFault = `{
   "error": {
     "code": "invalid_request",
@@ -121,7 +121,7 @@ func (w *Web) tryLive(v *visit) error {
 	return v.show(status, views.HomePage(w.publicPage(homeTitle, homeDescription, "", "/"), m))
 }
 
-// makeLive draws the page, or says in a *DocumentError why not.
+// makeLive renders the page, or returns a *DocumentError with the reason.
 func (w *Web) makeLive(v *visit, m views.Live) (page views.LivePage, status int, err error) {
 	refuse := func(status int, format string, args ...any) (views.LivePage, int, error) {
 		return views.LivePage{}, status, &DocumentError{fmt.Sprintf(format, args...)}

@@ -11,8 +11,7 @@ import (
 	"relaypdf/views"
 )
 
-// invitation returns the invitation of a link, who has its address if anybody has, and
-// what its page shows.
+// invitation returns the invitation of a link, the user with its email address, if any, and the content of its page.
 func (w *Web) invitation(v *visit) (store.Invite, store.Person, views.Invitation, error) {
 	secret := chi.URLParam(v.r, "token")
 	invite, err := w.members.Invite(v.ctx(), secret)

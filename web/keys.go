@@ -31,7 +31,7 @@ func (w *Web) keysPage(v *visit, made *views.MadeKey) error {
 	}
 	m := views.Keys{Made: made, New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
 	for _, k := range slices.Backward(keys) {
-		if k.Grant { // which stands under the connected apps
+		if k.Grant { // which is under the connected apps
 			continue
 		}
 		shown := w.keyLine(k, today.Keys[k.ID])
@@ -69,7 +69,7 @@ func keyName(k store.Key) string {
 	return k.Name
 }
 
-// keyNote says in a line what a key may do.
+// keyNote returns a line about the permissions of a key.
 func keyNote(k store.Key) string {
 	limit, operations := "no limit", "all operations"
 	if k.SpendLimit != nil {
@@ -107,7 +107,7 @@ func (w *Web) showNewKey(v *visit) error {
 	return v.show(http.StatusOK, views.NewKeyPage(v.page("New key", keysPath), w.newKeyModel(v)))
 }
 
-// makeKey makes a key as the form says, and shows its secret this once.
+// makeKey makes a key from the form, and shows its secret this once.
 func (w *Web) makeKey(v *visit) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}

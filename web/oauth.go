@@ -39,7 +39,7 @@ const (
 	maxRedirects            = 10
 )
 
-// resource is what tokens are for: nothing else is (RFC 8707).
+// resource returns the resource that tokens are for: there is only one (RFC 8707).
 func (w *Web) resource() string { return w.cfg.BaseURL + resourcePath }
 
 // describeServer serves the metadata of the authorisation server to applications (RFC 8414).
@@ -83,8 +83,7 @@ func (w *Web) allowReading(rw http.ResponseWriter, _ *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// registration is what a program says of itself, when it registers and in a
-// document of its own.
+// registration is an application's metadata, when it registers and in its own document.
 type registration struct {
 	ClientID      string   `json:"client_id"`
 	ClientSecret  string   `json:"client_secret"`
@@ -95,7 +94,7 @@ type registration struct {
 	ResponseTypes []string `json:"response_types"`
 }
 
-// wrong says what is wrong with a registration, in the words of RFC 7591.
+// wrong returns the errors of a registration, in the terms of RFC 7591.
 func (r registration) wrong() error {
 	if len(r.Redirects) == 0 || len(r.Redirects) > maxRedirects {
 		return refuseProgram("invalid_redirect_uri", fmt.Sprintf("redirect_uris must hold 1 to %d addresses.", maxRedirects))
@@ -118,8 +117,8 @@ func (r registration) wrong() error {
 	return nil
 }
 
-// register keeps a program that registers itself (RFC 7591). None gets a secret:
-// whatever it asks for, it is a public client, and PKCE is what protects its codes.
+// register stores an application that registers itself (RFC 7591). None gets a secret: it is always a public client,
+// and PKCE protects its codes.
 func (w *Web) register(v *visit) error {
 	if media, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return refuseProgram("invalid_client_metadata", "Send the metadata as application/json.")
@@ -170,8 +169,7 @@ func (w *Web) grantToken(v *visit) error {
 	return w.renew(v)
 }
 
-// parametersOf reads what a program's form says under some names; all that are
-// needed must be there.
+// parametersOf reads some fields of an application's form; all needed ones must be present.
 func parametersOf(v *visit, needed, optional []string) (map[string]string, error) {
 	values := map[string]string{}
 	for i, name := range slices.Concat(needed, optional) {
@@ -257,7 +255,7 @@ func (w *Web) answerTokens(v *visit, got store.GrantTokens, err error) error {
 	})
 }
 
-// drop ends a token (RFC 7009). One that is unknown is none: that is what was wanted.
+// drop ends a token (RFC 7009). An unknown token counts as ended.
 func (w *Web) drop(v *visit) error {
 	q, err := parametersOf(v, []string{"client_id", "token"}, nil)
 	if err != nil {

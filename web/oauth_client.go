@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxClientID and maxRedirect bound what programs say of themselves, in bytes.
+	// maxClientID and maxRedirect limit applications' metadata, in bytes.
 	maxClientID = 2000
 	maxRedirect = 2000
 	// maxDocument bounds the document of a program, as its draft recommends.
@@ -40,7 +40,7 @@ var appSchemes = []string{"cursor", "vscode", "vscode-insiders", "windsurf", "cl
 
 var schemeOfApp = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
 
-// shownName is what a program calls itself, without what cannot be seen.
+// shownName returns the name that an application gives itself, without invisible characters.
 func shownName(name string) string {
 	if name = deviceName(name); name == "" {
 		return "A program without a name"
@@ -48,9 +48,8 @@ func shownName(name string) string {
 	return name
 }
 
-// wrongRedirect says what is wrong with an address that people would be sent back
-// to, or nothing: it leads to https, to a program on the person's own machine, or to
-// a scheme of a program's own.
+// wrongRedirect returns the error of a redirect URL, or nothing: it must use https, lead to an application on the
+// user's own machine, or use an application's own scheme.
 func wrongRedirect(address string) string {
 	u, err := url.Parse(address)
 	switch {
@@ -87,10 +86,10 @@ func sameRedirect(registered, asked string) bool {
 	return a.String() == b.String()
 }
 
-// verifier is what PKCE says of one.
+// verifier is the PKCE syntax of a verifier.
 var verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// challengeOf is what a verifier comes to with S256.
+// challengeOf returns the S256 challenge of a verifier.
 func challengeOf(text string) (string, bool) {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:]), verifier.MatchString(text)
@@ -124,7 +123,7 @@ func (w *Web) clientOf(v *visit, id string) (asker, error) {
 	return asker{OAuthClient: client}, err
 }
 
-// clientDocuments are what programs say of themselves, as it was fetched lately.
+// clientDocuments caches applications' metadata documents.
 type clientDocuments struct {
 	mu    sync.Mutex
 	known map[string]clientDocument
@@ -181,8 +180,8 @@ var (
 	errDocumentWrong = errors.New("it has a secret, or addresses or kinds that are not possible here")
 )
 
-// fetch reads the document of a program, from public addresses only. It follows no
-// redirect: who has the address says what stands there.
+// fetch reads the document of an application, from public addresses only. It follows no redirect: the owner of the
+// URL is responsible for its content.
 func (w *Web) fetch(v *visit, id string) (registration, error) {
 	var found registration
 	ctx, cancel := context.WithTimeout(v.ctx(), documentTime)

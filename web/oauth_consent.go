@@ -20,7 +20,7 @@ import (
 // maxState bounds what a program gives its question along, in bytes.
 const maxState = 2000
 
-// question is what a program asks a person.
+// question is an application's authorisation request.
 type question struct {
 	asker
 
@@ -28,9 +28,8 @@ type question struct {
 	Scopes                               []string
 }
 
-// refusedQuestion is one that is not put to anybody. Only one that carries where it
-// would go back to is safe to lead there, and only when a person wants to: whoever
-// registers could send anybody anywhere otherwise.
+// refusedQuestion is a request that is not shown to the user. The user is only sent back to a registered redirect
+// URL, and only on request: otherwise any registered application could send users anywhere.
 type refusedQuestion struct {
 	code, text string
 	question   question
@@ -38,7 +37,7 @@ type refusedQuestion struct {
 
 func (r *refusedQuestion) Error() string { return r.code + ": " + r.text }
 
-// challenge is what PKCE says of one with S256.
+// challenge is the PKCE syntax of a challenge with S256.
 var challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // read reads an authorisation request. Until the application and its redirect URL are known, errors are shown to the
@@ -80,8 +79,8 @@ func (w *Web) read(v *visit, values url.Values) (question, error) {
 	return q, nil
 }
 
-// wrong says what is wrong with the question of a known program, or nothing. A
-// program that says nothing of what its tokens are for wants the door of agents.
+// wrong returns the error of a known application's request, or nothing. An application that does not name the
+// resource of its tokens wants the agent endpoint.
 func (w *Web) wrong(values url.Values) (code, text string) {
 	resource := values.Get("resource")
 	switch {
@@ -151,7 +150,7 @@ func (w *Web) model(v *visit, q question) views.Consent {
 	return m
 }
 
-// scopeWords say in words what scopes allow.
+// scopeWords describe the scopes.
 var scopeWords = map[string]struct{ text, note string }{
 	wire.ScopeDocuments: {"Make documents and work on them", "Run every operation at your prices, and read and delete the files and jobs of this account."},
 	wire.ScopeTemplates: {"Read and change templates", "With their sample data; create, publish and delete. Versions can be restored."},

@@ -34,10 +34,10 @@ const (
 	oidcPerAddress = 60
 )
 
-// errIdentity says that the provider's answer is of no use.
+// errIdentity means that the provider's response is unusable.
 var errIdentity = errors.New("the provider did not say who it is")
 
-// errNoProvider says that the provider cannot be reached.
+// errNoProvider means that the provider cannot be reached.
 var errNoProvider = errors.New("the provider of identities does not answer")
 
 // outward is the state in the sealed cookie of a user who signs in at the provider.

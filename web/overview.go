@@ -101,8 +101,7 @@ func (w *Web) overview(v *visit, days int) (views.Overview, error) {
 	return m, nil
 }
 
-// pace says how long a balance lasts when as much is spent a day as in the span,
-// which words name.
+// pace returns how long a balance lasts at the daily spending of the span, which words names.
 func pace(balance, spent credit.Amount, days int, words string) string {
 	if spent <= 0 {
 		return ""

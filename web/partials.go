@@ -49,7 +49,7 @@ func (w *Web) showPartials(v *visit) error {
 	return v.show(http.StatusOK, views.PartialsPage(v.page("Partials", templatesPath), m))
 }
 
-// usersOf are what shows a partial: templates, and other partials.
+// usersOf returns the templates and partials that include a partial.
 func usersOf(name string, uses []store.PartialUse, all []wire.Partial) (templates, partials []views.Link) {
 	for _, use := range uses {
 		if slices.Contains(use.Partials, name) {
@@ -151,8 +151,7 @@ func (w *Web) makePartial(v *visit) error {
 	return v.redirect(partialsPath)
 }
 
-// put keeps a partial, or says at the form's fields why it is not kept: partials
-// that show one another without end are among the reasons.
+// put stores a partial, or returns the errors by field: partials that include one another without end are among them.
 func (w *Web) put(v *visit, name, html string) (wrong map[string]string, err error) {
 	_, err = submit(v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: html}, w.templates.PutPartial)
 	r := refused(err)

@@ -109,7 +109,7 @@ func (w *Web) playable() []views.ReferenceGroup {
 	return groups
 }
 
-// showPlayground shows the form with what the address says, or with the example.
+// showPlayground shows the form with the values in the URL, or with the example.
 func (w *Web) showPlayground(v *visit) error {
 	p, err := w.openPlayground(v)
 	if err != nil {
@@ -207,7 +207,7 @@ func (p *playground) receive() (map[string]string, error) {
 	return sent, nil
 }
 
-// response is what the API responds to the playground.
+// response is the API's response to the playground.
 type response struct {
 	middleware.Recorder
 
@@ -336,8 +336,7 @@ func (w *Web) runPlayground(v *visit) error {
 	return p.page(status, result)
 }
 
-// call is the body of the call. The result is stored, whatever the form says of it,
-// so that it can be shown.
+// call returns the body of the call. The result is always stored, whatever the form contains, so it can be shown.
 func (p *playground) call() []byte {
 	mode := p.input.values["response"]
 	if mode == "" || mode == answerBytes {
@@ -390,8 +389,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	return m, http.StatusOK, p.look(m)
 }
 
-// tellFaults says at the fields what the interface has refused, and above them what
-// belongs to none.
+// tellFaults shows the API's errors at their fields, and the other errors above the fields.
 func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
 	m.Code, m.Message = string(r.Code), r.Error()
 	for _, detail := range r.Details {

@@ -11,15 +11,15 @@ import (
 	"relaypdf/views"
 )
 
-// playInput is the input of an operation as it stands in the fields of its form.
+// playInput is the input of an operation in the fields of its form.
 type playInput struct {
 	fields []views.InputField
-	// values are by path: options.margin.top, files[0].url. counts are how many
-	// things lists have, uploads what the files are called that ids stand for.
+	// values are by path: options.margin.top, files[0].url. counts are the lengths of lists, uploads the names of the
+	// uploaded files.
 	values  map[string]string
 	counts  map[string]int
 	uploads map[string]string
-	// wrong is what is wrong with fields, by their paths.
+	// wrong has the errors of fields, by path.
 	wrong map[string]string
 }
 
@@ -186,7 +186,7 @@ func (in *playInput) member(f views.InputField, path string) []byte {
 	return quotedJSON(text)
 }
 
-// list leaves out the things at its end that nothing is said of.
+// list leaves out the empty items at its end.
 func (in *playInput) list(f views.InputField, path string) []byte {
 	var items [][]byte
 	filled := 0
@@ -330,8 +330,7 @@ func (in *playInput) field(path string) *views.InputField {
 	}
 }
 
-// fault notes what the interface says of a field, at the field or at the one
-// around it. It reports whether there is one.
+// fault records an error of the API at its field or at the one around it. It reports whether there is one.
 func (in *playInput) fault(path, message string) bool {
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		f := in.field(at)
@@ -397,8 +396,7 @@ func (in *playInput) shownFields(fields []views.InputField, at string, example j
 	return besideFile(list)
 }
 
-// besideFile puts a file before its address and its id, by which it may be given as
-// well: they stand open with it.
+// besideFile puts a file before its URL and its ID, which are alternatives: they are expanded with it.
 func besideFile(list []views.PlayField) []views.PlayField {
 	i := slices.IndexFunc(list, func(p views.PlayField) bool { return p.Kind == views.InputFile })
 	if i < 0 {

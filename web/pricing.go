@@ -20,7 +20,7 @@ const (
 	calculatorMost = 1_000_000_000
 )
 
-// Operation is what the pages say of an operation.
+// Operation is an operation as the pages show it.
 type Operation struct {
 	Name, Summary, Note string
 	Varies              bool // the price follows from what is asked for

@@ -16,12 +16,11 @@ import (
 	"relaypdf/views"
 )
 
-// publicPolicy is what a page may load that everybody gets the same copy of: it
-// cannot have a nonce.
+// publicPolicy is the content security policy of a page that is the same for all users: it cannot have a nonce.
 const publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// serveAll makes a handler of a page for everybody.
+// serveAll makes a handler of a public page.
 func (w *Web) serveAll(p page) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
 		w.serve(page{need: anybody, handle: func(*visit) error { return err }}).ServeHTTP(rw, r)
@@ -46,7 +45,7 @@ func (w *Web) serveAll(p page) http.Handler {
 	})
 }
 
-// readForm reads what a form sent, by whoever.
+// readForm reads the fields of a form.
 func readForm(v *visit, rw http.ResponseWriter, most int64) error {
 	if v.r.Method != http.MethodPost {
 		return nil
@@ -119,10 +118,10 @@ func (v *visit) text(kind, content string) error {
 	return err
 }
 
-// ErrBusy is what a Drawer returns while calls of the interface take everything.
+// ErrBusy is returned by a Drawer while API calls use all slots.
 var ErrBusy = errors.New("everything that draws is busy")
 
-// DocumentError says to people what is wrong with a document.
+// DocumentError is an error of a document, in words for users.
 type DocumentError struct{ Text string }
 
 func (e *DocumentError) Error() string { return e.Text }
@@ -143,7 +142,7 @@ type Sheet struct {
 	Width, Height int
 }
 
-// Drawn is what was made of a Sheet.
+// Drawn is the output for a Sheet.
 type Drawn struct {
 	PDF, Picture []byte // the image is a PNG
 }

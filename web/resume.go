@@ -89,8 +89,7 @@ func (w *Web) kept(v *visit) (form keptForm, ok bool) {
 	return form, err == nil && w.now().Sub(form.At) <= keptLife
 }
 
-// fieldWords are what fields are called on their forms, where that is not their
-// name.
+// fieldWords are the labels of fields that differ from their names.
 var fieldWords = map[string]string{
 	"url": "Address", "events": "Event", "job": "For one call", "day": "For one day", "cap": "At most in a month", "reload": "Add", "threshold": "When below",
 	"expires": "Expires", "limit": "Spending limit", "operations": "Operation", "account": "Account name", "q": "Text",

@@ -14,7 +14,7 @@ import (
 	"relaypdf/api/templates"
 )
 
-// caller is who asks a service: the member, or whoever has the link to the editor.
+// caller returns the caller of a service: the member, or the user of a link to the editor.
 func (v *visit) caller() call.Caller {
 	return call.Caller{Account: *v.account, Kind: call.ByPerson}
 }

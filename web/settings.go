@@ -14,7 +14,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// auditShown is how many entries of the audit log stand on the page.
+// auditShown is the number of entries of the audit log on the page.
 const auditShown = 20
 
 func (w *Web) settingsModel(v *visit) (views.Settings, error) {
@@ -70,7 +70,7 @@ func (w *Web) sessionLines(v *visit) ([]views.Session, error) {
 	return lines, err
 }
 
-// auditWords say in words what was done.
+// auditWords describe the actions.
 var auditWords = map[string]string{
 	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.undone": "Change of credentials undone for", "person.name": "Profile changed",
 	"account.name": "Account named", "device.approved": "Command line approved:", "grant.made": "App connected:", "grant.allowed": "App allowed:", "grant.denied": "App denied:", "grant.limited": "App limited:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Second factor set", "factor.off": "Second factor turned off", "key.made": "Key made:", "key.rolled": "Key rolled:",

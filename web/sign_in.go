@@ -14,7 +14,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// wrongPassword is said of a wrong password and of an unknown address alike.
+// wrongPassword is the message for a wrong password and for an unknown address alike.
 const wrongPassword = "Email and password do not match."
 
 func (w *Web) signInModel(v *visit) views.SignIn {
@@ -24,7 +24,7 @@ func (w *Web) signInModel(v *visit) views.SignIn {
 	}
 }
 
-// provider is what the provider of identities is called; empty is none.
+// provider returns the name of the identity provider; empty means none.
 func (c *Config) provider() string {
 	if c.Identities == nil {
 		return ""

@@ -12,14 +12,14 @@ import (
 	"relaypdf/static"
 )
 
-// need says what a person must be to get a page.
+// need is the role that a page requires.
 type need string
 
 const (
-	everyone need = "everyone" // the same page for all, whoever they are
+	everyone need = "everyone" // the same page for all users
 	anybody  need = "anybody"
 	programs need = "programs"  // no page: programs ask, without a session, and read JSON
-	linked   need = "linked"    // whoever has a link to the editor
+	linked   need = "linked"    // any user of a link to the editor
 	signedIn need = "signed in" // a member of the account in any role
 	manages  need = "manages"   // owner or developer
 	pays     need = "pays"      // owner or billing
@@ -39,7 +39,7 @@ func (w *Web) pages() []page {
 	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.grantPages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
 }
 
-// publicPages are those that everybody finds.
+// publicPages are the pages without a sign-in.
 func (w *Web) publicPages() []page {
 	return []page{
 		{"GET", "/", everyone, w.showHome},
@@ -144,7 +144,7 @@ func (w *Web) walletPages() []page {
 	}
 }
 
-// memberPages are those of everybody and of an account's members, on one screen.
+// memberPages are the pages of users and of an account's members, on one screen.
 func (w *Web) memberPages() []page {
 	deliveriesPages, documentsPages, endpointsPages, entrancePages := w, w, w, w
 	factorsPages, joiningPages, keysPages := w, w, w
@@ -220,7 +220,7 @@ func (w *Web) memberPages() []page {
 	}
 }
 
-// factorPages are those of second factors, and of who confirms that it is them.
+// factorPages are the pages of second factors, and of the confirmation of an identity.
 func (w *Web) factorPages() []page {
 	return []page{
 		{"GET", confirmPath, signedIn, w.showConfirm},

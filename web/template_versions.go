@@ -41,7 +41,7 @@ func (w *Web) publishPage(v *visit, status int, wrong string) error {
 	return v.show(status, views.PublishPage(v.page("Publish "+m.Card.Name, templatesPath), m))
 }
 
-// publishing is what is asked before a draft is published.
+// publishing returns the confirmation page before a draft is published.
 func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
 	found, err := v.template()
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
 	m.Diffs = diffsOf(before, contentOf(found.Template))
 	checked, err := submit(v, templates.Source{HTML: *found.HTML, SampleData: schema.Object{RawMessage: found.SampleData}}, w.templates.Validate)
 	if err != nil && refused(err) == nil {
-		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err) // Publishing looks again, and says so.
+		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err) // publishing checks it again, and shows the error
 	}
 	m.Missing = checked.Missing
 	for _, f := range checked.Errors {

@@ -189,7 +189,7 @@ func unzipped(f *zip.File, most int64) (string, error) {
 	return text.String(), err
 }
 
-// templateOf is what a template is made of, by the files of its zip.
+// templateOf returns a template made from the files of its zip.
 func templateOf(files map[string]string) (templates.New, error) {
 	html, ok := files[zippedHTML]
 	in := templates.New{HTML: &html}

@@ -53,9 +53,8 @@ var largeForms = map[string]int64{
 	partialsPath + "/{name}":             maxPartial,
 }
 
-// mostOf is what a form may send, in bytes, and what of it is in memory at most. Forms
-// of the playground that hold files are as long as a request of the interface: their
-// files pass through.
+// mostOf returns the maximum size of a form, in bytes, and how much of it is in memory. Forms of the playground with
+// files may be as large as a request of the API: their files are streamed.
 func mostOf(cfg Config, pattern string, files bool) (length, inMemory int64) {
 	length = max(maxForm, largeForms[pattern])
 	if !strings.HasPrefix(pattern, playgroundPath+"/") {
@@ -78,22 +77,19 @@ type visit struct {
 	// account is the member's, or that of a link to the editor; nil without a sign-in, or if the user is a member of
 	// none.
 	account *store.Account
-	// public is a page that everybody gets the same copy of: it is compressed once
-	// it is whole.
+	// public is a page that is the same for all users: it is compressed after it is complete.
 	public bool
-	// need is the page's. embedded is what a link to the editor permits; nil but
-	// where that was opened.
+	// need is the page's. embedded has the permissions of a link to the editor; nil if no link was opened.
 	need     need
 	embedded *embedding.Session
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 
-// value returns what a form or an address says under a name, without the space
-// around it.
+// value returns a field of a form or of the URL, without the space around it.
 func (v *visit) value(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
 
-// may reports whether the visitor is what a page needs.
+// may reports whether the visitor has the role that a page requires.
 func (v *visit) may(n need) bool {
 	role := ""
 	if v.member != nil {
@@ -159,7 +155,7 @@ func (v *visit) page(title, open string) views.Page {
 	return p
 }
 
-// mostNoise bounds what makes the length of a compressed page say less of what is in it.
+// mostNoise limits the random padding that hides the length of a compressed page.
 const mostNoise = 200
 
 // show answers with a page.
@@ -199,7 +195,7 @@ func (v *visit) record(action, object, note string) error {
 	return v.web.audit.Add(v.ctx(), v.entry(action, object, note))
 }
 
-// entry is what the audit log of the account says of what the visitor did.
+// entry returns the entry of the audit log about the visitor's action.
 func (v *visit) entry(action, object, note string) store.AuditEntry {
 	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.ClientIP(v.r)}
 	if v.person != nil {

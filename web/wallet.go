@@ -84,13 +84,13 @@ func (w *Web) usageBars(v *visit, a store.Activity, group string) ([]views.Usage
 	return bars[:min(len(bars), 12)], nil
 }
 
-// postingWords say in words what a posting was.
+// postingWords describe the kinds of postings.
 var postingWords = map[string]string{
 	store.KindPayment: "Payment", store.KindTrial: "Trial credit", store.KindGrant: "Credit by the operator", store.KindPromotion: "Promotion", store.KindHold: "Call",
 	store.KindSettle: "Rest of the price given back", store.KindRelease: "Failed call given back", store.KindRefund: "Refund", store.KindChargeback: "Dispute", store.KindAdjustment: "Adjustment", store.KindAI: "AI template",
 }
 
-// callNotes say what a posting is for a call.
+// callNotes describe the postings of a call.
 var callNotes = map[string]string{
 	store.KindHold: "call", store.KindSettle: "rest of the price given back", store.KindRelease: "failed, given back",
 }
@@ -114,7 +114,7 @@ func (w *Web) ledgerLines(v *visit, m *views.Wallet) error {
 	}
 	for _, p := range page.Items {
 		if p.Wallet == 0 {
-			continue // a hold that was charged whole: it stands below
+			continue // a hold that was charged whole: it is listed below
 		}
 		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
 		if p.CallID != "" {

@@ -1,6 +1,5 @@
-// Package web serves the pages: those for everybody, the dashboard of those
-// who are signed in, and the operator's. A page's handler reads the store, or
-// makes a call like any other door, and fills a model of package views.
+// Package web serves the pages: public ones, the dashboard of signed-in users, and the operator's. A page's handler
+// reads the store, or makes a call like any other API, and fills a model of package views.
 package web
 
 import (
@@ -27,7 +26,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// Config is what the pages are made of and how they behave.
+// Config holds the dependencies and settings of the pages.
 type Config struct {
 	Store *store.Store
 	// Box encrypts the secrets of second factors.
@@ -42,9 +41,9 @@ type Config struct {
 	BaseURL string
 	// Version is shown at the foot of every page.
 	Version string
-	// SignUp says who may make an account.
+	// SignUp defines who may create an account.
 	SignUp string
-	// Trial is what an account begins with, once its owner's address is verified.
+	// Trial is the initial credit of an account, once its owner's address is verified.
 	Trial credit.Amount
 	// Operations are the names of the operations, Prices what they cost.
 	Operations []string
@@ -78,14 +77,13 @@ type Config struct {
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
 	// Templates is the service of templates and partials.
 	Templates *templates.Service
-	// Interface carries out what a member of an account asks of the API in the
-	// playground, as it does for a key: operations and uploads. Nil is a service without
-	// them. MaxBody is the most that one request may send, MaxFile the most one file
-	// may have, in bytes; 0 stands for the defaults of the service.
+	// Interface executes the API requests of an account's member in the playground, as with a key: operations and
+	// uploads. Nil is a service without them. MaxBody is the maximum size of one request, MaxFile that of one file,
+	// in bytes; 0 means the defaults of the service.
 	Interface        func(account store.Account) http.Handler
 	MaxBody, MaxFile int64
-	// MaxForms bounds the bytes of forms in memory at once, FormWait is how long a form
-	// waits for its part of them; 0 stands for 96 MiB and 10 s.
+	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0
+	// means 96 MiB and 10 s.
 	MaxForms int64
 	FormWait time.Duration
 	// Helpers are the names that templates may call, OptionFields the options of
@@ -108,8 +106,8 @@ type Config struct {
 	OpenAPI []byte
 	Draw    Drawer
 	Ready   func(context.Context) views.ServiceStatus
-	// Outward reads what programs say of themselves at addresses of theirs: https at
-	// public addresses, following no redirect. Nil reads nothing.
+	// Outward reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
+	// nothing.
 	Outward *http.Client
 }
 
@@ -121,7 +119,7 @@ const (
 
 // Values of Config.SignUp.
 const (
-	SignUpOpen   = "open"   // anybody
+	SignUpOpen   = "open"   // anyone
 	SignUpInvite = "invite" // who was invited to an account
 	SignUpClosed = "closed" // no one: the operator creates accounts
 )

@@ -17,7 +17,7 @@ import (
 
 const webhooksPath = "/dashboard/webhooks"
 
-// eventTexts say of each event in a few words when it happens.
+// eventTexts describe in a few words when each event happens.
 var eventTexts = map[string]string{
 	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "wallet empty, hourly at most",
 	store.EventWalletTopUp: "a payment arrived", store.EventAutoReload: "a reload arrived", store.EventAutoReloadFailed: "the card was declined",

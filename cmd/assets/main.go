@@ -1,11 +1,10 @@
-// Command assets bundles what the program embeds of npm's packages. It installs
-// them as package-lock.json pins them, and does nothing when all bundles are
-// newer than what they are made of.
+// Command assets bundles the npm packages that relaypdf embeds. It installs them as pinned in package-lock.json, and
+// does nothing if all bundles are newer than their sources.
 //
 //	go run ./cmd/assets
 //
-// Nothing of a third party is committed: a fresh clone holds placeholders in the
-// folders that bundles go to, so that it compiles, and `make assets` fills them.
+// Nothing of a third party is committed: a fresh clone holds placeholders in the folders that bundles go to, so that
+// it compiles, and `make assets` fills them.
 package main
 
 import (
@@ -37,9 +36,9 @@ type bundle struct {
 	target api.Target
 	global string            // what an IIFE's exports are called
 	stubs  map[string]string // packages in whose place a file of folder is taken
-	// notice are the packages whose licences stand at the beginning, as they ask for.
+	// notice are the packages whose licences are at the beginning, as they require.
 	notice []string
-	// whole has those of all packages that it holds stand there.
+	// whole puts the licences of all its packages there.
 	whole bool
 	// source is one of our files that is the entry point, instead of its text. Its references other than scripts and
 	// styles stay unchanged.
@@ -51,7 +50,7 @@ type bundle struct {
 // copied is a file of a package that is taken as it is.
 type copied struct {
 	out, from string
-	// notice is the package whose licence stands at the beginning, or empty.
+	// notice is the package whose licence is at the beginning, or empty.
 	notice string
 }
 
@@ -172,8 +171,7 @@ func outputs() []string {
 	return all
 }
 
-// upToDate says whether everything that is made is newer than everything that
-// it is made of.
+// upToDate reports whether all outputs are newer than all their sources.
 func upToDate() bool {
 	newest := max(newestOf(folder), newestOf(pages), newestOf("cmd/assets"))
 	for _, out := range outputs() {

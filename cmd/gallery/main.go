@@ -1,6 +1,5 @@
-// Command gallery draws the thumbnails of the gallery's layouts, and a contact
-// sheet of all of them in bin/gallery.pdf. The thumbnails are committed, so that
-// building the program needs no browser; a test says when they are out of date.
+// Command gallery renders the thumbnails of the gallery's layouts, and a contact sheet of all of them in
+// bin/gallery.pdf. The thumbnails are committed, so a build needs no browser; a test fails when they are out of date.
 package main
 
 import (

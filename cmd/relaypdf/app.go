@@ -49,7 +49,7 @@ type App struct {
 	redis    *ratelimit.Redis   // nil without one
 	post     *mail.Post         // nil where no mail is sent
 	money    *payments.Payments // nil where none are taken
-	stripe   *http.Server       // stands in for Stripe, for developers
+	stripe   *http.Server       // stand-in for Stripe, for developers
 	registry *prometheus.Registry
 	tracer   *telemetry.Tracer // nil without a collector
 	public   *http.Server
@@ -65,7 +65,7 @@ type Hooks struct {
 	Clock func() time.Time
 	// Render changes the renderer's configuration.
 	Render func(*render.Config)
-	// Renderer stands for render.New, and what it returns is its own to close.
+	// Renderer replaces render.New; the App closes its result.
 	Renderer func(render.Config) (*render.Renderer, error)
 	// DrawTime bounds the drawing of one preview: see api.Config.
 	DrawTime time.Duration
@@ -168,7 +168,7 @@ func privateHandler(registry *prometheus.Registry, public http.Handler) http.Han
 	return mux
 }
 
-// openAgents makes the door of agents.
+// openAgents makes the handler for agents.
 func openAgents(d *api.AgentDoor, log *slog.Logger) (http.Handler, error) {
 	documents, err := agentDocuments(d.BaseURL())
 	if err != nil {
@@ -319,7 +319,7 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 func (c *Config) ownHosts() []string {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Hostname() == "" {
-		return nil // parseBaseURL has said so
+		return nil // parseBaseURL has reported it
 	}
 	return []string{u.Hostname()}
 }

@@ -9,7 +9,7 @@ import (
 	"relaypdf/views"
 )
 
-// poolDoes says what a pool is for.
+// poolDoes describes the purpose of a pool.
 var poolDoes = map[string]string{
 	"browser": "pages to PDFs and images", "files": "merging, stamping and reading PDFs", "texts": "Markdown and templates", "office": "office documents",
 }

@@ -52,8 +52,7 @@ func (a *App) again(ctx context.Context, account store.Account, callID, requestI
 	return "", failure.Error(), nil
 }
 
-// identities returns the provider that says who people are, nil where none is
-// set. It is asked nothing yet.
+// identities returns the identity provider; nil if none is set. It sends no request yet.
 func (a *App) identities() (web.Identities, error) {
 	if a.config.OIDCIssuer == "" {
 		return nil, nil
@@ -67,8 +66,8 @@ func (a *App) identities() (web.Identities, error) {
 	}), nil
 }
 
-// letOutsidersIn has the door of agents take the tokens of an outside issuer, where
-// one is set. It is asked nothing yet.
+// letOutsidersIn makes the agent endpoint accept the tokens of an external issuer, if one is set. It sends no request
+// yet.
 func (a *App) letOutsidersIn(to *api.Config) error {
 	if a.config.MCPIssuer == "" {
 		return nil

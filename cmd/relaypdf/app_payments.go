@@ -13,7 +13,7 @@ import (
 	"relaypdf/web/payments"
 )
 
-// Of the stand-in for Stripe that a developer's server has.
+// Settings of the stand-in for Stripe on a developer's server.
 const (
 	fakeStripePages  = "/test-payments"
 	fakeStripeKey    = "sk_test_" + "development"
@@ -23,8 +23,8 @@ const (
 // outside are our handlers for requests of Stripe and its stand-in.
 type outside struct{ webhook, pages http.Handler }
 
-// openPayments prepares the taking of payments, where the settings name Stripe.
-// A developer's server has a stand-in otherwise.
+// openPayments prepares payments, if the settings have a key of Stripe. A developer's server has a stand-in
+// otherwise.
 func (a *App) openPayments(ctx context.Context) (found outside, err error) {
 	config := payments.Config{
 		Store: a.Store, SecretKey: a.config.StripeSecretKey, WebhookSecret: a.config.StripeWebhookSecret, APIURL: a.config.StripeAPIURL,
@@ -50,8 +50,7 @@ func (a *App) openPayments(ctx context.Context) (found outside, err error) {
 	return found, nil
 }
 
-// startFakeStripe serves what stands in for Stripe on this machine, and returns
-// its pages and its address.
+// startFakeStripe serves the stand-in for Stripe on this machine, and returns its pages and its URL.
 func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address string, err error) {
 	assets, err := static.Open()
 	if err != nil {

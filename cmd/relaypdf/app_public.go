@@ -16,7 +16,7 @@ import (
 	"relaypdf/web"
 )
 
-// guestTime is what a document of a visitor may take.
+// guestTime is the timeout of a visitor's document.
 const guestTime = 10 * time.Second
 
 // papers are the sizes of sheets in inches.

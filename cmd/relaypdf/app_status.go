@@ -16,7 +16,7 @@ const (
 	// statusLasts is how long visitors see the same status, so more visitors do not mean more queries to the database
 	// and the browser.
 	statusLasts = 2 * time.Second
-	// statusTime is what asking may take.
+	// statusTime is the timeout of a status check.
 	statusTime = 5 * time.Second
 )
 

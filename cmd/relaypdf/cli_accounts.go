@@ -73,8 +73,7 @@ func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Ac
 	return account, err
 }
 
-// onAccount is a command that changes the account its first argument names and
-// then says what became of it.
+// onAccount is a command that changes the account named by its first argument and then prints the result.
 func onAccount(cmd *cobra.Command, change func(context.Context, *store.Store, store.Account, []string) error, say func(store.Account) string) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {

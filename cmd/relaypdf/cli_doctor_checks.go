@@ -132,8 +132,8 @@ func checkDatabase(ctx context.Context, config Config) []finding {
 	return append(found, ledger, retention)
 }
 
-// checkRetention lists the months that are about to be removed. One is what each month
-// brings; several are news where a retention was set for the first time, or a clock is wrong.
+// checkRetention lists the months that are about to be removed. One per month is normal; several deserve attention if
+// a retention was set for the first time, or a clock is wrong.
 func checkRetention(ctx context.Context, s *store.Store) finding {
 	months := s.RetentionMonths()
 	if months == 0 {

@@ -65,7 +65,7 @@ func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
 	return file, unreached(client.BaseURL, err)
 }
 
-// uploadSource is what is uploaded.
+// uploadSource is the content of an upload.
 type uploadSource interface {
 	io.ReaderAt
 	io.Closer

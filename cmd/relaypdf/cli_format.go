@@ -143,7 +143,7 @@ func (c *operationCall) command() string {
 	return "relaypdf " + strings.Join(c.operation.Words(), " ")
 }
 
-// oneOf writes a list as people say it.
+// oneOf writes a list in words.
 func oneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

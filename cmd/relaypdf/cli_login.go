@@ -18,7 +18,7 @@ import (
 // defaultProfile is the name of a profile that was given none.
 const defaultProfile = "default"
 
-// profileName is what profiles may be called.
+// profileName is the syntax of profile names.
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // maxKeyText bounds a key from standard input.
@@ -190,7 +190,7 @@ func newLogoutCommand() *cobra.Command {
 	return cmd
 }
 
-// whoIs is what whoami --json prints.
+// whoIs is the output of whoami --json.
 type whoIs struct {
 	URL      string                 `json:"url"`
 	Key      string                 `json:"key"` // how it begins

@@ -18,7 +18,7 @@ func newManCommand() *cobra.Command {
 		Long: "Write a manual page for each command into a folder, which is made where it is missing.\n\n" +
 			"    relaypdf man ~/.local/share/man/man1 && man relaypdf-pdf-merge",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manuals are for everybody.
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manuals are public.
 				return usageError{err}
 			}
 			return errors.Join(writeManual(cmd.Root(), args[0])...)
@@ -32,7 +32,7 @@ func writeManual(cmd *cobra.Command, folder string) []error {
 		return nil
 	}
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-	errs := []error{os.WriteFile(filepath.Join(folder, name), []byte(manPage(cmd)), 0o644)} //nolint:gosec // Manuals are for everybody.
+	errs := []error{os.WriteFile(filepath.Join(folder, name), []byte(manPage(cmd)), 0o644)} //nolint:gosec // Manuals are public.
 	for _, sub := range cmd.Commands() {
 		errs = append(errs, writeManual(sub, folder)...)
 	}

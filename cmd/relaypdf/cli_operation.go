@@ -82,8 +82,7 @@ type operationCall struct {
 	retries        int
 }
 
-// configure makes cmd the command of an operation: everything it takes and
-// says derives from the operation's row.
+// configure makes cmd the command of an operation: its flags and texts all derive from the operation's row.
 func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Env], name string, otherwise func(document) string) error {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
 	c.takes.otherwise, c.takes.local = otherwise, &localFiles{asAssets: takesAssets(operation.Schema)}
@@ -91,7 +90,7 @@ func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Env], 
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
 	flags := cmd.Flags()
-	flags.SortFlags = false // They stand in the order of the input's fields.
+	flags.SortFlags = false // they have the order of the input's fields
 	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it a file in this folder that is named after the source, or standard output for JSON; where the operation makes several formats, the extension chooses")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
 	flags.StringVar(&c.body, "json", "", "whole request as a JSON object, in a file, from standard input (-) or as it is ({…}); other flags override it")
@@ -339,8 +338,7 @@ func unreached(baseURL string, err error) error {
 	return networkError{fmt.Errorf("no answer from %s: %w; check that the service runs there, or set RELAYPDF_API_URL", baseURL, network.Err)}
 }
 
-// made is what a call came to, as --json-output prints it for a result that is
-// no address.
+// made is the outcome of a call, as --json-output prints it for a result without a URL.
 type made struct {
 	ID                  string        `json:"id"`
 	Filename            string        `json:"filename"`

@@ -26,8 +26,7 @@ const sourceFilename = "sourceFilename"
 // command line they are arguments and not flags.
 var sourceNames = [...]string{"html", "url", "markdown", "file", "files"}
 
-// sources says which of them an operation takes. A new operation needs no code
-// here: its schema says it all.
+// sources are the sources that an operation accepts. A new operation needs no code here: they derive from its schema.
 type sources struct {
 	fields []string
 	item   *jsonschema.Schema // of files
@@ -70,7 +69,7 @@ func (s sources) has(name string) bool { return slices.Contains(s.fields, name) 
 // of a site.
 func (s sources) takesFiles() bool { return s.has("file") && (s.named || !s.has("html")) }
 
-// usage is the part of the usage line that stands for the arguments.
+// usage returns the arguments in the usage line.
 func (s sources) usage() string {
 	switch {
 	case s.has("files"):
@@ -315,7 +314,7 @@ func readFileSource(schema *jsonschema.Schema, arg string) (map[string]any, erro
 func addressName(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return "file" // The service says what is wrong with it.
+		return "file" // the service reports its errors
 	}
 	if name := path.Base(parsed.Path); name != "." && name != "/" {
 		return name

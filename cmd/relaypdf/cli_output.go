@@ -30,7 +30,7 @@ type destination struct {
 	folder  string
 	direct  bool   // part is a device or a pipe
 	derived bool   // the name is from after
-	format  format // what the extension of the name stands for, where that was checked
+	format  format // the format of the name's extension, if it was checked
 }
 
 // isPlace reports whether --output names a folder, a device or a pipe, whose name does not imply a format.

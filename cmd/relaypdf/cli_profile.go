@@ -149,7 +149,7 @@ func sameServer(a, b string) bool { return strings.TrimRight(a, "/") == strings.
 // dotEnv is the file that `relaypdf setup` writes.
 const dotEnv = ".env"
 
-// readDotEnv returns what a .env in this folder says, if it has a key.
+// readDotEnv returns the credentials of a .env in this folder, if it has a key.
 func readDotEnv(url, urlFrom string) (credentials, bool) {
 	info, err := os.Stat(dotEnv)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
@@ -180,7 +180,7 @@ func (c *Config) origin(name string) string {
 	return originDefault
 }
 
-// noKey says how to get a key for a server.
+// noKey explains how to get a key for a server.
 func noKey(url string) string {
 	return fmt.Sprintf("There is no key for %s: relaypdf login gets one from a person, and relaypdf setup writes one to .env; or set %s. On the service's machine, relaypdf keys create makes one.", url, keyVariable)
 }

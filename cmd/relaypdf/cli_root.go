@@ -17,7 +17,7 @@ import (
 	"relaypdf/store"
 )
 
-// exitInterrupted is what shells expect of a program that SIGINT ended.
+// exitInterrupted is the exit code that shells expect after SIGINT.
 const exitInterrupted = 130
 
 // exitClass is one exit code and what leads to it.
@@ -146,9 +146,8 @@ func exitHelp() string {
 	return b.String()
 }
 
-// execute carries out the command line given to root, says what went wrong and
-// returns the exit code. An error before a command's own code runs is a
-// mistake on the command line, whatever cobra calls it.
+// execute runs the command line given to root, prints the error and returns the exit code. An error before a
+// command's own code runs is a usage error, whatever cobra calls it.
 func execute(ctx context.Context, root *cobra.Command) int {
 	began := false
 	observeRuns(root, &began)

@@ -29,8 +29,7 @@ const (
 	serverVariable = variablePrefix + "API_URL"
 )
 
-// keyText is what a key consists of: nothing that a file of variables or a shell
-// reads as more than letters.
+// keyText is the syntax of a key: no characters that a file of variables or a shell interprets.
 var keyText = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // setup gets this machine a key that a person has allowed.
@@ -172,7 +171,7 @@ func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.Device
 	return code, nil
 }
 
-// system is what this machine runs, for people.
+// system returns the name of this machine's system, for users.
 func system() string {
 	names := map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows", "freebsd": "FreeBSD"}
 	name := names[runtime.GOOS]
@@ -277,7 +276,7 @@ func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
 	return printLine(cmd, line+".")
 }
 
-// printJSONLine prints an object in one line, for who reads line by line.
+// printJSONLine prints an object in one line, for readers that read line by line.
 func printJSONLine(cmd *cobra.Command, v any) error {
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetEscapeHTML(false)

@@ -18,7 +18,7 @@ import (
 	"relaypdf/store"
 )
 
-// dataSettings say where the data is.
+// dataSettings are the settings that locate the data.
 var dataSettings = []string{"data-dir", "database-url", "database-session-url", "blobs", "s3-access-key", "s3-secret-key", "extra-ca"}
 
 // loadSettings reads the settings for a command. Its errors count as usage errors.

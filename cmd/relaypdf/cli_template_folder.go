@@ -28,7 +28,7 @@ const (
 	templateState    = ".relaypdf.json"
 )
 
-// templateContent is what a template is made of, here or at a service.
+// templateContent is the content of a template, local or at a service.
 type templateContent struct {
 	html          string
 	data, options json.RawMessage
@@ -62,8 +62,7 @@ type templateFolder struct {
 	state folderState
 }
 
-// folderState is what the folder knows of the services that it was pulled from or
-// pushed to.
+// folderState records the services that the folder was pulled from or pushed to.
 type folderState struct {
 	Slug    string                  `json:"slug"`
 	Servers map[string]*remoteState `json:"servers"`
@@ -92,7 +91,7 @@ func openTemplateFolder(path string) (*templateFolder, error) {
 	return f, nil
 }
 
-// partialFile is what partials are called, there and here.
+// partialFile is the syntax of partials' names, at the service and here.
 var partialFile = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
 // read returns the folder's files. Data and options may be missing.
@@ -247,9 +246,8 @@ func shown(html string, stored map[string]string) map[string]string {
 	return used
 }
 
-// inlined is the source with the partials in it, so that those that are edited here
-// are shown and not those at the service. They stand at the end, so that lines keep
-// their numbers.
+// inlined returns the source with the partials in it, so the local ones are shown instead of those at the service.
+// They are at the end, so lines keep their numbers.
 func (c templateContent) inlined() string {
 	var text strings.Builder
 	text.WriteString(c.html)

@@ -106,7 +106,7 @@ func (r *templateRender) stamps(folder *templateFolder) map[string]string {
 	return stamps
 }
 
-// show makes the document once, or says why there is none.
+// show makes the document once, or prints why there is none.
 func (r *templateRender) show(cmd *cobra.Command, service *client.Client, folder *templateFolder, page *livePage) {
 	begin := time.Now()
 	document, charged, err := r.make(cmd.Context(), service, folder)

@@ -168,7 +168,7 @@ func (l *listener) look(ctx context.Context, service *client.Client, do func(cli
 	return nil
 }
 
-// forward sends one event to the program here, and says what it answered.
+// forward sends one event to the local application, and prints its response.
 func (l *listener) forward(cmd *cobra.Command, service *client.Client, d client.Delivery) error {
 	content, err := service.Webhooks().Delivery(cmd.Context(), d.ID)
 	var refused *client.Error

@@ -106,7 +106,7 @@ func LoadConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
 	return loadConfig(flags, machine{env: env, uid: os.Geteuid(), container: inContainer(env)})
 }
 
-// machine is what the defaults depend on, besides other settings.
+// machine holds the facts that defaults depend on, besides other settings.
 type machine struct {
 	env       map[string]string
 	uid       int
@@ -154,9 +154,8 @@ const (
 	originDefault     = "default"
 )
 
-// find returns the value of a row from the first source that has one. An empty
-// value counts as none, so that `RELAYPDF_X=` in a compose file is harmless,
-// except where the row says what empty means.
+// find returns the value of a row from the first source that has one. An empty value counts as none, so `RELAYPDF_X=`
+// in a compose file is harmless, except if the row defines a meaning for empty.
 func (s *setting) find(flags *pflag.FlagSet, host machine, file configFile) settingValue {
 	given := func(text string) bool { return text != "" || s.emptyMeans }
 	if flags != nil {

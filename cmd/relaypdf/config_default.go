@@ -78,8 +78,8 @@ func issuerHost(c *Config, _ machine) (string, error) {
 	return issuer.Hostname(), nil
 }
 
-// mcpAudience is what the metadata of the door of agents calls it (RFC 9728), which
-// programs ask their issuer for.
+// mcpAudience is the resource in the metadata of the agent endpoint (RFC 9728), which applications request from their
+// issuer.
 func mcpAudience(c *Config, _ machine) (string, error) {
 	if c.MCPIssuer == "" {
 		return "", nil

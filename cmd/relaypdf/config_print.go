@@ -12,7 +12,7 @@ import (
 	"relaypdf/render/plan"
 )
 
-// hiddenValue stands for a secret that is set. Its length says nothing.
+// hiddenValue replaces a secret that is set. Its length reveals nothing.
 const hiddenValue = "********"
 
 // shown is the value as it may be printed. The default of a secret is public,
@@ -50,7 +50,7 @@ func (c *Config) WriteTable(w io.Writer) error {
 // planned is one figure of what the service does with the memory it has.
 type planned struct{ name, text, origin string }
 
-// plan is what follows from the memory, for people.
+// plan returns the consequences of the memory size, for users.
 func (c *Config) plan() []planned {
 	p, origin := c.memoryPlan()
 	count := func(own, planned int) string { return strconv.Itoa(cmp.Or(own, planned)) }

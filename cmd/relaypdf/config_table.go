@@ -16,7 +16,7 @@ import (
 	"relaypdf/web"
 )
 
-// settingGroup says which commands a setting is for.
+// settingGroup is the group of commands that a setting is for.
 type settingGroup string
 
 const (
@@ -25,8 +25,8 @@ const (
 	groupAny    settingGroup = "any"    // every command
 )
 
-// settingTopic is what a setting is about. The table has the settings of a topic
-// together, and people are shown them under its name.
+// settingTopic is the topic of a setting. The table has the settings of a topic together, and help shows them under
+// its name.
 type settingTopic string
 
 const (
@@ -85,8 +85,7 @@ func into[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Co
 	}
 }
 
-// settings is every setting of the program. A default may be derived from a
-// setting that stands above it.
+// settings is every setting of relaypdf. A default may be derived from a setting above it.
 var settings = []setting{
 	{
 		name: configSetting, topic: topicProcess, group: groupAny,
@@ -436,9 +435,8 @@ var settings = []setting{
 	},
 }
 
-// AddFlags defines the flags of the settings of the groups, and those of every
-// command. Their defaults stand in the help text only: LoadConfig supplies
-// them, so that a flag that was not given never hides the environment.
+// AddFlags defines the flags of the settings of the groups, and those of every command. Their defaults are in the
+// help text only: LoadConfig supplies them, so an absent flag never hides the environment.
 func AddFlags(flags *pflag.FlagSet, groups ...settingGroup) {
 	for i := range settings {
 		if s := &settings[i]; s.group == groupAny || slices.Contains(groups, s.group) {

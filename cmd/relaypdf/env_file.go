@@ -57,10 +57,10 @@ func variableLine(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^([ \t]*(?:export[ \t]+)?` + regexp.QuoteMeta(name) + `[ \t]*=[ \t]*)([^\r\n]*)`)
 }
 
-// comment matches what stands behind a value that has no quotes.
+// comment matches the comment after a value without quotes.
 var comment = regexp.MustCompile(`[ \t]+#.*$`)
 
-// values are what the lines of a variable say, without quotes.
+// values returns the values in the lines of a variable, without quotes.
 func (f *envFile) values(name string) (values []string) {
 	for _, line := range variableLine(name).FindAllStringSubmatch(f.text, -1) {
 		values = append(values, unquote(strings.TrimSpace(comment.ReplaceAllString(" "+line[2], ""))))

@@ -9,7 +9,7 @@ import (
 	"relaypdf/render"
 )
 
-// sandboxRemedy says how to get what is missing, and how to go without.
+// sandboxRemedy explains how to get the missing protection, and how to run without it.
 func sandboxRemedy(got render.Sandbox, container bool) string {
 	how := "allow user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) or kernel.unprivileged_userns_clone=1 (Debian), and user.max_user_namespaces above 0"
 	if container {
@@ -31,8 +31,7 @@ func withRemedy(err error, config Config) error {
 	return err
 }
 
-// checkEngines says what protects the system from the processes that read
-// customers' documents.
+// checkEngines reports the protection of the system from the processes that read customers' documents.
 func checkEngines(ctx context.Context, r *render.Renderer, config Config) []finding {
 	const name = "engines"
 	level, lacks := r.Sandbox()
@@ -57,7 +56,7 @@ func checkEngines(ctx context.Context, r *render.Renderer, config Config) []find
 	return found
 }
 
-// protectionRemedy says how to get one protection.
+// protectionRemedy explains how to get one protection.
 func protectionRemedy(name string, level render.Sandbox, container bool) string {
 	switch {
 	case name == "unprivileged user" && container:

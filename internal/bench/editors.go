@@ -112,8 +112,8 @@ func typeAndPause(users []*editor) work {
 	}
 }
 
-// pause is what the editor asks for when a user has typed and pauses: whether the
-// template is valid, and how its page looks.
+// pause sends the editor's requests after a pause in typing: whether the template is valid, and the preview of its
+// page.
 func (e *editor) pause(ctx context.Context) error {
 	e.text += "ten more. "
 	if len(e.text) > 2000 { // one page

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Options are what a run measures and where.
+// Options select the measurements of a run and their target.
 type Options struct {
 	Binary string         // the program to measure
 	Dir    string         // parent of the data folders; empty is the system's

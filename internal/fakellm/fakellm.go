@@ -22,7 +22,7 @@ type Asked struct {
 	Pictures []string
 }
 
-// Reply is what the provider says. The zero value is an empty answer.
+// Reply is the provider's response. The zero value is an empty response.
 type Reply struct {
 	Text          string
 	Input, Output int64 // tokens
@@ -31,7 +31,7 @@ type Reply struct {
 	Status int
 	// Raw, if set, is sent in place of an answer as providers write it.
 	Raw string
-	// Rest, if set, is what the second half of a text waits for, where it is streamed.
+	// Rest, if set, blocks the second half of a streamed text.
 	Rest <-chan struct{}
 	// Broken breaks a streamed text off in the middle.
 	Broken bool
@@ -66,7 +66,7 @@ func New(t testing.TB, answer func(Asked) Reply) *Provider {
 	return p
 }
 
-// Say changes what the provider answers.
+// Say changes the provider's responses.
 func (p *Provider) Say(answer func(Asked) Reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

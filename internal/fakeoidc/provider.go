@@ -42,7 +42,7 @@ type Provider struct {
 	Redirect string
 	// People are those who may choose who they are, by their names on the page.
 	People map[string]Person
-	// TellLater leaves the address out of the token, for who asks.
+	// TellLater leaves the email address out of the token; the userinfo endpoint returns it.
 	TellLater bool
 	// Forge changes a token before it is signed; nil does not.
 	Forge func(claims map[string]any)
@@ -61,7 +61,7 @@ type Provider struct {
 	tokens map[string]Person
 }
 
-// grant is what a code stands for.
+// grant is the sign-in behind a code.
 type grant struct {
 	person           Person
 	nonce, challenge string

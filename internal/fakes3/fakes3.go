@@ -34,7 +34,7 @@ const (
 
 const startTimeout = 2 * time.Minute
 
-// Fault stands in the way of a request; next is the server.
+// Fault intercepts a request; next is the server.
 type Fault func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
 // Server is versitygw on a folder, which ends with its test.
@@ -159,7 +159,7 @@ func (s *Server) Config() s3.Config {
 // Address is Config as a setting.
 func (s *Server) Address() string { return "s3://documents/files?endpoint=" + url.QueryEscape(s.URL) }
 
-// Break has a fault stand in the way of every request; nil takes it away.
+// Break intercepts every request with a fault; nil removes it.
 func (s *Server) Break(fault Fault) {
 	if fault == nil {
 		s.fault.Store(nil)
@@ -171,7 +171,7 @@ func (s *Server) Break(fault Fault) {
 // Requests is how many there have been.
 func (s *Server) Requests() int64 { return s.requests.Load() }
 
-// File is where the server has an object of the bucket, for who damages it.
+// File returns the path of the server's file for an object of the bucket, for tests that damage it.
 func (s *Server) File(object string) string { return filepath.Join(s.folder, "documents", object) }
 
 // Down answers nothing: it cuts every connection.

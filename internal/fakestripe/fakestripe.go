@@ -1,7 +1,6 @@
-// Package fakestripe stands in for Stripe: as much of its interface as package
-// payments uses, in memory, with signed events and a page to pay on. No money
-// moves. It is started by tests, and by `relaypdf serve --dev` where no key of
-// Stripe's is set.
+// Package fakestripe is a stand-in for Stripe: as much of its API as package payments uses, in memory, with signed
+// events and a page to pay on. No money moves. It is started by tests, and by `relaypdf serve --dev` without a key of
+// Stripe.
 package fakestripe
 
 import (
@@ -24,18 +23,16 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 )
 
-// Saved methods, which say what becomes of a charge. Their names are those of
-// Stripe's own test cards.
+// Saved methods, which determine the outcome of a charge. Their names are those of Stripe's own test cards.
 const (
 	CardWorks    = "pm_card_visa"
 	CardDeclined = "pm_card_chargeDeclined"
 	CardAction   = "pm_card_authenticationRequired"
 )
 
-// Config says where events go, and where the pages are.
+// Config sets the target of events, and the URL of the pages.
 type Config struct {
-	// SecretKey is what requests must carry, WebhookSecret what events are
-	// signed with.
+	// SecretKey is the required key of requests, WebhookSecret the secret that signs events.
 	SecretKey, WebhookSecret string
 	// WebhookURL is where events are sent; empty keeps them for Events.
 	WebhookURL string
@@ -55,8 +52,7 @@ type Server struct {
 	// Fault, if set, is asked before a request is carried out (done is false)
 	// and before it is answered; true breaks the connection off.
 	Fault func(r *http.Request, done bool) bool
-	// BuyersCurrency is what buyers pay in on pages with Adaptive Pricing; empty is
-	// the page's own.
+	// BuyersCurrency is the currency of buyers on pages with Adaptive Pricing; empty is the page's own.
 	BuyersCurrency string
 
 	cfg      Config
@@ -207,7 +203,7 @@ func whole(o Object, name string) int64 { n, _ := o[name].(int64); return n }
 // inside returns the object that another one holds.
 func (s *Server) inside(o Object, name string) Object { return s.objects[text(o, name)] }
 
-// fields reads what a form says under a name: metadata[a]=b.
+// fields returns the members under a name in a form: metadata[a]=b.
 func fields(form url.Values, name string) Object {
 	found := Object{}
 	for key, values := range form {

@@ -67,8 +67,7 @@ func (s api) newPortal(r *http.Request) (Object, error) {
 	return o, nil
 }
 
-// Pay is what a customer does on a page, with a card that is saved if that was
-// asked for. It reports whether the money has come.
+// Pay acts as a customer on a page, with a card that is saved if requested. It reports whether the payment succeeded.
 func (s *Server) Pay(session, method string) bool {
 	defer s.flush()
 	s.mu.Lock()
@@ -151,8 +150,7 @@ func (s api) newIntent(r *http.Request) (Object, error) {
 	return s.expanded(intent, r.Form, ""), nil
 }
 
-// Confirm is what a card's owner does at the bank: says yes or no to a payment
-// that waits for it.
+// Confirm acts as a card's owner at the bank: it approves or rejects a payment that waits for it.
 func (s *Server) Confirm(intent string, yes bool) {
 	defer s.flush()
 	s.mu.Lock()
@@ -214,8 +212,7 @@ func (s *Server) FailRefund(id string) {
 	s.happen("charge.refund.updated", o)
 }
 
-// Dispute is what a bank does on behalf of a card's owner. It returns the
-// dispute's id.
+// Dispute acts as a bank on behalf of a card's owner. It returns the ID of the dispute.
 func (s *Server) Dispute(intent string) string {
 	defer s.flush()
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// shown is what a page says.
+// shown is the content of a page.
 type shown struct {
 	Style, Title, Text string
 	Choices            []choice
@@ -45,7 +45,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// pages are what people see.
+// pages are the web pages.
 type pages struct{ *Server }
 
 // Pages serves the pages that Stripe would show, below prefix.

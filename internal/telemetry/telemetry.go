@@ -29,7 +29,7 @@ type Tracer struct {
 	tracer   api.Tracer
 }
 
-// Config says where spans go, and who they are of.
+// Config sets the collector of spans, and the service's name.
 type Config struct {
 	// URL is the collector's, as OTEL_EXPORTER_OTLP_ENDPOINT names it: spans go to
 	// /v1/traces below it.
@@ -145,9 +145,8 @@ func (s *Span) Rename(name string) {
 	}
 }
 
-// Set says something of the span: what everybody may read who sees the operator's
-// traces, such as the name of an operation. Nothing of documents belongs there, no
-// addresses and no mails.
+// Set sets an attribute of the span. Everyone who sees the operator's traces can read it, for example the name of an
+// operation. It must not contain parts of documents, URLs or email addresses.
 func (s *Span) Set(key, value string) {
 	if s != nil && value != "" {
 		s.span.SetAttributes(attribute.String(key, value))
@@ -161,8 +160,7 @@ func (s *Span) SetInt(key string, value int) {
 	}
 }
 
-// Fail marks the span as failed. A code says why; the words of errors may quote
-// documents, and are left out.
+// Fail marks the span as failed. A code is the reason; error messages may quote documents, and are left out.
 func (s *Span) Fail(code string) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String("error.type", code))

@@ -28,7 +28,7 @@ var order = []string{
 	"quick-start", "headers-and-footers", "page-breaks", "fonts", "markdown", "charts", "templates", "jobs-and-webhooks", "command-line", "agents", "errors", "limits", "self-hosting", "security",
 }
 
-// base stands in the guides for the service's address.
+// base is the placeholder for the service's URL in the guides.
 const base = "https://relaypdf.example"
 
 // Book is all that is written for those who use the service.
@@ -38,8 +38,7 @@ type Book struct {
 	Operations []views.Operation
 }
 
-// Guide is one page of Markdown: a heading, a sentence that says what it is about,
-// and the rest.
+// Guide is one page of Markdown: a heading, a sentence on its topic, and the rest.
 type Guide struct {
 	Slug, Title, Description string
 	Source                   string // the Markdown

@@ -15,10 +15,9 @@ import (
 	"relaypdf/views"
 )
 
-// marked keeps what Mark has made, by language and code. All of it is ours and
-// stands for as long as the process does: guides, layouts and samples. On a busy
-// machine the highlighter gives up early, so that the same code would look
-// different from one request to the next.
+// marked caches the output of Mark, by language and code. All of it is our own and constant: guides, layouts and
+// samples. On a busy machine the highlighter gives up early, so the same code would look different from one request
+// to the next.
 var marked sync.Map
 
 // Mark writes our own code as HTML with the classes of static/src/app.css.

@@ -22,8 +22,7 @@ func (d *openAPI) inputs(s schema) []views.InputField {
 	return list
 }
 
-// input is a field of a form: what it is drawn as, and how what is typed into it
-// becomes JSON, follow from its schema.
+// input returns a field of a form: its schema determines its control, and how its text becomes JSON.
 func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	doc := d.field(name, s, required)
 	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required}

@@ -256,7 +256,7 @@ func (d *openAPI) resolve(s schema) schema {
 	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
 		meant := d.Components.Schemas[name]
 		if s.Description != "" {
-			meant.Description = s.Description // where it is used says more
+			meant.Description = s.Description // the description at its use is more specific
 		}
 		return meant
 	}
@@ -312,8 +312,7 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 	return f
 }
 
-// bound says between what a number, or a count of something, lies. It is empty where
-// the description says so.
+// bound returns the range of a number or of a count. It is empty if the description contains the range.
 func bound(description string, low, high json.Number, of string) string {
 	little := low == "" || low == "0" || low == "1"
 	switch {
@@ -337,8 +336,7 @@ func grouped(n json.Number) string {
 	return n.String()
 }
 
-// named reports that a text has a number as one end of what is possible, a count of
-// bytes in MiB, too.
+// named reports whether a text contains a number as a limit, or a number of bytes in MiB.
 func named(text string, n json.Number) bool {
 	one := regexp.QuoteMeta(n.String())
 	if count, err := n.Int64(); err == nil && count > 0 && count%(1<<20) == 0 {
@@ -348,7 +346,7 @@ func named(text string, n json.Number) bool {
 	return n != "" && end.MatchString(strings.ReplaceAll(text, ",", ""))
 }
 
-// listed writes a type as that of what is in a list: objects, numbers or strings.
+// listed returns the name of a list's item type: objects, numbers or strings.
 func listed(kind string) string {
 	if kind == "any" {
 		return "anything"

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Config says which provider is asked, and as whom.
+// Config selects the provider and the client's credentials.
 type Config struct {
 	// Issuer is the provider's address, as it writes it itself.
 	Issuer                 string
@@ -70,8 +70,7 @@ func New(cfg Config) *Provider {
 	return &Provider{cfg: cfg, client: &http.Client{Transport: transport, Timeout: patience}}
 }
 
-// discover reads once what the provider says of itself. One that did not answer
-// is asked again the next time.
+// discover reads the provider's metadata once. If the provider did not respond, the next call tries again.
 func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +137,8 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (C
 	return p.claims(ctx, found, token, verified)
 }
 
-// profile is what of a token or of the provider's answer is read. Some providers
-// write booleans as text.
+// profile contains the claims that are read from a token or from the provider's response. Some providers write
+// booleans as text.
 type profile struct {
 	Name     string `json:"name"`
 	Email    string `json:"email"`

@@ -21,7 +21,7 @@ import (
 	"relaypdf/views"
 )
 
-// Letter is one mail: its text and its page say the same.
+// Letter is one email: its text and its page have the same content.
 type Letter struct {
 	To      string   `json:"to"` // empty means none: the email is stored like others, and not sent
 	Subject string   `json:"subject"`
@@ -36,7 +36,7 @@ type Link struct {
 	URL  string `json:"url"`
 }
 
-// Config says which server takes the letters, and who they come from.
+// Config selects the server for emails, and their sender.
 type Config struct {
 	Store *store.Store
 	Box   *seal.Box

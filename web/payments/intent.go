@@ -82,7 +82,7 @@ func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 	return n
 }
 
-// refusal says why a card was refused, in a sentence for its owner.
+// refusal returns the reason why a card was declined, in a sentence for its owner.
 func refusal(err *stripe.Error) string {
 	if err.Code == stripe.ErrorCodeAuthenticationRequired {
 		return "The bank asks the card’s owner to confirm the payment: top up once on the wallet’s page."
@@ -97,7 +97,7 @@ func refusal(err *stripe.Error) string {
 	return text
 }
 
-// chargeText is what was charged, as people know it.
+// chargeText describes the charged card in familiar terms.
 func chargeText(c *stripe.Charge) string {
 	details := c.PaymentMethodDetails
 	switch {
@@ -112,7 +112,7 @@ func chargeText(c *stripe.Charge) string {
 // errForeign means that a thing of Stripe's is in another currency than dollars.
 var errForeign = errors.New("this service accepts usd only")
 
-// foreign says why a thing of Stripe's cannot be a payment of this service.
+// foreign returns the reason why an object of Stripe cannot be a payment of this service.
 func (p *Payments) foreign(live bool, currency string) error {
 	switch {
 	case live != p.live:

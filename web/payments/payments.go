@@ -43,7 +43,7 @@ const (
 	metadataKind    = "relaypdf_kind"
 )
 
-// Config says how Stripe is reached.
+// Config configures the connection to Stripe.
 type Config struct {
 	Store *store.Store
 	// SecretKey is the account's at Stripe, sk_live_… or sk_test_….

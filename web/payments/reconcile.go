@@ -30,7 +30,7 @@ const (
 	markName  = "reconciled"
 )
 
-// Tasks are what one process at a time does for all.
+// Tasks are the tasks that one process at a time does for all.
 func (p *Payments) Tasks() []store.Task {
 	return []store.Task{
 		{Name: "refill wallets", Every: time.Minute, Do: p.refillDue},
@@ -64,7 +64,7 @@ func from(since time.Time) *stripe.RangeQueryParams {
 	return &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}
 }
 
-// list says that a list is read to its end, in large pages.
+// list returns the parameters to read a list to its end, in large pages.
 func list(ctx context.Context) stripe.ListParams {
 	return stripe.ListParams{Context: ctx, Limit: stripe.Int64(100)}
 }
@@ -108,8 +108,8 @@ func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent)
 	return p.describePaid(ctx, change.Payment)
 }
 
-// describePaid is describe where the money has come: what Stripe says will never be
-// there, such as a deleted card, is done without.
+// describePaid is describe for a received payment: details that Stripe will never have, such as a deleted card, are
+// left out.
 func (p *Payments) describePaid(ctx context.Context, payment store.Payment) error {
 	err := p.describe(ctx, payment)
 	if err != nil && (!uncertain(err) || errors.Is(err, store.ErrNotFound)) {
@@ -119,8 +119,7 @@ func (p *Payments) describePaid(ctx context.Context, payment store.Payment) erro
 	return err
 }
 
-// reconcileRefunds looks at refunds that are new, and at those that have failed:
-// the bank may take weeks to say so.
+// reconcileRefunds checks new refunds, and those that have failed: the bank may take weeks to report that.
 func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error {
 	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(p.now().Add(-firstLook))}
 	var failures []error

@@ -19,7 +19,7 @@ const (
 	unknownPause = 5 * time.Minute
 	// keyTerm is how long Stripe certainly remembers our idempotency keys.
 	keyTerm = 20 * time.Hour
-	// reloadText is what an attempt is called at Stripe.
+	// reloadText is the description of an attempt at Stripe.
 	reloadText = "Auto-reload"
 	// afterwards bounds writing down what has happened, when the request that
 	// caused it is gone.

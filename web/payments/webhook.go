@@ -135,8 +135,8 @@ func (r *ref) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// object is what is read of the object that an event is about. These fields are
-// the same in every version of Stripe's interface.
+// object contains the fields that are read of an event's object. These fields are the same in every version of
+// Stripe's API.
 type object struct {
 	ID                string            `json:"id"`
 	Metadata          map[string]string `json:"metadata"`
@@ -239,9 +239,8 @@ func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNot
 	return n, nil
 }
 
-// disputeOf returns what a dispute's status says of the money at a time of Stripe's;
-// nil is nothing, such as a bank's question before a dispute. The money of a dispute
-// that ended by a refund is the refund's.
+// disputeOf returns the effect of a dispute's status on the money at a time of Stripe's; nil means none, such as a
+// bank's inquiry before a dispute. The money of a dispute that ended by a refund is the refund's.
 func disputeOf(id, status string, amount int64, at time.Time) *store.Dispute {
 	d := &store.Dispute{ID: id, Amount: fromCents(amount), At: at}
 	switch stripe.DisputeStatus(status) {
