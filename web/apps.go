@@ -19,7 +19,7 @@ func (w *Web) showApps(v *visit) error {
 	if err != nil {
 		return err
 	}
-	m := views.Apps{URL: w.resource()}
+	m := views.Apps{URL: w.oauth.Resource()}
 	now := w.now()
 	slices.SortStableFunc(list, func(a, b store.Grant) int {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/middleware"
-	"relaypdf/api/wire"
+	"relaypdf/api/oauth"
 	"relaypdf/static"
 )
 
@@ -18,8 +18,7 @@ type need string
 const (
 	everyone need = "everyone" // the same page for all users
 	anybody  need = "anybody"
-	programs need = "programs"  // no page: programs ask, without a session, and read JSON
-	linked   need = "linked"    // any user of a link to the editor
+	linked   need = "linked"    // whoever has a link to the editor
 	signedIn need = "signed in" // a member of the account in any role
 	manages  need = "manages"   // owner or developer
 	pays     need = "pays"      // owner or billing
@@ -36,7 +35,7 @@ type page struct {
 
 // pages are all pages and what their forms do.
 func (w *Web) pages() []page {
-	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.grantPages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
+	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
 }
 
 // publicPages are the pages without a sign-in.
@@ -93,30 +92,17 @@ func (w *Web) providerPages() []page {
 // devicePages are those of command lines that ask for a key (RFC 8628).
 func (w *Web) devicePages() []page {
 	return []page{
-		{"POST", wire.DeviceBeginPath, programs, w.begin},
 		{"GET", devicePath, manages, w.showDeviceCode},
 		{"POST", devicePath, manages, w.typeCode},
 		{"POST", devicePath + "/decision", manages, w.decideDevice},
 	}
 }
 
-// grantPages are those of programs that ask to act for people (OAuth 2.1).
-func (w *Web) grantPages() []page {
-	return []page{
-		{"GET", wire.ServerMetadataPath, programs, w.describeServer},
-		{"GET", wire.ResourceMetadataPath, programs, w.describeResource},
-		{"GET", wire.ResourceMetadataPath + resourcePath, programs, w.describeResource},
-		{"POST", registerPath, programs, w.register},
-		{"POST", wire.DeviceTokenPath, programs, w.grantToken},
-		{"POST", revokePath, programs, w.drop},
-	}
-}
-
 // consentPages are those of people who are asked.
 func (w *Web) consentPages() []page {
 	return []page{
-		{"GET", authorizePath, manages, w.askConsent},
-		{"POST", authorizePath, manages, w.decideConsent},
+		{"GET", oauth.AuthorizePath, manages, w.askConsent},
+		{"POST", oauth.AuthorizePath, manages, w.decideConsent},
 	}
 }
 
@@ -257,23 +243,18 @@ func (w *Web) Handler() http.Handler {
 	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
 	for _, p := range w.pages() {
 		handler := w.serve(p)
-		switch p.need {
-		case everyone:
+		if p.need == everyone {
 			handler = w.serveAll(p)
-		case programs:
-			handler = w.serveProgram(p)
 		}
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
 		}
-		if p.method == http.MethodGet && p.need == programs {
-			r.Method(http.MethodOptions, p.pattern, http.HandlerFunc(w.allowReading))
-		}
-		if p.method == http.MethodGet && p.need != operates && p.need != programs && !strings.Contains(p.pattern, "{") {
+		if p.method == http.MethodGet && p.need != operates && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)
 		}
 	}
+	w.oauth.Mount(r)
 	r.NotFound(w.serve(page{need: anybody, handle: func(*visit) error { return errNotFound }}).ServeHTTP)
 	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *visit) error {
 		v.w.Header().Set("Allow", middleware.Allowed(r, v.r.URL.Path))
@@ -297,11 +278,17 @@ func routed(next http.Handler) http.Handler {
 // PageLine is one page as tests and `relaypdf routes` list it.
 type PageLine struct{ Method, Pattern, Need string }
 
-// Pages lists the pages as text.
+// clients is the need of the authorization server's endpoints: clients call them without a session, and read JSON.
+const clients = "clients"
+
+// Pages lists the pages as text, with the endpoints of the authorization server.
 func (w *Web) Pages() []PageLine {
 	var lines []PageLine
 	for _, p := range w.pages() {
 		lines = append(lines, PageLine{p.method, p.pattern, string(p.need)})
+	}
+	for _, route := range w.oauth.Routes() {
+		lines = append(lines, PageLine{route.Method, route.Path, clients})
 	}
 	return lines
 }

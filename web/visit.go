@@ -96,7 +96,7 @@ func (v *visit) may(n need) bool {
 		role = v.member.Role
 	}
 	switch n {
-	case anybody, everyone, programs:
+	case anybody, everyone:
 		return true
 	case linked:
 		return v.embedded != nil

@@ -14,6 +14,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"relaypdf/api/delivery"
+	"relaypdf/api/oauth"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/templates"
 	"relaypdf/static"
@@ -165,8 +166,8 @@ type Web struct {
 	assets    *static.Files
 	gallery   *gallery.Gallery
 	pictures  *pictures
-	listed    []place         // the public pages
-	documents clientDocuments // of programs that ask to be let in
+	listed    []place // the public pages
+	oauth     *oauth.Server
 	docs      *docs.Book
 	scs       *scs.SessionManager
 	cfg       Config
@@ -219,6 +220,7 @@ func New(cfg Config) (*Web, error) {
 		paths: slices.Clone(cfg.Paths),
 	}
 	w.hooks = delivery.Endpoints{Store: kept, Box: cfg.Box, Check: w.checkURL}
+	w.oauth = newAuthServer(w)
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {

@@ -892,7 +892,7 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 			}
 			continue
 		}
-		if page.Need == "programs" {
+		if page.Need == "clients" {
 			want := http.StatusBadRequest
 			if page.Method == http.MethodGet {
 				want = http.StatusOK
@@ -918,7 +918,7 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 	}
 	for _, page := range h.web.Pages() {
 		allowed, known := pageAllows[page.Need]
-		if page.Need == "anybody" || page.Need == "everyone" || page.Need == "programs" || page.Need == "linked" { // what links permit: TestLinksPermitWhatTheyName
+		if page.Need == "anybody" || page.Need == "everyone" || page.Need == "clients" || page.Need == "linked" { // what links permit: TestLinksPermitWhatTheyName
 			continue
 		}
 		if !known {

@@ -44,7 +44,7 @@ func newOutsider(t *testing.T) *outsider {
 	o.provider = fakeoidc.New(t, now)
 	o.Server = newServer(t, func(cfg *api.Config) {
 		open(cfg)
-		cfg.Issuer = oauth.New(oauth.Config{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
+		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
 	})
 	o.maya = o.person(t, "maya@example.com", true, store.RoleDeveloper)
 	return o
@@ -330,7 +330,7 @@ func TestForeignIssuer(t *testing.T) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
 		address = fakeoidc.StartForeign(t, "../..", redirect, "secret")
-		cfg.Issuer = oauth.New(oauth.Config{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
+		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
 	})
 	o := &outsider{Server: s}
 	o.person(t, "maya@example.com", true, store.RoleOwner)

@@ -1,5 +1,3 @@
-// Package oauth reads access tokens that an outside provider of OpenID Connect has
-// issued for this service.
 package oauth
 
 import (
@@ -22,8 +20,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Config selects the provider whose tokens are accepted.
-type Config struct {
+// IssuerConfig selects the provider whose tokens are accepted.
+type IssuerConfig struct {
 	// Issuer is the provider's address, as it writes it itself.
 	Issuer string
 	// Audience is the required audience of its tokens.
@@ -38,7 +36,7 @@ type Config struct {
 }
 
 const (
-	// patience is the default of Config.Patience, maxAnswer limits a response of the provider in bytes.
+	// patience is the default of IssuerConfig.Patience, maxAnswer limits a response of the provider in bytes.
 	patience  = 5 * time.Second
 	maxAnswer = 1 << 20
 	// pause is the interval before the provider is asked the same again: anyone can send tokens that name unknown
@@ -83,7 +81,7 @@ type Holder struct {
 // Issuer reads the tokens of a provider, which it asks when the first comes. Its
 // methods are safe for concurrent use.
 type Issuer struct {
-	cfg    Config
+	cfg    IssuerConfig
 	client *http.Client
 
 	asks singleflight.Group
@@ -94,8 +92,8 @@ type Issuer struct {
 	away  bool // it did not answer the last time
 }
 
-// New returns a reader of tokens.
-func New(cfg Config) *Issuer {
+// NewIssuer returns a reader of tokens.
+func NewIssuer(cfg IssuerConfig) *Issuer {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

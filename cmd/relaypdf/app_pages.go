@@ -76,7 +76,7 @@ func (a *App) letOutsidersIn(to *api.Config) error {
 	if err != nil {
 		return err
 	}
-	to.Issuer = oauth.New(oauth.Config{Issuer: a.config.MCPIssuer, Audience: a.config.MCPAudience, Roots: roots})
+	to.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: a.config.MCPIssuer, Audience: a.config.MCPAudience, Roots: roots})
 	if a.post != nil {
 		to.TellGrant = web.TellGrants(a.post, a.config.BaseURL)
 	}
