@@ -96,8 +96,8 @@ func TestFilesInABucket(t *testing.T) {
 	get(http.MethodGet, "").Refused(t, apierror.NotFound)
 }
 
-// TestDownloadsFromTheBucket: where the operator says so, results are downloaded from
-// the bucket, as safely and as often counted as from us, and nothing else is.
+// TestDownloadsFromTheBucket: if the operator allows it, results are downloaded from the bucket, with the same checks
+// and counts as from the server, and nothing else is.
 func TestDownloadsFromTheBucket(t *testing.T) {
 	t.Parallel()
 	s, server, bucket := newBucket(t, func(cfg *api.Config) { cfg.RedirectFiles = true })
@@ -158,7 +158,7 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 	if err != nil || late.Query().Get("X-Amz-Expires") != "30" {
 		t.Errorf("half a minute before the end: got %v, %v; want 30 seconds", late, err)
 	}
-	// Where the bucket does not answer, or has it not, we say so.
+	// If the bucket does not respond, or does not have the object, the server reports it.
 	server.Break(fakes3.Busy)
 	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.StorageUnavailable)
 	server.Break(nil)

@@ -180,7 +180,7 @@ func TestDataRepair(t *testing.T) {
 	})
 }
 
-// TestDataQuote pays what was promised, once, and only for a document that says no more.
+// TestDataQuote pays the quoted price, once, and only for a document with no more text than quoted.
 func TestDataQuote(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
@@ -275,7 +275,7 @@ func TestDataUnanswered(t *testing.T) {
 func TestDataVision(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
-		// A page that is drawn on, and has no letter.
+		// A page with drawings and no text.
 		drawn := writePDF([]string{
 			"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
 			"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 400] /Contents 4 0 R >>", "<< /Length 42 >>\nstream\n0.2 0.4 0.8 rg 40 40 220 320 re f         \nendstream",

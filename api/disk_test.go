@@ -71,8 +71,8 @@ func emptyLog(ctx context.Context, path string) (err error) {
 	return errors.New("the log is never empty")
 }
 
-// becomes waits until a process says of itself what it is to say: it gives each check a
-// second or three, which a busy machine may take for itself.
+// becomes waits until a process reports the expected words: it gives each check a few seconds, which a busy machine
+// may need.
 func becomes(t *testing.T, ready func() string, words string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(10 * time.Millisecond) {

@@ -41,7 +41,7 @@ const (
 	labTokens   = 2000 // that one answer may have
 )
 
-// says makes a provider's answer of a template.
+// says returns a provider's response with a template.
 func says(html string, sample, options object, input, output int64) fakellm.Reply {
 	text, err := json.Marshal(object{"html": html, "sampleData": sample, "options": options})
 	if err != nil {

@@ -209,9 +209,8 @@ func deflate(content []byte) []byte {
 	return out.Bytes()
 }
 
-// deflatedZeros is compressed zeros, so many mebibytes of them. To compress
-// them all would take seconds. As nothing but zeros precedes it, the second
-// mebibyte can stand for all that follow.
+// deflatedZeros is compressed zeros, so many mebibytes of them. To compress them all would take seconds. As nothing
+// but zeros precedes it, the second mebibyte equals all that follow.
 func deflatedZeros(mebibytes int) []byte {
 	mebibyte := make([]byte, 1<<20)
 	var out bytes.Buffer

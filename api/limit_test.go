@@ -38,8 +38,7 @@ func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// names checks that a refusal says which window it was, what of it is spent and when
-// there is more.
+// names checks that a refusal names its window, its usage and the time of the next call.
 func names(t *testing.T, got apitest.Response, window, text, retry string) {
 	t.Helper()
 	var body struct{ Error apierror.Error }
@@ -239,7 +238,7 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 		account("pdf_live_wrong", from, spoofed).Refused(t, apierror.Unauthorized)
 	}
 	wait := retryAfter(t, account("pdf_live_wrong", home, nil))
-	account(s.Secret, home, nil).OK(t) // who is right is not locked out by a neighbour who guesses
+	account(s.Secret, home, nil).OK(t) // a caller with the right key is not locked out by another that guesses
 	account(suspendedSecret, home, nil).Refused(t, apierror.AccountSuspended)
 	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, apierror.Unauthorized)
 	account(s.Secret, "[2001:db8:1:3::1]:1000", nil).OK(t)
@@ -287,7 +286,7 @@ func TestTrustedIPHeader(t *testing.T) {
 		get("198.51.100."+strconv.Itoa(i)+":1", "192.0.2.1").OK(t)
 	}
 	retryAfter(t, get("198.51.100.1:1", "192.0.2.1"))
-	// Proxies append, so that what the client wrote stands before.
+	// Proxies append, so the client's own entries come first.
 	retryAfter(t, get("198.51.100.1:1", "192.0.2.77, 192.0.2.1"))
 	retryAfter(t, get("198.51.100.1:1", "192.0.2.77", "192.0.2.1"))
 	retryAfter(t, get("198.51.100.1:1", "::ffff:192.0.2.1"))

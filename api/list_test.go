@@ -136,8 +136,7 @@ func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 	}
 }
 
-// Operations have no parameters in their addresses: what stands there would be left
-// out in silence.
+// Operations have no parameters in their URLs: they would be ignored silently.
 func TestOperationsRefuseQueryParameters(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

@@ -110,7 +110,7 @@ func TestOpenAPIDescribesEveryRoute(t *testing.T) {
 	}
 }
 
-// lintRules turns off what does not fit, and says why.
+// lintRules turns off rules that do not fit, with the reasons.
 const lintRules = `extends: [recommended-strict]
 rules:
   # Health, readiness and this document take nothing that could be at fault.

@@ -20,7 +20,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// refiller stands for what refills wallets; package payments has its own tests.
+// refiller replaces the refilling of wallets; package payments has its own tests.
 type refiller struct {
 	mu    sync.Mutex
 	asked []string

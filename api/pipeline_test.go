@@ -134,7 +134,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 // fullInput is the input of an operation whose engine has no place left.
 type fullInput struct{ schema.Common }
 
-// Admit turns everybody away.
+// Admit refuses every call.
 func (*fullInput) Admit(*operation.Env) error { return &chrome.BusyError{RetryAfter: 3 * time.Second} }
 
 // TestFullEngineLeavesNothing: a call without a place in the queue is refused before it costs a hold. A repeat needs
@@ -431,8 +431,7 @@ func TestPriceOverride(t *testing.T) {
 	}
 }
 
-// TestClientThatLeavesIsTold: a callback says that the connection was closed, and
-// not that the fault is ours.
+// TestClientThatLeavesIsTold: the callback reports that the connection was closed, and not an internal error.
 func TestClientThatLeavesIsTold(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())

@@ -6,8 +6,8 @@ import (
 	"relaypdf/api/apierror"
 )
 
-// maxTemplateBody bounds a request that holds a template with its sample data, of
-// which every letter may be escaped.
+// maxTemplateBody limits a request that holds a template with its sample data, in which every character may be
+// escaped.
 const maxTemplateBody = 80 << 20
 
 // templateRoutes are those of templates, the first of the paths that begin alike before

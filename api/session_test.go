@@ -49,7 +49,7 @@ func TestTemplateSessions(t *testing.T) {
 	if log := s.Log.String(); strings.Contains(log, token) {
 		t.Error("the token is in the log")
 	}
-	// The audit log says it once, however often the same is asked for.
+	// The audit log has one entry, however often the same is requested.
 	ask(`{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`)
 	logged, err := s.Store.Audit().Of(t.Context(), s.Account.ID, "", 10)
 	if err != nil || len(logged) != 1 || logged[0].Action != "template.shared" || logged[0].Who != "key "+s.Key.ID || logged[0].Object != "Mine" ||

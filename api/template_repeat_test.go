@@ -116,7 +116,7 @@ func TestPreviewLikeAnyRow(t *testing.T) {
 	})
 }
 
-// TestTemplatesWithoutRenderer: a process that makes no documents says so.
+// TestTemplatesWithoutRenderer: a process that makes no documents reports that.
 func TestTemplatesWithoutRenderer(t *testing.T) {
 	t.Parallel()
 	l := templateLab{apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }}), t}

@@ -15,7 +15,7 @@ import (
 // asDouble is how Java writes a whole number of a field that may have a fraction.
 func asDouble(whole string) json.RawMessage { return json.RawMessage(whole + ".0") }
 
-// described is what the description of the interface says of inputs.
+// described is the OpenAPI description of inputs.
 type described struct {
 	Paths map[string]struct {
 		Post struct {
@@ -97,7 +97,7 @@ func TestRowsOfPublishedClients(t *testing.T) {
 		path  string
 		call  body
 		kind  string
-		holds []string // words of the PDF, or what stands in another answer
+		holds []string // words of the PDF, or the text of another response
 	}{
 		{"pdf/repair", body{"file": source}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/crop", body{"file": source, "pages": []any{1, 2}, "box": body{"x": asDouble("20"), "y": asDouble("50"), "width": asDouble("200"), "height": 100}}, pdf, []string{"alpha", "beta", "gamma"}},

@@ -12,7 +12,7 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// information is what pdfinfo says of a PDF.
+// information returns the output of pdfinfo for a PDF.
 func information(t *testing.T, document, password string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "document.pdf")
@@ -73,8 +73,7 @@ func TestMetadataOfEveryPDF(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsInformation merges a document that says something of itself
-// with others, plain and with an outline.
+// TestMergeKeepsInformation merges a document with properties of its own with others, plain and with an outline.
 func TestMergeKeepsInformation(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -236,9 +236,8 @@ func TestUploadsAreSources(t *testing.T) {
 	}
 }
 
-// TestJobKeepsItsFiles deletes a job's upload while the job waits, and lets a
-// day pass: the file is gone for everybody but the job, and when that has ended
-// for good.
+// TestJobKeepsItsFiles deletes a job's upload while the job waits, and lets a day pass: only the job can read the
+// file until it has ended for good.
 func TestJobKeepsItsFiles(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -209,7 +209,7 @@ func TestWebhookPostsAreLimited(t *testing.T) {
 	}
 }
 
-// TestDeletionCancelsDeliveries: the list says so, and there is nothing to replay to.
+// TestDeletionCancelsDeliveries: the list shows that, and they cannot be replayed.
 func TestDeletionCancelsDeliveries(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

@@ -282,8 +282,7 @@ func TestAttemptsPerAccount(t *testing.T) {
 	})
 }
 
-// TestLostAttempt: an attempt whose process died is made again, and what that
-// process says afterwards does not count.
+// TestLostAttempt: an attempt whose process died is repeated, and later reports of that process do not count.
 func TestLostAttempt(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)

@@ -228,11 +228,10 @@ func (d *Devices) decide(ctx context.Context, doing, id, personID string, set fu
 	})
 }
 
-// Collect makes the key of a device that was approved, once: with the entry in the
-// audit log and the letters to the account's owners and to who approved. It returns
-// ErrWaiting, ErrTooEarly, ErrDenied, ErrExpired, ErrUsed for a secret that a key
-// was made for, or ErrNotFound. A secret that comes again has two owners: its key
-// is revoked.
+// Collect makes the key of a device that was approved, once: with the entry in the audit log and the emails to the
+// account's owners and to the user who approved it. It returns ErrWaiting, ErrTooEarly, ErrDenied, ErrExpired,
+// ErrUsed for a secret that a key was made for, or ErrNotFound. A secret that comes again has two owners: its key is
+// revoked.
 func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (CollectedKey, error) {
 	var collected CollectedKey
 	var verdict error
@@ -325,7 +324,7 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell Telling
 	return CollectedKey{key, secret, account}, d.tellOwners(ctx, tx, row, key, tell)
 }
 
-// tellOwners keeps the letters about a device's key.
+// tellOwners queues the emails about a device's key.
 func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Key, tell TellingKey) error {
 	if tell == nil {
 		return nil

@@ -48,8 +48,8 @@ func (f *fixture) answers(t *testing.T, codes store.DeviceCodes, want error) {
 	}
 }
 
-// TestDeviceGetsAKey: a code is typed, a person approves, and the device's question
-// makes the key, with what was allowed, an entry in the log and letters.
+// TestDeviceGetsAKey: a code is typed, a user approves, and the device's request makes the key, with the approved
+// permissions, an entry in the log and emails.
 func TestDeviceGetsAKey(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, devices := t.Context(), f.Devices()
@@ -162,8 +162,8 @@ func TestDeviceKeyIsMadeOnceUnderConcurrency(t *testing.T) {
 	})
 }
 
-// TestDevicesAskPolitely: who asks too early waits longer each time, and what
-// expired, was denied or is unknown is said.
+// TestDevicesAskPolitely: a device that asks too early waits longer each time, and expired, denied and unknown codes
+// have their own errors.
 func TestDevicesAskPolitely(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, devices := t.Context(), f.Devices()
@@ -286,7 +286,7 @@ func TestWhoLeavesMakesNoKey(t *testing.T) {
 	}
 }
 
-// TestDeviceCodesAreForgotten: what is a month old is of no use to anybody.
+// TestDeviceCodesAreForgotten: codes are deleted after a month.
 func TestDeviceCodesAreForgotten(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		codes := f.askedFor(t)

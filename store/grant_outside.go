@@ -19,8 +19,8 @@ type Outsider struct {
 	Scopes   []string
 }
 
-// outsideQuery finds the latest grant of a person for a program.
-// $1 mail address, $2 program, $3 resource, $4 and $5 the roles.
+// outsideQuery finds the latest grant of a user for an application. $1 email address, $2 application, $3 resource, $4
+// and $5 the roles.
 var outsideQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
 	" FROM people AS p JOIN members AS m ON m.person_id = p.id JOIN oauth_grants AS g ON g.account_id = m.account_id AND g.person_id = p.id" +
 	" JOIN keys AS k ON k.id = g.key_id JOIN accounts AS a ON a.id = k.account_id" +

@@ -47,7 +47,7 @@ func (f *fixture) letIn(t *testing.T, c store.Consent) store.GrantTokens {
 	return got
 }
 
-// opens wants a token to open the door, or not.
+// opens expects a token to be valid, or not.
 func (f *fixture) opens(t *testing.T, token string, want bool) store.GrantAccess {
 	t.Helper()
 	access, err := f.Grants().Access(t.Context(), token, agents)
@@ -235,7 +235,7 @@ func TestGrantTokensRotate(t *testing.T) {
 	})
 }
 
-// TestGrantTokensOutliveNoGrant: no token lives longer than what a person has said.
+// TestGrantTokensOutliveNoGrant: no token lives longer than the user has allowed.
 func TestGrantTokensOutliveNoGrant(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		c := f.consent(t, f.member(t, "dev@example.com", store.RoleDeveloper))

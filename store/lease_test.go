@@ -167,8 +167,8 @@ const (
 	processDir = "STORE_TEST_DIR"
 )
 
-// TestProcess is not a test: it is the other process of the tests below. It
-// begins a call under a lease of its own, says so, and waits to be killed.
+// TestProcess is not a test: it is the other process of the tests below. It begins a call under its own lease, prints
+// that, and waits to be killed.
 func TestProcess(t *testing.T) {
 	dir := os.Getenv(processDir)
 	if dir == "" {

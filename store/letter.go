@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Letter is a mail that waits to be sent. The store cannot read it.
+// Letter is an email that waits to be sent. The store cannot read it.
 type Letter struct {
 	ID       string
 	Sealed   []byte
@@ -24,14 +24,13 @@ type letterRow struct {
 	CreatedAt int64
 }
 
-// letterTerm is how long one process alone tries to send a letter.
+// letterTerm is how long one process alone tries to send an email.
 const letterTerm = 2 * time.Minute
 
-// letterPauses are the times between attempts; after the last a letter is
-// given up.
+// letterPauses are the times between attempts; after the last the email is given up.
 var letterPauses = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 
-// AddLetter puts a sealed letter into the queue under an id that NewID made.
+// AddLetter puts a sealed email into the queue under an ID that NewID made.
 func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 	now := toMicros(s.now())
 	row := letterRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
@@ -45,8 +44,8 @@ func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 // change's transaction, which may run again.
 type Telling func(change PaymentChange, to []string) ([]Letter, error)
 
-// tellPayers keeps the letters about a change of an account's payments to those
-// who pay for it, in the transaction of the change.
+// tellPayers queues the emails about a change of an account's payments for the users who pay, in the transaction of
+// the change.
 func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell Telling) error {
 	if tell == nil {
 		return nil
@@ -74,8 +73,8 @@ func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) er
 	return err
 }
 
-// ClaimLetters takes on letters that are due, at most limit. Each is this process's
-// alone for two minutes, and due again after that unless it is removed.
+// ClaimLetters claims due emails, at most limit. Each belongs to this process alone for two minutes, and is due again
+// after that unless it is removed.
 func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 	var rows []letterRow
 	err := s.updateLetters(ctx, "claim letters", func(ctx context.Context, tx txn) error {
@@ -94,7 +93,7 @@ func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 	return list, err
 }
 
-// RemoveLetter ends a letter that was sent.
+// RemoveLetter removes a sent email.
 func (s *Store) RemoveLetter(ctx context.Context, id string) error {
 	return s.updateLetters(ctx, "remove letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*letterRow)(nil)).Where("id = ?", id).Exec(ctx)
@@ -102,8 +101,8 @@ func (s *Store) RemoveLetter(ctx context.Context, id string) error {
 	})
 }
 
-// FailLetter puts off a letter that could not be sent, or ends it after its last
-// attempt, and reports whether it did that.
+// FailLetter postpones an email that could not be sent, or ends it after its last attempt, and reports whether it did
+// that.
 func (s *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err error) {
 	if letter.Attempts > len(letterPauses) {
 		return true, s.RemoveLetter(ctx, letter.ID)

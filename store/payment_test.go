@@ -33,7 +33,7 @@ type told struct {
 	Data store.WalletNews `json:"data"`
 }
 
-// events checks which events there are, in their order, and what they say.
+// events checks the events, their order and their content.
 func (f *fixture) events(t testing.TB, want ...told) {
 	t.Helper()
 	var rows []struct {

@@ -9,8 +9,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// turnsDiffer finds rows of the tables of turns that are not what the jobs and
-// deliveries say.
+// turnsDiffer finds rows of the tables of turns that do not match the jobs and deliveries.
 var turnsDiffer = map[string]string{
 	"job_turns": `SELECT COUNT(*) FROM job_turns AS t WHERE
 		queued <> (SELECT COUNT(*) FROM jobs AS j WHERE j.account_id = t.account_id AND j.state = 'queued') OR
@@ -36,8 +35,7 @@ func checkTurns(t testing.TB, s *store.Store) {
 	}
 }
 
-// TestTurnsAreTrue: whatever becomes of jobs and deliveries, what the claims
-// look at says so.
+// TestTurnsAreTrue: whatever happens to jobs and deliveries, the tables that claims read match them.
 func TestTurnsAreTrue(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)

@@ -92,7 +92,7 @@ func TestOperatorsSearchAccounts(t *testing.T) {
 			}
 		}
 		op.sees("/admin?q=team_1", "team_10@other.example")
-		op.sees("/admin?q=team%25", "Nothing matches") // a percent sign stands for itself
+		op.sees("/admin?q=team%25", "Nothing matches") // a percent sign is literal
 		op.sees("/admin?state=suspended", "Nothing matches")
 		if a := op.get("/admin?cursor=%00"); a.status != http.StatusNotFound {
 			t.Errorf("a cursor of nobody: got status %d", a.status)

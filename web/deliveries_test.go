@@ -27,7 +27,7 @@ func failedInSideBar(t *testing.T, page answer) int {
 	return n
 }
 
-// send makes deliveries to an endpoint, and has them end as it says.
+// send makes deliveries to an endpoint, and ends them with the attempt.
 func (h *house) send(t *testing.T, accountID, endpointID string, n int, a *store.Attempt) {
 	t.Helper()
 	for range n {

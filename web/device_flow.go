@@ -30,7 +30,7 @@ func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) (
 	})
 }
 
-// sealAll makes the same letter for each of these addresses.
+// sealAll makes the same email for each of these addresses.
 func sealAll(mailer Mailer, to []string, letter mail.Letter) ([]store.Letter, error) {
 	var kept []store.Letter
 	for _, letter.To = range to {

@@ -250,7 +250,7 @@ func TestDevicesAreLimited(t *testing.T) {
 	}
 }
 
-// TestDeviceNamesAreShownAsTexts: a machine says of itself what it likes.
+// TestDeviceNamesAreShownAsTexts: a machine chooses its own name.
 func TestDeviceNamesAreShownAsTexts(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	p, maya := h.program(t), h.join(t, "maya@example.com")

@@ -51,8 +51,8 @@ func TestDiffTurnsOneTextIntoTheOther(t *testing.T) {
 	}
 }
 
-// TestPairedLinesStandBesideEachOther: what was added stands after what it replaces,
-// and no line is lost where there are more of one kind.
+// TestPairedLinesStandBesideEachOther: added lines come after those that they replace, and no line is lost if there
+// are more of one kind.
 func TestPairedLinesStandBesideEachOther(t *testing.T) {
 	var lines []views.DiffLine
 	for _, word := range strings.Fields("+new same -a -b -c +x +y same +z -d same -e") {

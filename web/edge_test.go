@@ -492,7 +492,7 @@ func (f *front) forget(t *testing.T, keys ...string) {
 	}
 }
 
-// forgets sees that a purge reaches what its key names, and no more than it says.
+// forgets checks that a purge reaches the responses of its key, and no others.
 func (f *front) forgets(t *testing.T) {
 	t.Helper()
 	number := func(path string) string { return f.ask(http.MethodGet, path).serial }

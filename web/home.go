@@ -26,7 +26,7 @@ const (
 // in total.
 const (
 	liveMost = 64 << 10
-	// maxLiveForm bounds the form with it: some letters are written as three.
+	// maxLiveForm limits the form with it: some characters are encoded as three.
 	maxLiveForm = 4 * liveMost
 	livePerHour = 20
 	liveAll     = 600

@@ -48,7 +48,7 @@ type answered struct {
 	Redirects []string `json:"redirect_uris"`
 }
 
-// registers sends what a program says of itself.
+// registers sends an application's metadata.
 func (a *agent) registers(body string, status int) (got answered) {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.h.url+"/oauth/register", strings.NewReader(body))
@@ -423,8 +423,7 @@ func TestAgentsRegister(t *testing.T) {
 	}
 }
 
-// TestAgentsThatAreDescribedElsewhere: the id of a program is the address of what it
-// says of itself.
+// TestAgentsThatAreDescribedElsewhere: the ID of an application is the URL of its metadata.
 func TestAgentsThatAreDescribedElsewhere(t *testing.T) {
 	var asked atomic.Int64 // A document that came too late may still be written.
 	var site *httptest.Server

@@ -48,8 +48,8 @@ func newDesk(t *testing.T, change func(*web.Config)) *desk {
 
 var leaving = regexp.MustCompile(`<a class="btn primary block" href="([^"]+)" rel="noreferrer">`)
 
-// goes sends a visitor to the provider by a form, where they say who they are, and
-// returns the address that they are led back to.
+// goes sends a visitor to the provider by a form, where they sign in, and returns the URL that they are redirected
+// to.
 func (d *desk) goes(v *visitor, form, who string) (back string) {
 	v.t.Helper()
 	page := v.post(form, http.StatusOK, url.Values{"next": {"/dashboard/keys"}, "password": {password}})
@@ -82,7 +82,7 @@ func (d *desk) goes(v *visitor, form, who string) (back string) {
 // comes comes back from the provider.
 func (d *desk) comes(v *visitor, who string) answer {
 	v.t.Helper()
-	// Coming from another site, the browser says so.
+	// The browser reports requests from another site.
 	v.header.Set("Sec-Fetch-Site", "same-origin")
 	back := d.goes(v, "/login/oidc", who)
 	v.header.Set("Sec-Fetch-Site", "cross-site")
@@ -140,8 +140,7 @@ func TestStrangersWithAConfirmedAddressGetAnAccount(t *testing.T) {
 	}
 }
 
-// TestNobodyIsTakenOver: whoever has an address keeps it, whatever a provider says
-// of others.
+// TestNobodyIsTakenOver: the owner of an email address keeps it, whatever a provider reports about others.
 func TestNobodyIsTakenOver(t *testing.T) {
 	d := newDesk(t, nil)
 	d.join(t, "maya@example.com")

@@ -59,7 +59,7 @@ func TestPartials(t *testing.T) {
 	})
 }
 
-// TestDescribeWithoutAProvider: the editor says so, and so does its route.
+// TestDescribeWithoutAProvider: the editor shows that, and so does its route.
 func TestDescribeWithoutAProvider(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")

@@ -24,7 +24,7 @@ const (
 
 const (
 	minPassword = 10
-	// maxPassword bounds the work of hashing what a stranger sends.
+	// maxPassword limits the work of hashing untrusted input.
 	maxPassword = 1024
 )
 

@@ -223,7 +223,7 @@ func isBare(text string) bool {
 	return json.Valid([]byte(text)) && (text == "true" || text == "false" || strings.ContainsRune("-0123456789", rune(text[0])))
 }
 
-// quotedJSON writes a text as JSON, with letters that mean something in HTML as they are.
+// quotedJSON writes a text as JSON, without escapes for HTML's special characters.
 func quotedJSON(text string) []byte {
 	var out bytes.Buffer
 	writer := json.NewEncoder(&out)

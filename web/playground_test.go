@@ -456,7 +456,7 @@ func TestPlaygroundIsForRoles(t *testing.T) {
 	}
 }
 
-// TestReferenceLeadsToThePlayground: the pages for everybody have a plain link.
+// TestReferenceLeadsToThePlayground: the public pages have a plain link.
 func TestReferenceLeadsToThePlayground(t *testing.T) {
 	h := playHouse(t)
 	if page := h.visitor(t).sees("/docs/api/pdf_merge", "Try it"); !strings.Contains(page.body, `href="/dashboard/playground/pdf_merge"`) {

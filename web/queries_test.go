@@ -164,5 +164,5 @@ func TestPagesRunFewStatements(t *testing.T) {
 // file of everything.
 var uncounted = map[string]bool{
 	"/dashboard/settings/confirm": true, "/dashboard/settings/factor/off": true, "/dashboard/settings/factor/recovery": true, "/dashboard/settings/export": true, "/dashboard/wallet/card": true,
-	"/oauth/authorize": true, // which says what is wrong with the question
+	"/oauth/authorize": true, // which shows the errors of the request
 }

@@ -88,9 +88,8 @@ func (w *Web) showNewPassword(v *visit) error {
 	return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
 }
 
-// setNewPassword sets the password that the link of a letter is for. The link
-// shows the address to be the person's as well. A second factor is asked for
-// all the same.
+// setNewPassword sets the password from the link of an email. The link verifies the email address as well. A second
+// factor is required all the same.
 func (w *Web) setNewPassword(v *visit) error {
 	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {

@@ -46,7 +46,7 @@ var history = []string{
 		SELECT 'file_' || rest, ?0, 'call_' || rest, 'a.pdf', 'application/pdf', 1, rest, ms * 1000, ?3 * 1000 FROM made WHERE ms > ?3 - 86400000`,
 }
 
-// plan is a part of what EXPLAIN says.
+// plan is a part of the output of EXPLAIN.
 type plan struct {
 	NodeType  string  `json:"Node Type"`
 	Relation  string  `json:"Relation Name"`

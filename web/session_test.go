@@ -30,7 +30,7 @@ func TestVisitorsWhoLeave(t *testing.T) {
 		if left {
 			cancel()
 		} else {
-			leave = cancel // pages say the id of their request
+			leave = cancel // pages contain the ID of their request
 		}
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/dashboard/settings", nil)
 		for _, cookie := range v.client.Jar.Cookies(base) {

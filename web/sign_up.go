@@ -18,7 +18,7 @@ const (
 	signUpsWindow     = 24 * time.Hour
 )
 
-// How long the links of letters work.
+// How long the links of emails work.
 const (
 	verifyLife = 3 * 24 * time.Hour
 	resetLife  = time.Hour
@@ -111,7 +111,7 @@ func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
 	})
 }
 
-// sendEmail puts a letter into the queue; a service without mail sends none.
+// sendEmail queues an email; a service without email sends none.
 func (w *Web) sendEmail(ctx context.Context, letter mail.Letter) error {
 	if w.mail == nil {
 		return nil
@@ -209,7 +209,7 @@ func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (
 	return w.people.Person(ctx, known.ID)
 }
 
-// verifyToken finds the link of a letter that shows an address to be theirs.
+// verifyToken finds the link of an email that verifies its address.
 func (w *Web) verifyToken(v *visit) (store.Token, string, error) {
 	for _, purpose := range []string{store.TokenVerify, store.TokenEmail} {
 		token, err := w.people.Token(v.ctx(), purpose, v.value("token"))

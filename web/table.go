@@ -18,7 +18,7 @@ type need string
 const (
 	everyone need = "everyone" // the same page for all users
 	anybody  need = "anybody"
-	linked   need = "linked"    // whoever has a link to the editor
+	linked   need = "linked"    // any user of a link to the editor
 	signedIn need = "signed in" // a member of the account in any role
 	manages  need = "manages"   // owner or developer
 	pays     need = "pays"      // owner or billing

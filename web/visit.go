@@ -27,8 +27,7 @@ const (
 	maxStranger = 64 << 10
 )
 
-// maxDraft bounds a template with its data on its way, in bytes: some letters are
-// written as three or six.
+// maxDraft limits the form of a template with its data, in bytes: some characters are encoded as three or six.
 const maxDraft = 40 << 20
 
 // maxPartial bounds a partial on its way, of which three bytes may be sent for one.

@@ -32,11 +32,11 @@ type Config struct {
 	Store *store.Store
 	// Box encrypts the secrets of second factors.
 	Box *seal.Box
-	// Mail sends letters; nil is a service that sends none.
+	// Mail sends emails; nil is a service that sends none.
 	Mail Mailer
 	// CheckURL refuses addresses that events cannot be sent to.
 	CheckURL func(address string) error
-	// Limiter counts attempts to sign in and letters that are asked for.
+	// Limiter counts attempts to sign in and requested emails.
 	Limiter ratelimit.Limiter
 	// BaseURL is the public address of the service, without a final slash.
 	BaseURL string
@@ -138,9 +138,9 @@ type Payments interface {
 	RefreshCard(ctx context.Context, account store.Account) error
 }
 
-// Mailer sends letters in the background.
+// Mailer sends emails in the background.
 type Mailer interface {
-	// Enqueue puts a letter into the queue; it is sent although the process ends.
+	// Enqueue queues an email; it is sent even if the process ends.
 	Enqueue(ctx context.Context, letter mail.Letter) error
 	// Seal converts an email to a row of the store, for a transaction that writes more than emails. Wake signals that
 	// it has been committed.

@@ -30,7 +30,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// letters keeps what would be sent.
+// letters records the emails.
 type letters struct {
 	mu   sync.Mutex
 	sent []mail.Letter
@@ -43,7 +43,7 @@ func (l *letters) Enqueue(_ context.Context, letter mail.Letter) error {
 	return nil
 }
 
-// Seal keeps a letter whose transaction is yet to happen.
+// Seal stores an email whose transaction has not been committed yet.
 func (l *letters) Seal(letter mail.Letter) (store.Letter, error) {
 	return store.Letter{ID: store.NewID("let"), Sealed: []byte(letter.Subject)}, l.Enqueue(context.Background(), letter)
 }
@@ -51,7 +51,7 @@ func (l *letters) Seal(letter mail.Letter) (store.Letter, error) {
 // Wake is of no use: nothing is sent.
 func (l *letters) Wake() {}
 
-// last returns the last letter to an address.
+// last returns the last email to an address.
 func (l *letters) last(t *testing.T, to string) mail.Letter {
 	t.Helper()
 	l.mu.Lock()
@@ -279,7 +279,7 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 			t.Error("an account with trial credit was made before the address was verified")
 		}
 		link := strings.TrimPrefix(h.mail.last(t, "maya@example.com").Link.URL, h.url)
-		v.sees(link, "Confirm your address") // programs that look at mails do this
+		v.sees(link, "Confirm your address") // mail scanners do this
 		v.post(link, http.StatusSeeOther, url.Values{})
 		if a := v.post(link, http.StatusGone, url.Values{}); !strings.Contains(a.body, "does not work any more") {
 			t.Errorf("the link again: %s", textOf(a.body))
@@ -640,8 +640,8 @@ func TestWallet(t *testing.T) {
 	})
 }
 
-// TestRemovedCalls: where the retention has removed a call, the wallet says so in the place
-// of a link, and so does the page of the call.
+// TestRemovedCalls: if the retention has removed a call, the wallet shows that instead of a link, and so does the
+// page of the call.
 func TestRemovedCalls(t *testing.T) {
 	t.Parallel()
 	// Sessions end by the machine's clock, which is where the other one ends here.

@@ -14,7 +14,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// patience bounds every wait for something that a Server does by itself.
+// patience limits every wait for a background action of a Server.
 const patience = 5 * time.Minute
 
 // Received is a request as a Receiver got it.

@@ -130,7 +130,7 @@ type RateError struct{ Verdict ratelimit.Verdict }
 
 func (e *RateError) Error() string { return "the window " + e.Verdict.Refused + " is full" }
 
-// OverRate returns the error of a verdict that refuses, or the error of the limiter.
+// OverRate returns the error of a rate-limit decision that refuses, or the error of the limiter.
 func OverRate(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func row(name string, price credit.Amount, unbilled bool, charge *credit.Amount)
 	}
 }
 
-// do asks for test.charge or another operation over no door.
+// do runs test.charge or another operation without HTTP.
 func do(t *testing.T, s *apitest.Server, caller call.Caller, name, body string) (*call.Outcome, error) {
 	t.Helper()
 	table, err := schema.NewTable(s.Operations)

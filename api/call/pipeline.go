@@ -134,8 +134,8 @@ type paidCall struct {
 	trace     string // what others go on from who go on with the call
 }
 
-// Do carries a request out. The caller closes the outcome's Body. The verdict
-// of the rate limits comes back in any case.
+// Do carries a request out. The caller closes the outcome's Body. The decision of the rate limits is returned in any
+// case.
 func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
 	p.running.Add(1)
 	defer p.running.Done()

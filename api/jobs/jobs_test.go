@@ -17,7 +17,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// patience bounds the wait for what has to happen.
+// patience limits the wait for an expected event.
 const patience = 5 * time.Minute
 
 // fixture is a process that accepts jobs and has no workers.

@@ -37,7 +37,7 @@ func (l *loop) poll(ctx context.Context) {
 func (l *loop) notify() {
 	select {
 	case l.notified <- struct{}{}:
-	default: // The entry stands for this notification as well.
+	default: // the entry covers this notification as well
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package llm asks a provider of language models for templates and for the data of
-// documents, and reads what it answers. The answers are a stranger's text: nothing here runs them.
+// Package llm asks a provider of language models for templates and for the data of documents, and reads its
+// responses. The responses are untrusted text: nothing here runs them.
 package llm
 
 import (

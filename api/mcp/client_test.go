@@ -16,7 +16,7 @@ import (
 	"relaypdf/api"
 )
 
-// patience is for programs of node on a machine that has other things to do.
+// patience is for Node.js tools on a busy machine.
 const patience = 5 * time.Minute
 
 // modules is where `make setup` puts node's packages.

@@ -35,7 +35,7 @@ func newerNode(t *testing.T) string {
 // the interface, and each of them costs something.
 var excepted = []struct {
 	why       string
-	only      string // what every failed check says
+	only      string // the text of every failed check
 	scenarios []string
 }{
 	{
@@ -97,9 +97,8 @@ type check struct {
 	ErrorMessage string
 }
 
-// TestConformance has the protocol's authors look at the door: every scenario of
-// every version that they have for servers. Their program knows no keys, so that one
-// is added on the way.
+// TestConformance runs the protocol authors' checks on the server: every scenario of every version that they have for
+// servers. Their client knows no keys, so a proxy adds one.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open, operation.Rows...)
@@ -109,7 +108,7 @@ func TestConformance(t *testing.T) {
 	}
 	keyed := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
-		r.Out.Host = r.In.Host // what the door looks at
+		r.Out.Host = r.In.Host // which the server checks
 		r.Out.Header.Set("Authorization", "Bearer "+s.Secret)
 	}})
 	defer keyed.Close()

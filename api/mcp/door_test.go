@@ -57,7 +57,7 @@ func TestInitialize(t *testing.T) {
 	}
 }
 
-// TestMessages holds the door to JSON-RPC.
+// TestMessages checks the server against JSON-RPC.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)

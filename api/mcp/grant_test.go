@@ -109,7 +109,7 @@ func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
 	}
 }
 
-// wantStepUp wants an answer that says which scopes to ask the person for.
+// wantStepUp expects a response with the scopes to request.
 func wantStepUp(t *testing.T, s *apitest.Server, got apitest.Response, scope string) {
 	t.Helper()
 	challenge := got.Header.Get("WWW-Authenticate")

@@ -93,8 +93,7 @@ func (o *outsider) comes(t *testing.T, what, token string, want int) apitest.Res
 	return got
 }
 
-// TestTokensOfAnIssuer are let in where they are the issuer's, for this service, and
-// say whose they are.
+// TestTokensOfAnIssuer: tokens are accepted if they are the issuer's, are for this service, and identify their user.
 func TestTokensOfAnIssuer(t *testing.T) {
 	t.Parallel()
 	o := newOutsider(t)

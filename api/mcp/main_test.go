@@ -16,18 +16,18 @@ import (
 // documents are what the servers of these tests have to read.
 var documents = []mcp.Document{{Name: "quick-start", Title: "Quick start", Description: "Begin here.", Text: "# Quick start\n"}}
 
-// door puts the door of agents on a server.
+// door adds the agent endpoint to a server.
 func door(cfg *api.Config) {
 	cfg.Agents = func(d *api.AgentDoor) (http.Handler, error) { return mcp.NewDoor(d, documents, cfg.Logger) }
 }
 
-// open is door without rate limits.
+// open is the agent endpoint without rate limits.
 func open(cfg *api.Config) {
 	door(cfg)
 	cfg.NoRateLimits = true
 }
 
-// newServer starts a server with a door for agents.
+// newServer starts a server with an agent endpoint.
 func newServer(t *testing.T, change func(*api.Config), rows ...schema.Row[*operation.Env]) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Options{Operations: rows, Change: change})

@@ -19,8 +19,7 @@ type paperInput struct {
 	Kind string `json:"kind,omitempty" jsonschema:"enum=application/pdf,enum=text/plain" jsonschema_description:"What the result says that it is."`
 }
 
-// paper is an operation whose results say that they are PDFs, on a server that draws
-// nothing.
+// paper is an operation whose results have the type of PDFs, on a server that renders nothing.
 func paper() schema.Row[*operation.Env] {
 	return schema.Spec[*operation.Env, paperInput]{
 		Info:    schema.Info{Name: "test.paper", Summary: "Answer with a paper", Price: apitest.EchoPrice, Produces: []string{"application/pdf", "text/plain"}},
@@ -170,7 +169,7 @@ func TestPreviewsAreOffered(t *testing.T) {
 	}
 }
 
-// TestLocalPreviews asks the service for them, which says why there are none.
+// TestLocalPreviews requests them from the service, which returns the reason why there are none.
 func TestLocalPreviews(t *testing.T) {
 	t.Parallel()
 	l, s := startLocal(t, nil, apitest.Echo(nil), paper())

@@ -22,7 +22,7 @@ func TestClientIP(t *testing.T) {
 		{"CF-Connecting-IP", "10.0.0.1:1", map[string][]string{"X-Forwarded-For": {"1.1.1.1"}, "Fly-Client-Ip": {"2.2.2.2"}, "Cf-Connecting-Ip": {"3.3.3.3"}}, "3.3.3.3"},
 		{"Fly-Client-IP", "10.0.0.1:1", map[string][]string{"Fly-Client-Ip": {"2.2.2.2"}, "X-Forwarded-For": {"1.1.1.1"}}, "2.2.2.2"},
 		{"Fly-Client-IP", "10.0.0.1:1", map[string][]string{"X-Forwarded-For": {"1.1.1.1"}}, "10.0.0.1"},
-		// A client's entries stand before those of the proxies.
+		// A client's entries come before those of the proxies.
 		{"X-Forwarded-For", "10.0.0.1:1", map[string][]string{"X-Forwarded-For": {"6.6.6.6, 7.7.7.7", "9.9.9.9"}}, "9.9.9.9"},
 		{"X-Forwarded-For:2", "10.0.0.1:1", map[string][]string{"X-Forwarded-For": {"6.6.6.6,7.7.7.7", "9.9.9.9,10.0.0.2"}}, "9.9.9.9"},
 		{"X-Forwarded-For:2", "10.0.0.1:1", map[string][]string{"X-Forwarded-For": {"6.6.6.6", "7.7.7.7", "9.9.9.9", "10.0.0.2"}}, "9.9.9.9"},
@@ -49,8 +49,7 @@ func TestClientIP(t *testing.T) {
 	}
 }
 
-// TestProxiesAreNoticed sees that it is said once, of proxies near by only, and
-// only where no header is trusted.
+// TestProxiesAreNoticed expects one log line, for nearby proxies only, and only if no header is trusted.
 func TestProxiesAreNoticed(t *testing.T) {
 	t.Parallel()
 	for _, q := range []struct {
@@ -60,7 +59,7 @@ func TestProxiesAreNoticed(t *testing.T) {
 		{"", "127.0.0.1:5", "X-Forwarded-For", 1},
 		{"", "[fdaa::3]:5", "Fly-Client-Ip", 1},
 		{"", "10.1.2.3:5", "Cf-Connecting-Ip", 1},
-		{"", "198.51.100.7:5", "X-Forwarded-For", 0}, // anybody can write it
+		{"", "198.51.100.7:5", "X-Forwarded-For", 0}, // anyone can write it
 		{"", "127.0.0.1:5", "Accept", 0},
 		{"X-Forwarded-For", "127.0.0.1:5", "X-Forwarded-For", 0},
 	} {

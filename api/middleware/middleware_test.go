@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestSides sends requests through an edge before an interface and pages that
-// say who they are, and sees whom each reaches, and what came with it.
+// TestSides sends requests through an edge to an API and pages that name themselves, and checks which of them each
+// reaches, and with which values.
 func TestSides(t *testing.T) {
 	t.Parallel()
 	say := func(who string) http.Handler {

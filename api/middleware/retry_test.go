@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBusyAnswersSayWhenToComeBack holds for whoever writes the answer: each 429 and 503
-// has a Retry-After in whole seconds.
+// TestBusyAnswersSayWhenToComeBack: whichever handler writes the response, each 429 and 503 has a Retry-After in
+// whole seconds.
 func TestBusyAnswersSayWhenToComeBack(t *testing.T) {
 	for _, test := range []struct {
 		status int

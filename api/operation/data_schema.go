@@ -171,8 +171,7 @@ func (m *schemaMeasure) keyword(key string, value any) (size schemaSize, err err
 	return size, err
 }
 
-// patternSteps is about how many steps matching a letter takes. Patterns that cannot be
-// read are refused later.
+// patternSteps estimates the steps of matching one character. Unreadable patterns are refused later.
 func patternSteps(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

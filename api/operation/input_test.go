@@ -362,7 +362,7 @@ func TestFieldErrors(t *testing.T) {
 	}
 }
 
-// TestToolFaults names fields for what the renderer says of arguments.
+// TestToolFaults expects errors with field names for the renderer's errors about arguments.
 func TestToolFaults(t *testing.T) {
 	files, sources := []openFile{{field: "file"}}, []placed{{}}
 	for want, failed := range map[string]*pdf.Error{

@@ -64,7 +64,7 @@ func socketPath(t *testing.T) string {
 	return filepath.Join(dir, "s")
 }
 
-// patience bounds what takes a moment, on machines that are busy as well.
+// patience limits short waits, on busy machines as well.
 const patience = 2 * time.Minute
 
 // newRedis returns a Limiter that waits for Redis however busy the machine is.
@@ -234,7 +234,7 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 	}
 }
 
-// TestRedisAnswersLikeMemory compares the verdicts of both limiters.
+// TestRedisAnswersLikeMemory compares the decisions of both limiters.
 func TestRedisAnswersLikeMemory(t *testing.T) {
 	socket := socketPath(t)
 	startRedis(t, socket)
@@ -271,8 +271,8 @@ func TestRedisAnswersLikeMemory(t *testing.T) {
 	}
 }
 
-// TestRedisGone takes Redis away and gives it back: no check fails, what the
-// process counted holds, and each change is said once.
+// TestRedisGone takes Redis away and gives it back: no check fails, the process's counts stay, and each change is
+// logged once.
 func TestRedisGone(t *testing.T) {
 	socket := socketPath(t)
 	window := Window{"hour", 6, time.Hour}
@@ -481,7 +481,7 @@ func TestRedisCountsNothingLate(t *testing.T) {
 	}
 }
 
-// TestRedisThatHangs asks a server that takes connections and says nothing.
+// TestRedisThatHangs uses a server that accepts connections and never responds.
 func TestRedisThatHangs(t *testing.T) {
 	socket := socketPath(t)
 	redisServer := startRedis(t, socket)

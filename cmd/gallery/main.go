@@ -75,7 +75,7 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 			if image, err = thumbnail(ctx, r, l, dir); err != nil {
 				return fmt.Errorf("%s: %w", l.ID, err)
 			}
-			if err := os.WriteFile(filepath.Join(folder, l.ID+".webp"), image, 0o644); err != nil { //nolint:gosec // is committed, for everybody
+			if err := os.WriteFile(filepath.Join(folder, l.ID+".webp"), image, 0o644); err != nil { //nolint:gosec // it is committed and public
 				return err
 			}
 			fmt.Printf("%s: %d bytes\n", l.ID, len(image))
@@ -87,7 +87,7 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "sources.json"), append(index, '\n'), 0o644); err != nil { //nolint:gosec // is committed, for everybody
+	if err := os.WriteFile(filepath.Join(folder, "sources.json"), append(index, '\n'), 0o644); err != nil { //nolint:gosec // it is committed and public
 		return err
 	}
 	return contactSheet(ctx, r, tiles.String())

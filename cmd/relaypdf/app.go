@@ -47,7 +47,7 @@ type App struct {
 	render   *render.Renderer
 	lease    *store.Lease
 	redis    *ratelimit.Redis   // nil without one
-	post     *mail.Post         // nil where no mail is sent
+	post     *mail.Post         // nil without email
 	money    *payments.Payments // nil where none are taken
 	stripe   *http.Server       // stand-in for Stripe, for developers
 	registry *prometheus.Registry

@@ -27,7 +27,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// openPost prepares the sending of mails, where a server is set for them.
+// openPost prepares the sending of emails, if a server is set.
 func (a *App) openPost(box *seal.Box) (err error) {
 	if a.config.SMTPURL == "" {
 		return nil

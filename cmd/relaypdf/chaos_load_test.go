@@ -202,8 +202,8 @@ type chaosClient struct {
 	customer *chaosCustomer
 	random   *rand.Rand
 	n        int
-	// door is where it knocks, in a region, instead of at the servers themselves; counted
-	// is handed on with its answers.
+	// door is the URL of a region's proxy, used instead of the servers themselves; counted is passed on with its
+	// responses.
 	door    string
 	region  int
 	counted bool
@@ -344,7 +344,7 @@ func readChaos(response *http.Response) (chaosAnswer, error) {
 	return answer, err
 }
 
-// chaosEndpoints are the kinds of endpoints; a receiver behaves as its path says.
+// chaosEndpoints are the kinds of endpoints; a receiver behaves according to its path.
 var chaosEndpoints = []string{"ok", "flaky", "stall", "redirect", "gone"}
 
 // registerEndpoints gives every account an endpoint of each kind.

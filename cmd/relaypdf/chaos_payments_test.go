@@ -34,9 +34,8 @@ const (
 	chaosCookie       = "relaypdf_session"
 )
 
-// chaosTill is what stands in for Stripe while servers are killed: it outlives
-// them, loses some of its answers, and sends its events late, twice, and in any
-// order.
+// chaosTill replaces Stripe while servers are killed: it outlives them, loses some of its responses, and sends its
+// events late, twice, and in any order.
 type chaosTill struct {
 	fake   *fakestripe.Server
 	api    *httptest.Server
@@ -68,8 +67,7 @@ func newChaosTill(t *testing.T) *chaosTill {
 	return till
 }
 
-// env are the settings with which a server takes payments. No mail server is
-// there, so that every letter stays where it is kept.
+// env are the settings of a server that takes payments. There is no email server, so every email stays queued.
 func (till *chaosTill) env() []string {
 	return []string{
 		"RELAYPDF_STRIPE_SECRET_KEY=" + chaosStripeKey, "RELAYPDF_STRIPE_WEBHOOK_SECRET=" + chaosStripeSecret, "RELAYPDF_STRIPE_API_URL=" + till.api.URL,
@@ -182,8 +180,7 @@ func (till *chaosTill) failRefund(customer string, random *rand.Rand) {
 	}
 }
 
-// confirm is what the owners of cards do whose banks ask them; an empty customer
-// is everybody.
+// confirm acts as the owners of cards whose banks ask for a confirmation; an empty customer means all.
 func (till *chaosTill) confirm(customer string, yes func() bool) {
 	for _, o := range till.fake.Find("payment_intent") {
 		if o["status"] == "requires_action" && (customer == "" || o["customer"] == customer) {
@@ -395,7 +392,7 @@ func (c *chaos) settleUp() {
 	}
 }
 
-// sealing is the key that the servers seal letters with.
+// sealing is the key that seals the servers' emails.
 func (c *chaos) sealing() *seal.Box {
 	c.t.Helper()
 	config, err := loadConfig(flagsOf(c.t, "--data-dir="+c.db.DataDir, "--database-url="+c.db.URL), user())
@@ -409,7 +406,7 @@ func (c *chaos) sealing() *seal.Box {
 	return box
 }
 
-// mailer keeps letters as the servers do.
+// mailer queues emails as the servers do.
 func (c *chaos) mailer() *mail.Post {
 	c.t.Helper()
 	post, err := mail.New(mail.Config{Store: c.store, Box: c.sealing(), Server: "smtp://127.0.0.1:1", From: "relaypdf <noreply@example.com>", Logger: slog.New(slog.DiscardHandler)})

@@ -40,7 +40,7 @@ func newChaosReceiver(t *testing.T) *chaosReceiver {
 	return r
 }
 
-// ServeHTTP keeps a request and behaves as its path says.
+// ServeHTTP records a request and behaves according to its path.
 func (r *chaosReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if frozen := r.isFrozen(); frozen != nil {
 		select {

@@ -13,7 +13,7 @@ import (
 // doctorTime bounds a whole examination.
 const doctorTime = 3 * time.Minute
 
-// verdict is how a check came out.
+// verdict is the result of a check.
 type verdict string
 
 const (

@@ -143,7 +143,7 @@ func TestInputsOfLocalFiles(t *testing.T) {
 	}
 }
 
-// TestOperationMistakesWithLocalFiles says in pipes, too, what a page lacks.
+// TestOperationMistakesWithLocalFiles reports missing files of a page, in pipes too.
 func TestOperationMistakesWithLocalFiles(t *testing.T) {
 	b := newBench(t, nil)
 	dir := pageFolder(t)

@@ -209,7 +209,7 @@ func put(t testing.TB, name, content string) string {
 
 type object = map[string]any
 
-// TestInputs compares what the service was sent with what the command line said.
+// TestInputs compares the input sent to the service with the command line.
 func TestInputs(t *testing.T) {
 	b := newBench(t, nil)
 	html, data := put(t, "page.html", "\uFEFF<p>hi"), put(t, "data.json", `{"n":[1,null]}`)
@@ -651,8 +651,7 @@ func TestHelpComesFromTheRow(t *testing.T) {
 	}
 }
 
-// TestExamplesOfTheTable shows commands that work as they stand: with what is
-// required besides the source.
+// TestExamplesOfTheTable shows commands that work unchanged: with all required flags besides the source.
 func TestExamplesOfTheTable(t *testing.T) {
 	for want, args := range map[string][]string{
 		"pdf protect document.pdf --user-password 'correct horse' --permissions-copy=false -o result.pdf":     {"pdf", "protect"},

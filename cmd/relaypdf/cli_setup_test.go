@@ -291,7 +291,7 @@ func runGit(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// TestTrackedByGit: a file that git has is committed, whatever .gitignore says.
+// TestTrackedByGit: a file that git tracks is committed, whatever is in .gitignore.
 func TestTrackedByGit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

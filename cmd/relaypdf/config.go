@@ -46,8 +46,8 @@ type Config struct {
 	Chromium        string   // browser binary; empty: found by itself
 	Trial           credit.Amount
 	SignUp          string // who may make an account on the pages: open, invite, closed
-	SMTPURL         string // mail server; empty sends no mail
-	MailFrom        string // sender of mails
+	SMTPURL         string // SMTP server; empty sends no emails
+	MailFrom        string // sender of emails
 
 	// Where the stored files are, and who asks for what is in buckets; without a key
 	// it is found as Amazon's programs do.

@@ -87,7 +87,7 @@ func mcpAudience(c *Config, _ machine) (string, error) {
 	return c.BaseURL + api.AgentPath, nil
 }
 
-// mailFrom derives the sender of mails from the service's host.
+// mailFrom derives the sender of emails from the service's host.
 func mailFrom(c *Config, _ machine) (string, error) {
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {

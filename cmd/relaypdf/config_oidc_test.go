@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSettingsOfAProviderOfIdentities: issuer and client belong together, the
-// issuer is kept as it is written, and what it says is not believed unencrypted.
+// TestSettingsOfAProviderOfIdentities: issuer and client belong together, the issuer is stored unchanged, and it must
+// be encrypted.
 func TestSettingsOfAProviderOfIdentities(t *testing.T) {
 	load := func(vars ...string) (Config, error) { return loadConfig(flagsOf(t), user(vars...)) }
 	c, err := load("RELAYPDF_OIDC_ISSUER=https://id.example.com/staff/", "RELAYPDF_OIDC_CLIENT_ID=relaypdf")
@@ -34,8 +34,7 @@ func TestSettingsOfAProviderOfIdentities(t *testing.T) {
 	}
 }
 
-// TestSettingsOfAnIssuerOfTokens: the audience is the door's own address unless it is
-// said.
+// TestSettingsOfAnIssuerOfTokens: the audience defaults to the URL of the agent endpoint.
 func TestSettingsOfAnIssuerOfTokens(t *testing.T) {
 	load := func(vars ...string) (Config, error) { return loadConfig(flagsOf(t), user(vars...)) }
 	c, err := load("RELAYPDF_MCP_ISSUER=https://id.example.com/staff/", "RELAYPDF_BASE_URL=https://pdf.example.net")

@@ -112,7 +112,7 @@ func TestTemplateFromADescription(t *testing.T) {
 	}
 }
 
-// TestNobodyWritesTemplates: without a provider the box says so, and asks nothing.
+// TestNobodyWritesTemplates: without a provider the box shows that, and sends no request.
 func TestNobodyWritesTemplates(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -64,7 +64,7 @@ type heldPreview struct {
 // typist types into the editor's HTML.
 type typist struct {
 	*screen
-	text string // what stands in the field
+	text string // the content of the field
 	held chan heldPreview
 }
 
@@ -89,8 +89,8 @@ func newTypist(t *testing.T, s *screen) *typist {
 	return &typist{screen: s, text: text, held: make(chan heldPreview)}
 }
 
-// types presses n keys, ten a second where the browser keeps up with that, and waits until
-// pages of what stands there then are asked for.
+// types presses n keys, ten a second if the browser keeps up with that, and waits for the request for a preview of
+// the final text.
 func (w *typist) types(n int) {
 	w.t.Helper()
 	next := time.NewTicker(100 * time.Millisecond)
@@ -129,8 +129,7 @@ func (w *typist) holdsBack() *rod.HijackRouter {
 	return router
 }
 
-// typesHeld types n keys, and returns what was held back meanwhile: the last is of what
-// stands there then.
+// typesHeld types n keys, and returns the requests that were held back meanwhile: the last is for the final text.
 func (w *typist) typesHeld(n int) []heldPreview {
 	w.t.Helper()
 	var list []heldPreview
@@ -174,9 +173,9 @@ func (w *typist) seen() []seenPreview {
 	return list
 }
 
-// TestTypingNeverShowsAnOlderPreview types ten characters a second into the editor, and
-// watches every preview that is shown, pages and the HTML that stands in for them: none
-// is older than the one before, although answers come late and in another order.
+// TestTypingNeverShowsAnOlderPreview types ten characters a second into the editor, and watches every preview, pages
+// and the HTML shown before them: none is older than the one before, although responses come late and in another
+// order.
 func TestTypingNeverShowsAnOlderPreview(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -194,8 +193,8 @@ func TestTypingNeverShowsAnOlderPreview(t *testing.T) {
 	}
 	w.holds("the last text is shown", pages, len(w.text))
 
-	// The first answer comes when HTML of a later text stands in for its pages, and
-	// another when the pages of a later text are there.
+	// The first response comes while HTML of a later text is shown, and another when the pages of a later text are
+	// there.
 	router := w.holdsBack()
 	early := append(w.typesHeld(3), w.typesHeld(3)...)
 	late := w.typesHeld(3)

@@ -105,7 +105,7 @@ func (s *screen) isTold(kind string, template store.Template) {
 	s.holds(kind+" is told", `JSON.parse(sessionStorage.said ?? "[]").some(({ source, type, origin, templateId }) => source === "relaypdf" && type === args[0] && origin === args[1] && templateId === args[2])`, kind, s.app.BaseURL(), template.ID)
 }
 
-// complains waits until the browser has said words on the console, and forgets them.
+// complains waits for words on the browser's console, and removes them.
 func (s *screen) complains(words string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(pagePatience); ; <-time.After(100 * time.Millisecond) {

@@ -17,8 +17,7 @@ import (
 // one that is there.
 type edit struct{ file, before, text string }
 
-// additions are what CONTRIBUTING.md says of adding things: as many edits
-// as there are files in its table.
+// additions are the steps for additions in CONTRIBUTING.md: as many edits as there are files in its table.
 var additions = map[string][]edit{
 	"an operation": {
 		{"api/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/schema\"\n)\n\n" +

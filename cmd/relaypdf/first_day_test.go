@@ -19,7 +19,7 @@ var beginnings = map[string]string{
 	".pdf": "%PDF-", ".png": "\x89PNG", ".zip": "PK", ".docx": "PK", ".xlsx": "PK", ".json": "{", ".svg": "<",
 }
 
-// commands runs those of a document as they stand, one after another in one folder.
+// commands runs the commands of a document unchanged, one after another in one folder.
 type commands struct {
 	*testing.T
 	key, dir, begin string
@@ -40,8 +40,8 @@ func commandsOf(t *testing.T, app *App) commands {
 // madeFile finds the files that commands make.
 var madeFile = regexp.MustCompile(`(?:-o|>) ([a-z]+(\.[a-z]+))(?:\s|$)`)
 
-// run runs a script, and returns what it says. It must not fail, and each file that it
-// makes must be what its name says.
+// run runs a script, and returns its output. It must not fail, and each file that it makes must have the type of its
+// name.
 func (c commands) run(name, script string) string {
 	c.Helper()
 	out, err := runs(c.T, c.key, c.dir, "bash", "-e", "-o", "pipefail", "-c", c.begin+script)
@@ -57,8 +57,7 @@ func (c commands) run(name, script string) string {
 	return out
 }
 
-// TestFirstDay runs the commands of docs/first-day.md as they stand, one task after
-// another in one folder.
+// TestFirstDay runs the commands of docs/first-day.md unchanged, one task after another in one folder.
 func TestFirstDay(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

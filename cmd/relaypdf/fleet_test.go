@@ -363,9 +363,8 @@ func (f *fleet) hurtFor(fault fleetFault, span time.Duration) {
 	f.t.Logf("%s: well again after %v", fault.what, f.hurt[n].end.Sub(begin).Round(time.Millisecond))
 }
 
-// awaitReady waits until every process for requests says that it is ready, and has
-// its database, its Redis and its bucket, and until one of each region says so to its
-// clients.
+// awaitReady waits until every process for requests reports that it is ready, and has its database, its Redis and its
+// bucket, and until one of each region reports that to its clients.
 func (f *fleet) awaitReady() {
 	f.t.Helper()
 	addresses := slices.Clone(f.doors)
@@ -431,7 +430,7 @@ func (f *fleet) checkAnswers() {
 func (f *fleet) checkWindows() {
 	f.t.Helper()
 	const window, most = 10 * time.Second, 5
-	f.mu.Lock() // The processes are still there, and say what they do.
+	f.mu.Lock() // the processes still run, and log
 	defer f.mu.Unlock()
 	for region := range fleetRegions {
 		looked, fullest := 0, 0
@@ -536,7 +535,7 @@ func (n *fleetNginx) signal(what syscall.Signal) error {
 
 func (n *fleetNginx) kill() error {
 	err := n.signal(syscall.SIGKILL)
-	_ = n.process.Wait() // It says that it was killed.
+	_ = n.process.Wait() // it reports that it was killed
 	return err
 }
 

@@ -92,7 +92,7 @@ func (s *screen) account() store.Account {
 	return account
 }
 
-// finds looks again at a page until it says the words.
+// finds reloads a page until it contains the words.
 func (s *screen) finds(path, words string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(pagePatience); ; <-time.After(300 * time.Millisecond) {
@@ -561,7 +561,7 @@ func (s *screen) chooseByKey(name, words string) {
 	}
 }
 
-// focused says what has the focus: its words or its name.
+// focused returns the focused element: its words or its name.
 const focused = `() => {
 	const at = document.activeElement;
 	const box = at.getBoundingClientRect();
@@ -616,8 +616,7 @@ func (s *screen) types(text string) {
 	}
 }
 
-// TestFromLogInToAKeyByKeyboard uses nothing but the tabulator, letters and
-// Enter.
+// TestFromLogInToAKeyByKeyboard uses only the Tab key, characters and Enter.
 func TestFromLogInToAKeyByKeyboard(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -96,10 +96,9 @@ func plainProgram(t testing.TB) string {
 	return path
 }
 
-// serveUntil serves until a paid call has passed the step; it then says so and
-// leaves the call hanging there, to be killed. A step with freeze behind it stops
-// the whole process, the first time, until it is woken. Each line of the standard input
-// is a step for calls that begin from then on.
+// serveUntil serves until a paid call has passed the step; it then prints that and leaves the call hanging there, to
+// be killed. A step with freeze behind it stops the whole process, the first time, until it is woken. Each line of
+// the standard input is a step for calls that begin from then on.
 func serveUntil(step string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

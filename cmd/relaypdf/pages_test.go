@@ -41,8 +41,7 @@ const pagePatience = 5 * time.Minute
 // and the offices to the first document that needs one.
 var unhurried = Hooks{Cold: true, DrawTime: pagePatience, Render: func(c *render.Config) { c.Times.Job = 2 * time.Minute }}
 
-// startPages starts an App whose pages anybody may sign up on, after changes of
-// its settings.
+// startPages starts an App with open sign-up, after changes of its settings.
 func startPages(t *testing.T, changes ...func(*Config)) *App {
 	t.Helper()
 	if testing.Short() {
@@ -317,7 +316,7 @@ func (s *screen) text() string {
 	return text
 }
 
-// sees waits until the page says the words.
+// sees waits until the page contains the words.
 func (s *screen) sees(words string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(pagePatience); ; <-time.After(100 * time.Millisecond) {
@@ -357,7 +356,7 @@ func (s *screen) join(email string) {
 	s.signIn(email)
 }
 
-// shell runs a line that a page shows, as it stands.
+// shell runs a line that a page shows, unchanged.
 func shell(t *testing.T, line string) string {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -492,8 +491,7 @@ func lookAtPages(t *testing.T, app *App, browser *rod.Browser, accountID string)
 	}
 }
 
-// lookAtTheDoor does so with the pages that links of letters open, and with the one
-// that asks for a second factor.
+// lookAtTheDoor does so with the pages that links of emails open, and with the one that asks for a second factor.
 func lookAtTheDoor(t *testing.T, app *App, s *screen) {
 	t.Helper()
 	people := app.Store

@@ -51,9 +51,8 @@ func (s *screen) result() string {
 	return found.Value.Str()
 }
 
-// TestPlaygroundRunsEveryExample opens the page of each operation, runs the example
-// that stands there, and looks at what is shown of its result. Each is a call like
-// any other.
+// TestPlaygroundRunsEveryExample opens the page of each operation, runs its example, and checks how its result is
+// shown. Each is a call like any other.
 func TestPlaygroundRunsEveryExample(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -116,7 +116,7 @@ func TestVisitorsDocumentsReachNothing(t *testing.T) {
 	if status, body := try(t, app, `<script>location.href = "`+site.URL+`/7"</script>`); status == http.StatusInternalServerError || reached.Load() > 0 {
 		t.Errorf("a document that leads away: status %d, %d requests: %.300s", status, reached.Load(), body)
 	}
-	// Nothing of it is billed, or in anybody's list.
+	// Nothing of it is billed, or in a list of an account.
 	if calls, err := app.Store.Calls(t.Context(), store.CallFilter{}); err == nil && len(calls.Items) > 0 {
 		t.Errorf("visitors made %d calls", len(calls.Items))
 	}
@@ -180,7 +180,7 @@ func runs(t *testing.T, key, dir string, command ...string) (string, error) {
 	return string(out), err
 }
 
-// TestExamplesOfTheGuidesRun runs every command line of the guides as it stands.
+// TestExamplesOfTheGuidesRun runs every command line of the guides unchanged.
 func TestExamplesOfTheGuidesRun(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"relaypdf/api/apitest"
 )
 
-// The README's table of settings stands between these lines.
+// The README's table of settings is between these lines.
 const (
 	settingsBegin = "<!-- settings: written by `make golden` -->\n"
 	settingsEnd   = "<!-- settings: end -->\n"

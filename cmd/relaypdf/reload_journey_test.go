@@ -55,7 +55,7 @@ func (s *screen) isOn(selector string) bool {
 	return on.Bool()
 }
 
-// changesCard chooses another card on the page that stands for Stripe's.
+// changesCard chooses another card on the page that replaces Stripe's.
 func (s *screen) changesCard(words, shown string) {
 	s.t.Helper()
 	s.open("/dashboard/wallet")

@@ -100,7 +100,7 @@ func TestSandboxLevels(t *testing.T) {
 		masked, nobody       bool
 		readOnly             bool // but for the data and /tmp
 		level, refusal       string
-		why                  string // a part of what doctor says
+		why                  string // a part of the output of doctor
 	}{
 		{name: "container runtime's default profile", without: "namespaces", least: "reduced", level: "reduced"},
 		{name: "the same as an ordinary user", without: "namespaces", least: "reduced", nobody: true, level: "reduced"},

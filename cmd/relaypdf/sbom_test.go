@@ -13,9 +13,9 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestSBOMHasAllThatIsLinked makes the list that `make sbom` makes, of this test's
-// own program, holds it to the schema of CycloneDX, and looks for each module that the
-// go command says the program is linked of, and for some of what is embedded and installed.
+// TestSBOMHasAllThatIsLinked makes the list that `make sbom` makes, for this test binary, validates it against the
+// schema of CycloneDX, and looks for each module that the go command lists as linked, and for some of the embedded
+// and installed components.
 func TestSBOMHasAllThatIsLinked(t *testing.T) {
 	program := plainProgram(t)
 	root, err := filepath.Abs(filepath.Join("..", ".."))

@@ -59,7 +59,7 @@ type Claims struct {
 // the answer is not one to what was asked.
 var ErrDenied = errors.New("the provider did not say who it is")
 
-// patience bounds a question to the provider.
+// patience is the timeout of a request to the provider.
 const patience = 15 * time.Second
 
 // New returns a provider, which is not asked anything yet.

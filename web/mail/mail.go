@@ -1,5 +1,5 @@
-// Package mail sends letters over SMTP: kept in the store until they are sent,
-// and tried again when the server does not take them.
+// Package mail sends emails over SMTP: they are stored until they are sent, and retried if the server does not accept
+// them.
 package mail
 
 import (
@@ -30,7 +30,7 @@ type Letter struct {
 	Link Link `json:"link"`
 }
 
-// Link is the button of a letter.
+// Link is the button of an email.
 type Link struct {
 	Text string `json:"text"`
 	URL  string `json:"url"`
@@ -49,7 +49,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Post sends letters. Its methods are safe for concurrent use.
+// Post sends emails. Its methods are safe for concurrent use.
 type Post struct {
 	cfg     Config
 	letters *store.Store
@@ -59,12 +59,11 @@ type Post struct {
 }
 
 const (
-	// sendTimeout bounds one letter.
+	// sendTimeout is the timeout of one email.
 	sendTimeout = time.Minute
-	// look is how often letters are looked for that other processes have
-	// written, or that were put off.
+	// look is the interval of the search for emails that other processes have written, or that were postponed.
 	look = 5 * time.Second
-	// batch is how many letters are taken on at once.
+	// batch is how many emails are claimed at once.
 	batch = 10
 )
 
@@ -101,7 +100,7 @@ func New(cfg Config) (*Post, error) {
 
 func purpose(id string) string { return "letter " + id }
 
-// Enqueue keeps a letter until it is sent, although the process ends.
+// Enqueue stores an email until it is sent, even if the process ends.
 func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
 	kept, err := p.Seal(letter)
 	if err != nil {
@@ -114,8 +113,8 @@ func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
 	return nil
 }
 
-// Seal makes of a letter what the store keeps, for a transaction that writes more
-// than letters. Wake is to be called when that has happened.
+// Seal converts an email to a row of the store, for a transaction that writes more than emails. Call Wake after its
+// commit.
 func (p *Post) Seal(letter Letter) (store.Letter, error) {
 	text, err := json.Marshal(letter)
 	if err != nil {
@@ -126,7 +125,7 @@ func (p *Post) Seal(letter Letter) (store.Letter, error) {
 	return store.Letter{ID: id, Sealed: sealed}, err
 }
 
-// Wake has letters sent that were kept just now.
+// Wake triggers the sending of new emails.
 func (p *Post) Wake() {
 	select {
 	case p.wake <- struct{}{}:
@@ -166,7 +165,7 @@ func (p *Post) sendDue(ctx context.Context) error {
 	return nil
 }
 
-// deliver sends one letter, or puts it off.
+// deliver sends one email, or postpones it.
 func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
 	text, err := p.cfg.Box.Open(purpose(kept.ID), kept.Sealed)
 	var letter Letter
@@ -208,7 +207,7 @@ func (p *Post) send(ctx context.Context, letter Letter) error {
 	return client.DialAndSendWithContext(ctx, message)
 }
 
-// plain is the letter as a text.
+// plain returns the email as plain text.
 func (l Letter) plain() string {
 	text := strings.Join(l.Lines, "\n\n") + "\n"
 	if l.Link.URL != "" {

@@ -122,8 +122,7 @@ func newPost(t *testing.T, s *store.Store, address string) *mail.Post {
 	return post
 }
 
-// run sends letters until the test ends, and not beyond it: what it says goes to the
-// test's log.
+// run sends emails until the test ends, and not longer: it logs to the test's log.
 func run(t *testing.T, post *mail.Post) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -5,8 +5,8 @@ import (
 	"relaypdf/web/mail"
 )
 
-// telling writes to those who pay for an account what has become of an
-// auto-reload, or of a dispute. It is nil where no mail is sent.
+// telling notifies the users who pay for an account about the outcome of an auto-reload, or of a dispute. It is nil
+// without email.
 func (p *Payments) telling() store.Telling {
 	if p.cfg.Mail == nil {
 		return nil
@@ -27,7 +27,7 @@ func (p *Payments) telling() store.Telling {
 	}
 }
 
-// wake has letters sent that were kept.
+// wake triggers the sending of new emails.
 func (p *Payments) wake() {
 	if p.cfg.Mail != nil {
 		p.cfg.Mail.Wake()

@@ -54,18 +54,18 @@ type Config struct {
 	APIURL string
 	// BaseURL is the public address of the service, without a final slash.
 	BaseURL string
-	// Mail sends letters; nil sends none.
+	// Mail sends emails; nil sends none.
 	Mail   Mailer
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Mailer sends letters in the background.
+// Mailer sends emails in the background.
 type Mailer interface {
-	// Seal makes of a letter what the store keeps.
+	// Seal converts an email to a row of the store.
 	Seal(letter mail.Letter) (store.Letter, error)
-	// Wake has letters sent that were kept just now.
+	// Wake triggers the sending of new emails.
 	Wake()
 }
 

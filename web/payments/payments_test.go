@@ -30,8 +30,7 @@ const (
 	trial         = 5 * credit.Dollar
 )
 
-// shop is payments with a store, and Stripe's stand-in, which holds its events
-// back until a test sends them.
+// shop is payments with a store, and Stripe's stand-in, which holds its events back until a test sends them.
 type shop struct {
 	*store.Store
 	pay     *payments.Payments
@@ -42,7 +41,7 @@ type shop struct {
 	fault   atomic.Pointer[func(r *http.Request, done bool) bool]
 }
 
-// Seal leaves of a letter its subject, for all to read.
+// Seal stores only the subject of an email, readable.
 func (s *shop) Seal(letter mail.Letter) (store.Letter, error) {
 	return store.Letter{ID: s.NewID("let"), Sealed: []byte(letter.Subject)}, nil
 }
@@ -191,7 +190,7 @@ func (s *shop) wantTold(t *testing.T, want map[string]int) {
 	}
 }
 
-// wrote checks the subjects of the letters that were kept, in any order.
+// wrote checks the subjects of the queued emails, in any order.
 func (s *shop) wrote(t *testing.T, want ...string) {
 	t.Helper()
 	kept, err := s.ClaimLetters(t.Context(), 100)
@@ -343,7 +342,7 @@ func TestEveryOrder(t *testing.T) {
 					if len(events) != 6 {
 						t.Fatalf("%d events, want 6", len(events))
 					}
-					// The payment's two stay together: they say the same.
+					// The two events of the payment stay together: their content is the same.
 					groups := [][][]byte{events[:2], events[2:4], events[4:5], events[5:6]}
 					for _, at := range order {
 						s.send(t, http.StatusOK, groups[at]...)
@@ -621,7 +620,7 @@ func TestRandomInterleavings(t *testing.T) {
 	})
 }
 
-// agrees checks that the wallet has what Stripe says it must have.
+// agrees checks the wallet against Stripe's records.
 func (s *shop) agrees(t *testing.T, account store.Account, seed uint64) {
 	t.Helper()
 	buyer, err := s.Customer(t.Context(), account.ID)

@@ -103,15 +103,15 @@ func TestTopUpThroughStripeMock(t *testing.T) {
 	})
 }
 
-// TestStripeKnowsEveryRequest sends everything that is asked of Stripe to its own
-// server for tests, which knows what may be asked, before the stand-in answers.
+// TestStripeKnowsEveryRequest sends all requests for Stripe to its own test server, which validates them, before the
+// stand-in responds.
 func TestStripeKnowsEveryRequest(t *testing.T) {
 	t.Parallel()
 	mock := startStripeMock(t)
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := newShop(t, db)
 		asked := map[string]bool{}
-		var one sync.Mutex // A connection that is hung up says nothing that orders it before the next.
+		var one sync.Mutex // an aborted connection is not ordered before the next
 		behind := s.fake.API()
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			one.Lock()

@@ -317,8 +317,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestKeys: with none in the settings they are Amazon's own variables; wrong ones
-// are an error that says so.
+// TestKeys: without keys in the settings, Amazon's own variables are used; wrong ones cause a clear error.
 func TestKeys(t *testing.T) {
 	server := fakes3.Start(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", fakes3.AccessKey)
