@@ -67,7 +67,7 @@ func newChaosTill(t *testing.T) *chaosTill {
 	return till
 }
 
-// env are the settings of a server that takes payments. There is no email server, so every email stays queued.
+// env are the settings of a server that takes payments. Without an email server, every email stays queued.
 func (till *chaosTill) env() []string {
 	return []string{
 		"RELAYPDF_STRIPE_SECRET_KEY=" + chaosStripeKey, "RELAYPDF_STRIPE_WEBHOOK_SECRET=" + chaosStripeSecret, "RELAYPDF_STRIPE_API_URL=" + till.api.URL,
