@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -44,6 +45,7 @@ func listenNoise(seed uint64) (noise []byte) {
 // TestListeningSurvivesNoise sends anything to the connection on which a process listens:
 // it listens again, and jobs are found.
 func TestListeningSurvivesNoise(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	f := newFixture(t, db)
