@@ -83,8 +83,8 @@ type ContentError struct {
 	Type Type
 	// Field is that of the request which is at fault where it is not the text.
 	Field string
-	// Message is fit for the customer and goes on from the name of the field
-	// that holds the text: "must be 12 or 13 digits for ean13; got 5".
+	// Message is fit for the customer and continues the name of the field that holds the
+	// text: "must be 12 or 13 digits for ean13; got 5".
 	Message string
 }
 

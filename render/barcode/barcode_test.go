@@ -202,9 +202,9 @@ func TestTextLeavesSymbolAlone(t *testing.T) {
 	}
 }
 
-// TestEANLayout checks where digits and guard bars stand: the first digit of
-// EAN-13 left of the bars, the outer digits of UPC-A outside and smaller, and
-// the guards beside the digits.
+// TestEANLayout checks where digits and guard bars are: the first digit of EAN-13 left of
+// the bars, the outer digits of UPC-A outside and smaller, and the guards next to the
+// digits.
 func TestEANLayout(t *testing.T) {
 	const scale = 10
 	below := (barMargin + eanBarHeight) * scale // where digits and guards are

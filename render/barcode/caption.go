@@ -10,7 +10,7 @@ import (
 // human-readable text: lines below the symbol, centred.
 
 const (
-	// maxCaption is what fits a few lines. Who reads more reads the code.
+	// maxCaption fits a few lines. Longer texts are for scanners.
 	maxCaption = 300
 	// captionPixels is the size of the font at scale 1.
 	captionPixels = 9
@@ -24,8 +24,8 @@ const (
 	captionLeast = 9.6
 	// captionMost is longer than any line that can be.
 	captionMost = maxCaption
-	// captionShare is how high the text may be beside the symbol before the
-	// lines get longer instead: readers look for the symbol in the middle.
+	// captionShare is how high the text may be next to the symbol before the lines get
+	// longer instead: scanners search for the symbol in the middle.
 	captionShare = 0.75
 )
 
@@ -88,8 +88,7 @@ func printableScripts() string {
 	return "Latin, Greek or Cyrillic"
 }
 
-// wrap breaks text into lines that are no wider than room, at spaces where it
-// can.
+// wrap breaks text into lines of width room at most, at spaces where it can.
 func wrap(text string, room float64, advance func(rune) float64) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(text, "\n") {

@@ -11,7 +11,7 @@ import (
 // counts it: readers see less than people.
 const minContrast = 2
 
-// ErrContrast means that a code could not be told from its background.
+// ErrContrast means that scanners could not separate a code from its background.
 var ErrContrast = errors.New("barcode: color and background are too much alike")
 
 // colors returns what the code and what is around it are drawn in.

@@ -55,9 +55,9 @@ func encodeDataMatrix(req *Request) (*symbol, error) {
 		"1,558 ASCII characters or about 1,550 other bytes; got %d bytes", len(text))
 }
 
-// dataMatrixWords writes text as code words. What lies between the first and
-// the last character beyond ASCII goes into Base 256, where a byte is a code
-// word, and the rest into ASCII encodation.
+// dataMatrixWords writes text as code words. The text from the first to the last character
+// beyond ASCII goes into Base 256, where a byte is a code word, and the rest into ASCII
+// encodation.
 func dataMatrixWords(text string) []byte {
 	first, end := beyondASCII(text)
 	if first == end {

@@ -73,8 +73,8 @@ func (p *dataMatrixPlacement) shape(shape [8][2]int) {
 	p.words = p.words[1:]
 }
 
-// word places the next word with its last bit at row and col. What leaves the
-// square comes back on the opposite side, shifted.
+// word places the next word with its last bit at row and col. Modules beyond the square
+// wrap to the opposite side, shifted.
 func (p *dataMatrixPlacement) word(row, col int) {
 	shift := 4 - (p.size+4)%8
 	for bit, at := range utah {

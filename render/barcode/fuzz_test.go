@@ -49,8 +49,8 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// decodeBytes has ZXing read one image, byte by byte as it is encoded. That it
-// is told the type keeps it from taking an EAN-13 with a leading zero for a UPC-A.
+// decodeBytes has ZXing read one image, byte by byte as it is encoded. Passing the type
+// keeps it from taking an EAN-13 with a leading zero for a UPC-A.
 func decodeBytes(t *testing.T, png []byte, format string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "code.png")

@@ -35,7 +35,7 @@ var gs1Checked = map[string]bool{
 	"00": true, "01": true, "02": true, "410": true, "411": true, "412": true, "413": true, "414": true, "415": true, "416": true, "417": true,
 }
 
-// gs1Values are the characters that values may have beside letters and digits.
+// gs1Values are the characters other than letters and digits that values may have.
 const gs1Values = `!"%&'()*+,-./:;<=>?_`
 
 // gs1Data returns what a code holds of element strings, fnc1 in front.

@@ -220,7 +220,7 @@ func pdf417Latch(submode, text string) (value int, next string) {
 		return pdf417LowerLatch, pdf417Lower
 	case submode == pdf417Lower && has(pdf417Upper):
 		if len(text) > 1 && 'A' <= text[1] && text[1] <= 'Z' {
-			// There is no latch to upper; mixed has one.
+			// Text compaction has no direct latch to upper; mixed has one.
 			return pdf417MixedLatch, pdf417Mixed
 		}
 		return pdf417UpperShift, ""

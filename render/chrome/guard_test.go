@@ -128,7 +128,7 @@ func TestCrowdsStepBack(t *testing.T) {
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel
 // gives none of their processes more than its bound, and others are served. All
 // processes of a browser have the bound.
-func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents run in sequence: each takes all its memory
+func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents run in sequence
 	slow.Test(t)
 	t.Parallel()
 	const most = 512 << 20

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// allowList is what the operator opened, beside the tables it is an exception
-// to. In both kinds of entry, port 0 stands for any port.
+// allowList holds the operator's exceptions to the tables. In both kinds of entry, port 0
+// stands for any port.
 type allowList struct {
 	names    map[string][]uint16
 	prefixes []allowedPrefix

@@ -22,7 +22,7 @@ func TestNewNamesTheBadEntry(t *testing.T) {
 	}
 }
 
-// An entry opens the target it names and nothing beside it.
+// An entry opens the target it names and nothing else.
 func TestAllowHostsOpensExactlyTheTarget(t *testing.T) {
 	cases := []struct {
 		entry        string

@@ -167,7 +167,7 @@ func TestDialContextLeavesNoGapForRebinding(t *testing.T) {
 	wantRefused(t, err, ReasonAddress)
 }
 
-// CheckURL and Resolve may have seen a harmless answer: the dial judges anew.
+// CheckURL and Resolve may have seen a harmless answer: the dial checks again.
 func TestDialContextChecksAfterAnEarlierCheck(t *testing.T) {
 	resolver := newDNS(map[string][][]string{"rebind.example": {{"93.184.216.34"}, {"127.0.0.1"}}})
 	c := newCanary(t, hello)

@@ -121,8 +121,8 @@ func parseBracketed(raw string) (string, netip.Addr, error) {
 	return addr.String(), addr, nil
 }
 
-// validName says whether name is one that the DNS and every client of ours
-// read alike: dot-separated labels of letters, digits, hyphen and underscore.
+// validName reports whether the DNS and all our clients read name alike: dot-separated
+// labels of letters, digits, hyphen and underscore.
 func validName(name string) bool {
 	if name == "" || len(name) > maxHostLength {
 		return false

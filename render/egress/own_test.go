@@ -147,8 +147,8 @@ func TestOwnNameIsRefused(t *testing.T) {
 	}
 }
 
-// TestAddressBehindNATIsRefused is told the public address that leads to this
-// machine, whose interfaces have a private one only.
+// TestAddressBehindNATIsRefused configures the public address that leads to this machine,
+// whose interfaces have a private one only.
 func TestAddressBehindNATIsRefused(t *testing.T) {
 	inside := &interfaces{}
 	inside.set(nil, "127.0.0.1/8", "10.0.0.5/24")
@@ -173,8 +173,8 @@ func TestAddressBehindNATIsRefused(t *testing.T) {
 	}
 }
 
-// TestRedirectsAndProxyDoNotReachThisMachine is told to go to this machine by a
-// server that may be reached, and asked to by the browser.
+// TestRedirectsAndProxyDoNotReachThisMachine is redirected to this machine by an allowed
+// server, and gets a request for it from the browser.
 func TestRedirectsAndProxyDoNotReachThisMachine(t *testing.T) {
 	dns := oneAnswer(map[string][]string{"here.test": {"8.8.4.4"}, "site.test": {"127.0.0.1"}})
 	p := newPolicy(t, Config{Resolver: dns, Interfaces: machine().list, OwnHosts: []string{"docs.example"}, AllowHosts: []string{"site.test"}})

@@ -56,16 +56,15 @@ const (
 // in absolute form. It answers 403 to what is refused, 502 to what cannot be
 // reached, 503 when it is full, and 400 to requests that are not for a proxy.
 //
-// It asks for no password. Chromium answers a proxy's challenge only through
-// CDP request interception, which delays every request of every page. And a
-// password would protect little: another program of this machine gains nothing
-// from a proxy that reaches public hosts (and the hosts the operator opened),
-// since it has the same network without it; the engines' children do not see
-// this port, having no network; a page rendered here cannot reach it, as the
-// proxy refuses loopback; and a page in somebody's own browser can send it only
-// origin-form requests, which are answered 400. What is left is that another
-// program could use up its connections, against which nothing on a shared
-// machine helps; do not run untrusted programs beside the service.
+// It asks for no password. Chromium answers a proxy's challenge only through CDP request
+// interception, which delays every request of every page. And a password would protect
+// little: another program of this machine gains nothing from a proxy that reaches public
+// hosts (and the hosts the operator opened), since it has the same network without it; the
+// engines' children do not see this port, having no network; a page rendered here cannot
+// reach it, as the proxy refuses loopback; and a page in somebody's own browser can send it
+// only origin-form requests, which are answered 400. Another program could still use up its
+// connections, which cannot be prevented on a shared machine: do not run untrusted programs
+// next to the service.
 type Proxy struct {
 	policy *Policy
 	limits proxyLimits
@@ -223,7 +222,7 @@ func (x *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	// later, so that a slow server ends in an answer and not in a cut.
 	deadline := time.Now().Add(x.limits.request + x.limits.header)
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(deadline) // fails only where there is no socket
+	_ = control.SetReadDeadline(deadline) // fails only without a socket
 	_ = control.SetWriteDeadline(deadline)
 	// A page sees what its server sent: present but empty, these keep net/http
 	// from guessing a type and adding a date.

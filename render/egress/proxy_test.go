@@ -169,8 +169,8 @@ func TestProxyAnswers(t *testing.T) {
 	}
 }
 
-// What a server sees is what the browser sent, without the proxy's headers;
-// what the browser sees is what the server sent.
+// A server sees the browser's request without the proxy's headers; the browser sees the
+// server's response.
 func TestProxyPassesPlainRequestsUnchanged(t *testing.T) {
 	type request struct {
 		*http.Request

@@ -42,9 +42,9 @@ func (p *Policy) checkURL(raw string, schemes []string) (*url.URL, error) {
 	return u, nil
 }
 
-// parseURL reads raw strictly: where browsers mend a URL (blanks, tabs,
-// backslashes, missing or extra slashes), it is refused instead, because every
-// mend is a chance for two readers to see two hosts.
+// parseURL reads raw strictly. Where browsers repair a URL (blanks, tabs, backslashes,
+// missing or extra slashes), parseURL refuses it, because after a repair two readers may
+// see two hosts.
 func parseURL(raw string, schemes []string) (*url.URL, target, error) {
 	refuse := func(reason Reason, detail string) (*url.URL, target, error) {
 		return nil, target{}, &RefusedError{Reason: reason, Detail: detail}

@@ -62,7 +62,7 @@ func TestCheckURLRefuses(t *testing.T) {
 		{"jar:https://example.com!/", ReasonScheme}, {"C:/Windows/win.ini", ReasonScheme}, {"http\u017f://example.com/", ReasonScheme},
 		{"http\u017f://1.1.1.1/", ReasonScheme}, {"://example.com", ReasonScheme},
 
-		// Text that browsers mend.
+		// Text that browsers repair.
 		{"", ReasonSyntax}, {"example.com", ReasonSyntax}, {"/etc/passwd", ReasonSyntax}, {"//example.com/", ReasonSyntax},
 		{" https://example.com/", ReasonSyntax}, {"https://example.com/ ", ReasonSyntax}, {"ht\ttps://example.com/", ReasonSyntax},
 		{"https://exam\nple.com/", ReasonSyntax}, {"https://example.com/\r\nHost: x", ReasonSyntax}, {"https://example.com/\x00", ReasonSyntax},
@@ -141,7 +141,7 @@ func TestCheckURLSchemes(t *testing.T) {
 	wantRefused(t, err, ReasonScheme)
 }
 
-// What a customer reads names the rule of the product and nothing of the network.
+// The customer's message names the rule of the product and nothing of the network.
 func TestRefusedErrorTextIsGeneric(t *testing.T) {
 	p := newPolicy(t, Config{})
 	want := "the address is not allowed: only public https hosts can be reached"

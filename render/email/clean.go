@@ -13,13 +13,13 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxPictures bounds the pictures of a message that stand in its page, in bytes.
+// maxPictures bounds the images that are embedded in a message's page, in bytes.
 const maxPictures = 20 << 20
 
 // cleaner makes HTML harmless: it takes scripts out, and all that would be fetched.
 type cleaner struct {
 	message *Message
-	budget  int      // bytes that pictures may still put into the page
+	budget  int      // bytes that images may still put into the page
 	remote  []string // addresses of what was left out, each once
 	seen    map[string]bool
 
@@ -151,8 +151,8 @@ func (c *cleaner) attribute(a *html.Attribute) bool {
 	return !strings.HasPrefix(a.Key, "on")
 }
 
-// leaveOut puts a box with its name in the place of a picture that is not here, and takes
-// away those that only tell that somebody reads.
+// leaveOut replaces a missing image with a box that has its name, and removes tracking
+// pixels.
 func leaveOut(node *html.Node) {
 	var name string
 	width, height := -1, -1
@@ -167,7 +167,7 @@ func leaveOut(node *html.Node) {
 		}
 	}
 	node.Data, node.DataAtom, node.Attr = "span", atom.Span, nil
-	const dot = 2 // a picture of that size is not for people
+	const dot = 2 // an image of that size is a tracking pixel
 	if width >= 0 && width <= dot || height >= 0 && height <= dot {
 		return
 	}
@@ -186,7 +186,7 @@ func leaveOut(node *html.Node) {
 	node.AppendChild(&html.Node{Type: html.TextNode, Data: name})
 }
 
-// mostBox is how high the place of a picture that is not here may be, in pixels.
+// mostBox is the maximum height of a missing image's box, in pixels.
 const mostBox = 120
 
 // pixels reads a length of an attribute, or returns -1.
@@ -207,8 +207,8 @@ func harmless(address string) bool {
 
 var cssAddress = regexp.MustCompile(`(?is)url\(\s*(?:"([^"]*)"|'([^']*)'|([^'")]*))\s*\)|@import[^;]*;?`)
 
-// css puts the message's own pictures into style sheets, and takes addresses out. What is
-// spelled in another way is not fetched either: the page's policy forbids it.
+// css embeds the message's own images in style sheets, and removes other URLs. URLs with
+// another spelling are not fetched either: the page's policy forbids it.
 func (c *cleaner) css(text string) string {
 	return cssAddress.ReplaceAllStringFunc(text, func(found string) string {
 		part := cssAddress.FindStringSubmatch(found)
@@ -222,8 +222,8 @@ func (c *cleaner) css(text string) string {
 	})
 }
 
-// picture returns what an address of a picture becomes: one that came with the message,
-// or nothing.
+// picture returns the replacement for an image's URL: the data: URL of an image that came
+// with the message, or "".
 func (c *cleaner) picture(address string) string {
 	address = strings.TrimSpace(address)
 	lower := strings.ToLower(address)
@@ -251,7 +251,7 @@ func (c *cleaner) picture(address string) string {
 	return c.own(func(f *File) bool { return f.Name == address })
 }
 
-// afford takes the bytes of a picture out of the budget, or notes that it is left out.
+// afford takes the bytes of an image from the budget, or notes that it is left out.
 func (c *cleaner) afford(bytes int) bool {
 	if bytes > c.budget {
 		c.message.note(fmt.Sprintf("The message shows more than %d MB of pictures: some of them are left out of its text.", maxPictures>>20))

@@ -31,7 +31,7 @@ const (
 	maxFiles  = 200
 )
 
-// Error is why a file is no message that can be read, in words that go on from the name
+// Error is the reason why a file is not a readable message, in words that continue the name
 // of its field.
 type Error struct{ Text string }
 
@@ -60,7 +60,7 @@ type Message struct {
 	parts int
 }
 
-// block is a piece of what the message says: HTML, text, a picture or a note.
+// block is a piece of the message's body: HTML, text, an image or a note.
 type block struct {
 	kind blockKind
 	text string
@@ -208,7 +208,7 @@ func (p People) String() string {
 	return strings.Join(written, ", ")
 }
 
-// people reads a list of addresses. What is none is kept as it is.
+// people reads a list of addresses. An entry that is not an address is kept as it is.
 func people(header mail.Header, key string) (list People) {
 	addresses, err := header.AddressList(key)
 	if err != nil {
@@ -301,7 +301,7 @@ func mediaType(field, group string) (kind string, params map[string]string) {
 	return cmp.Or(strings.ToLower(strings.TrimSpace(kind)), "text/plain"), params
 }
 
-// several reads parts that stand beside one another.
+// several reads consecutive parts.
 func (m *Message) several(body io.Reader, kind string, params map[string]string, depth int) ([]block, error) {
 	var pieces [][]block
 	for reader := textproto.NewMultipartReader(body, params["boundary"]); ; {
@@ -391,8 +391,8 @@ func (m *Message) said(kind string, params map[string]string, content []byte) []
 	return []block{{kind: plainBlock, text: text, flow: flow{on: strings.EqualFold(params["format"], "flowed"), join: strings.EqualFold(params["delsp"], "yes")}}}
 }
 
-// named reads characters of a kind that has a name. Those that are ASCII or UTF-8 by
-// their name are often others.
+// named reads characters in an encoding with a name. Text with the name ASCII or UTF-8
+// often has another encoding.
 func (m *Message) named(name string, content []byte) []byte {
 	if name == "" || strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii") {
 		return content
@@ -427,7 +427,7 @@ func language(field string) string {
 	return first
 }
 
-// shows says whether browsers draw pictures of a kind.
+// shows reports whether browsers draw images of a kind.
 func shows(kind string) bool {
 	switch kind {
 	case "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp", "image/bmp", "image/svg+xml":

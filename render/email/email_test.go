@@ -59,7 +59,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// What one part says is in the page, once, in whatever it is written.
+// The text of a part is in the page once, in any encoding.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	jp := "\x1b$B$3$s$K$A$O\x1b(B"
@@ -214,8 +214,8 @@ func TestHostileHTML(t *testing.T) {
 	}
 }
 
-// What is attached is what was sent, byte by byte, whatever its characters are; the same
-// as a text is read.
+// Attachments are returned byte for byte, in any encoding of their text; the same part is
+// decoded if it is read as text.
 func TestFilesAreAsTheyWereSent(t *testing.T) {
 	t.Parallel()
 	const letter = "<meta charset=iso-8859-1><p>gr\xfc\xdfe"
@@ -241,8 +241,8 @@ func TestFilesAreAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// What a message shows of its own is in the page as long as it is not too much, which
-// is told.
+// A message's own images are in its page up to a limit, and the images beyond it are
+// reported.
 func TestPicturesAreBounded(t *testing.T) {
 	t.Parallel()
 	const half = maxPictures/2 + 1
@@ -260,7 +260,7 @@ func TestPicturesAreBounded(t *testing.T) {
 	}
 }
 
-// What is long is read in a time that grows with it, and not faster.
+// The time to read a long message grows linearly with its length.
 func TestLongMessages(t *testing.T) {
 	t.Parallel()
 	const many = 1 << 20

@@ -20,7 +20,7 @@ type Result struct {
 	From, Subject string
 	Files         []Named
 	Notes         []string
-	// Remote are addresses of pictures that are left out.
+	// Remote are URLs of images that are left out.
 	Remote []string
 }
 

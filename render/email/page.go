@@ -30,9 +30,9 @@ type pageRow struct {
 
 type pageFile struct{ Name, Size string }
 
-// Page makes an HTML document of the message. What came as HTML stands in a tree of its
-// own and in a box that it cannot leave, so that neither its styles nor what it lays over
-// others reach who sent it. remote are the addresses of pictures that are left out.
+// Page makes an HTML document of the message. HTML parts are in a shadow tree of their own
+// and in a box that they cannot leave, so neither their styles nor their overlays reach the
+// message's header. remote are the URLs of images that are left out.
 func (m *Message) Page() (page string, remote []string, err error) {
 	c := &cleaner{message: m, budget: maxPictures, seen: map[string]bool{}}
 	var body strings.Builder
@@ -73,7 +73,8 @@ func (c *cleaner) tree(source string) string {
 		cleaned + `</template></div></div>`
 }
 
-// show is a picture that the text does not name, below it.
+// show returns the HTML of an image that the text does not refer to, for the end of the
+// text.
 func (c *cleaner) show(f *File) string {
 	if f.shown || !c.afford(len(f.Content)) {
 		return ""

@@ -29,7 +29,7 @@ func decode(content []byte, kind string) string {
 
 // flow says how the lines of a text are broken (RFC 3676).
 type flow struct {
-	on   bool // a space at the end goes on with the next line
+	on   bool // a space at the end continues with the next line
 	join bool // without that space
 }
 
@@ -81,7 +81,7 @@ func (l line) signs() bool { return string(l.text) == signature }
 // signature is the line before a signature.
 const signature = "-- "
 
-// plainHTML writes a text as HTML: quotations stand beside a line, addresses are links.
+// plainHTML writes a text as HTML: quotations have a line at their side, URLs are links.
 func plainHTML(text string, f flow) string {
 	var b strings.Builder
 	depth, signed := 0, false

@@ -1,5 +1,5 @@
-// Package font knows which typefaces documents find on this machine, and makes
-// the browser and the engines find those of the operator's own folder.
+// Package font lists the fonts that documents find on this machine, and makes the browser
+// and the engines find the operator's own.
 package font
 
 import (
@@ -23,7 +23,7 @@ import (
 	"relaypdf/render/scratch"
 )
 
-// Family is a name under which documents find a typeface.
+// Family is a name under which documents find a font.
 type Family struct {
 	Name string
 	// Styles are those that are here, upright and light ones first.
@@ -33,9 +33,9 @@ type Family struct {
 	AliasOf string
 }
 
-// standIns are the families that others stand in for. What fontconfig does by
-// itself is known to it, with the measures of both the same; the others are told
-// to it here.
+// standIns are the families that others stand in for. Known ones are substituted by
+// fontconfig itself, with metrics that match; the others are added to its configuration
+// here.
 var standIns = []struct {
 	name, by string
 	known    bool
@@ -55,8 +55,7 @@ var standIns = []struct {
 	{"Verdana", "DejaVu Sans", false},
 }
 
-// Fonts are the typefaces of this machine and of the operator's folder, as they
-// were when it was opened.
+// Fonts are the fonts of this machine and of the operator's folder, as of Open.
 type Fonts struct {
 	// File is fontconfig's configuration, for programs that see the system's
 	// files, and Config its text, for those that do not.
@@ -70,8 +69,8 @@ type Fonts struct {
 	scratch  *scratch.Folder
 }
 
-// Open reads which typefaces there are. dir is the parent of a temporary folder,
-// and folder holds the operator's own typefaces, or is empty.
+// Open reads which fonts are available. dir is the parent of a temporary folder, and folder
+// holds the operator's own fonts, or is empty.
 func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 	f := &Fonts{Folder: folder}
 	f.drawn = sync.OnceValue(f.characters)
@@ -103,12 +102,12 @@ func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 	return f, nil
 }
 
-// Named says whether documents find a typeface under that name, or one that stands
-// in for it.
+// Named reports whether documents find a font under that name, or one that stands in for
+// it.
 func (f *Fonts) Named(family string) bool { return f.names == nil || f.names[strings.ToLower(family)] }
 
-// Draws says whether one of the typefaces has the character. The first to ask waits
-// for a program that reads them all.
+// Draws reports whether one of the fonts has the character. The first call waits for a
+// command that reads them all.
 func (f *Fonts) Draws(r rune) bool {
 	set := f.drawn()
 	if len(set) == 0 {
@@ -120,8 +119,7 @@ func (f *Fonts) Draws(r rune) bool {
 // word is how many characters an element of a set of them holds.
 const word = 64
 
-// characters are those that any typeface has, a bit for each; nil means that nobody
-// knows.
+// characters are those that any font has, a bit for each; nil means unknown.
 func (f *Fonts) characters() []uint64 {
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()
@@ -187,8 +185,7 @@ func (f *Fonts) configuration() string {
 	return b.String()
 }
 
-// listTime bounds the reading of all typefaces, which fontconfig remembers for
-// those of the system.
+// listTime bounds the reading of all fonts. fontconfig caches the system's.
 const listTime = time.Minute
 
 // face is a line of fontconfig's list.
@@ -204,7 +201,7 @@ func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 	text, err := f.ask(ctx, `%{family[0]}\t%{style[0]}\t%{slant}\t%{weight}\t%{family}\n`)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		// Documents find typefaces without it; only the list is empty.
+		// Documents find fonts without it; only the list is empty.
 		return []Family{}, nil
 	case err != nil:
 		return nil, err
@@ -248,8 +245,8 @@ func readList(text string) (faces []face, names map[string]bool) {
 	return faces, names
 }
 
-// number is that at the beginning of what fontconfig prints, which is "[100 900]"
-// for a variable typeface.
+// number reads the number at the beginning of fontconfig's output, which is "[100 900]" for
+// a variable font.
 func number(text string) int {
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "["), " ")
 	n, err := strconv.ParseFloat(text, 64)

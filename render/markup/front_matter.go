@@ -157,8 +157,8 @@ func optionValue(text string) (any, error) {
 	return nil, fmt.Errorf("has a value that is not read here: quote it with \"")
 }
 
-// flowObject reads an object as YAML writes it on one line, {top: 20mm, left: "1in"}, in
-// which there are no others.
+// flowObject reads a YAML object on one line, without nested ones: {top: 20mm, left:
+// "1in"}.
 func flowObject(text string) (map[string]any, bool) {
 	inner, ok := strings.CutPrefix(text, "{")
 	inner, closed := strings.CutSuffix(inner, "}")

@@ -28,7 +28,7 @@ var unlined = map[string]bool{
 	"textarea": true, "option": true, "br": true, "wbr": true, "col": true, "colgroup": true, "source": true,
 }
 
-// verbatim are those of them whose content is no markup.
+// verbatim are the unlined elements whose content is text, not markup.
 var verbatim = []string{"title", "style", "script", "textarea"}
 
 // LineTemplate gives the elements of a template their lines as an attribute. What
@@ -66,8 +66,7 @@ func (s *liner) pass(n int) {
 	s.at += n
 }
 
-// tag marks the start tag that comes next, and goes over it, and over its content
-// where that is no markup.
+// tag marks the next start tag, and skips it, and its content if that is text.
 func (s *liner) tag(rest string) {
 	end := 1
 	for end < len(rest) && (isLetter(rest[end]) || rest[end] >= '0' && rest[end] <= '9' || rest[end] == '-') {

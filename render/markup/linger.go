@@ -59,8 +59,8 @@ func lingeringAttrs(tokens *html.Tokenizer, name string, more bool) bool {
 	return false
 }
 
-// lingeringRules looks for rules of a style sheet that are registered beyond
-// it. Those of every other kind go with the sheet.
+// lingeringRules reports whether a style sheet has rules that are registered beyond it.
+// Rules of every other kind are removed with the sheet.
 func lingeringRules(css []byte) bool {
 	for {
 		i := bytes.IndexByte(css, '@')

@@ -52,7 +52,7 @@ type Fault struct {
 type math struct {
 	vm     *goja.Runtime
 	render goja.Callable
-	out    strings.Builder // what has been set, to see which typefaces it takes
+	out    strings.Builder // the formulas so far, to find out which fonts they use
 	faults []Fault
 	place  func(offset int) int // the line of an offset
 	err    error
@@ -236,8 +236,8 @@ type formulaEnd struct {
 
 var formulaEndKey = parser.NewContextKey()
 
-// closes tells whether a formula ends whose first line does at a place. What does not
-// end before the next paragraph was not meant.
+// closes reports whether a formula ends whose first line does at a place. A formula that
+// does not end before the next paragraph is text.
 func closes(source []byte, from int, fence string, pc parser.Context) bool {
 	known, _ := pc.Get(formulaEndKey).(formulaEnd)
 	if known.fence != fence || known.at < from {
@@ -373,11 +373,11 @@ var typefaces = []struct{ name, classes string }{
 	{"Script-Regular", "mathscr|textscr"}, {"Typewriter-Regular", "mathtt|texttt"},
 }
 
-// faceRule is a rule of KaTeX's style sheet that brings a typeface.
+// faceRule is a rule of KaTeX's style sheet that defines a font.
 var faceRule = regexp.MustCompile(`@font-face\{[^}]*fonts/KaTeX_([A-Za-z0-9-]+)\.woff2[^}]*\}`)
 
-// style is the style sheet of the formulas with the typefaces that they take; empty
-// where there are none.
+// style returns the style sheet of the formulas with the fonts that they use, or "" without
+// formulas.
 func (m *math) style() (string, error) {
 	if m.out.Len() == 0 {
 		return "", nil

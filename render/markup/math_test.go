@@ -54,7 +54,7 @@ func TestFormulasWithoutEndsAreReadInTimeOfTheirLength(t *testing.T) {
 	}
 }
 
-// Sums of money, variables and code are no formulas.
+// Sums of money, variables and code are not formulas.
 func TestDollarsThatAreNoFormulas(t *testing.T) {
 	for _, src := range []string{
 		"costs $5 and $10", "from $5-$10", "US$5 or CA$7", "**$5** or **$6**", "$PATH and $HOME", "$HOME/$USER", `\$a\$`, "`$a$`",

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Still leaves out of a document what may ask another server for something, or
-// run, and is no matter of how it looks: a browser is told that by a policy too,
-// which does not concern all of it.
+// Still removes the parts of a document that may send a request to another server, or run
+// scripts, and do not affect its appearance. A policy forbids most of them to a browser,
+// too, but not all.
 func Still(doc string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(doc))

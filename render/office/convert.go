@@ -37,7 +37,7 @@ type Print struct {
 	Comments bool
 }
 
-// filterData is what the office's export filters are told.
+// filterData returns the options of LibreOffice's export filters.
 func (p Print) filterData() map[string]any {
 	data := map[string]any{"ExportNotes": p.Comments}
 	if p.Quality > 0 {
@@ -55,8 +55,8 @@ type Made struct {
 	Kind Kind
 	// Pages is how many a PDF has; 0 where the result is none.
 	Pages int
-	// Missing are the addresses of images that a Word document links to, of which
-	// Conversion.Linked says nothing. There is no result then.
+	// Missing are the URLs of images that a Word document links to and that
+	// Conversion.Linked lacks. If it is not empty, there is no result.
 	Missing []Reference
 	// Nowhere are links of such that lead to no image; the first of them.
 	Nowhere []string
@@ -176,7 +176,7 @@ func countIn(path, text string) (n int, err error) {
 		read, err := f.Read(buffer[len(buffer) : len(buffer)+chunk])
 		buffer = buffer[:len(buffer)+read]
 		n += bytes.Count(buffer, []byte(text))
-		// What may be the start of the next one stays.
+		// Keep the end, which may be the start of the next match.
 		keep := min(len(buffer), len(text)-1)
 		buffer = append(buffer[:0], buffer[len(buffer)-keep:]...)
 		switch {

@@ -216,7 +216,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestHTMLIsOneFile converts documents with a picture in them and one elsewhere.
+// TestHTMLIsOneFile converts documents with an embedded image and a linked one.
 func TestHTMLIsOneFile(t *testing.T) {
 	t.Parallel()
 	const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\x00\x00\x00\nIDATx\x9cch\x00\x00\x00\x82\x00\x81w\xcdr\xb6\x00\x00\x00\x00IEND\xaeB`\x82"

@@ -16,10 +16,10 @@ import (
 	"relaypdf/render/engine"
 )
 
-// emojiFamily is the typeface whose emoji are shown, which is the browser's too.
+// emojiFamily is the font for emoji, which is the browser's too.
 const emojiFamily = "Noto Color Emoji"
 
-// findEmoji returns the file of the typeface of emoji; empty where it is not here.
+// findEmoji returns the file of the emoji font, or "" if it is not installed.
 func findEmoji(ctx context.Context, w *engine.Work) string {
 	out, err := w.Exec(ctx, engine.Program{
 		Name: "fc-match", Args: []string{"--format=%{family}\n%{file}", emojiFamily + ":color=true"}, Env: []string{"FONTCONFIG_FILE=" + w.Fonts()},
@@ -31,15 +31,15 @@ func findEmoji(ctx context.Context, w *engine.Work) string {
 	return file
 }
 
-// standIn is a typeface that the office takes for that of emoji: it chooses and
-// shapes them as that would be, and writes it into PDFs, which it does with none in
-// colour. What it draws tells which glyph it stands for, and cannot be seen.
+// standIn is a font that LibreOffice takes for the emoji font. It chooses and shapes emoji
+// as that font would, and LibreOffice embeds it in PDFs, unlike colour fonts. Its outlines
+// encode the glyph that they stand for, and are invisible.
 type standIn struct {
 	name   string // nobody can guess it: no document asks for it
-	source string // the typeface of emoji
+	source string // the emoji font
 }
 
-// make writes the typeface to a file.
+// make writes the font to a file.
 func (s standIn) make(path string) error {
 	source, err := os.Open(s.source)
 	if err != nil {
@@ -85,17 +85,17 @@ func (s standIn) make(path string) error {
 	return os.WriteFile(path, opentype.WriteTTF(list), 0o600)
 }
 
-// characters returns the table of characters: all with selectEmoji, and by themselves
-// those that are emoji then, or a part of sequences. What else the typeface has is for
-// others to draw. Characters have 24 bits there, and glyphs 16.
+// characters returns the table of characters: all with selectEmoji, and by themselves only
+// emoji and the parts of emoji sequences. Other fonts draw the remaining characters. In the
+// table, characters have 24 bits and glyphs 16.
 func characters(all font.Cmap) []byte {
 	glyphs := map[rune]font.GID{}
 	for it := all.Iter(); it.Next(); {
 		c, glyph := it.Char()
 		glyphs[c] = glyph
 	}
-	// The office looks on for what no typeface has, and remembers that nothing was found
-	// for all that was missing beside it.
+	// LibreOffice searches further for characters that no font has, and caches the failure
+	// for all characters missing in the same text.
 	glyphs[selectEmoji] = glyphs[joiner]
 	var groups, variants []byte
 	for _, c := range slices.Sorted(maps.Keys(glyphs)) {
@@ -144,8 +144,8 @@ func outlines(glyphs uint16) (glyf, loca []byte) {
 	for n := range int16(glyphs) {
 		loca = append(loca, pack(uint32(len(glyf)))...)
 		x, y := cornerBase+n&(1<<cornerBits-1), cornerBase+n>>cornerBits
-		// One contour, its box, its last point, no instructions, two points that are on
-		// it, each beside the one before, and what fills up four bytes.
+		// One contour, its box, its last point, no instructions, two points on the curve,
+		// each relative to the one before, and padding to four bytes.
 		glyf = append(glyf, pack(int16(1), int16(0), int16(0), x, y, uint16(1), uint16(0), []byte{1, 1}, int16(0), x, int16(0), y, uint16(0))...)
 	}
 	return glyf, append(loca, pack(uint32(len(glyf)))...)
@@ -163,7 +163,7 @@ func cornerOf(outline []byte) (glyph int, ok bool) {
 	return y<<cornerBits | x, true
 }
 
-// pack returns values as typefaces have them, the highest byte first.
+// pack returns values as fonts store them, the highest byte first.
 func pack(values ...any) (out []byte) {
 	for _, v := range values {
 		out, _ = binary.Append(out, binary.BigEndian, v) // All are of fixed sizes.

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// maxSubset bounds a typeface in a PDF: 255 glyphs of the stand-in.
+	// maxSubset bounds a font in a PDF: 255 glyphs of the stand-in.
 	maxSubset = 1 << 20
 	// perEm is what measures in PDFs count in.
 	perEm = 1000
-	// maxCodes bounds the codes of a typeface of bytes.
+	// maxCodes bounds the codes of a font with one-byte codes.
 	maxCodes = 256
-	// emojiSize is the size of the pictures in pixels an em.
+	// emojiSize is the size of the images in pixels an em.
 	emojiSize = 109
 )
 
@@ -76,12 +76,12 @@ func (s standIn) drawEmoji(path string, pdfa int) (err error) {
 	return appendTo(path, added)
 }
 
-// replace makes an object that names the stand-in one of the emoji: a typeface, whose
-// glyphs become pictures. What else it was described by goes.
+// replace turns an object that names the stand-in into the emoji font, whose glyphs are
+// images. The stand-in's other objects are removed.
 func (d *emojiDrawer) replace(ref string) error {
 	entries := d.file.Dict(ref)
 	if entries["/Type"] != "/Font" {
-		return nil // what describes a typeface; it goes with that
+		return nil // a font descriptor; it is removed with its font
 	}
 	about := d.file.Entry(entries["/FontDescriptor"])
 	program := pdffile.Reference(about["/FontFile2"])
@@ -100,8 +100,8 @@ func (d *emojiDrawer) replace(ref string) error {
 		}
 		procedures[name] = proc
 	}
-	// Programs that read text take the size of such a typeface from the width of its
-	// m, which has this width where it counts in a thousandth of its size.
+	// PDF readers derive the size of such a font from the width of its m, which has this
+	// width if it counts in thousandths of the size.
 	const widthOfM = 600
 	widths, _ := d.file.Target(entries["/Widths"]).([]any)
 	if len(glyphs) < maxCodes && len(widths) == len(glyphs) {
@@ -137,7 +137,7 @@ func (d *emojiDrawer) glyphs(program string) ([]int, error) {
 	return glyphsOf(content)
 }
 
-// glyphsOf reads which glyphs the outlines of a typeface stand for.
+// glyphsOf reads which glyphs the outlines of a font stand for.
 func glyphsOf(content []byte) ([]int, error) {
 	loader, err := opentype.NewLoader(bytes.NewReader(content))
 	if err != nil {
@@ -185,7 +185,8 @@ func placesOf(head, loca []byte) (places []int, err error) {
 	return places, nil
 }
 
-// draw adds what draws a glyph, and to the resources the picture in it.
+// draw returns the procedure that draws a glyph, and adds the glyph's image to the
+// resources.
 func (d *emojiDrawer) draw(glyph int, resources pdffile.Dict) (procedure string, err error) {
 	id := font.GID(glyph)
 	scale := perEm / float32(d.face.Upem())
@@ -209,7 +210,7 @@ func (d *emojiDrawer) procedure(program string) (ref string) {
 	return ref
 }
 
-// image adds the picture of a glyph, once.
+// image adds the image of a glyph, once.
 func (d *emojiDrawer) image(glyph int, data []byte) (ref string, err error) {
 	if ref = d.images[glyph]; ref != "" {
 		return ref, nil
@@ -241,9 +242,9 @@ func (d *emojiDrawer) image(glyph int, data []byte) (ref string, err error) {
 	return ref, nil
 }
 
-// split returns the colours of a picture, three bytes a pixel, and how opaque each
-// is, a byte a pixel. A plain one is on white, and has a bit for each pixel that is
-// not there, in rows of whole bytes.
+// split returns the colours of an image, three bytes a pixel, and its opacity, one byte a
+// pixel. A plain image is on white, and has a bit for each transparent pixel, in rows of
+// whole bytes.
 func split(picture image.Image, plain bool) (colours, opacity []byte) {
 	bounds := picture.Bounds()
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {

@@ -19,7 +19,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// emojiSource returns the file of the typeface of emoji.
+// emojiSource returns the file of the emoji font.
 func emojiSource(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "fc-match", "--format=%{file}", emojiFamily+":color=true").Output()
@@ -29,7 +29,7 @@ func emojiSource(t testing.TB) string {
 	return string(out)
 }
 
-// look tells which typefaces a PDF has, and returns its first page in two pixels a point.
+// look returns the names of a PDF's fonts, and its first page at two pixels a point.
 func look(t *testing.T, made []byte) (fonts string, page image.Image) {
 	t.Helper()
 	dir := t.TempDir()
@@ -235,14 +235,14 @@ func TestStandIn(t *testing.T) {
 			t.Fatalf("outline %d stands for %d", i, glyph)
 		}
 	}
-	for _, wrong := range []string{path + "none", path} { // The last one has no pictures.
+	for _, wrong := range []string{path + "none", path} { // The last one has no images.
 		if err := (standIn{name: "Nobody", source: wrong}).make(filepath.Join(t.TempDir(), "made.ttf")); err == nil {
 			t.Errorf("one was made of %s", wrong)
 		}
 	}
 }
 
-// TestStandInOfOthers has a typeface of that name with outlines that tell nothing.
+// TestStandInOfOthers has a font with the stand-in's name whose outlines encode no glyph.
 func TestStandInOfOthers(t *testing.T) {
 	t.Parallel()
 	s := standIn{name: "Guessed", source: emojiSource(t)}
@@ -267,7 +267,7 @@ func TestStandInOfOthers(t *testing.T) {
 	}
 }
 
-// otherFont returns the file of a typeface of texts.
+// otherFont returns the file of a text font.
 func otherFont(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "fc-match", "--format=%{file}", "Liberation Sans").Output()

@@ -38,7 +38,7 @@ const (
 	// NotOffice is a document that no office reads, where only one can do what
 	// was asked for.
 	NotOffice Reason = "not_office"
-	// NotPage is a document that is no page of a browser, with files for one.
+	// NotPage is a document that is not a web page but has files for one.
 	NotPage Reason = "not_page"
 	// TooManyPages is a result of more pages than Max.
 	TooManyPages Reason = "too_many_pages"

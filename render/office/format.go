@@ -36,8 +36,8 @@ var Targets = []Target{ToPDF, ToDOCX, ToXLSX, ToHTML, ToPNG}
 // Format is how a document is written.
 type Format string
 
-// The formats. Those of office programs that are ZIP archives or compound
-// files are told apart by the office program alone, which looks deeper.
+// The formats. LibreOffice alone distinguishes the office formats that are ZIP archives or
+// compound files, by their contents.
 const (
 	FormatOOXML    Format = "ooxml"
 	FormatODF      Format = "odf"

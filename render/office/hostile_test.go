@@ -136,8 +136,8 @@ func TestMacrosMayNotRun(t *testing.T) {
 	}
 }
 
-// TestBombsEnd converts documents that are small and take for ever, while
-// another one is converted beside them.
+// TestBombsEnd converts small documents that would take for ever, while another one is
+// converted at the same time.
 func TestBombsEnd(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

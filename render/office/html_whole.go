@@ -17,8 +17,8 @@ import (
 // embedded finds what the office's HTML shows from other files.
 var embedded = regexp.MustCompile(`(?i)\b(src|background)="([^"]*)"`)
 
-// makeWhole makes an HTML document of the job's folder one file: pictures that
-// the office has put beside it come into it, and what lies elsewhere goes.
+// makeWhole makes an HTML document of the job's folder one file: it embeds images that
+// LibreOffice has written next to it, and removes links to files elsewhere.
 func makeWhole(w *engine.Work, name string) error {
 	content, err := os.ReadFile(w.Path(name))
 	if err != nil {

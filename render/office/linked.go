@@ -116,8 +116,7 @@ func (l *linkedImages) relations(archive *zip.Reader, f *zip.File, part string) 
 	return nil
 }
 
-// embed returns the target of a relation to the image of an address, or none where there
-// is no image.
+// embed returns the target of a relation to the image of a URL, or "" if there is none.
 func (l *linkedImages) embed(address string) string {
 	parsed, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -169,7 +168,7 @@ func (l *linkedImages) declare(archive *zip.Reader) error {
 	return nil
 }
 
-// write writes the document again, in the place of the input.
+// write writes the document again, and replaces the input.
 func (l *linkedImages) write(archive *zip.Reader, input string) (err error) {
 	const made = "embedded.docx"
 	file, err := os.OpenFile(l.work.Path(made), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -1,12 +1,11 @@
 // Package office converts office documents with LibreOffice, and HTML with
 // wkhtmltopdf. Both run in the children of render/engine.
 //
-// A Pool keeps children in which a LibreOffice is running already, since it
-// takes a second to start and some milliseconds to convert. A worker in Python
-// (worker.py) lives beside it and tells it what to do over UNO. LibreOffice has
-// no network, no macros and nothing of the environment; it sees the one
-// document of its job and is replaced with its child when the job's time is
-// over.
+// A Pool keeps children in which a LibreOffice is running already, since it takes a second
+// to start and some milliseconds to convert. A worker in Python (worker.py) runs next to it
+// and controls it over UNO. LibreOffice has no network, no macros and nothing of the
+// environment; it sees the one document of its job and is replaced with its child when the
+// job's time is over.
 package office
 
 import (

@@ -53,8 +53,8 @@ type Reference struct {
 
 // PageResult is what a PageJob has made, besides the PDF.
 type PageResult struct {
-	// Nowhere are what the document refers to that is no address of a server, such
-	// as a relative link of a document without one; the first of them.
+	// Nowhere are the document's references without a server, such as a relative link in a
+	// document without a base URL; the first of them.
 	Nowhere []string
 	// Headings are those of the document, in their order, where a table of
 	// contents was asked for.
@@ -143,8 +143,8 @@ func printPage(ctx context.Context, w *engine.Work, source, output string, scrip
 	})
 	var exit *engine.ExitError
 	if errors.As(err, &exit) && exit.Signal == 0 {
-		// It says so too of pictures that it could not load. What matters is
-		// whether there is a result.
+		// wkhtmltopdf also fails if it could not load an image. The job fails only if there
+		// is no result.
 		if _, missing := os.Stat(w.Path(output)); missing == nil {
 			return nil
 		}

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The printer writes a link as a rectangle with an address, and knows no
-// places within the document. So places get a link too: of a pixel, and with
-// an address of ours that says what is there. What leads to a place gets
-// another one. (*pdfFile).link turns them into what they mean.
+// wkhtmltopdf writes a link as a rectangle with a URL, and has no destinations within the
+// document. So destinations get a link too: of one pixel, and with a URL that encodes the
+// destination. Links to a destination get another such URL. (*pdfFile).link turns them into
+// real destinations and links.
 const (
 	markScheme = "relaypdf-mark:"
 	gotoScheme = "relaypdf-goto:"

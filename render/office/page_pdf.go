@@ -25,7 +25,7 @@ type pdfFile struct {
 	objects map[string]pdfObject
 }
 
-// pdfObject is an object that is no stream.
+// pdfObject is an object other than a stream.
 type pdfObject struct {
 	Value any `json:"value"`
 }
@@ -122,8 +122,8 @@ func (f *pdfFile) locate(headings []markedHeading) (found []Heading) {
 	return found
 }
 
-// link writes the PDF anew: marks go, links to them become links to places of
-// the document, and links to files of the job's folder go too.
+// link rewrites the PDF: marks are removed, links to them become links to destinations of
+// the document, and links to files of the job's folder are removed too.
 func (f *pdfFile) link(ctx context.Context, output string) error {
 	marks := f.marks()
 	changes := map[string]pdfObject{}

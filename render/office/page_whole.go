@@ -123,7 +123,7 @@ func (p *page) completeLink(n *html.Node) {
 	}
 }
 
-// inlineSheet puts a style sheet in the place of a link to it.
+// inlineSheet replaces a link to a style sheet with the style sheet.
 func (p *page) inlineSheet(n *html.Node) {
 	address := p.embedAddress(attribute(n, "href"), p.base, true)
 	media := attribute(n, "media")

@@ -16,8 +16,7 @@ import (
 	"relaypdf/render/spool"
 )
 
-// What a child may take. An office document is a compressed archive, of which
-// much more is in memory.
+// Limits of a child. An office document is a compressed archive, and much larger in memory.
 const (
 	officeMemory = 1536 << 20 // unless the configuration says otherwise
 	officeDisk   = 1 << 30
@@ -159,10 +158,9 @@ type Conversion struct {
 	Observe func(step string, took time.Duration)
 }
 
-// Convert converts a document to PDF, DOCX, XLSX or HTML. The caller closes the
-// result. A crash that may have had another cause than the document is
-// tried again, once. Where Made.Missing is not empty, there is no result. Errors are *Error, *PairError, *queue.BusyError,
-// *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge and
+// Convert converts a document to PDF, DOCX, XLSX or HTML. The caller closes the result. A crash that may have had
+// another cause than the document is tried again, once. If Made.Missing is not empty, the file is nil. Errors are
+// *Error, *PairError, *queue.BusyError, *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge and
 // that of ctx.
 func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, error) {
 	if err := c.Source.Check(c.To); err != nil {

@@ -99,7 +99,7 @@ type Layout struct {
 // Changes is what becomes of tracked changes.
 type Changes string
 
-// What can become of tracked changes.
+// The choices for tracked changes.
 const (
 	ChangesShown    Changes = "shown"
 	ChangesAccepted Changes = "accepted"
@@ -156,7 +156,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	r.office, err = w.Keep(engine.Program{
 		Name: officeProgram,
 		Args: arguments,
-		// What it keeps there lives longer than a job.
+		// Its temporary files outlive a job.
 		Env: []string{"TMPDIR=" + temporary, "FONTCONFIG_FILE=" + filepath.Join(dir, "fonts.conf")},
 	})
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *running) hear() (answer, error) {
 func (r *running) ask(o order) (answer, error) {
 	r.orders++
 	o.ID = r.orders
-	text, err := json.Marshal(o) //nolint:gosec // the password goes through a pipe to a program of ours
+	text, err := json.Marshal(o) //nolint:gosec // the password goes through a pipe to our own worker
 	if err != nil {
 		return answer{}, err
 	}

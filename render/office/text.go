@@ -20,8 +20,8 @@ const (
 	german  = 1031 // 1.234,50
 )
 
-// prepareText makes text of an input readable: it writes it anew in UTF-8 and
-// completes the order with how it is to be read.
+// prepareText makes text of an input readable: it rewrites it in UTF-8 and adds the import
+// options to the order.
 func prepareText(path string, args convertArgs, o *order) error {
 	prepare, ok := map[Format]func([]byte, convertArgs, *order) []byte{
 		FormatText: preparePlain, FormatHTML: prepareHTML, FormatCSV: prepareCSV,
@@ -58,10 +58,9 @@ func prepareHTML(content []byte, args convertArgs, o *order) []byte {
 	return out.Bytes()
 }
 
-// toUTF8 returns text in UTF-8 without a mark before it: of a document whose
-// type says that it names its encoding, or of one whose encoding must be
-// guessed. What is neither UTF-8 nor marked is taken for Windows-1252, as
-// browsers do.
+// toUTF8 returns text in UTF-8 without a byte order mark: of a document whose type names
+// its encoding, or of one whose encoding must be guessed. Text that is neither UTF-8 nor
+// marked is taken for Windows-1252, as in browsers.
 func toUTF8(content []byte, contentType string) []byte {
 	if utf8.Valid(content) && contentType == "" {
 		return bytes.TrimPrefix(content, []byte("\ufeff"))
@@ -151,8 +150,8 @@ func newCSVReader(content []byte, separator rune) *csv.Reader {
 
 // columns is what the fields of a CSV file look like.
 type columns struct {
-	// text are the columns, from 0, whose fields are text although they look
-	// like numbers or formulas: article numbers, telephone numbers.
+	// text are the columns, from 0, whose fields are text although they look like numbers
+	// or formulas: article numbers, phone numbers.
 	text map[int]bool
 	// commas and points count the numbers with either before their decimals.
 	commas, points int
@@ -178,7 +177,7 @@ func inspectColumns(content []byte, separator rune) columns {
 			}
 			switch {
 			case field[0] == '=':
-				// Data is no program: formulas come from spreadsheets.
+				// Data must not run: formulas come from spreadsheets.
 				found.text[i] = true
 			case notNumber.MatchString(field):
 				found.text[i] = true

@@ -21,8 +21,8 @@ const maxLength = 16_000
 // arithmetic far from overflow.
 const maxPage = 1_000_000
 
-// ErrSyntax is the error of every expression that Parse refuses. What wraps it
-// says what is wrong, in words fit for whoever wrote the expression.
+// ErrSyntax is the error of every expression that Parse refuses. The error that wraps it
+// gives the reason, in words fit for the expression's author.
 var ErrSyntax = errors.New("not a page selection")
 
 // BeyondError means that a selection names pages that the document lacks, or
@@ -125,7 +125,7 @@ func syntaxError(format string, args ...any) error {
 	return &invalid{fmt.Sprintf(format, args...)}
 }
 
-// invalid is an ErrSyntax whose text goes on from the field's name.
+// invalid is an ErrSyntax whose text continues the field's name.
 type invalid struct{ text string }
 
 func (e *invalid) Error() string        { return e.text }
@@ -144,8 +144,8 @@ func (s Selection) Resolve(pages int) ([]int, error) {
 		if last == 0 {
 			last = pages
 		}
-		// "even" of a one-page document starts beyond its end, yet is no
-		// mistake beside other parts; every other step is 1.
+		// "even" of a one-page document starts beyond its end, which is allowed next to
+		// other parts; every other step is 1.
 		if last > pages || (first > pages && part.step == 1) || pages < 1 {
 			return nil, &BeyondError{Pages: pages}
 		}

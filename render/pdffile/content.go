@@ -112,7 +112,7 @@ func (p *parser) text() (value any, ok bool) {
 	return "b:" + strings.ToLower(string(digits)), true
 }
 
-// group takes a list or a dictionary. What stands in one and cannot be read is left out.
+// group reads a list or a dictionary. Unreadable items are left out.
 func (p *parser) group(depth int) (any, bool) {
 	end := "]"
 	if p.data[p.at] == '<' {

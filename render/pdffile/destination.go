@@ -11,8 +11,8 @@ type Destination struct {
 	X, Y float64
 }
 
-// Destinations are the places on the first pages whose names begin alike. Others,
-// and those that are no places, are left out.
+// Destinations returns the destinations on the first pages whose names have the prefix.
+// Others, and invalid ones, are left out.
 func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) {
 	catalog, err := f.Dict(Reference(f.trailer["/Root"]))
 	if err != nil {

@@ -200,7 +200,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, ref := range o.Containing("/Dest", "/GoTo") {
-			_, _, _ = o.Object(ref) // What cannot be read links to nothing.
+			_, _, _ = o.Object(ref) // An unreadable object links to nothing.
 		}
 		fuzzUpdate(t, o)
 		pages, err := o.Pages(1000)

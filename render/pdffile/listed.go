@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ReadListed takes what qpdf says of a file that it had to mend in its mind:
-// where its objects are, one a line, and its trailer, which are what the options
-// showXref and showObject=trailer print.
+// ReadListed reads a file that qpdf had to repair in memory. said is qpdf's output for the
+// options showXref and showObject=trailer: the places of its objects, one a line, and its
+// trailer.
 func ReadListed(said, content []byte) (*File, error) {
 	f := newFile(content)
 	for line := range bytes.Lines(said) {

@@ -1,11 +1,11 @@
-// Package pdffile reads how a PDF is built, and writes changes of it: values,
-// tables of objects, streams of objects, the trees of pages and of outlines. It
-// knows the ordinary. Whatever else a file does is ErrUnread, and for a program
-// that mends files.
+// Package pdffile reads how a PDF is built, and writes changes of it: values, tables of
+// objects, streams of objects, the trees of pages and of outlines. It supports ordinary
+// files. For all others it returns ErrUnread, and a tool that repairs files has to read
+// them.
 //
-// Read and ReadTable take a whole file that anybody made, and belong into the
-// children of render/engine. ReadPrinted takes a few kilobytes of a file that a
-// program of ours has written, and may do so in the server.
+// Read and ReadTable take a whole file from any source, and must run in the children of
+// render/engine. ReadPrinted takes a few kilobytes of a file that one of our own tools has
+// written, and may run in the server.
 package pdffile
 
 import "errors"

@@ -19,8 +19,8 @@ func tagged() pdftest.Source {
 	return doc
 }
 
-// TestReplace leaves out what cannot be reached: nothing is missing, and qpdf has
-// nothing to mend.
+// TestReplace leaves out unreachable objects: nothing is missing, and qpdf has nothing to
+// repair.
 func TestReplace(t *testing.T) {
 	content := tagged().Write()
 	o, err := Read(content)

@@ -47,7 +47,7 @@ type tableReader struct {
 	freed map[int]bool // objects that are gone, wherever earlier tables have them
 }
 
-// add takes an entry of a table. What a later one has said stands.
+// add stores an entry of a table, unless a later table has stored one.
 func (r *tableReader) add(number int, at place, there bool) {
 	r.highest = max(r.highest, number)
 	switch _, known := r.places[number]; {
@@ -129,7 +129,7 @@ const (
 	// maxWidth is how many bytes a field of a table may have: more than any
 	// offset takes.
 	maxWidth = 6
-	// What the first field of a row says of the object.
+	// The values of a row's first field, the kind of the object.
 	rowFree, rowPlain, rowPacked = 0, 1, 2
 )
 

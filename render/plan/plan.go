@@ -40,21 +40,21 @@ type Plan struct {
 	// OfficeSlots is how many office programs stay, OfficeMemory bounds each.
 	OfficeSlots  int
 	OfficeMemory int64
-	// Background says that there is room for a browser and an engine beside, for
-	// what nobody pays for.
+	// Background reports whether there is capacity for an additional browser and engine,
+	// for unpaid work.
 	Background bool
 	// Decoding is what the bodies of all requests that are being read may take.
 	Decoding int64
 }
 
-// What one of each takes as a rule.
+// Typical needs of one of each.
 const (
 	pageMemory     = 100 * mib // a warm page with its renderer
 	browserBase    = gib       // of the machine's memory for each browser
 	slotMemory     = 512 * mib // of the machine's memory for each render at once
 	officeIdle     = 256 * mib // an office that waits
 	pagesPerSlot   = 8         // more warm pages would only be looked through
-	spareBrowsers  = 2         // beside one for each render: for a newcomer, and for one that rests
+	spareBrowsers  = 2         // in addition to one for each render: one for a new account, and one that rests
 	backgroundFrom = 3 * gib   // of the machine's memory, of which a background takes some 200 MB
 	partOfPages    = 4         // a quarter of the memory is for warm pages,
 	partOfEngines  = 2         // half for what files need while they are worked on,

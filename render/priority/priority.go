@@ -21,9 +21,10 @@ import (
 const (
 	// Low is that of threads that step back.
 	Low = 10
-	// Work is that of sessions that do the work. The server itself has little to do,
-	// for which all of them wait: a call that is accepted beside two that are drawn
-	// would wait for their turns at the processors each time it waits for a disk.
+	// Work is the nice value of sessions that do the work. The server itself needs little
+	// processor time, and all of them wait for it. At equal priority, a call that is
+	// accepted during two renders would wait for its turn at the processors after each wait
+	// for a disk.
 	Work = 5
 	// Behind is that of sessions that step back behind others that work.
 	Behind = Work + Low
@@ -37,14 +38,13 @@ func Of(background bool) int {
 	return Work
 }
 
-// Share is what a session has of the processors beside others: that of everybody, before
-// the first Set.
+// Share is a session's share of the processors: the default one, before the first Set.
 type Share struct{ nice int }
 
-// Set gives a session, of which one of its processes tells, a nice value of 0 to 19,
-// where it has another. Everybody may raise it again. Who is not root may set one each
-// tenth of a second: what came too soon is left for the next Set. Other refusals stay:
-// there are kernels without autogroups.
+// Set gives the session of the process member a nice value of 0 to 19, unless it has that
+// already. Every user may raise it again. Without root, the kernel accepts one change each
+// 0.1 s: a change that comes too soon is left for the next Set. Other refusals are
+// permanent: there are kernels without autogroups.
 func (s *Share) Set(member, nice int) {
 	if nice == s.nice {
 		return
@@ -55,12 +55,12 @@ func (s *Share) Set(member, nice int) {
 	}
 }
 
-// Threads lowers the threads of a process. Those that they start are as low.
+// Threads lowers the threads of a process. Threads that they start are as low.
 func Threads(pid int) { each(pid, lower) }
 
 // Aside lowers the threads of a process as Threads does, and keeps them to a few of the
-// processors: who works beside has the others to itself, at once and with what their
-// caches hold.
+// processors: other sessions have the remaining ones to themselves, at once and with warm
+// caches.
 func Aside(pid int) {
 	few := some()
 	each(pid, func(tid int) { aside(tid, few) })

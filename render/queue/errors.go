@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// ErrBusy means that there is no place in the queue, or that the wait was
-	// too long. The error is a *BusyError.
+	// ErrBusy means that the queue is full, or that the wait was too long. The error is a
+	// *BusyError.
 	ErrBusy = errors.New("queue: all slots are taken and the queue is full")
 	// ErrClosed means that the queue was closed.
 	ErrClosed = errors.New("queue: closed")

@@ -69,7 +69,7 @@ func FuzzQueue(f *testing.F) {
 				}
 			case 3:
 				now = now.Add(time.Duration(argument) * time.Second)
-				// What time alone allows is given at the next end.
+				// Slots that become free by time alone are granted at the next end.
 				q.mu.Lock()
 				q.dispatch()
 				q.mu.Unlock()

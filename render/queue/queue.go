@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// DefaultPatience is how long a job waits before it is told to come back.
+	// DefaultPatience is how long a job waits before it is refused with a time to retry.
 	// Clients and proxies in between give up soon after.
 	DefaultPatience = 30 * time.Second
 	// perSlot is the default of Config.Limit for each slot.
@@ -45,9 +45,8 @@ const Guests = "guests"
 type Config struct {
 	// Slots is how many jobs run at once; zero means the number of cores.
 	Slots int
-	// Extra is how many more may run when all slots are taken: each the only one
-	// of its account. It is what a newcomer finds beside an account that uses
-	// every slot.
+	// Extra is how many more may run when all slots are taken: each the only one of its
+	// account. A new account gets one while another account uses every slot.
 	Extra int
 	// Limit is how many jobs may wait; zero means 32 for each slot.
 	Limit int
@@ -131,9 +130,9 @@ func (s *Slot) Release(late bool) {
 	s.once.Do(func() { s.queue.release(s.line, s.start, late) })
 }
 
-// Acquire waits for a slot for a job of an account. Its errors are a *BusyError
-// when there is no place in the queue or the wait was too long, ErrClosed after
-// Close, and the context's when ctx ends first.
+// Acquire waits for a slot for a job of an account. Its errors are a *BusyError when the
+// queue is full or the wait was too long, ErrClosed after Close, and the context's when ctx
+// ends first.
 func (q *Queue) Acquire(ctx context.Context, account string) (*Slot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -270,7 +269,7 @@ func (q *Queue) mayStart(l *line) bool {
 // startsAtOnce reports that a new job of an account would not wait.
 func (q *Queue) startsAtOnce(l *line) bool { return len(l.tickets) == 0 && q.mayStart(l) }
 
-// refuses reports that there is no place for another job of an account.
+// refuses reports whether the queue is full for another job of an account.
 func (q *Queue) refuses(l *line) bool {
 	if q.startsAtOnce(l) {
 		return false
@@ -285,7 +284,7 @@ func (q *Queue) refuses(l *line) bool {
 	return longest == nil || len(longest.tickets) <= len(l.tickets)+1
 }
 
-// longestCrowded returns how long an account's line may get beside others.
+// longestCrowded returns how long an account's line may get while others wait.
 func (q *Queue) longestCrowded(l *line) int {
 	lines := len(q.turn)
 	if len(l.tickets) == 0 {

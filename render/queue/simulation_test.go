@@ -113,8 +113,8 @@ func (s *simulation) keep(account string, n int, takes func() time.Duration) {
 	}
 }
 
-// check holds a Queue to its promises: every count adds up, no slot is idle
-// while a job may have it, and no newcomer waits beside a free extra slot.
+// check verifies a Queue's invariants: every count adds up, no slot is idle while a job may
+// have it, and no new account waits while an extra slot is free.
 func check(t *testing.T, q *Queue) {
 	t.Helper()
 	busy, waiting := 0, 0
@@ -176,8 +176,8 @@ func TestSlotTimeIsShared(t *testing.T) {
 	}
 }
 
-// TestNewcomersWaitIsBounded lets newcomers come at random beside a heavy
-// account: with an extra slot at once, without one when the next job ends.
+// TestNewcomersWaitIsBounded lets new accounts arrive at random next to a heavy one: they
+// wait not at all with an extra slot, and until the next job ends without one.
 func TestNewcomersWaitIsBounded(t *testing.T) {
 	const job = 100 * time.Millisecond
 	for extra, most := range map[int]time.Duration{0: job, 1: 0} {

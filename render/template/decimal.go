@@ -24,14 +24,13 @@ const maxDigits = 30
 
 var numeral = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$`)
 
-// notNumber says that a value is no number. Its text goes on from the helper's
-// name.
+// notNumber means that a value is not a number. Its text continues the helper's name.
 type notNumber struct{ value string }
 
 func (e notNumber) Error() string { return e.value + " is not a number" }
 
-// decimal reads a value of the data: a number, or a string that is one. What is
-// missing counts as nothing.
+// decimal reads a value of the data: a number, or a string that is one. A missing value
+// counts as 0.
 func decimal(v goja.Value) (*apd.Decimal, error) {
 	if missing(v) {
 		return apd.New(0, 0), nil

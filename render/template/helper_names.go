@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// builtin are the helpers of Handlebars itself, and helperNames those of ours. A
-// test compares them with what render.js registers.
+// builtin are the helpers of Handlebars itself, and helperNames are our own. A test
+// compares them with the helpers that render.js registers.
 var (
 	builtin     = []string{"each", "if", "unless", "with", "lookup", "log"}
 	helperNames = strings.Fields(`
@@ -25,7 +25,7 @@ func isHelper(name string) bool {
 	return slices.Contains(builtin, name) || slices.Contains(helperNames, name)
 }
 
-// unknownHelper says that there is no helper of a name, and which may be meant.
+// unknownHelper returns the message for an unknown helper, with suggestions.
 func unknownHelper(name string) string {
 	text := fmt.Sprintf("there is no helper %q", name)
 	if like := nearest(name, Helpers()); like != "" {

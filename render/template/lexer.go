@@ -45,7 +45,7 @@ const (
 	tokenNull             = 84
 	tokenData             = 85
 	tokenSep              = 87
-	// What the lexer cannot read; the grammar has neither.
+	// Text that the lexer cannot read; the grammar has neither token.
 	tokenInvalid = -1
 	tokenLexical = -2
 )
@@ -72,8 +72,8 @@ type lexer struct {
 	line   int // of the next token, from 0
 	column int
 	tokens []token
-	// What does not come any more: the end of a comment, a closing quote. To look
-	// for it again at each place would take quadratic time.
+	// Terminators that do not follow any more, such as the end of a comment or a closing
+	// quote. Searching for them at each position would take quadratic time.
 	unended  bool
 	unquoted map[uint16]bool
 }

@@ -77,7 +77,7 @@ func (l *lexer) open() (int, bool) {
 	return l.openPlain(n)
 }
 
-// openPlain reads what opens a mustache that is no block and no partial.
+// openPlain reads the start of a mustache other than a block or a partial.
 func (l *lexer) openPlain(n int) (int, bool) {
 	switch l.peek(n) {
 	case '{':
@@ -103,7 +103,7 @@ func (l *lexer) openPlain(n int) (int, bool) {
 	return l.plain(tokenOpen, n)
 }
 
-// spaces returns the first place at or after n that is no white space.
+// spaces returns the first position at or after n without white space.
 func (l *lexer) spaces(n int) int {
 	for l.has(n) && isSpace(l.peek(n)) {
 		n++
@@ -177,8 +177,8 @@ func (l *lexer) word() (int, bool) {
 	return l.invalid()
 }
 
-// invalid reads what is no token, up to where the mustache may end. The parser
-// stops at it; who looks for tags goes on.
+// invalid reads invalid text, up to where the mustache may end. The parser stops at it;
+// searches for tags continue.
 func (l *lexer) invalid() (int, bool) {
 	n := 1
 	for l.has(n) && !l.startsAt(n, "}}") && !l.startsAt(n, "{{") {

@@ -4,9 +4,9 @@ import (
 	"github.com/dop251/goja"
 )
 
-// What a document calls once for each of its values is Go's own function for the
-// common case. All else, and all that fails, is done by the function of
-// JavaScript that it stands for, which also says what is wrong, and where.
+// Helpers that a document calls once for each of its values are Go functions for the common
+// case. All other cases, and all errors, fall back to the JavaScript helper of the same
+// name, which also reports the error and its place.
 
 // quickHelper is a helper in Go: (arguments, at least one, and hash) → value.
 type quickHelper func(r *renders, args []goja.Value, hash map[string]goja.Value) (goja.Value, error)

@@ -120,7 +120,7 @@ func (r *realm) reason(err error) error {
 	return err
 }
 
-// stop ends the run with a cause of ours.
+// stop ends the run with the given cause.
 func (r *realm) stop(cause error) {
 	r.cause = r.reason(cause)
 	panic(r.vm.NewGoError(cause))

@@ -102,7 +102,7 @@ func TestHandlebars(t *testing.T) {
 	agree(t, items)
 }
 
-// TestHandlebarsStrict compares what does not depend on how many paths are told.
+// TestHandlebarsStrict compares results that do not depend on how many paths are reported.
 func TestHandlebarsStrict(t *testing.T) {
 	var items []reference
 	for _, source := range []string{
@@ -137,7 +137,7 @@ func TestLexerAgainstHandlebars(t *testing.T) {
 		}
 		items = append(items, reference{Template: source.String(), Parse: true})
 	}
-	// Most of those are no templates; these are, with one part put into them.
+	// Most of those are not valid templates; these are, with one part put into them.
 	for range 2000 {
 		source := []string{"{{#if a}}", " x ", "{{ b.c }}", "\n", "{{else}}", "{{{d 'e' f=1}}}", "{{/if}}", "{{> p q}}", "{{!-- c --}}", "{{{{r}}}} {{x}} {{{{/r}}}}"}
 		at := random.IntN(len(source))

@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 )
 
-// fault is what is told of a syntaxFault, in words of a template's author.
+// fault returns the Fault for a syntaxFault, in words of a template's author.
 func (f *syntaxFault) fault(partial string) Fault {
 	fault := Fault{Message: f.Message, Line: f.Line, Partial: partial}
 	if f.Line > 0 {

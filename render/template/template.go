@@ -31,9 +31,9 @@ const (
 	maxCalls = 2000
 	// maxHeap is how many bytes a process may hold while it renders.
 	maxHeap = 640 << 20
-	// maxFaults is how many faults are told at once.
+	// maxFaults is how many faults are reported at once.
 	maxFaults = 100
-	// maxMissing is how many missing paths are told at once.
+	// maxMissing is how many missing paths are reported at once.
 	maxMissing = 500
 )
 
@@ -56,7 +56,7 @@ type Call struct {
 	Zone   string `json:"zone,omitempty"`
 }
 
-// Fault is one thing that the author of a template can mend.
+// Fault is one error that the author of a template can fix.
 type Fault struct {
 	Message string `json:"message"`
 	// Line and Column are counted from 1; 0 is unknown. Columns are UTF-16 units.

@@ -131,8 +131,8 @@ func validate(ctx context.Context, call *Call) (Report, error) {
 	return v.report, nil
 }
 
-// look parses one source, notes its faults, and goes on with the partials that it
-// names. It returns nil where there is no tree.
+// look parses one source, notes its faults, and continues with the partials that it names.
+// It returns nil if the source cannot be parsed.
 func (v *validator) look(source, partial string) (goja.Value, error) {
 	tree, fault, err := v.parse(source)
 	if err != nil {
