@@ -20,14 +20,14 @@ import (
 
 // newAccountsCommand administers the accounts in the data folder.
 func newAccountsCommand() *cobra.Command {
-	return newGroup("accounts", "Create, list, credit, suspend and resume accounts, and export their books",
+	return newGroup("accounts", "Create, list, credit, suspend and resume accounts; export ledgers",
 		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume(), newAccountsLedger())
 }
 
 func newAccountsCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create EMAIL",
-		Short: "Create an account with its owner and trial credit, and print its id",
+		Short: "Create an account with an owner and trial credit",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			email, err := parseEmail(args[0])
@@ -97,12 +97,12 @@ func onAccount(cmd *cobra.Command, change func(context.Context, *store.Store, st
 func newAccountsCredit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credit EMAIL DOLLARS",
-		Short: "Add a payment to an account's wallet and print the new balance",
+		Short: "Credit or debit a wallet, and print the new balance",
 		Args:  cobra.ExactArgs(2),
 	}
-	kind := cmd.Flags().String("kind", store.KindPayment, "why: payment, grant or promotion; refund, chargeback or ai take from the wallet; adjustment")
-	reference := cmd.Flags().String("reference", "", "what the cause is called where it comes from, such as an invoice's number; nothing is posted twice under the same one")
-	reason := cmd.Flags().String("reason", "credited by the operator", "what stands beside it in the ledger")
+	kind := cmd.Flags().String("kind", store.KindPayment, "kind of ledger entry. payment, grant and promotion credit the wallet; refund, chargeback and ai debit it; adjustment does either")
+	reference := cmd.Flags().String("reference", "", "external reference, such as an invoice number. Each reference is posted once")
+	reason := cmd.Flags().String("reason", "credited by the operator", "note in the ledger")
 	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
 		amount, err := credit.ParseDollars(args[0])
 		if err != nil || amount == 0 {
@@ -129,10 +129,10 @@ func newAccountsCredit() *cobra.Command {
 func newAccountsSuspend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suspend EMAIL",
-		Short: "Refuse an account's keys and hide its files",
+		Short: "Suspend an account: reject its keys and hide its files",
 		Args:  cobra.ExactArgs(1),
 	}
-	reason := cmd.Flags().String("reason", "", "why, for the operator's own record")
+	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
 	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
 		return s.Suspend(ctx, account.ID, *reason)
 	}, func(account store.Account) string { return account.Email + " is suspended" })

@@ -20,8 +20,8 @@ import (
 func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Save the database and the stored files in one archive, also while the service runs",
-		Long:  "Save the SQLite database, as it is at one moment, and the stored files in one gzipped tar archive. FILE - is standard output. With PostgreSQL use pg_dump, and copy the folder of RELAYPDF_BLOBS with it, or what the bucket has.",
+		Short: "Back up the database and the stored files to one archive",
+		Long:  "Write a consistent copy of the SQLite database and the stored files to one gzipped tar archive. The server may keep running. FILE - is standard output.\n\nWith PostgreSQL, use pg_dump, and copy the folder or bucket of RELAYPDF_BLOBS.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// The file is made before withStore gives up root: the owner of the
@@ -80,7 +80,7 @@ func newRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Unpack a backup into an empty data folder and check it",
-		Long:  "Unpack a backup into the data folder, which must be empty or absent, and check it. FILE - is standard input. Where a check fails nothing is left behind.",
+		Long:  "Unpack a backup into the data folder and check it. The folder must be empty or absent. FILE - is standard input. If a check fails, the command removes the unpacked files.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := loadSettings(cmd)

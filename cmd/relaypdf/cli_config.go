@@ -12,7 +12,7 @@ func newConfigCommand() *cobra.Command {
 	var asJSON, asMarkdown bool
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the settings in force and where each value comes from; secrets are hidden",
+		Short: "Print the effective settings and their sources",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
@@ -34,7 +34,7 @@ func newConfigCommand() *cobra.Command {
 	}
 	AddFlags(cmd.Flags(), groupServer, groupClient)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print the table of all settings and their defaults for a README")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print a Markdown table of all settings and defaults")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	return cmd
 }

@@ -63,8 +63,8 @@ func newDoctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check browser, sandbox, fonts, database and disk, and say how to mend what is wrong",
-		Long:  "Check what the service needs on this machine, and say how to mend what is wrong. As root it acts as the owner of the data folder, as the service should. The exit code is 1 when a check fails; a warning does not count.",
+		Short: "Check the browser, sandbox, fonts, database and disk",
+		Long:  "Check that this machine has everything the server needs, and suggest a fix for each problem. As root, the command acts as the owner of the data folder.\n\nThe exit code is 1 if a check fails. Warnings do not change the exit code.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTime)

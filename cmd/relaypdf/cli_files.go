@@ -20,17 +20,17 @@ import (
 // newFilesCommand works with stored files: as a client on those of the account,
 // as the operator on any.
 func newFilesCommand() *cobra.Command {
-	return newGroup("files", "List, upload, download and delete files, and take them down",
+	return newGroup("files", "List, upload, download and delete files",
 		newFilesList(), newFilesUpload(), newFilesGet(), newFilesDelete(), newFilesTakedown())
 }
 
 func newFilesUpload() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "upload FILE|-", Short: "Upload a file for a day and print its id", Args: cobra.ExactArgs(1),
-		Long: "Upload a file. Only this account can use it: operations read it by its id, with --file-id. It goes after 24 hours.",
+		Use: "upload FILE|-", Short: "Upload a file for 24 hours and print its ID", Args: cobra.ExactArgs(1),
+		Long: "Upload a file for use in operations, with --file-id. Only this account can use the file. It expires after 24 hours.",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "print the file as a JSON object")
-	name := cmd.Flags().String("filename", "", "name of the file, where it is not to be its own")
+	name := cmd.Flags().String("filename", "", "name of the upload (default the name of the file)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := upload(cmd, args[0], *name)
 		if err != nil {
@@ -101,9 +101,9 @@ func newFilesGet() *cobra.Command {
 	var to destination
 	cmd := &cobra.Command{Use: "get ID", Short: "Download a result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFiles}
 	flags := cmd.Flags()
-	flags.StringVarP(&to.name, "output", "o", "", "file or folder for it, or - for standard output; without it its own name in this folder")
+	flags.StringVarP(&to.name, "output", "o", "", "file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
 	flags.BoolVarP(&to.force, "force", "f", false, "overwrite the output file")
-	asJSON := flags.Bool("json", false, "print what was written as a JSON object")
+	asJSON := flags.Bool("json", false, "print the path and size of the file as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if *asJSON && to.name == "-" {
 			return usagef("--json and --output - both want standard output; choose one")
@@ -131,7 +131,7 @@ func newFilesGet() *cobra.Command {
 
 func newFilesDelete() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete ID...", Short: "Delete uploads or results of this account", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles}
-	asJSON := cmd.Flags().Bool("json", false, "print the ids of what was deleted as a JSON object")
+	asJSON := cmd.Flags().Bool("json", false, "print the IDs of the deleted files as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := onService(cmd, func(ctx context.Context, client *client.Client) error {
 			for _, id := range args {
@@ -152,10 +152,10 @@ func newFilesDelete() *cobra.Command {
 
 func newFilesTakedown() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "takedown ID", Short: "As the operator, delete any account's file at once", Args: cobra.ExactArgs(1),
-		Long: "Delete a file of any account, on the service's machine: an upload or a result. Its address answers 404 at once, and its bytes are gone. A job that has yet to read it fails.",
+		Use: "takedown ID", Short: "Delete a file of any account immediately (operators)", Args: cobra.ExactArgs(1),
+		Long: "Delete an upload or a result of any account. Run the command on the server's machine. The URL of the file returns 404 immediately. Jobs that have not read the file yet fail.",
 	}
-	reason := cmd.Flags().String("reason", "", "why, for the operator's own record")
+	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
 			file, err := s.TakeDownFile(ctx, args[0])

@@ -16,11 +16,11 @@ import (
 
 // newJobsCommand manages work that continues after its request.
 func newJobsCommand() *cobra.Command {
-	return newGroup("jobs", "List and follow jobs, which --response async makes", newJobsList(), newJobsGet(), newJobsWait())
+	return newGroup("jobs", "List, show and wait for jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait())
 }
 
 func newJobsGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get ID", Short: "Show what has become of a job", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs}
+	cmd := &cobra.Command{Use: "get ID", Short: "Show the status of a job", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs}
 	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
@@ -66,15 +66,15 @@ func newJobsWait() *cobra.Command {
 	w := &jobWait{}
 	cmd := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs,
-		Long: "Wait until a job is done. Its result is downloaded; a job that failed ends the command with the exit code of its error.\n\n" + exitHelp(),
+		Long: "Wait until a job ends and download its result. If the job failed, the command exits with the code of the job's error.",
 		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&w.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it the result's own name in this folder")
+	flags.StringVarP(&w.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
 	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
-	flags.BoolVar(&w.asJSON, "json", false, "print what came out as a JSON object")
-	flags.BoolVarP(&w.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.BoolVar(&w.asJSON, "json", false, "print details of the result as a JSON object")
+	flags.BoolVarP(&w.quiet, "quiet", "q", false, "hide the progress and the summary")
 	flags.DurationVar(&w.timeout, "timeout", time.Hour, "how long to wait at most")
 	AddFlags(flags, groupClient)
 	return cmd

@@ -33,7 +33,7 @@ func newKeysCreate(table *schema.Table[*operation.Env]) *cobra.Command {
 	var options keyOptions
 	cmd := &cobra.Command{
 		Use:   "create --account EMAIL",
-		Short: "Create a key and print it, and nothing else, on standard output",
+		Short: "Create an API key and print it to standard output",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			key, err := options.parse(table, time.Now())
@@ -60,11 +60,11 @@ func newKeysCreate(table *schema.Table[*operation.Env]) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&options.account, "account", "", "email address of the account (required)")
-	flags.StringVar(&options.name, "name", "", "name to tell keys apart")
-	flags.BoolVar(&options.test, "test", false, "make a pdf_test_ key, which works only while the service has a loopback address")
-	flags.StringVar(&options.expires, "expires", "", "when the key stops working: a time from now like 720h or 30d, a day like 2027-01-31 (its beginning, in UTC), or an RFC 3339 time")
-	flags.StringVar(&options.spendLimit, "spend-limit", "", "dollars that may be spent over the key's life")
-	flags.StringSliceVar(&options.operations, "operations", nil, "the only operations the key may use, separated by commas; it may not change limits or webhooks then: "+strings.Join(operationNames(table), ", "))
+	flags.StringVar(&options.name, "name", "", "name of the key")
+	flags.BoolVar(&options.test, "test", false, "create a test key (pdf_test_…). Test keys work only while the base URL of the server is a loopback address")
+	flags.StringVar(&options.expires, "expires", "", "expiry, such as 720h, 30d, 2027-01-31 or an RFC 3339 time. A date means 00:00 UTC on that day")
+	flags.StringVar(&options.spendLimit, "spend-limit", "", "maximum total spending of the key, in US dollars")
+	flags.StringSliceVar(&options.operations, "operations", nil, "allowed operations, separated by commas. Such a key cannot change limits or webhooks. Operations: "+strings.Join(operationNames(table), ", "))
 	addSettings(flags, append(dataSettings, "base-url", "listen")...)
 	return cmd
 }
@@ -146,7 +146,7 @@ type keyLine struct {
 }
 
 func newKeysList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list --account EMAIL", Short: "List the keys of an account, the oldest first", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list --account EMAIL", Short: "List the API keys of an account, oldest first", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	return onKeys(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
 		keys, err := s.Keys(ctx, account.ID)
@@ -198,7 +198,7 @@ func keyStatus(k store.Key, now time.Time) string {
 func newKeysRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke --account EMAIL KEYID",
-		Short: "End a key for good",
+		Short: "Revoke an API key permanently",
 		Args:  cobra.ExactArgs(1),
 	}
 	return onKeys(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {

@@ -21,11 +21,11 @@ var ledgerHeader = [...]string{
 
 func newAccountsLedger() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ledger EMAIL", Short: "Export the entries in an account's books as CSV", Args: cobra.ExactArgs(1),
-		Long: "Export the entries in an account's books as CSV, the oldest first. Amounts are whole microdollars (1 USD = 1,000,000). The entries of one event sum to zero; the last column is what the wallet held after each.",
+		Use: "ledger EMAIL", Short: "Export the ledger of an account as CSV", Args: cobra.ExactArgs(1),
+		Long: "Export the ledger entries of an account as CSV, oldest first. Amounts are whole microdollars (1 USD = 1,000,000). The entries of one event sum to zero. The last column is the balance after each entry.",
 	}
-	from := cmd.Flags().String("from", "", "first day, or time in RFC 3339; everything before is left out")
-	to := cmd.Flags().String("to", "", "day, or time in RFC 3339, from which on everything is left out")
+	from := cmd.Flags().String("from", "", "first day, or RFC 3339 time, to include")
+	to := cmd.Flags().String("to", "", "first day, or RFC 3339 time, to exclude")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query := store.LedgerQuery{}
 		for flag, bound := range map[string]struct {

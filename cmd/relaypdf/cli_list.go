@@ -17,7 +17,7 @@ const maxPage = 100
 // newListCommand shows the newest entries of one of the account's lists.
 func newListCommand[Item any](short, header string, page func(context.Context, *client.Client, client.Page) ([]Item, *string, error), cells func(Item) []any, member string) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
-	limit := cmd.Flags().IntP("limit", "n", 20, "how many to show at most, the newest first")
+	limit := cmd.Flags().IntP("limit", "n", 20, "maximum number of items, newest first")
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 {
@@ -81,7 +81,7 @@ func newFilesList() *cobra.Command {
 
 // newAccountCommand shows whose key it is.
 func newAccountCommand() *cobra.Command {
-	return newShowCommand("account", "Show the plan, the rate limits and the balance", (*client.Client).Account, func(cmd *cobra.Command, a client.AccountSnapshot) error {
+	return newShowCommand("account", "Show the balance and the rate limits", (*client.Client).Account, func(cmd *cobra.Command, a client.AccountSnapshot) error {
 		reload := "off"
 		if a.Wallet.AutoReloadEnabled {
 			reload = "on"
@@ -112,7 +112,7 @@ func newShowCommand[Answer any](name, short string, ask func(*client.Client, con
 
 // newPricesCommand shows what operations cost. It needs no key.
 func newPricesCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "prices", Short: "List what each operation costs", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "prices", Short: "List the price of each operation", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, err := askBy(cmd, reach, func(ctx context.Context, c *client.Client) (client.PriceList, error) { return c.Prices(ctx) })
@@ -134,7 +134,7 @@ func newPricesCommand() *cobra.Command {
 func newUsageCommand() *cobra.Command {
 	var from, to string
 	var byDay bool
-	cmd := newShowCommand("usage", "Sum up calls and spending", func(c *client.Client, ctx context.Context) (client.Usage, error) {
+	cmd := newShowCommand("usage", "Show calls and spending by operation or day", func(c *client.Client, ctx context.Context) (client.Usage, error) {
 		begin, err := parseMoment(from, time.Now())
 		if err != nil {
 			return client.Usage{}, usagef("--from: %w", err)
@@ -166,9 +166,9 @@ func newUsageCommand() *cobra.Command {
 		}
 		return printLine(cmd, line)
 	})
-	cmd.Flags().StringVar(&from, "from", "", "beginning: a day like 2026-01-31, an RFC 3339 time, or how long ago, like 7d or 12h (default 30 days ago)")
-	cmd.Flags().StringVar(&to, "to", "", "end, which is not in it (default now)")
-	cmd.Flags().BoolVar(&byDay, "days", false, "by day in place of by operation")
+	cmd.Flags().StringVar(&from, "from", "", "start, such as 2026-01-31, 7d or 12h (default 30 days ago). A day, an RFC 3339 time, or a time before now")
+	cmd.Flags().StringVar(&to, "to", "", "end, exclusive (default now)")
+	cmd.Flags().BoolVar(&byDay, "days", false, "group by day instead of by operation")
 	return cmd
 }
 

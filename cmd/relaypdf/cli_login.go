@@ -34,18 +34,18 @@ type login struct {
 func newLoginCommand() *cobra.Command {
 	l := &login{}
 	cmd := &cobra.Command{
-		Use: "login", Short: "Get a key from a person, and keep it for this user", Args: cobra.NoArgs,
-		Long: "Log in to a server: show a code and the address where a person types it, and keep the key that they allow in a profile of this user, in a file that nobody else can read. It is never printed.\n\n" +
-			"A profile is a server and a key. --profile names it, so that there can be several; relaypdf profiles use NAME chooses the one that is taken without a name.\n\n" +
-			"Flags win over the environment, which wins over .env in the current folder, which wins over the profile. A key is sent to its own server only.",
+		Use: "login", Short: "Log in and save an API key in a profile", Args: cobra.NoArgs,
+		Long: "Log in to a server: show a code and a URL, and wait until someone confirms the code there. The API key is saved in a profile, in a file that only this user can read. It is never printed.\n\n" +
+			"A profile is a server and a key. Name it with --profile to have several. relaypdf profiles use NAME sets the default.\n\n" +
+			"Flags override the environment, which overrides .env in the current folder, which overrides the profile. A key is only sent to its own server.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&l.withKey, "with-key", false, "read a key from standard input in place of asking for one")
-	flags.StringVar(&l.machine, "machine", "", "name of this machine for the person who decides (default its host name)")
-	flags.BoolVar(&l.noBrowser, "no-browser", false, "do not open the address in a browser")
-	flags.BoolVar(&l.asJSON, "json", false, "print a line of JSON with the code, and one with what was kept")
+	flags.BoolVar(&l.withKey, "with-key", false, "read a key from standard input instead of the browser")
+	flags.StringVar(&l.machine, "machine", "", "machine name to show in the browser (default the host name)")
+	flags.BoolVar(&l.noBrowser, "no-browser", false, "do not open the URL in a browser")
+	flags.BoolVar(&l.asJSON, "json", false, "print JSON lines: the code, then the profile")
 	addSettings(flags, "api-url", "profile")
 	return cmd
 }
@@ -154,8 +154,8 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 
 func newLogoutCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "logout", Short: "Forget the key of a profile", Args: cobra.NoArgs,
-		Long: "Remove a profile with its key from this machine: the default one without --profile. The key works on until it is revoked on the dashboard.",
+		Use: "logout", Short: "Delete a profile and its key from this machine", Args: cobra.NoArgs,
+		Long: "Delete a profile and its key from this machine. Without --profile, delete the default profile. The key stays valid until you revoke it on the dashboard.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := loadSettings(cmd)
 			if err != nil {
@@ -202,7 +202,7 @@ type whoIs struct {
 
 func newWhoamiCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show which server and which key commands use, and try them", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show and test the server and key in use", Args: cobra.NoArgs,
 	}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -244,7 +244,7 @@ func newWhoamiCommand() *cobra.Command {
 
 // newProfilesCommand shows the profiles, and chooses the default.
 func newProfilesCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List the servers that this user is logged in to", Args: cobra.NoArgs}
+	list := &cobra.Command{Use: "list", Short: "List the profiles on this machine", Args: cobra.NoArgs}
 	asJSON := list.Flags().Bool("json", false, "print one JSON object")
 	list.RunE = func(cmd *cobra.Command, _ []string) error {
 		known, err := readProfiles()
@@ -270,7 +270,7 @@ func newProfilesCommand() *cobra.Command {
 		})
 	}
 	use := &cobra.Command{
-		Use: "use NAME", Short: "Choose the profile that is taken without --profile", Args: cobra.ExactArgs(1), ValidArgsFunction: completeProfiles,
+		Use: "use NAME", Short: "Set the default profile", Args: cobra.ExactArgs(1), ValidArgsFunction: completeProfiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			known, err := readProfiles()
 			if err != nil {
@@ -287,7 +287,7 @@ func newProfilesCommand() *cobra.Command {
 			return printLine(cmd, "Commands use "+chosen.URL+who(chosen)+" from now on.")
 		},
 	}
-	return newGroup("profiles", "List the servers that this user is logged in to, and choose one", list, use)
+	return newGroup("profiles", "List profiles and set the default", list, use)
 }
 
 // completeProfiles has shells complete the name of a profile.

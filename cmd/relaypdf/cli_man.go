@@ -15,7 +15,7 @@ import (
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write manual pages, one for each command", Args: cobra.ExactArgs(1),
-		Long: "Write a manual page for each command into a folder, which is made where it is missing.\n\n" +
+		Long: "Write a manual page for each command to a folder. The folder is created if it is missing.\n\n" +
 			"    relaypdf man ~/.local/share/man/man1 && man relaypdf-pdf-merge",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manuals are public.
@@ -28,7 +28,7 @@ func newManCommand() *cobra.Command {
 
 // writeManual writes the pages of a command and of those below it.
 func writeManual(cmd *cobra.Command, folder string) []error {
-	if cmd.Hidden {
+	if cmd.Hidden || cmd.IsAdditionalHelpTopicCommand() {
 		return nil
 	}
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
@@ -54,8 +54,7 @@ func manPage(cmd *cobra.Command) string {
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	// The exit codes have a section of their own.
-	paragraphs(&page, strings.TrimSpace(strings.ReplaceAll(text, exitHelp(), "")))
+	paragraphs(&page, strings.TrimSpace(text))
 	flags := func(name string, set *pflag.FlagSet) {
 		if !set.HasAvailableFlags() {
 			return
@@ -78,7 +77,7 @@ func manPage(cmd *cobra.Command) string {
 		also = append(also, manReference(cmd.Parent()))
 	}
 	for _, sub := range cmd.Commands() {
-		if !sub.Hidden {
+		if !sub.Hidden && !sub.IsAdditionalHelpTopicCommand() {
 			also = append(also, manReference(sub))
 		}
 	}

@@ -20,11 +20,11 @@ const priceTime = 10 * time.Second
 func newMCPCommand() *cobra.Command {
 	var roots []string
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "Answer an agent by standard input and output", Args: cobra.NoArgs,
-		Long: "Speak the Model Context Protocol by standard input and output, for desktop clients and editors. The tools are those of POST /mcp, and do their work at the service of RELAYPDF_API_URL.\n\n" +
-			"With --root, tools take local files by path, and write results with saveTo to new ones. They see nothing outside of these folders; links that lead out of them are not followed.",
+		Use: "mcp", Short: "Run the MCP server over standard input and output", Args: cobra.NoArgs,
+		Long: "Run an MCP server over standard input and output, for desktop clients and editors. It has the same tools as POST /mcp and calls the server of RELAYPDF_API_URL.\n\n" +
+			"With --root, tools can read local files by path, and write results to new files with saveTo. Tools cannot access files outside these folders, not even through symbolic links.",
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder whose files tools may read, and write new ones to; may be given more than once")
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		service, err := connect(cmd, 0)
 		if err != nil {

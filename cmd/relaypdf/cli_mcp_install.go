@@ -54,12 +54,12 @@ func newMCPInstall() *cobra.Command {
 	var show bool
 	known := slices.Sorted(maps.Keys(agentClients))
 	cmd := &cobra.Command{
-		Use: "install CLIENT", Short: "Tell a desktop client or an editor of this server", Args: cobra.ExactArgs(1), ValidArgs: known,
-		Long: "Write an entry for this server into the configuration of a client: " + strings.Join(known, ", ") + ". Other entries stay as they are.\n\n" +
-			"No key is written there. The server finds that of relaypdf login wherever it is started; RELAYPDF_API_KEY in the client's environment wins, and .env where the client starts it in that folder.",
+		Use: "install CLIENT", Short: "Add the MCP server to a desktop client or an editor", Args: cobra.ExactArgs(1), ValidArgs: known,
+		Long: "Add the MCP server to the configuration of a client: " + strings.Join(known, ", ") + ". Other entries do not change.\n\n" +
+			"The entry contains no key. The MCP server uses the key of relaypdf login, unless RELAYPDF_API_KEY is set in the client's environment or in .env of the folder it starts in.",
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder whose files tools may read, and write new ones to; may be given more than once")
-	cmd.Flags().StringVar(&profile, "profile", "", "profile of relaypdf login that the server uses (default the one that is chosen when it starts)")
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
+	cmd.Flags().StringVar(&profile, "profile", "", "profile that the MCP server uses. Default: the default profile at the time it starts")
 	cmd.Flags().BoolVar(&show, "print", false, "print the entry instead of writing it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]

@@ -13,9 +13,9 @@ import (
 func newMigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database's schema up to date, before the processes of a new release start",
-		Long: "Bring the database's schema up to date. Every start does so too; where tables are large, doing it before keeps the start short. Processes of the release before " +
-			"may go on meanwhile. It takes the time it takes, and any number of processes may try at once.",
+		Short: "Migrate the database schema before a new release starts",
+		Long: "Migrate the database schema. The server does the same at each start; with large tables, migrate first to keep the start short. " +
+			"Servers of the previous release can keep running. There is no time limit, and several processes can migrate at once.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withNewStore(cmd, func(_ context.Context, s *store.Store, _ Config) error {

@@ -45,7 +45,8 @@ func addOperations(root *cobra.Command, table *schema.Table[*operation.Env]) err
 			if err := configure(parent, operation, parent.Name(), otherwise); err != nil {
 				return err
 			}
-			parent.Long = "Short for \"relaypdf " + strings.Join(words, " ") + "\". " + parent.Long
+			parent.Long = "Short form of relaypdf " + strings.Join(words, " ") + ".\n\n" + parent.Long
+			parent.Annotations = map[string]string{shortForm: "relaypdf " + strings.Join(words, " ")}
 		}
 	}
 	return nil
@@ -59,12 +60,20 @@ func subcommand(parent *cobra.Command, name string) *cobra.Command {
 			return cmd
 		}
 	}
-	cmd := newGroup(name, "Work with "+name)
+	cmd := newGroup(name, groupShort(name))
 	if !parent.HasParent() {
 		cmd.GroupID = clientGroup
 	}
 	parent.AddCommand(cmd)
 	return cmd
+}
+
+// groupShort describes a group of operations.
+func groupShort(name string) string {
+	if name == "form" {
+		return "Read and fill the form fields of a PDF"
+	}
+	return "Operations on " + name
 }
 
 // operationCall is one command line for an operation.
@@ -91,19 +100,19 @@ func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Env], 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
 	flags := cmd.Flags()
 	flags.SortFlags = false // they have the order of the input's fields
-	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result, or - for standard output; without it a file in this folder that is named after the source, or standard output for JSON; where the operation makes several formats, the extension chooses")
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: a file in the current folder, named after the source; standard output for JSON. If the operation has several output formats, the extension selects one")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
-	flags.StringVar(&c.body, "json", "", "whole request as a JSON object, in a file, from standard input (-) or as it is ({…}); other flags override it")
-	flags.BoolVar(&c.asJSON, "json-output", false, "print what came out as a JSON object")
-	flags.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no summary")
-	flags.StringVar(&c.idempotencyKey, "idempotency-key", "", "name of this call: repeated within 24 hours it answers as before, and is charged once")
-	flags.StringVar(&c.maxCharge, "max-charge", "", "dollars the call may cost at most")
-	flags.IntVar(&c.retries, "retries", 0, "how often to wait and try again after too many requests, and with --idempotency-key also after failures of the service or the network")
+	flags.StringVar(&c.body, "json", "", "request as JSON: a file, - for standard input, or {…}. Other flags override it")
+	flags.BoolVar(&c.asJSON, "json-output", false, "print details of the result as a JSON object")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "hide the progress and the summary")
+	flags.StringVar(&c.idempotencyKey, "idempotency-key", "", "key that makes retries safe for 24 hours. A repeated call returns the first result and is charged once")
+	flags.StringVar(&c.maxCharge, "max-charge", "", "maximum price of the call, in US dollars")
+	flags.IntVar(&c.retries, "retries", 0, "maximum number of retries after rate limiting. With --idempotency-key, also after server and network errors")
 	if c.takes.has("markdown") {
-		flags.BoolVar(&c.markdown, "markdown", false, "the source is Markdown, whatever its name")
+		flags.BoolVar(&c.markdown, "markdown", false, "treat the source as Markdown")
 	}
 	if c.takes.has("html") || c.takes.has("markdown") {
-		flags.BoolVar(&c.takes.local.off, "no-local-files", false, "do not send the styles, images, fonts and scripts that a page refers to in its folder")
+		flags.BoolVar(&c.takes.local.off, "no-local-files", false, "do not upload local files that the page refers to. By default, relaypdf uploads its styles, images, fonts and scripts")
 	}
 	c.fields = addFields(flags, operation.Schema)
 	cmd.Example = c.examples()
@@ -116,11 +125,11 @@ func (c *operationCall) help() string {
 	if said := c.takes.help(); said != "" {
 		text += said + "\n\n"
 	}
-	text += fmt.Sprintf("Price: %v a call on the service's own list, where the operator has set no other.", c.operation.Price)
+	text += fmt.Sprintf("Price: %v per call, unless the operator has set another.", c.operation.Price)
 	if c.operation.PriceNote != "" {
 		text += " " + c.operation.PriceNote
 	}
-	return text + "\n\nA value that starts with @ is read from the file of that name (@@ is a plain @).\n\n" + exitHelp()
+	return text + "\n\nA flag value @FILE is read from that file; @@ is a literal @."
 }
 
 // examples are made of the row's own one.

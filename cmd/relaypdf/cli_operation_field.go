@@ -97,18 +97,8 @@ func kebab(name string) string {
 // usage is the field's own documentation, with what the flag adds to it.
 func (f *field) usage() string {
 	text := strings.ReplaceAll(f.schema.Description, "`", "'")
-	var missing []string
-	for _, choice := range f.schema.Enum {
-		if !strings.Contains(text, fmt.Sprint(choice)) {
-			missing = append(missing, fmt.Sprint(choice))
-		}
-	}
-	if len(missing) > 0 {
-		var all []string
-		for _, choice := range f.schema.Enum {
-			all = append(all, fmt.Sprint(choice))
-		}
-		text += " One of " + strings.Join(all, ", ") + "."
+	if len(f.enum()) > 0 && f.Type() != strings.Join(f.enum(), "|") {
+		text += " One of " + strings.Join(f.enum(), ", ") + "."
 	}
 	switch {
 	case isMap(f.schema):
@@ -125,8 +115,23 @@ func (f *field) usage() string {
 	return text
 }
 
+// maxEnum is the length of the longest list of values that stands for a type.
+const maxEnum = 55
+
+// enum returns the values that the field accepts, empty where they are not listed.
+func (f *field) enum() []string {
+	var all []string
+	for _, choice := range f.schema.Enum {
+		all = append(all, fmt.Sprint(choice))
+	}
+	return all
+}
+
 // Type names the flag's kind of value in the help text.
 func (f *field) Type() string {
+	if list := strings.Join(f.enum(), "|"); list != "" && len(list) <= maxEnum && f.schema.Type != "boolean" {
+		return list
+	}
 	switch schema := f.schema; {
 	case schema.Type == "boolean":
 		return "bool" // pflag shows no value for it

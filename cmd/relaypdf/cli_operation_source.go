@@ -87,18 +87,20 @@ func (s sources) help() string {
 		return ""
 	}
 	if s.has("files") {
-		return "The arguments are the files to work on, in order: paths, or http(s) addresses."
+		return "FILE: files in order, or their URLs."
 	}
-	var kinds []string
-	for field, text := range map[string]string{
-		"html": "an HTML file", "markdown": "a Markdown file (.md)", "file": "a file", "url": "an http(s) address, or a .url file with one",
+	kinds := []string{"- for standard input"}
+	for _, kind := range []struct{ field, text string }{
+		{"url", "URL, .url shortcut"}, {"file", "file, such as a ZIP site"}, {"markdown", "Markdown file (.md)"}, {"html", "HTML file"},
 	} {
-		if s.has(field) {
-			kinds = append(kinds, text)
+		if kind.field == "file" && !s.has("html") {
+			kind.text = "file"
+		}
+		if s.has(kind.field) {
+			kinds = append([]string{kind.text}, kinds...)
 		}
 	}
-	slices.Sort(kinds)
-	return "The source is " + strings.Join(kinds, ", ") + ", or - for standard input."
+	return "Source: " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1] + "."
 }
 
 // checkArgs is a cobra check of how many arguments there are.

@@ -634,14 +634,17 @@ func readUntil(t testing.TB, screen io.Reader, seen *bytes.Buffer, text string) 
 }
 
 func TestHelpComesFromTheRow(t *testing.T) {
-	r := runRows(t, docRows(nil), "", "doc", "--help")
-	for _, want := range []string{
-		`Short for "relaypdf doc create"`, "relaypdf doc FILE|URL|- [flags]", "--scale number", "Zoom. (default 1)", "Colours. (default true)",
-		"One of print, screen.", "--options-title", "Write a JSON object of name, value", "$0.002", "  6    processing: the document could not",
-		`--json '{"html":"x"`,
+	r := runRows(t, docRows(nil), "", "doc", "create", "--help")
+	for args, wants := range map[string][]string{
+		"doc --help":            {"Short form of relaypdf doc create.", "relaypdf doc FILE|URL|- [flags]", "See relaypdf doc create --help."},
+		"help doc create --all": {"Zoom. (default 1)", "Write a JSON object of name, value", "--api-url"},
+		"doc create --help":     {"--scale number", "Zoom (default 1)", "Colours (default true)", "print|screen", "--options-title", "$0.002", `--json '{"html":"x"`},
 	} {
-		if !strings.Contains(r.out, want) {
-			t.Errorf("help lacks %q:\n%s", want, r.out)
+		r := runRows(t, docRows(nil), "", strings.Fields(args)...)
+		for _, want := range wants {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("%s lacks %q:\n%s", args, want, r.out)
+			}
 		}
 	}
 	for _, source := range sourceNames {

@@ -17,7 +17,7 @@ const signInLife = 15 * time.Minute
 
 // newPeopleCommand administers those who sign in to the pages.
 func newPeopleCommand() *cobra.Command {
-	return newGroup("people", "List the people who sign in, print links for them, and name operators",
+	return newGroup("people", "List users, print sign-in links, and appoint operators",
 		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
 }
 
@@ -33,7 +33,7 @@ func personByEmail(ctx context.Context, s *store.Store, email string) (store.Per
 func newPeopleList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List those who sign in",
+		Short: "List users",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
@@ -57,7 +57,7 @@ func newPeopleList() *cobra.Command {
 func newPeopleLink() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link EMAIL",
-		Short: "Print a link that signs a person in once, within 15 minutes, and verifies the address",
+		Short: "Print a single-use sign-in link, valid for 15 minutes",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store, config Config) error {
@@ -90,10 +90,10 @@ func signInLink(ctx context.Context, s *store.Store, baseURL string, person stor
 func newPeoplePromote() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote EMAIL",
-		Short: "Make a person an operator of this installation",
+		Short: "Make a user an operator of this server",
 		Args:  cobra.ExactArgs(1),
 	}
-	no := cmd.Flags().Bool("no", false, "end it instead")
+	no := cmd.Flags().Bool("no", false, "remove the operator role")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {
 			person, err := personByEmail(ctx, s, args[0])
@@ -120,7 +120,7 @@ func newPeoplePromote() *cobra.Command {
 func newPeopleRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove EMAIL",
-		Short: "Remove a person; accounts that nobody else owns keep their keys and can be joined again by accounts create",
+		Short: "Delete a user; their accounts and API keys remain",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store, _ Config) error {

@@ -44,19 +44,19 @@ const (
 // exitClasses is the whole meaning of the exit codes; the help text is made of it.
 var exitClasses = []exitClass{
 	{0, "done", nil},
-	{exitFailed, "failed: an internal error, a failed check, a wait that took too long", []apierror.Code{apierror.InternalError}},
-	{exitUsage, "usage: the command line, a setting or a local file is wrong; nothing was sent", nil},
-	{exitAuth, "auth: the key is missing, unknown or may not do this", []apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}},
-	{exitMoney, "money: the wallet or a spending limit does not cover the call", []apierror.Code{apierror.PaymentRequired}},
-	{exitLimit, "limit: too many requests, try again later", []apierror.Code{apierror.RateLimited}},
+	{exitFailed, "failed: an internal error, a failed check or a timeout", []apierror.Code{apierror.InternalError}},
+	{exitUsage, "usage: a flag, a setting or a local file is invalid; nothing was sent", nil},
+	{exitAuth, "auth: the key is missing, invalid or not allowed to do this", []apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}},
+	{exitMoney, "money: the balance or a spending limit does not cover the call", []apierror.Code{apierror.PaymentRequired}},
+	{exitLimit, "limit: too many requests; retry later", []apierror.Code{apierror.RateLimited}},
 	{exitRender, "processing: the document could not be rendered or processed", []apierror.Code{apierror.RenderFailed, apierror.ProcessingFailed}},
-	{exitAway, "away: a part of the service is not available, try again later", []apierror.Code{
+	{exitAway, "unavailable: a part of the service is unavailable; retry later", []apierror.Code{
 		apierror.ConvertUnavailable, apierror.AIUnavailable, apierror.StorageUnavailable,
 	}},
-	{exitInput, "input: the service refused what it was sent", []apierror.Code{apierror.InvalidRequest, apierror.URLNotAllowed, apierror.PayloadTooLarge}},
-	{exitNetwork, "network: the service did not answer, or the connection broke", nil},
-	{exitNotFound, "not found: the service has no such file, job, template or endpoint", []apierror.Code{apierror.NotFound, apierror.MethodNotAllowed}},
-	{exitChanged, "changed: somebody else has changed it meanwhile", []apierror.Code{apierror.PreconditionFailed}},
+	{exitInput, "input: the server rejected the request", []apierror.Code{apierror.InvalidRequest, apierror.URLNotAllowed, apierror.PayloadTooLarge}},
+	{exitNetwork, "network: the server did not respond, or the connection was lost", nil},
+	{exitNotFound, "not found: no such file, job, template or endpoint", []apierror.Code{apierror.NotFound, apierror.MethodNotAllowed}},
+	{exitChanged, "conflict: someone else changed it in the meantime", []apierror.Code{apierror.PreconditionFailed}},
 	{exitInterrupted, "interrupted", nil},
 }
 
@@ -107,7 +107,7 @@ func newRootCommand(rows []schema.Row[*operation.Env]) (*cobra.Command, error) {
 	root := &cobra.Command{
 		Use:           "relaypdf",
 		Short:         "Turn HTML, web pages and Markdown into PDF and images",
-		Long:          "relaypdf is a document service, its operator's tools and a client for its API.\n\n" + exitHelp(),
+		Long:          "relaypdf is a document server, its administration tools and a client for its API.",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -115,8 +115,8 @@ func newRootCommand(rows []schema.Row[*operation.Env]) (*cobra.Command, error) {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddGroup(&cobra.Group{ID: operatorGroup, Title: "Run and operate the service:"},
-		&cobra.Group{ID: clientGroup, Title: "Make documents:"})
+	root.AddGroup(&cobra.Group{ID: operatorGroup, Title: "Server commands:"},
+		&cobra.Group{ID: clientGroup, Title: "Document and API commands:"})
 	for _, cmd := range []*cobra.Command{
 		newServeCommand(), newAccountsCommand(), newPeopleCommand(), newKeysCommand(table), newSecretCommand(), newConfigCommand(), newRoutesCommand(),
 		newDoctorCommand(), newMigrateCommand(), newBackupCommand(), newRestoreCommand(), newEngineCommand(),
@@ -129,7 +129,11 @@ func newRootCommand(rows []schema.Row[*operation.Env]) (*cobra.Command, error) {
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(newManCommand())
-	return root, addOperations(root, table)
+	if err := addOperations(root, table); err != nil {
+		return nil, err
+	}
+	addHelp(root)
+	return root, nil
 }
 
 const (

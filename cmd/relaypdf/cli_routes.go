@@ -10,7 +10,7 @@ import (
 func newRoutesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "routes",
-		Short: "List the HTTP interface: method, path, who may call it, what it does",
+		Short: "List the HTTP endpoints: method, path, authentication, purpose",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			routes, err := api.Routes()

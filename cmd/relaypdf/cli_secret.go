@@ -16,14 +16,14 @@ import (
 
 // newSecretCommand changes the key of the secrets at rest.
 func newSecretCommand() *cobra.Command {
-	return newGroup("secret", "Change the key that secrets are stored under", newSecretRotate())
+	return newGroup("secret", "Rotate the key that encrypts stored secrets", newSecretRotate())
 }
 
 func newSecretRotate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rotate", Short: "Seal what is stored with a new secret key, also while the service runs", Args: cobra.NoArgs,
-		Long: "Make a new secret key in the data folder and seal what is stored with it; a running server takes it up within seconds. What was sealed before still opens, because the old key stays in the file, after the new one.\n\n" +
-			"Where RELAYPDF_SECRET_KEY names the key, it can hold several, separated by commas: all of them open, and the first seals. Add the new one at the end on every machine, then move it to the front on every machine, then run this command; waiting jobs need the old key until they have ended, at most a day.",
+		Use: "rotate", Short: "Create a secret key and encrypt stored secrets with it", Args: cobra.NoArgs,
+		Long: "Create a secret key in the data folder and encrypt all stored secrets with it. A running server starts to use the key within seconds. The old key stays in the file, after the new one, so older data can still be decrypted.\n\n" +
+			"RELAYPDF_SECRET_KEY can contain several keys, separated by commas. The first one encrypts; all of them decrypt. To rotate:\n\n  1. Add the new key at the end, on every machine.\n  2. Move it to the front, on every machine.\n  3. Run this command.\n  4. Remove the old key after 24 hours, when no waiting job needs it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store, config Config) error {
 				if config.SecretKey == "" {

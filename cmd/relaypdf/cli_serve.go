@@ -22,7 +22,7 @@ func newServeCommand() *cobra.Command {
 	var dev bool
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the service until it is interrupted",
+		Short: "Run the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := loadSettings(cmd)
@@ -36,7 +36,7 @@ func newServeCommand() *cobra.Command {
 		},
 	}
 	AddFlags(cmd.Flags(), groupServer)
-	cmd.Flags().BoolVar(&dev, "dev", false, "make an account and a test key for this machine, and print a request to paste")
+	cmd.Flags().BoolVar(&dev, "dev", false, "create an account and a test key, and print a sample request")
 	return cmd
 }
 

@@ -43,18 +43,18 @@ type setup struct {
 func newSetupCommand() *cobra.Command {
 	s := &setup{}
 	cmd := &cobra.Command{
-		Use: "setup", Short: "Get a key from a person, and write it to .env", Args: cobra.NoArgs,
-		Long: "Show a code and the address where a person who is logged in types it, and wait until they have decided. The key that they allow is written to a file as " + keyVariable + ", with " + serverVariable + " where the server is not the usual one; other lines of it stay. It is never printed.\n\n" +
-			"The file can be read by its owner only, and is added to the .gitignore of its repository.\n\n" + exitHelp(),
+		Use: "setup", Short: "Authorize in the browser and save an API key to .env", Args: cobra.NoArgs,
+		Long: "Show a code and a URL, and wait until someone who is logged in confirms the code there. The API key is written to a file as " + keyVariable + ", with " + serverVariable + " unless the server is the default one. Other lines of the file do not change. The key is never printed.\n\n" +
+			"Only the owner can read the file. It is added to the .gitignore of its repository.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&s.file, "env-file", ".env", "file that the key is written to")
-	flags.BoolVarP(&s.force, "force", "f", false, "replace the key that the file has, without asking")
-	flags.StringVar(&s.machine, "machine", "", "name of this machine for the person who decides (default its host name)")
-	flags.BoolVar(&s.noBrowser, "no-browser", false, "do not open the address in a browser")
-	flags.BoolVar(&s.asJSON, "json", false, "print a line of JSON with the code, and one with what was written")
+	flags.StringVar(&s.file, "env-file", ".env", "file to write the key to")
+	flags.BoolVarP(&s.force, "force", "f", false, "replace an existing key without asking")
+	flags.StringVar(&s.machine, "machine", "", "machine name to show in the browser (default the host name)")
+	flags.BoolVar(&s.noBrowser, "no-browser", false, "do not open the URL in a browser")
+	flags.BoolVar(&s.asJSON, "json", false, "print JSON lines: the code, then the file")
 	addSettings(flags, "api-url")
 	return cmd
 }

@@ -22,7 +22,7 @@ import (
 
 // newTemplatesCommand works on templates in folders.
 func newTemplatesCommand() *cobra.Command {
-	return newGroup("templates", "Edit templates in a folder, and render them",
+	return newGroup("templates", "Edit templates in a folder and render them",
 		newTemplatesList(), newTemplatesPull(), newTemplatesPush(), newTemplatesDiff(), newTemplatesPublish(), newTemplatesRender())
 }
 
@@ -62,15 +62,15 @@ func folderArgument(args []string) string {
 	return args[0]
 }
 
-const folderHelp = "The folder has template.html, data.json (the sample data), options.json (those of POST /v1/pdf) and the partials in partials/NAME.html. " +
-	"What it was pulled from stands in .relaypdf.json, which may be shared."
+const folderHelp = "The folder contains template.html, data.json (sample data), options.json (options of POST /v1/pdf) and partials/NAME.html. " +
+	".relaypdf.json records the source of the pull. You can commit it."
 
 func newTemplatesPull() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "pull SLUG [FOLDER]", Short: "Write a template into a folder, to edit it there", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeTemplates,
-		Long: "Write the draft of a template, or else its published version, into a folder, which is called like it without another name.\n\n" + folderHelp,
+		Use: "pull SLUG [FOLDER]", Short: "Download a template into a folder", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeTemplates,
+		Long: "Download the draft of a template, or its published version if there is no draft. The default folder has the name of the template.\n\n" + folderHelp,
 	}
-	force := cmd.Flags().BoolP("force", "f", false, "overwrite what was changed in the folder")
+	force := cmd.Flags().BoolP("force", "f", false, "overwrite local changes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return onService(cmd, func(ctx context.Context, c *client.Client) error {
 			t, content, err := fetchTemplate(ctx, c, args[0])
@@ -130,14 +130,14 @@ type templatePush struct {
 func newTemplatesPush() *cobra.Command {
 	p := &templatePush{}
 	cmd := &cobra.Command{
-		Use: "push [FOLDER]", Short: "Send a folder's template to its draft", Args: cobra.MaximumNArgs(1),
-		Long: "Send what is in a folder. A template or partial that somebody else has changed since it was pulled stays as it is, with exit code 11. A folder that was never pulled makes a new template.\n\n" + folderHelp,
+		Use: "push [FOLDER]", Short: "Upload a folder as the draft of its template", Args: cobra.MaximumNArgs(1),
+		Long: "Upload a folder as the draft of its template. If someone else changed the template or a partial after the pull, the command leaves it unchanged and exits with code 11. A folder that was not pulled becomes a new template.\n\n" + folderHelp,
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&p.force, "force", "f", false, "replace what others have changed")
-	flags.StringVar(&p.name, "name", "", "name of a new template (default that of the folder)")
-	flags.BoolVar(&p.publish, "publish", false, "publish it at once")
-	flags.StringVarP(&p.comment, "comment", "m", "", "what has changed, for --publish")
+	flags.BoolVarP(&p.force, "force", "f", false, "overwrite changes of others")
+	flags.StringVar(&p.name, "name", "", "name of a new template (default the name of the folder)")
+	flags.BoolVar(&p.publish, "publish", false, "publish the template after the upload")
+	flags.StringVarP(&p.comment, "comment", "m", "", "description of the changes, for --publish")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, err := openTemplateFolder(folderArgument(args))
 		if err != nil {
@@ -252,8 +252,8 @@ func (p *templatePush) check(ctx context.Context, c *client.Client, folder *temp
 
 func newTemplatesDiff() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "diff [FOLDER]", Short: "Show what a push would change at the service", Args: cobra.MaximumNArgs(1),
-		Long: "Compare the draft at the service with a folder, by the program diff. There is nothing to see where both are the same.",
+		Use: "diff [FOLDER]", Short: "Show the changes that a push would make", Args: cobra.MaximumNArgs(1),
+		Long: "Compare the draft on the server with a folder, using diff. If both are equal, the command prints nothing.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, err := openTemplateFolder(folderArgument(args))
@@ -314,9 +314,9 @@ func showDiff(ctx context.Context, cmd *cobra.Command, there, here templateConte
 
 func newTemplatesPublish() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "publish SLUG", Short: "Make the draft of a template its next version", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTemplates,
+		Use: "publish SLUG", Short: "Publish the draft of a template as a new version", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTemplates,
 	}
-	comment := cmd.Flags().StringP("comment", "m", "", "what has changed")
+	comment := cmd.Flags().StringP("comment", "m", "", "description of the changes")
 	asJSON := cmd.Flags().Bool("json", false, "print the template as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		slug := args[0]
@@ -365,19 +365,19 @@ type templateRender struct {
 func newTemplatesRender() *cobra.Command {
 	r := &templateRender{}
 	cmd := &cobra.Command{
-		Use: "render [FOLDER]", Short: "Make a PDF of a folder's template and its data", Args: cobra.MaximumNArgs(1),
-		Long: "Make a PDF of what is in a folder, before it is pushed, with its own partials. It costs what relaypdf templates preview costs.\n\n" +
-			"With --watch a page on this machine shows the document, and again whenever a file is saved, until you stop it with Ctrl-C. Each time is a call.\n\n" + folderHelp + "\n\n" + exitHelp(),
+		Use: "render [FOLDER]", Short: "Create a PDF from a template folder and its data", Args: cobra.MaximumNArgs(1),
+		Long: "Create a PDF from a folder, with the partials in it, before you push. The price is that of relaypdf templates preview.\n\n" +
+			"With --watch, a local web page shows the document and updates it when a file is saved. Each update is a call. Stop with Ctrl-C.\n\n" + folderHelp,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&r.destination.name, "output", "o", "", "file or folder for the PDF, or - for standard output; without it a file in this folder that is named after the template's")
+	flags.StringVarP(&r.destination.name, "output", "o", "", "file or folder for the PDF; - for standard output. Default: the name of the template's folder, in the current folder")
 	flags.BoolVarP(&r.destination.force, "force", "f", false, "overwrite the output file")
-	flags.StringVar(&r.data, "data", "", "file with the data, in place of data.json")
-	flags.BoolVar(&r.strict, "strict", false, "refuse data that lacks what the template uses")
-	flags.BoolVarP(&r.watch, "watch", "w", false, "show it in a browser, and again after every change")
-	flags.IntVar(&r.port, "port", 0, "port of the page of --watch (default one that is free)")
-	flags.BoolVar(&r.noBrowser, "no-browser", false, "do not open the page of --watch in a browser")
+	flags.StringVar(&r.data, "data", "", "file with the data (default data.json)")
+	flags.BoolVar(&r.strict, "strict", false, "fail if the data lacks a path of the template")
+	flags.BoolVarP(&r.watch, "watch", "w", false, "show the document in a browser and update it on changes")
+	flags.IntVar(&r.port, "port", 0, "port of the --watch page (default a free port)")
+	flags.BoolVar(&r.noBrowser, "no-browser", false, "do not open the --watch page in a browser")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, err := openTemplateFolder(folderArgument(args))
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // newWebhooksCommand works with the account's endpoints.
 func newWebhooksCommand() *cobra.Command {
-	return newGroup("webhooks", "List, make and delete webhook endpoints, and forward events to this machine",
+	return newGroup("webhooks", "List, create and delete webhook endpoints; forward events",
 		newWebhooksList(), newWebhooksCreate(), newWebhooksDelete(), newWebhooksListen())
 }
 
@@ -39,10 +39,10 @@ var completeWebhooks = completeIDs(func(ctx context.Context, c *client.Client) (
 
 func newWebhooksCreate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "create URL", Short: "Make a webhook endpoint and print its secret", Args: cobra.ExactArgs(1),
-		Long: "Make an endpoint that events are sent to: a public https address. The secret that its deliveries are signed with is printed on standard output, and never shown again.",
+		Use: "create URL", Short: "Create a webhook endpoint and print its secret", Args: cobra.ExactArgs(1),
+		Long: "Create a webhook endpoint. URL must be a public https URL. The signing secret is printed to standard output and never shown again.",
 	}
-	events := cmd.Flags().StringSlice("events", nil, "the only events to send, separated by commas: "+strings.Join(store.EventTypes(), ", "))
+	events := cmd.Flags().StringSlice("events", nil, "events to send, separated by commas (default all). Events: "+strings.Join(store.EventTypes(), ", "))
 	asJSON := cmd.Flags().Bool("json", false, "print the endpoint with its secret as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.WebhookSecret, error) {
@@ -65,7 +65,7 @@ func newWebhooksCreate() *cobra.Command {
 
 func newWebhooksDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete ID", Short: "Delete a webhook endpoint, with what is still to be sent to it", Args: cobra.ExactArgs(1), ValidArgsFunction: completeWebhooks,
+		Use: "delete ID", Short: "Delete a webhook endpoint and its pending deliveries", Args: cobra.ExactArgs(1), ValidArgsFunction: completeWebhooks,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.Webhooks().Delete(ctx, args[0]) })
 		},

@@ -41,10 +41,10 @@ const (
 func newWebhooksListen() *cobra.Command {
 	l := &listener{seen: map[string]bool{}}
 	cmd := &cobra.Command{
-		Use: "listen PORT|URL", Short: "Forward this account's events to a program on this machine", Args: cobra.ExactArgs(1),
-		Long: "Send what the account's endpoints are sent to an address on this machine as well, while the command runs: the same bodies, signed in the same way. " +
-			"Each event is sent once, however many endpoints get it, and what the program answers changes nothing at the service.\n\n" +
-			"Events are those that an endpoint of the account asks for. They are signed with a secret that is made for this time and printed first, or with --secret.\n\n    relaypdf webhooks listen 3000/hooks",
+		Use: "listen PORT|URL", Short: "Forward this account's events to a local server", Args: cobra.ExactArgs(1),
+		Long: "Forward the deliveries of the account's endpoints to a URL on this machine while the command runs, with the same bodies and signature scheme. " +
+			"Each event is forwarded once, even if several endpoints receive it. The response of the local server has no effect.\n\n" +
+			"The command forwards the events that an endpoint of the account subscribes to. It signs them with a new secret, which it prints first, or with --secret.\n\n    relaypdf webhooks listen 3000/hooks",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if l.target, err = localTarget(args[0]); err != nil {
@@ -54,8 +54,8 @@ func newWebhooksListen() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&l.secret, "secret", "", "whsec_ secret to sign with (default a new one)")
-	flags.StringVar(&l.endpoint, "endpoint", "", "id of the only endpoint whose deliveries are forwarded")
+	flags.StringVar(&l.secret, "secret", "", "signing secret, whsec_… (default a new secret)")
+	flags.StringVar(&l.endpoint, "endpoint", "", "ID of the endpoint to forward; others are ignored")
 	flags.DurationVar(&l.every, "every", 2*time.Second, "how often to ask for new events")
 	AddFlags(flags, groupClient)
 	return cmd

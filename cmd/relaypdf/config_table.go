@@ -48,6 +48,7 @@ type setting struct {
 	topic      settingTopic
 	group      settingGroup
 	doc        string // one or more sentences, for `--help`, `config --markdown` and people
+	kind       string // of value in the help, such as on|off; empty: string
 	fallback   string // default, as the user would write it
 	derivation string // in words: what the default is derived from; derive is then set
 	derive     func(*Config, machine) (string, error)
@@ -88,170 +89,166 @@ func into[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Co
 // settings is every setting of relaypdf. A default may be derived from a setting above it.
 var settings = []setting{
 	{
-		name: configSetting, topic: topicProcess, group: groupAny,
-		doc:   "File with one `RELAYPDF_NAME=value` per line, read after flags and environment. Lines that start with `#` are comments.",
+		name: configSetting, kind: "file", topic: topicProcess, group: groupAny,
+		doc:   "File with settings. One `RELAYPDF_NAME=value` per line; lines that start with `#` are comments. Flags and environment variables override it.",
 		apply: into(func(c *Config) *string { return &c.File }, parseText),
 	},
 	{
-		name: "listen", topic: topicProcess, group: groupServer, fallback: "127.0.0.1:8787",
-		doc:   "Address and port of the service. Port 0 picks a free one.",
+		name: "listen", kind: "host:port", topic: topicProcess, group: groupServer, fallback: "127.0.0.1:8787",
+		doc:   "Address and port that the server listens on. Port 0 picks a free port.",
 		apply: into(func(c *Config) *string { return &c.Listen }, parseAddress),
 	},
 	{
-		name: "base-url", topic: topicProcess, group: groupServer,
+		name: "base-url", kind: "url", topic: topicProcess, group: groupServer,
 		derivation: "localhost with the port of `RELAYPDF_LISTEN`",
 		derive:     func(c *Config, _ machine) (string, error) { return localURL(c.Listen), nil },
-		doc:        "Public address of the service. Every link is built from it, never from a request's Host header. Test keys work only while it is a loopback address.",
+		doc:        "Public URL of the server. All links are built from it, never from the Host header of a request. Test keys work only while it is a loopback URL.",
 		apply:      into(func(c *Config) *string { return &c.BaseURL }, parseBaseURL),
 	},
 	{
-		name: "data-dir", topic: topicProcess, group: groupServer,
+		name: "data-dir", kind: "folder", topic: topicProcess, group: groupServer,
 		derivation: "`$XDG_DATA_HOME/relaypdf`; without it `/var/lib/relaypdf` for root, `~/.local/share/relaypdf` for others",
 		derive:     defaultDataDir,
-		doc:        "Folder of the database, the stored files and the generated secret. It is made when missing.",
+		doc:        "Folder of the database, stored files and generated secret. It is created if it is missing.",
 		apply:      into(func(c *Config) *string { return &c.DataDir }, filepath.Abs),
 	},
 	{
 		name: "secret-key", topic: topicProcess, group: groupServer, secret: true,
 		derivation: "a generated one, in `secret.key` in the data folder; needed with PostgreSQL off loopback",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Key that encrypts secrets at rest, such as webhooks' and the inputs of waiting jobs: at least 32 characters, the same on every machine that shares a database. Without it they cannot be read again.",
+		doc:        "Key that encrypts stored secrets. At least 32 characters, the same on every machine that shares a database. It covers webhook secrets and the inputs of waiting jobs; without the key they cannot be decrypted.",
 		apply:      into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
 	},
 	{
 		name: "roles", topic: topicProcess, group: groupServer, fallback: "api,web,worker",
-		doc:   "What this process does, separated by commas: `api` serves the interface, `web` the dashboard, `worker` runs jobs and sends webhooks.",
+		doc:   "Roles of this process, separated by commas. `api`: serve the API. `web`: serve the dashboard. `worker`: run jobs and send webhooks.",
 		apply: into(func(c *Config) *[]string { return &c.Roles }, parseRoles),
 	},
 	{
 		name: "region", topic: topicProcess, group: groupServer,
 		derivation: "`$FLY_REGION`, else `loc`",
 		derive:     defaultRegion,
-		doc:        "Where this process runs: three lower-case letters or digits, which ids begin with after their time. Rate limits are counted per region.",
+		doc:        "Region of this process: 3 lower-case letters or digits. IDs contain it after their timestamp. Rate limits are counted per region.",
 		apply:      into(func(c *Config) *string { return &c.Region }, parseRegion),
 	},
 	{
-		name: "drain-delay", topic: topicProcess, group: groupServer, fallback: "0s",
-		doc:   "How long `/health/ready` fails before the service stops listening, so that a balancer in front sends nothing more.",
+		name: "drain-delay", kind: "duration", topic: topicProcess, group: groupServer, fallback: "0s",
+		doc:   "Time between a failing `/health/ready` and the shutdown. Set it to the time that your load balancer needs to stop sending requests, such as `10s`.",
 		apply: into(func(c *Config) *time.Duration { return &c.DrainDelay }, parseDelay),
 	},
 	{
-		name: "shutdown-timeout", topic: topicProcess, group: groupServer, fallback: "30s",
-		doc:   "How long running work may take to end when the service is stopped.",
+		name: "shutdown-timeout", kind: "duration", topic: topicProcess, group: groupServer, fallback: "30s",
+		doc:   "Maximum time for running work to finish at shutdown.",
 		apply: into(func(c *Config) *time.Duration { return &c.ShutdownTimeout }, parseDuration),
 	},
 	{
-		name: "database-url", topic: topicData, group: groupServer, secret: true,
+		name: "database-url", kind: "url", topic: topicData, group: groupServer, secret: true,
 		derivation: "SQLite, `relaypdf.db` in the data folder",
 		derive:     inDataDir("sqlite://", "relaypdf.db"),
-		doc:        "Database: `sqlite:///absolute/path.db` or `postgres://user:password@host/name`, with `?default_query_exec_mode=exec` where a pooler in between forgets prepared statements. A process has 16 connections to PostgreSQL, or `pool_max_conns` in the URL, and 4 more for reports.",
+		doc:        "URL of the database. `sqlite:///absolute/path.db` or `postgres://user:password@host/name`. Add `?default_query_exec_mode=exec` behind a pooler that does not support prepared statements. Each process opens up to 16 PostgreSQL connections (`pool_max_conns` in the URL changes that), and 4 more for reports.",
 		apply:      into(func(c *Config) *string { return &c.DatabaseURL }, parseDatabaseURL),
 	},
 	{
-		name: "database-session-url", topic: topicData, group: groupServer, secret: true,
-		doc: "A second way to the same PostgreSQL, past a pooler such as pgbouncer in transaction mode: for what needs a session, notifications and migrations. Where it is set, " +
-			"nothing is prepared on `RELAYPDF_DATABASE_URL`.",
+		name: "database-session-url", kind: "url", topic: topicData, group: groupServer, secret: true,
+		doc:   "URL of the same PostgreSQL that bypasses a pooler. Set it behind a pooler in transaction mode, such as pgbouncer. Notifications and migrations use it. If it is set, `RELAYPDF_DATABASE_URL` is used without prepared statements.",
 		apply: into(func(c *Config) *string { return &c.SessionURL }, parsePostgresURL),
 	},
 	{
-		name: "retention-months", topic: topicData, group: groupServer, fallback: "0",
-		doc: "Whole months before this one whose calls, deliveries and events stay in the database; older months are removed, 7 days after the log and `relaypdf doctor` announce them. " +
-			"The ledger, payments and templates stay. 0 keeps everything.",
+		name: "retention-months", kind: "int", topic: topicData, group: groupServer, fallback: "0",
+		doc:   "Whole months of calls, deliveries and events to keep. Older months are deleted, 7 days after the log and `relaypdf doctor` announce it. The ledger, payments and templates are always kept. 0 keeps everything.",
 		apply: into(func(c *Config) *int { return &c.RetentionMonths }, parseCount(1200)),
 	},
 	{
-		name: "redis-url", topic: topicData, group: groupServer, secret: true,
-		doc:   "`redis://` or `rediss://` address of a Redis that counts rate limits for all processes of a region. While it does not answer, each process counts for itself, and adds that when it does.",
+		name: "redis-url", kind: "url", topic: topicData, group: groupServer, secret: true,
+		doc:   "URL of a Redis that counts rate limits for a region. Starts with `redis://` or `rediss://`. Set it when several processes serve a region. While Redis is unavailable, each process counts alone; it adds its counts later.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
 	},
 	{
 		name: "blobs", topic: topicData, group: groupServer,
 		derivation: "`blobs` in the data folder",
 		derive:     inDataDir("file:", "blobs"),
-		doc: "Where results and uploads are kept: `file:/absolute/folder`, or `s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1`. Without an endpoint the bucket is Amazon's, " +
-			"without a region in us-east-1.",
-		apply: into(func(c *Config) *blobPlace { return &c.Blobs }, parseBlobs),
+		doc:        "Storage of results and uploads. `file:/absolute/folder`, or `s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1`. The default endpoint is Amazon S3, the default region us-east-1.",
+		apply:      into(func(c *Config) *blobPlace { return &c.Blobs }, parseBlobs),
 	},
 	{
-		name: "blobs-redirect", topic: topicData, group: groupServer, fallback: "off",
-		doc:   "`on` sends downloads of results to the bucket, by an address that works for a minute. Uploads are never sent there.",
+		name: "blobs-redirect", kind: "on|off", topic: topicData, group: groupServer, fallback: "off",
+		doc:   "If `on`, redirect result downloads to the bucket. The redirect URL is valid for 1 minute. Uploads are never redirected.",
 		apply: into(func(c *Config) *bool { return &c.BlobsRedirect }, parseSwitch),
 	},
 	{
 		name: "s3-access-key", topic: topicData, group: groupServer,
-		doc:   "Access key of the buckets. Without it the keys are looked for as Amazon's programs do: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, `~/.aws/credentials`, the role of the machine.",
+		doc:   "Access key of the buckets. Default: the AWS credential chain (`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, `~/.aws/credentials`, the role of the machine).",
 		apply: into(func(c *Config) *string { return &c.S3AccessKey }, parseText),
 	},
 	{
 		name: "s3-secret-key", topic: topicData, group: groupServer, secret: true,
-		doc:   "Secret key that belongs to `RELAYPDF_S3_ACCESS_KEY`.",
+		doc:   "Secret key for `RELAYPDF_S3_ACCESS_KEY`.",
 		apply: into(func(c *Config) *string { return &c.S3SecretKey }, parseText),
 	},
 	{
 		name: "trusted-ip-header", topic: topicRequests, group: groupServer, emptyMeans: true,
-		doc:   "The one header in which a proxy in front sends the client's address: `Fly-Client-IP`, `CF-Connecting-IP`, `X-Forwarded-For`, or `X-Forwarded-For:2` behind two that append to it. Set it only where every request passes that proxy. Empty uses the connection's address.",
+		doc:   "Request header that contains the client's IP address. `Fly-Client-IP`, `CF-Connecting-IP` or `X-Forwarded-For`; `X-Forwarded-For:2` behind two proxies that append to it. Set it only if every request passes through your proxy. Empty: use the address of the connection.",
 		apply: into(func(c *Config) *string { return &c.TrustedIPHeader }, parseHeaderName),
 	},
 	{
-		name: "rate-limits", topic: topicRequests, group: groupServer, fallback: "on",
-		doc:   "`off` stops counting requests per key and per address.",
+		name: "rate-limits", kind: "on|off", topic: topicRequests, group: groupServer, fallback: "on",
+		doc:   "If `off`, do not limit requests per key and IP address.",
 		apply: into(func(c *Config) *bool { return &c.RateLimits }, parseSwitch),
 	},
 	{
 		name: "header-brand", topic: topicRequests, group: groupServer, fallback: "RelayPDF", emptyMeans: true,
-		doc:   "Second name under which the `x-service-*` headers are sent (`x-relaypdf-id` beside `x-service-id`). Empty adds none.",
+		doc:   "Second prefix of the `x-service-*` response headers. With `RelayPDF`, `x-service-id` is also sent as `x-relaypdf-id`. Empty: none.",
 		apply: into(func(c *Config) *string { return &c.HeaderBrand }, parseHeaderName),
 	},
 	{
-		name: "max-body", topic: topicRequests, group: groupServer, fallback: "100MiB",
-		doc:   "Largest request body.",
+		name: "max-body", kind: "size", topic: topicRequests, group: groupServer, fallback: "100MiB",
+		doc:   "Maximum size of a request body.",
 		apply: into(func(c *Config) *int64 { return &c.MaxBody }, parseSize),
 	},
 	{
-		name: "max-file", topic: topicRequests, group: groupServer, fallback: "50MiB",
-		doc:   "Largest single file, inline, fetched or uploaded.",
+		name: "max-file", kind: "size", topic: topicRequests, group: groupServer, fallback: "50MiB",
+		doc:   "Maximum size of a file: inline, fetched or uploaded.",
 		apply: into(func(c *Config) *int64 { return &c.MaxFile }, parseSize),
 	},
 	{
 		name: "allow-hosts", topic: topicRequests, group: groupServer,
-		doc:   "Private targets that documents, file sources and webhooks may reach nevertheless: hosts, `host:port` or CIDRs, separated by commas.",
+		doc:   "Private hosts that documents and webhooks may access. Hosts, `host:port` or CIDRs, separated by commas. Applies to pages, file sources and webhooks.",
 		apply: into(func(c *Config) *[]string { return &c.AllowHosts }, parseList),
 	},
 	{
-		name: "extra-ca", topic: topicRequests, group: groupServer,
-		doc:   "PEM file with certificate authorities that are trusted besides the system's, by the browser, by file fetches and webhooks, for buckets, and for the provider of OpenID Connect.",
+		name: "extra-ca", kind: "file", topic: topicRequests, group: groupServer,
+		doc:   "PEM file of certificate authorities to trust. They are added to those of the system, for the browser, file fetches, webhooks, buckets and OpenID Connect.",
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, parseCAFile),
 	},
 	{
-		name: "memory", topic: topicWork, group: groupServer,
+		name: "memory", kind: "size", topic: topicWork, group: groupServer,
 		derivation: "the control group's limit, or else the machine's memory",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Memory that the service with its browsers and engines may take, such as `2GiB`. How many of each there are, and what each may hold, derives from it; `relaypdf config` shows the plan.",
+		doc:        "Maximum memory of the server and its engines, such as `2GiB`. It determines the number and the size of browsers and engines. `relaypdf config` prints the resulting plan.",
 		apply:      into(func(c *Config) *int64 { return &c.Memory }, parseMemory),
 	},
 	{
-		name: "render-slots", topic: topicWork, group: groupServer, fallback: "0",
-		doc:   "Documents rendered at once. 0 is one per core, or fewer where there is little memory.",
+		name: "render-slots", kind: "int", topic: topicWork, group: groupServer, fallback: "0",
+		doc:   "Maximum number of documents rendered at once. 0: one per core, or fewer if memory is low.",
 		apply: into(func(c *Config) *int { return &c.RenderSlots }, parseCount(1024)),
 	},
 	{
-		name: "workers", topic: topicWork, group: groupServer, fallback: "0",
-		doc:   "Jobs run at once by a process with the role `worker`. 0 is two per core.",
+		name: "workers", kind: "int", topic: topicWork, group: groupServer, fallback: "0",
+		doc:   "Maximum number of jobs run at once by a worker process. 0: two per core.",
 		apply: into(func(c *Config) *int { return &c.Workers }, parseCount(1024)),
 	},
 	{
 		name: "engines", topic: topicWork, group: groupServer, fallback: strings.Join(operation.Engines, ","),
-		doc: "Heavy engines that run: some of `office`, `ocr` and `ghostscript`, or `none`. What needs another answers 503 and is missing from the price list, the playground and the tools of agents; " +
-			"no office is started that is not named.",
+		doc:   "Optional engines to run: `office`, `ocr`, `ghostscript` or `none`. Separate them by commas. Operations that need another engine return 503 and are missing from the price list, the playground and the MCP tools.",
 		apply: into(func(c *Config) *[]string { return &c.Engines }, parseEngines),
 	},
 	{
-		name: "fonts", topic: topicWork, group: groupServer,
-		doc:   "Folder of typefaces (TrueType, OpenType) that documents find besides the system's, in the browser and in office programs. The user that these run as must be able to read it. It is read at the start.",
+		name: "fonts", kind: "folder", topic: topicWork, group: groupServer,
+		doc:   "Folder of additional fonts (TrueType, OpenType). Documents find them alongside the system's fonts, in the browser and in LibreOffice. The user of `RELAYPDF_RENDER_USER` must be able to read the folder. Restart the server after a change.",
 		apply: into(func(c *Config) *string { return &c.Fonts }, parseFolder),
 	},
 	{
-		name: "chromium", topic: topicWork, group: groupServer,
+		name: "chromium", kind: "file", topic: topicWork, group: groupServer,
 		derivation: "chromium-headless-shell where the distribution puts it, then in `PATH`, then chromium",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
 		doc:        "Path of the browser.",
@@ -259,18 +256,18 @@ var settings = []setting{
 	},
 	{
 		name: "render-user", topic: topicWork, group: groupServer, fallback: "relaypdf",
-		doc:   "Unprivileged user that the browser and the other engines run as when the service is started as root.",
+		doc:   "Unprivileged user that runs the browser and the engines. Used if the server is started as root.",
 		apply: into(func(c *Config) *string { return &c.RenderUser }, parseText),
 	},
 	{
-		name: "sandbox", topic: topicWork, group: groupServer,
+		name: "sandbox", kind: "full|reduced|none", topic: topicWork, group: groupServer,
 		derivation: "`reduced` in a container, else `full`",
 		derive:     defaultSandbox,
-		doc:        "Least protection to start with, against documents that break out of a browser or engine. `full`: namespaces. `reduced`: none of them, but Landlock. `none`: neither; for machines that hold nothing else. What there is gets used in any case.",
+		doc:        "Minimum sandbox that the server requires to start. `full`: namespaces. `reduced`: Landlock without namespaces. `none`: no sandbox, only for machines without other data. The server always uses the strongest sandbox available.",
 		apply:      into(func(c *Config) *string { return &c.Sandbox }, parseOneOf("full", "reduced", "none")),
 	},
 	{
-		name: "signup", topic: topicAccounts, group: groupServer,
+		name: "signup", kind: "open|invite|closed", topic: topicAccounts, group: groupServer,
 		derivation: "`open` while the base URL is loopback, else `closed`",
 		derive: func(c *Config, _ machine) (string, error) {
 			if api.Loopback(c.BaseURL) {
@@ -278,159 +275,156 @@ var settings = []setting{
 			}
 			return web.SignUpClosed, nil
 		},
-		doc:   "Who may make an account on the pages: `open` is anybody, `invite` who was invited to an account, `closed` nobody: the operator makes them.",
+		doc:   "Users who can create an account on the website. `open`: everyone. `invite`: users with an invitation to an account. `closed`: no one; the operator creates accounts.",
 		apply: into(func(c *Config) *string { return &c.SignUp }, parseSignUp),
 	},
 	{
-		name: "trial", topic: topicAccounts, group: groupServer, fallback: "5.00",
+		name: "trial", kind: "dollars", topic: topicAccounts, group: groupServer, fallback: "5.00",
 		doc:   "Credit of a new account, in US dollars.",
 		apply: into(func(c *Config) *credit.Amount { return &c.Trial }, parseDollars),
 	},
 	{
-		name: "smtp-url", topic: topicAccounts, group: groupServer, secret: true,
-		doc:   "Mail server: `smtp://user:password@host:587` or `smtps://user:password@host:465`. Without one no mail is sent; `relaypdf people link` prints links in its place.",
+		name: "smtp-url", kind: "url", topic: topicAccounts, group: groupServer, secret: true,
+		doc:   "SMTP server for outgoing email. `smtp://user:password@host:587` or `smtps://user:password@host:465`. Without it no email is sent, and `relaypdf people link` prints sign-in links instead.",
 		apply: into(func(c *Config) *string { return &c.SMTPURL }, parseText),
 	},
 	{
 		name: "mail-from", topic: topicAccounts, group: groupServer,
 		derivation: "`relaypdf <noreply@HOST>`, the host of the base URL",
 		derive:     mailFrom,
-		doc:        "Sender of mails.",
+		doc:        "Sender of emails.",
 		apply:      into(func(c *Config) *string { return &c.MailFrom }, parseText),
 	},
 	{
-		name: "oidc-issuer", topic: topicAccounts, group: groupServer,
-		doc: "Address of a provider of OpenID Connect with which people may log in, as the provider writes it, such as `https://id.example.com/realms/staff`. " +
-			"Its client leads back to `/login/oidc/callback` below the base URL.",
+		name: "oidc-issuer", kind: "url", topic: topicAccounts, group: groupServer,
+		doc:   "Issuer URL of an OpenID Connect provider for sign-in. Write it exactly as the provider does, such as `https://id.example.com/realms/staff`. The redirect URL is `/login/oidc/callback` below the base URL.",
 		apply: into(func(c *Config) *string { return &c.OIDCIssuer }, parseIssuer),
 	},
 	{
 		name: "oidc-client-id", topic: topicAccounts, group: groupServer,
-		doc:   "Name of this service at the provider. Needed with the issuer.",
+		doc:   "Client ID at the OpenID Connect provider. Required with an issuer.",
 		apply: into(func(c *Config) *string { return &c.OIDCClientID }, parseText),
 	},
 	{
 		name: "oidc-client-secret", topic: topicAccounts, group: groupServer, secret: true,
-		doc:   "Password of this service at the provider. Clients that the provider calls public have none.",
+		doc:   "Client secret at the OpenID Connect provider. Leave it empty for a public client.",
 		apply: into(func(c *Config) *string { return &c.OIDCClientSecret }, parseText),
 	},
 	{
 		name: "oidc-name", topic: topicAccounts, group: groupServer,
 		derivation: "the host of the issuer",
 		derive:     issuerHost,
-		doc:        "What people know the provider as, on buttons.",
+		doc:        "Name of the OpenID Connect provider on buttons.",
 		apply:      into(func(c *Config) *string { return &c.OIDCName }, parseText),
 	},
 	{
-		name: "mcp-issuer", topic: topicAccounts, group: groupServer,
-		doc: "Address of a provider of OpenID Connect whose access tokens `/mcp` takes beside its own, as the provider writes it. They must be JWTs, signed by a key of the provider's, with the audience below, " +
-			"and say `email` and `email_verified` of a person who may let programs in here.",
+		name: "mcp-issuer", kind: "url", topic: topicAccounts, group: groupServer,
+		doc:   "Issuer URL of an OpenID Connect provider for `/mcp`. Its access tokens are accepted in addition to those of relaypdf. They must be JWTs signed by the provider, with the audience of `RELAYPDF_MCP_AUDIENCE`, and with `email` and `email_verified` of a user who may authorize apps.",
 		apply: into(func(c *Config) *string { return &c.MCPIssuer }, parseIssuer),
 	},
 	{
 		name: "mcp-audience", topic: topicAccounts, group: groupServer,
 		derivation: "`/mcp` below the base URL, with an issuer",
 		derive:     mcpAudience,
-		doc:        "Audience (`aud`) of these tokens.",
+		doc:        "Audience (`aud`) that access tokens for `/mcp` must have.",
 		apply:      into(func(c *Config) *string { return &c.MCPAudience }, parseText),
 	},
 	{
-		name: "billing", topic: topicMoney, group: groupServer, fallback: "on",
-		doc:   "`off`: calls are still priced and metered, and never refused for an empty balance.",
+		name: "billing", kind: "on|off", topic: topicMoney, group: groupServer, fallback: "on",
+		doc:   "If `off`, never reject calls because of an empty balance. Calls are still priced and metered.",
 		apply: into(func(c *Config) *bool { return &c.Billing }, parseSwitch),
 	},
 	{
 		name: "prices", topic: topicMoney, group: groupServer,
-		doc:   "Prices that differ from the price list, in microdollars, such as `pdf.create=2000,images.create=1500`.",
+		doc:   "Prices that override the price list, in microdollars. Separate them by commas, such as `pdf.create=2000,images.create=1500`.",
 		apply: into(func(c *Config) *map[string]credit.Amount { return &c.Prices }, parsePrices),
 	},
 	{
 		name: "stripe-secret-key", topic: topicMoney, group: groupServer, secret: true,
-		doc:   "Stripe's key, `sk_live_…` or `sk_test_…`, with which accounts top up their wallets. Without one only the operator credits accounts.",
+		doc:   "Stripe secret key, `sk_live_…` or `sk_test_…`. Set it so that accounts can top up their wallets. Without it, only the operator credits accounts.",
 		apply: into(func(c *Config) *string { return &c.StripeSecretKey }, parseStripeKey),
 	},
 	{
 		name: "stripe-webhook-secret", topic: topicMoney, group: groupServer, secret: true,
-		doc:   "Secret `whsec_…` of the endpoint that Stripe sends its events to: `/stripe/webhook` below the base URL. Needed with the key.",
+		doc:   "Signing secret of the Stripe webhook, `whsec_…`. Create the webhook for `/stripe/webhook` below the base URL. Required with `RELAYPDF_STRIPE_SECRET_KEY`.",
 		apply: into(func(c *Config) *string { return &c.StripeWebhookSecret }, parseText),
 	},
 	{
-		name: "stripe-api-url", topic: topicMoney, group: groupServer,
-		doc:   "Stand-in for Stripe's address, on this machine only, for tests: `http://127.0.0.1:12111`.",
+		name: "stripe-api-url", kind: "url", topic: topicMoney, group: groupServer,
+		doc:   "Local URL that replaces Stripe's API in tests. Loopback only, such as `http://127.0.0.1:12111`.",
 		apply: into(func(c *Config) *string { return &c.StripeAPIURL }, parseStripeURL),
 	},
 	{
-		name: "ai-provider", topic: topicModel, group: groupServer,
-		doc:   "Whose model writes templates (`POST /v1/templates/generate`) and fills schemas (`POST /v1/pdf/data`): `openai`, which is every service with chat completions, or `anthropic`. Empty: nobody.",
+		name: "ai-provider", kind: "openai|anthropic", topic: topicModel, group: groupServer,
+		doc:   "AI provider: `openai` (any OpenAI-compatible API) or `anthropic`. Used by `POST /v1/templates/generate` and `POST /v1/pdf/data`. Empty: disable AI features.",
 		apply: into(func(c *Config) *string { return &c.AI.Provider }, parseOneOf(llm.OpenAI, llm.Anthropic)),
 	},
 	{
 		name: "ai-api-key", topic: topicModel, group: groupServer, secret: true,
-		doc:   "Key for the AI provider. Needed unless `RELAYPDF_AI_BASE_URL` is set.",
+		doc:   "API key of the AI provider. Required unless `RELAYPDF_AI_BASE_URL` is set.",
 		apply: into(func(c *Config) *string { return &c.AI.Key }, parseText),
 	},
 	{
-		name: "ai-base-url", topic: topicModel, group: groupServer,
+		name: "ai-base-url", kind: "url", topic: topicModel, group: groupServer,
 		derivation: "the provider's own",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Address of the AI provider, such as `http://127.0.0.1:11434/v1` for a model on this machine. With `openai` it ends before `/chat/completions`, with `anthropic` before `/v1/messages`.",
+		doc:        "Base URL of the AI provider. For a local model, for example, `http://127.0.0.1:11434/v1`. Leave out `/chat/completions` (openai) or `/v1/messages` (anthropic).",
 		apply:      into(func(c *Config) *string { return &c.AI.BaseURL }, parseBaseURL),
 	},
 	{
 		name: "ai-model", topic: topicModel, group: groupServer,
-		doc:   "Model of the AI provider, by the provider's name. Needed with a provider.",
+		doc:   "Model name at the AI provider. Required with a provider.",
 		apply: into(func(c *Config) *string { return &c.AI.Model }, parseText),
 	},
 	{
-		name: "ai-price-input", topic: topicModel, group: groupServer,
-		doc:   "What the AI provider takes for a million tokens that the model reads, in US dollars, such as `2.50`. Needed with a provider; 0 for a model of your own.",
+		name: "ai-price-input", kind: "dollars", topic: topicModel, group: groupServer,
+		doc:   "Input price of the model, in US dollars per million tokens. For example `2.50`; 0 for your own model. Required with a provider.",
 		apply: into(func(c *Config) *credit.Amount { return &c.AIInput }, parseTokenPrice),
 	},
 	{
-		name: "ai-price-output", topic: topicModel, group: groupServer,
-		doc:   "What it takes for a million tokens that the model writes.",
+		name: "ai-price-output", kind: "dollars", topic: topicModel, group: groupServer,
+		doc:   "Output price of the model, in US dollars per million tokens. Required with a provider.",
 		apply: into(func(c *Config) *credit.Amount { return &c.AIOutput }, parseTokenPrice),
 	},
 	{
-		name: "log-level", topic: topicLog, group: groupServer, fallback: "info",
-		doc:   "Least severe line that is logged: `debug`, `info`, `warn` or `error`.",
+		name: "log-level", kind: "debug|info|warn|error", topic: topicLog, group: groupServer, fallback: "info",
+		doc:   "Minimum severity of logged lines: `debug`, `info`, `warn` or `error`.",
 		apply: into(func(c *Config) *slog.Level { return &c.LogLevel }, parseLogLevel),
 	},
 	{
-		name: "log-format", topic: topicLog, group: groupServer, fallback: "json",
-		doc:   "`json` or `text`.",
+		name: "log-format", kind: "json|text", topic: topicLog, group: groupServer, fallback: "json",
+		doc:   "Format of log lines: `json` or `text`.",
 		apply: into(func(c *Config) *string { return &c.LogFormat }, parseOneOf("json", "text")),
 	},
 	{
-		name: "metrics-listen", topic: topicLog, group: groupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
-		doc:   "Private address and port of `/metrics` and pprof, which have no authentication, and of `/health` and `/health/ready` for probes, which a process without `api` and `web` has nowhere else. Empty turns it off.",
+		name: "metrics-listen", kind: "host:port", topic: topicLog, group: groupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
+		doc:   "Private address and port of `/metrics` and pprof. They have no authentication. `/health` and `/health/ready` are also served there, for processes without `api` and `web`. Empty: off.",
 		apply: into(func(c *Config) *string { return &c.MetricsListen }, optional(parseAddress)),
 	},
 	{
-		name: "otlp-url", topic: topicLog, group: groupServer,
+		name: "otlp-url", kind: "url", topic: topicLog, group: groupServer,
 		derivation: "`$OTEL_EXPORTER_OTLP_ENDPOINT`",
 		derive:     func(_ *Config, host machine) (string, error) { return host.env["OTEL_EXPORTER_OTLP_ENDPOINT"], nil },
-		doc: "Address of an OpenTelemetry collector that takes traces over HTTP, such as `http://127.0.0.1:4318`. Empty makes none. Headers, sampling and batches " +
-			"are set by the variables of OpenTelemetry: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES`.",
-		apply: into(func(c *Config) *string { return &c.OTLPURL }, parseBaseURL),
+		doc:        "URL of an OpenTelemetry collector for traces, over HTTP. For example `http://127.0.0.1:4318`. Empty: no traces. Set headers, sampling and attributes with OpenTelemetry's own variables: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES`.",
+		apply:      into(func(c *Config) *string { return &c.OTLPURL }, parseBaseURL),
 	},
 	{
 		name: "api-key", topic: topicClient, group: groupClient, secret: true,
-		doc:   "Key with which the command line calls a server.",
+		doc:   "API key that commands use.",
 		apply: into(func(c *Config) *string { return &c.APIKey }, parseText),
 	},
 	{
-		name: "api-url", topic: topicClient, group: groupClient,
+		name: "api-url", kind: "url", topic: topicClient, group: groupClient,
 		derivation: "`RELAYPDF_BASE_URL`",
 		derive:     func(c *Config, _ machine) (string, error) { return c.BaseURL, nil },
-		doc:        "Server that the command line calls.",
+		doc:        "URL of the server that commands call.",
 		apply:      into(func(c *Config) *string { return &c.APIURL }, parseBaseURL),
 	},
 	{
 		name: "profile", topic: topicClient, group: groupClient,
 		derivation: "the one that `relaypdf profiles use` chose",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Profile of `relaypdf login` whose server and key the command line uses.",
+		doc:        "Profile of `relaypdf login` that commands use.",
 		apply:      into(func(c *Config) *string { return &c.Profile }, parseText),
 	},
 }
@@ -460,7 +454,7 @@ func lookupSetting(name string) *setting {
 func (s *setting) usage() string {
 	text := strings.ReplaceAll(s.doc, "`", "") + " Variable " + s.variable() + "."
 	if s.secret {
-		text += " Prefer the variable: other users can read a command line."
+		text += " Prefer the variable: other users on this machine can see flags."
 	}
 	if shown := s.shownDefault(); shown != "" {
 		text += " Default: " + strings.ReplaceAll(shown, "`", "") + "."
