@@ -85,7 +85,7 @@ func TestRunbookKeepsUp(t *testing.T) {
 		check, state, ok := strings.Cut(word, ":")
 		return ok && strings.Contains(source.String(), check) && strings.Contains(source.String(), state)
 	})
-	tried := runbook(t, "Tried")
+	tried := runbook(t, "Tests")
 	for _, kind := range []string{"Log", "Ready"} {
 		for part, words := range runbook(t, kind) {
 			for _, word := range words {
@@ -103,13 +103,13 @@ func TestRunbookKeepsUp(t *testing.T) {
 		explained = append(explained, word)
 		return strings.Contains(string(rules), "alert: "+word+"\n")
 	})
-	each("Tried", func(word string) bool { return strings.Contains(tests.String(), "func "+word+"(t *testing.T)") })
+	each("Tests", func(word string) bool { return strings.Contains(tests.String(), "func "+word+"(t *testing.T)") })
 	for _, rule := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {
 		if !slices.Contains(explained, rule[1]) {
 			t.Errorf("the runbook does not say what to do about %s", rule[1])
 		}
 	}
-	if parts := runbook(t, "Do"); len(runbook(t, "Tried")) != 10 {
-		t.Errorf("%d parts name the tests that try them, %d say what to do; want 10", len(runbook(t, "Tried")), len(parts))
+	if parts := runbook(t, "Do"); len(runbook(t, "Tests")) != 10 {
+		t.Errorf("%d parts name their tests, %d say what to do; want 10", len(runbook(t, "Tests")), len(parts))
 	}
 }
