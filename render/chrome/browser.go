@@ -138,7 +138,7 @@ func (b *browser) knows(name string) bool {
 }
 
 // lease returns a page for one job, to be given back with release.
-func (b *browser) lease(ctx context.Context, name string, k kind) (*page, error) {
+func (b *browser) acquirePage(ctx context.Context, name string, k kind) (*page, error) {
 	switch {
 	case k.offline:
 		return b.oncePage(ctx, noNetwork)

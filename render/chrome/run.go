@@ -104,7 +104,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 		if v, err = r.pool.fleet.visit(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
 		}
-		pg, err = v.lease(ctx, r.job.Account, kind{lane: r.job.Lane, still: r.still(), offline: r.job.Offline && r.job.Lane == Once})
+		pg, err = v.acquirePage(ctx, r.job.Account, kind{lane: r.job.Lane, still: r.still(), offline: r.job.Offline && r.job.Lane == Once})
 		return err
 	})
 	if v != nil {

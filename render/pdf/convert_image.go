@@ -228,7 +228,7 @@ func uprightImage(path string) (*image.NRGBA, *picture, error) {
 	if first.channels != rgb {
 		first.profile = nil
 	}
-	return turn(img, first.orientation), first, nil
+	return orient(img, first.orientation), first, nil
 }
 
 // decodeFile reads the pixels of a JPEG or PNG whose size was checked.
@@ -311,8 +311,8 @@ func moves(in *io.SectionReader) bool {
 	return false
 }
 
-// turn returns the pixels of an image upright, by EXIF's orientation.
-func turn(img image.Image, orientation int) *image.NRGBA {
+// orient returns the pixels of an image upright, by EXIF's orientation.
+func orient(img image.Image, orientation int) *image.NRGBA {
 	b := img.Bounds()
 	width, height := b.Dx(), b.Dy()
 	outWidth, outHeight := width, height

@@ -166,13 +166,13 @@ type scanWord struct {
 // recognise reads a page that was drawn: as it stands, and where that does not make
 // sense as tesseract thinks that it is turned.
 func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) error {
-	best, err := r.readTurned(ctx, page.Page, drawn, 0)
+	best, err := r.readRotated(ctx, page.Page, drawn, 0)
 	if err != nil {
 		return err
 	}
 	if sideways := best.sideways(); sideways || best.confidence() < doubtful {
 		if turned := r.orientation(ctx, page.Page, drawn); turned != 0 {
-			other, err := r.readTurned(ctx, page.Page, drawn, turned)
+			other, err := r.readRotated(ctx, page.Page, drawn, turned)
 			if err != nil {
 				return err
 			}
@@ -224,10 +224,10 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	page.matrix = affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}.then(read.back).then(affine{1 / width, 0, 0, -1 / height, 0, 1})
 }
 
-// readTurned reads a page that is turned clockwise, and straightened.
-func (r *reader) readTurned(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
-	upright := drawn.turn(degrees)
-	got := reading{turned: degrees, back: drawn.unturned(degrees)}
+// readRotated reads a page that is turned clockwise, and straightened.
+func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
+	upright := drawn.rotated(degrees)
+	got := reading{turned: degrees, back: drawn.rotatedBack(degrees)}
 	if got.skew = upright.skew(); got.skew != 0 {
 		straight, back := upright.straighten(got.skew)
 		upright, got.back = straight, back.then(got.back)

@@ -75,7 +75,7 @@ func scanOf(t *testing.T, degrees int, skew float64, texts ...string) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drawn = drawn.turn(degrees)
+		drawn = drawn.rotated(degrees)
 		if skew != 0 {
 			drawn, _ = drawn.straighten(-skew * math.Pi / 180)
 		}

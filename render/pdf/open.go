@@ -100,7 +100,7 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	if err := first.checkHeader(); err != nil {
 		return err
 	}
-	if n, err := first.claimedPages(); err != nil {
+	if n, err := first.declaredPages(); err != nil {
 		return err
 	} else if n > 0 && n <= MaxPages {
 		if err := first.write(ctx, maps.Clone(job)); err == nil {
@@ -131,10 +131,10 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	return nil
 }
 
-// claimedPages is how many pages a document says that it has, where its table of
+// declaredPages is how many pages a document says that it has, where its table of
 // objects can be read here: to count them, qpdf takes long to read a large one. 0
 // is not known.
-func (d *document) claimedPages() (int, error) {
+func (d *document) declaredPages() (int, error) {
 	content, err := d.content()
 	if err != nil {
 		return 0, err
@@ -143,7 +143,7 @@ func (d *document) claimedPages() (int, error) {
 	if err != nil {
 		return 0, nil //nolint:nilerr // qpdf will count them
 	}
-	if n := f.ClaimedPages(); n <= maxInputPages {
+	if n := f.DeclaredPages(); n <= maxInputPages {
 		return n, nil
 	}
 	return 0, nil

@@ -93,7 +93,7 @@ func (s *scan) whiten(left, top, right, bottom int) {
 }
 
 // turn returns a scan that is turned clockwise by a multiple of 90 degrees.
-func (s *scan) turn(degrees int) *scan {
+func (s *scan) rotated(degrees int) *scan {
 	if degrees == 0 {
 		return s
 	}
@@ -118,8 +118,8 @@ func (s *scan) turn(degrees int) *scan {
 	return turned
 }
 
-// unturned is the matrix from the pixels of what turn returns to those of the scan.
-func (s *scan) unturned(degrees int) affine {
+// rotatedBack is the matrix from the pixels of what rotated returns to those of the scan.
+func (s *scan) rotatedBack(degrees int) affine {
 	w, h := float64(s.width), float64(s.height)
 	switch degrees {
 	case 90:

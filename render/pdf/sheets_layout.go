@@ -33,12 +33,12 @@ var grids = map[int][2]int{2: {1, 2}, 3: {1, 3}, 4: {2, 2}, 6: {2, 3}, 8: {2, 4}
 
 // NUpCell is the room of each page on a sheet that is so large in portrait, in points.
 func NUpCell(perSheet int, width, height float64, landscape bool) (cellWidth, cellHeight float64) {
-	l := NUpArgs{PerSheet: perSheet, Width: width, Height: height}.turned(landscape)
+	l := NUpArgs{PerSheet: perSheet, Width: width, Height: height}.oriented(landscape)
 	return l.width / float64(l.columns), l.height / float64(l.rows)
 }
 
-// turned is the layout on sheets in portrait or landscape.
-func (a NUpArgs) turned(landscape bool) sheetLayout {
+// oriented is the layout on sheets in portrait or landscape.
+func (a NUpArgs) oriented(landscape bool) sheetLayout {
 	grid := grids[a.PerSheet]
 	l := sheetLayout{width: a.Width, height: a.Height, columns: grid[0], rows: grid[1], down: a.Columns, border: a.Border, margin: a.Margin}
 	if landscape {
@@ -50,9 +50,9 @@ func (a NUpArgs) turned(landscape bool) sheetLayout {
 // layout is that for pages of which the first is so large as it is shown.
 func (a NUpArgs) layout(width, height float64) sheetLayout {
 	if a.Landscape != nil {
-		return a.turned(*a.Landscape)
+		return a.oriented(*a.Landscape)
 	}
-	portrait, landscape := a.turned(false), a.turned(true)
+	portrait, landscape := a.oriented(false), a.oriented(true)
 	if landscape.shrink(width, height) > portrait.shrink(width, height) {
 		return landscape
 	}

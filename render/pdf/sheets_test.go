@@ -74,7 +74,7 @@ func a4(perSheet int) NUpArgs {
 }
 
 // TestNUpOrder reads where pages stand on sheets, in rows and in columns, on paper that is
-// turned by itself or as asked.
+// oriented by itself or as asked.
 func TestNUpOrder(t *testing.T) {
 	t.Parallel()
 	five := numbered(5)
@@ -342,7 +342,7 @@ func TestSheetsMissNoLetter(t *testing.T) {
 func TestImposeSurvivesPanics(t *testing.T) {
 	t.Parallel()
 	var nothing strings.Builder
-	if err := imposeSheets(panics{}, &nothing, a4(2).turned(false)); err == nil || !strings.Contains(err.Error(), "panic") {
+	if err := imposeSheets(panics{}, &nothing, a4(2).oriented(false)); err == nil || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -191,8 +191,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if pages, err := table.FlatPages(); err == nil && len(pages) != table.ClaimedPages() {
-			t.Errorf("%d flat pages, and it claims %d", len(pages), table.ClaimedPages())
+		if pages, err := table.FlatPages(); err == nil && len(pages) != table.DeclaredPages() {
+			t.Errorf("%d flat pages, and it declares %d", len(pages), table.DeclaredPages())
 		}
 		_ = table.Version()
 		o, err := Read(content)

@@ -66,9 +66,9 @@ func (r *pageReader) add(ref string, above Dict, depth int) error {
 	return nil
 }
 
-// ClaimedPages is how many pages the document says that it has, which nobody has
+// DeclaredPages is how many pages the document says that it has, which nobody has
 // counted; 0 where it does not say.
-func (f *File) ClaimedPages() int {
+func (f *File) DeclaredPages() int {
 	count, _ := f.Entry(f.Catalog()["/Pages"])["/Count"].(float64)
 	if count < 1 || count > maxObjects {
 		return 0

@@ -174,17 +174,17 @@ func (in *Page) upright() {
 		}
 	}
 	for ; most > 0 && most < Askew; most-- {
-		in.turnBack()
+		in.rotateBack()
 	}
 }
 
-// turnBack turns a page counter-clockwise by a quarter.
-func (in *Page) turnBack() {
+// rotateBack rotates a page counter-clockwise by a quarter.
+func (in *Page) rotateBack() {
 	width := in.Width
-	turn := func(b Box) Box { return Box{b.Top, width - b.Right, b.Bottom, width - b.Left} }
+	rotate := func(b Box) Box { return Box{b.Top, width - b.Right, b.Bottom, width - b.Left} }
 	for i := range in.Words {
 		w := &in.Words[i]
-		w.Box = turn(w.Box)
+		w.Box = rotate(w.Box)
 		if w.Turn == 1 || w.Turn == 3 {
 			w.Base = width - w.Base // which was an x
 		}
@@ -194,11 +194,11 @@ func (in *Page) turnBack() {
 	}
 	for _, boxes := range [][]Box{in.Rules, in.Dots} {
 		for i := range boxes {
-			boxes[i] = turn(boxes[i])
+			boxes[i] = rotate(boxes[i])
 		}
 	}
 	for i := range in.Links {
-		in.Links[i].Box = turn(in.Links[i].Box)
+		in.Links[i].Box = rotate(in.Links[i].Box)
 	}
 	in.Width, in.Height = in.Height, in.Width
 }
