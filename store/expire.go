@@ -18,7 +18,7 @@ func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 // were kept, accounts whose owner wanted that, and jobs and events that are older than
 // JobRetention.
 func (s *Store) deleteRows(ctx context.Context, limit int) error {
-	steps := []expiryStep{s.endAccounts, s.deleteKeptInputs}
+	steps := []expiryStep{s.endAccounts, s.deleteStoredInputs}
 	for _, query := range oldRows {
 		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
 	}

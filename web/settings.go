@@ -188,7 +188,7 @@ func (w *Web) askNewAddress(v *visit, email string) error {
 
 func (w *Web) saveKept(v *visit) error {
 	keep := v.value("inputs") != ""
-	if err := w.store.KeptInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
+	if err := w.store.StoredInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
 		return err
 	}
 	action, told := "inputs.kept", "Inputs of calls are kept for 7 days from now on."

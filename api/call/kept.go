@@ -29,7 +29,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 	}
 	sealed, err := c.box.Seal(keptPurpose(c.id), input.Bytes())
 	if err == nil {
-		err = c.store.KeptInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
+		err = c.store.StoredInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
 	}
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "keep input failed", slog.String("call", c.id), slog.Any("error", err))
@@ -40,7 +40,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > store.MaxKeptInput {
+	if b.Len()+len(p) > store.MaxStoredInput {
 		return 0, io.ErrShortWrite
 	}
 	return b.Buffer.Write(p)
@@ -49,7 +49,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // Input returns the JSON of an account's call as it was kept. It returns
 // store.ErrNotFound where it was not.
 func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte, error) {
-	sealed, err := p.store.KeptInputs().Of(ctx, accountID, callID)
+	sealed, err := p.store.StoredInputs().Of(ctx, accountID, callID)
 	if err != nil {
 		return nil, err
 	}

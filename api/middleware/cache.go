@@ -20,8 +20,8 @@ const (
 	nobody = "no-store"
 )
 
-// Kept is one line of what caches may keep.
-type Kept struct {
+// CacheRule is one line of what caches may keep.
+type CacheRule struct {
 	// Pattern is a path, or with "/*" at its end all paths below it.
 	Pattern string
 	// Control is the header Cache-Control.
@@ -35,7 +35,7 @@ type Kept struct {
 
 // Public is everything that caches may store: responses to GET and HEAD that are the same for all users, and set no
 // cookie. All else is no-store.
-var Public = []Kept{
+var Public = []CacheRule{
 	{Pattern: "/static/*", Control: forever, Keys: "assets"},
 	{Pattern: "/gallery/*", Control: forever, Keys: "assets"},
 	{Pattern: "/drawn/*", Control: forever, Keys: "assets"},
@@ -56,9 +56,9 @@ var Public = []Kept{
 }
 
 // Keepable returns the line of Public that a request comes under.
-func Keepable(r *http.Request) (Kept, bool) {
+func Keepable(r *http.Request) (CacheRule, bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return Kept{}, false
+		return CacheRule{}, false
 	}
 	for _, k := range Public {
 		folder, below := strings.CutSuffix(k.Pattern, "*")
@@ -66,7 +66,7 @@ func Keepable(r *http.Request) (Kept, bool) {
 			return k, !k.bare || r.URL.RawQuery == "" && !r.URL.ForceQuery
 		}
 	}
-	return Kept{}, false
+	return CacheRule{}, false
 }
 
 // Keep sets Cache-Control on each response. A handler cannot allow more than Public does; a response that the handler

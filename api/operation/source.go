@@ -200,14 +200,14 @@ func (env *Env) openSource(ctx context.Context, s placed) (schema.Body, error) {
 		return env.openStored(ctx, s.at+"fileId", *s.FileID)
 	}
 	// The call owns a file that came with it.
-	return kept{s.File}, nil
+	return borrowedBody{s.File}, nil
 }
 
-// kept is a Body that another owner closes.
-type kept struct{ schema.Body }
+// borrowedBody is a Body that another owner closes.
+type borrowedBody struct{ schema.Body }
 
 // Close does nothing.
-func (kept) Close() error { return nil }
+func (borrowedBody) Close() error { return nil }
 
 // closeFiles closes the contents of sources. An error leaves only a descriptor open, since their files have no name.
 func closeFiles(files []openFile) {

@@ -137,7 +137,7 @@ func (b *browser) knows(name string) bool {
 	return b.accounts[name] != nil
 }
 
-// lease returns a page for one job, to be given back with release.
+// acquirePage returns a page for one job, to be given back with release.
 func (b *browser) acquirePage(ctx context.Context, name string, k kind) (*page, error) {
 	switch {
 	case k.offline:

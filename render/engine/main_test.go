@@ -169,12 +169,12 @@ func run(ctx context.Context, w *engine.Work, p program, body []byte) ([]byte, e
 
 // keeper returns a handler that starts a program once and later asks it.
 func keeper() engine.Handler {
-	var kept *engine.Kept
+	var kept *engine.Daemon
 	return engine.Handle(func(_ context.Context, w *engine.Work, token string, body []byte) ([]byte, error) {
 		if kept == nil {
 			var err error
 			// It starts another one, as office programs do.
-			if kept, err = w.Keep(engine.Program{Name: "sh", Args: []string{"-c", "touch here; (exec sleep 1000 " + token + ") & exec cat"}}); err != nil {
+			if kept, err = w.StartDaemon(engine.Program{Name: "sh", Args: []string{"-c", "touch here; (exec sleep 1000 " + token + ") & exec cat"}}); err != nil {
 				return nil, err
 			}
 		}

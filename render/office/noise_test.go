@@ -111,7 +111,7 @@ func TestWorkerMayNotAnswerAnythingElse(t *testing.T) {
 
 // hearing is an office whose worker says what it is given.
 func hearing(lines string) *running {
-	r := &running{worker: &engine.Kept{Stdin: discard{io.Discard}}, answers: bufio.NewScanner(strings.NewReader(lines))}
+	r := &running{worker: &engine.Daemon{Stdin: discard{io.Discard}}, answers: bufio.NewScanner(strings.NewReader(lines))}
 	r.answers.Buffer(nil, maxAnswer)
 	return r
 }

@@ -50,8 +50,8 @@ const (
 
 // running is an office program and its worker, in a child.
 type running struct {
-	office  *engine.Kept
-	worker  *engine.Kept
+	office  *engine.Daemon
+	worker  *engine.Daemon
 	answers *bufio.Scanner
 	orders  int      // how many the worker got
 	emoji   *standIn // nil where no emoji in colour are there
@@ -153,7 +153,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if completed != "" {
 		arguments = append(arguments, "-env:BRAND_SHARE_SUBDIR="+completed)
 	}
-	r.office, err = w.Keep(engine.Program{
+	r.office, err = w.StartDaemon(engine.Program{
 		Name: officeProgram,
 		Args: arguments,
 		// Its temporary files outlive a job.
@@ -162,7 +162,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	r.worker, err = w.Keep(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName}})
+	r.worker, err = w.StartDaemon(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName}})
 	if err != nil {
 		return err
 	}

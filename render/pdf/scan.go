@@ -92,7 +92,7 @@ func (s *scan) whiten(left, top, right, bottom int) {
 	}
 }
 
-// turn returns a scan that is turned clockwise by a multiple of 90 degrees.
+// rotated returns a scan that is rotated clockwise by a multiple of 90 degrees.
 func (s *scan) rotated(degrees int) *scan {
 	if degrees == 0 {
 		return s

@@ -11,17 +11,17 @@ const (
 	// KeptInputLife is how long the input of a call is kept for an account that
 	// asks for that.
 	KeptInputLife = 7 * 24 * time.Hour
-	// MaxKeptInput is the longest input that is kept, encrypted, in bytes.
-	MaxKeptInput = 256 << 10
+	// MaxStoredInput is the longest input that is kept, encrypted, in bytes.
+	MaxStoredInput = 256 << 10
 )
 
-// KeptInputs are the encrypted inputs of calls, for accounts that want to view or repeat them.
-type KeptInputs struct{ store *Store }
+// StoredInputs are the encrypted inputs of calls, for accounts that want to view or repeat them.
+type StoredInputs struct{ store *Store }
 
-// KeptInputs returns the inputs that the store keeps.
-func (s *Store) KeptInputs() *KeptInputs { return &KeptInputs{s} }
+// StoredInputs returns the inputs that the store keeps.
+func (s *Store) StoredInputs() *StoredInputs { return &StoredInputs{s} }
 
-type keptRow struct {
+type storedInputRow struct {
 	bun.BaseModel `bun:"table:kept_inputs,alias:ki"`
 
 	CallID    string `bun:",pk"`
@@ -32,11 +32,11 @@ type keptRow struct {
 
 // Add keeps the input of a call. It has no effect where the account does not
 // want that any more, and on an input that is too long.
-func (k *KeptInputs) Add(ctx context.Context, accountID, callID string, sealed []byte) error {
-	if len(sealed) > MaxKeptInput {
+func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed []byte) error {
+	if len(sealed) > MaxStoredInput {
 		return nil
 	}
-	row := keptRow{CallID: callID, AccountID: accountID, Sealed: sealed, ExpiresAt: toMicros(k.store.now().Add(KeptInputLife))}
+	row := storedInputRow{CallID: callID, AccountID: accountID, Sealed: sealed, ExpiresAt: toMicros(k.store.now().Add(KeptInputLife))}
 	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The account's row is taken, so that what is turned off meanwhile stays off.
 		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").Where("id = ? AND keep_inputs", accountID).Exec(ctx))
@@ -50,8 +50,8 @@ func (k *KeptInputs) Add(ctx context.Context, accountID, callID string, sealed [
 
 // Of returns the input of an account's call, as it was given to Add, or
 // ErrNotFound.
-func (k *KeptInputs) Of(ctx context.Context, accountID, callID string) ([]byte, error) {
-	var row keptRow
+func (k *StoredInputs) Of(ctx context.Context, accountID, callID string) ([]byte, error) {
+	var row storedInputRow
 	if !storable(callID) {
 		return nil, ErrNotFound
 	}
@@ -61,7 +61,7 @@ func (k *KeptInputs) Of(ctx context.Context, accountID, callID string) ([]byte, 
 
 // Want sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
 // off.
-func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) error {
+func (k *StoredInputs) Want(ctx context.Context, accountID string, want bool) error {
 	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).Exec(ctx))
 		switch {
@@ -72,13 +72,13 @@ func (k *KeptInputs) Want(ctx context.Context, accountID string, want bool) erro
 		case want:
 			return nil
 		}
-		_, err = tx.NewDelete().Model((*keptRow)(nil)).Where("account_id = ?", accountID).Exec(ctx)
+		_, err = tx.NewDelete().Model((*storedInputRow)(nil)).Where("account_id = ?", accountID).Exec(ctx)
 		return err
 	}))
 }
 
-// deleteKeptInputs removes inputs whose time has passed.
-func (s *Store) deleteKeptInputs(ctx context.Context, limit int) (deleted int, err error) {
+// deleteStoredInputs removes inputs whose time has passed.
+func (s *Store) deleteStoredInputs(ctx context.Context, limit int) (deleted int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		res, err := tx.NewRaw(`DELETE FROM kept_inputs WHERE call_id IN (SELECT call_id FROM kept_inputs WHERE expires_at <= ? LIMIT ?)`, toMicros(s.now()), limit).Exec(ctx)
 		if err != nil {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kept is a program that lives on when the job that started it has ended, such
+// Daemon is a program that lives on when the job that started it has ended, such
 // as an office server that takes long to start. It ends with the child.
-type Kept struct {
+type Daemon struct {
 	// Stdin and Stdout are connected to the program.
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
@@ -26,13 +26,13 @@ type Kept struct {
 }
 
 // Ended is closed when the program has ended.
-func (k *Kept) Ended() <-chan struct{} { return k.ended }
+func (k *Daemon) Ended() <-chan struct{} { return k.ended }
 
 // Stderr returns the end of what the program has written to standard error.
-func (k *Kept) Stderr() string { return k.stderr.String() }
+func (k *Daemon) Stderr() string { return k.stderr.String() }
 
 // Stop kills the program and waits until it is gone.
-func (k *Kept) Stop() {
+func (k *Daemon) Stop() {
 	select {
 	case <-k.ended:
 		return
@@ -53,10 +53,10 @@ func (w *Work) KeepDir() (string, error) {
 	return w.child.keepDir(), nil
 }
 
-// Keep starts a program that stays. Everything else that a job leaves running
+// StartDaemon starts a program that stays. Everything else that a job leaves running
 // is killed after it. MaxStdout and OK do not matter here, and Stdin of p is
 // ignored.
-func (w *Work) Keep(p Program) (*Kept, error) {
+func (w *Work) StartDaemon(p Program) (*Daemon, error) {
 	dir, err := w.KeepDir()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (w *Work) Keep(p Program) (*Kept, error) {
 	if w.child.has(unix.CLONE_NEWPID) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // see sweep
 	}
-	k := &Kept{child: w.child, cmd: cmd, stderr: new(excerpt), ended: make(chan struct{})}
+	k := &Daemon{child: w.child, cmd: cmd, stderr: new(excerpt), ended: make(chan struct{})}
 	cmd.Stderr = k.stderr
 	in, inErr := cmd.StdinPipe()
 	// Not StdoutPipe: Wait, which runs from the start, would close it before

@@ -14,9 +14,9 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestKeptInputsCanBeRunAgain: an account that stores its inputs can view them and repeat a call, which is held,
+// TestStoredInputsCanBeRunAgain: an account that stores its inputs can view them and repeat a call, which is held,
 // limited and charged like any other.
-func TestKeptInputsCanBeRunAgain(t *testing.T) {
+func TestStoredInputsCanBeRunAgain(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db})
@@ -34,7 +34,7 @@ func TestKeptInputsCanBeRunAgain(t *testing.T) {
 		if _, err := s.API.Calls.Input(t.Context(), s.Account.ID, before.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an input was kept that nobody asked for: %v", err)
 		}
-		if err := s.Store.KeptInputs().Want(t.Context(), s.Account.ID, true); err != nil {
+		if err := s.Store.StoredInputs().Want(t.Context(), s.Account.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		first := send(`{"text":"again, please"}`)

@@ -10,7 +10,7 @@ import (
 
 func TestInputsAreKeptOnlyWhereWanted(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		kept, c := f.KeptInputs(), f.begin(t, f.newCall(2000))
+		kept, c := f.StoredInputs(), f.begin(t, f.newCall(2000))
 		add := func() {
 			t.Helper()
 			if err := kept.Add(t.Context(), f.acc.ID, c.ID, []byte("sealed")); err != nil {
@@ -45,7 +45,7 @@ func TestInputsAreKeptOnlyWhereWanted(t *testing.T) {
 		choose(false)
 		want("")
 		choose(true)
-		if err := kept.Add(t.Context(), f.acc.ID, c.ID, make([]byte, store.MaxKeptInput+1)); err != nil {
+		if err := kept.Add(t.Context(), f.acc.ID, c.ID, make([]byte, store.MaxStoredInput+1)); err != nil {
 			t.Error(err)
 		}
 		want("") // too long
