@@ -29,7 +29,7 @@ const AgentPath = "/mcp"
 // agentRoute is the route of the API that serves agents.
 func agentRoute(a *API) route {
 	return route{
-		facts: facts{
+		routeSpec: routeSpec{
 			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Speak the Model Context Protocol, for agents", verb: "send",
 			content: "application/json", upload: agentMessages(),
 			others: map[int]string{
@@ -81,7 +81,7 @@ type Tool struct {
 	// Scope is the scope that a grant needs; empty means none.
 	Scope string
 	// Operation is set on those that are paid, and Price what they cost.
-	Operation *schema.Operation[*operation.Env]
+	Operation *schema.Operation[*operation.Deps]
 	Price     credit.Amount
 }
 
@@ -138,8 +138,8 @@ func Tools() ([]Tool, error) {
 	return toolsOf(&API{table: table, prices: prices}), nil
 }
 
-// AgentDoor is the part of the API behind the agent endpoint: the routes themselves, with all their checks.
-type AgentDoor struct {
+// MCPBackend is the part of the API behind the agent endpoint: the routes themselves, with all their checks.
+type MCPBackend struct {
 	*API
 
 	handlers map[string]http.Handler // by method and pattern
@@ -147,8 +147,8 @@ type AgentDoor struct {
 	tell     store.TellingGrant
 }
 
-func newAgentDoor(a *API, cfg Config) *AgentDoor {
-	d := &AgentDoor{API: a, handlers: map[string]http.Handler{}, issuer: cfg.Issuer, tell: cfg.TellGrant}
+func newAgentDoor(a *API, cfg Config) *MCPBackend {
+	d := &MCPBackend{API: a, handlers: map[string]http.Handler{}, issuer: cfg.Issuer, tell: cfg.TellGrant}
 	for _, r := range a.routes() {
 		handle, name := r.handle, r.method+" "+r.pattern
 		_, used := agentUse[name]
@@ -172,20 +172,20 @@ func newAgentDoor(a *API, cfg Config) *AgentDoor {
 }
 
 // Tools lists what agents can do.
-func (d *AgentDoor) Tools() []Tool { return toolsOf(d.API) }
+func (d *MCPBackend) Tools() []Tool { return toolsOf(d.API) }
 
 // BaseURL is the public address of the service.
-func (d *AgentDoor) BaseURL() string { return d.baseURL }
+func (d *MCPBackend) BaseURL() string { return d.baseURL }
 
 // Version is the program's.
-func (d *AgentDoor) Version() string { return d.version }
+func (d *MCPBackend) Version() string { return d.version }
 
 // Local reports whether the service is reachable from its own machine only.
-func (d *AgentDoor) Local() bool { return d.local }
+func (d *MCPBackend) Local() bool { return d.local }
 
 // Caller identifies the caller of a request by a key or by a token of a grant. The response to a request without
 // either names the page where a user can grant access (RFC 9728).
-func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
+func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
 	if err != nil && call.Fault(err).Code == apierror.Unauthorized {
@@ -198,13 +198,13 @@ func (d *AgentDoor) Caller(w http.ResponseWriter, r *http.Request) (call.Caller,
 	return caller, err
 }
 
-func (d *AgentDoor) challenge() string {
+func (d *MCPBackend) challenge() string {
 	return `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
 }
 
 // StepUp asks the client of a token that lacks a scope to request that scope as well (RFC 6750). The header lists the
 // scopes that the token already has too: a token for the new scope alone would lose them.
-func (d *AgentDoor) StepUp(w http.ResponseWriter, caller call.Caller, scope string) {
+func (d *MCPBackend) StepUp(w http.ResponseWriter, caller call.Caller, scope string) {
 	wanted := strings.Join(append(slices.Clone(caller.Scopes), scope), " ")
 	w.Header().Set("WWW-Authenticate", d.challenge()+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
 }
@@ -231,19 +231,19 @@ func scopeOf(pattern string) string {
 
 // Body reads a request's body, of most bytes, as that of any route: one that comes
 // too slowly is given up.
-func (d *AgentDoor) Body(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
+func (d *MCPBackend) Body(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
 	return newBody(w, r, most)
 }
 
 // CountRead counts a request that is not a tool call.
-func (d *AgentDoor) CountRead(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
+func (d *MCPBackend) CountRead(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
 	count := d.limitedReads(func(http.ResponseWriter, *http.Request) error { return nil })
 	return count(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 }
 
 // Serve answers a request for a route, as a caller who is known. The values of
 // the path are the request's own.
-func (d *AgentDoor) Serve(w http.ResponseWriter, r *http.Request, pattern string, caller call.Caller) {
+func (d *MCPBackend) Serve(w http.ResponseWriter, r *http.Request, pattern string, caller call.Caller) {
 	handler, ok := d.handlers[r.Method+" "+pattern]
 	if !ok {
 		d.Fail(w, r, &apierror.Error{Code: apierror.NotFound})

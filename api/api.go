@@ -43,7 +43,7 @@ type Config struct {
 	// accounts.
 	Payments call.Payments
 	// Operations is the product; nil means the table of this package.
-	Operations []schema.Row[*operation.Env]
+	Operations []schema.Row[*operation.Deps]
 	// Limiter counts requests; nil means in this process's memory.
 	Limiter ratelimit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
@@ -82,7 +82,7 @@ type Config struct {
 	// DrawTime bounds the drawing of one preview: see call.Config.
 	DrawTime time.Duration
 	// Agents makes the handler for agents; nil means none.
-	Agents func(*AgentDoor) (http.Handler, error)
+	Agents func(*MCPBackend) (http.Handler, error)
 	// Issuer verifies the tokens of an external issuer, which agents may use as well as our own; nil means none.
 	// TellGrant notifies users by email when a new client connects with such a token; nil sends nothing.
 	Issuer    *oauth.Issuer
@@ -104,7 +104,7 @@ type API struct {
 	box        *seal.Box
 	limiter    ratelimit.Limiter
 	reads      *ratelimit.Gate
-	table      *schema.Table[*operation.Env]
+	table      *schema.Table[*operation.Deps]
 	gallery    *gallery.Gallery
 	prices     map[string]credit.Amount
 	registry   *prometheus.Registry

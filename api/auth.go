@@ -69,7 +69,7 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 }
 
 // agentOf finds the caller that a key or a token belongs to.
-func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, error) {
+func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, error) {
 	var access store.GrantAccess
 	var err error
 	switch {
@@ -92,7 +92,7 @@ func (d *AgentDoor) agentOf(ctx context.Context, secret string) (call.Caller, er
 }
 
 // outside returns what a token of the outside issuer opens.
-func (d *AgentDoor) outside(ctx context.Context, token string) (store.GrantAccess, error) {
+func (d *MCPBackend) outside(ctx context.Context, token string) (store.GrantAccess, error) {
 	holder, err := d.issuer.Holder(ctx, token)
 	refuse := func(text string) (store.GrantAccess, error) {
 		return store.GrantAccess{}, &apierror.Error{Code: apierror.Unauthorized, Message: text, Cause: err}
@@ -116,7 +116,7 @@ func (d *AgentDoor) outside(ctx context.Context, token string) (store.GrantAcces
 	if name == "" {
 		name = "A program without a name"
 	}
-	access, err := d.store.Grants().Outside(ctx, store.Outsider{
+	access, err := d.store.Grants().Outside(ctx, store.ExternalClient{
 		Email: holder.Email, ClientID: d.issuer.Name() + " " + holder.Client, Name: name, Home: d.issuer.Name(), Resource: d.baseURL + AgentPath, Scopes: scopes,
 	}, d.tell)
 	switch {

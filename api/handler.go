@@ -20,24 +20,24 @@ func (a *API) routes() []route {
 	layouts := a
 	invalid := []apierror.Code{apierror.InvalidRequest}
 	routes := []route{
-		plain(a, facts{method: "GET", pattern: "/health", access: public, summary: "Tell that the process runs"}, state.getHealth),
-		plain(a, facts{method: "GET", pattern: "/health/ready", access: public, summary: "Tell whether work is accepted", refused: http.StatusServiceUnavailable}, state.ready),
-		plain(a, facts{method: "GET", pattern: "/openapi.json", access: public, summary: "Describe this interface", content: "application/json"}, a.openAPI),
-		plain(a, facts{method: "GET", pattern: "/v1/templates/gallery", access: public, summary: "List the layouts that templates may start from", codes: invalid}, layouts.listGallery),
-		plain(a, facts{method: "GET", pattern: "/gallery/{name}", access: public, summary: "Show a layout of the gallery", content: "image/webp"}, layouts.thumbnail),
-		plain(a, facts{method: "GET", pattern: "/v1/account", access: withKey, summary: "Show the account and its wallet"}, account.getAccount),
-		plain(a, facts{method: "GET", pattern: "/v1/billing/prices", access: public, summary: "List the prices"}, money.pricesOf),
-		plain(a, facts{method: "GET", pattern: "/v1/billing/usage", access: withFullKey, summary: "Sum up calls and spending"}, money.usage),
-		plain(a, facts{method: "GET", pattern: "/v1/billing/limits", access: withKey, summary: "Show the spending limits"}, money.limits),
-		plain(a, facts{method: "PATCH", pattern: "/v1/billing/limits", access: withFullKey, summary: "Change the spending limits", example: `{"maxDayMicrodollars":4000000}`}, money.setLimits),
-		plain(a, facts{method: "GET", pattern: "/v1/jobs", access: withKey, summary: "List the jobs", verb: "list"}, work.listJobs),
-		plain(a, facts{method: "GET", pattern: "/v1/jobs/{id}", access: withKey, summary: "Show what has become of a job"}, work.getJob),
-		plain(a, facts{method: "GET", pattern: "/v1/files", access: withKey, summary: "List uploads and results", verb: "list"}, stored.listFiles),
-		plain(a, facts{
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/health", access: public, summary: "Tell that the process runs"}, state.getHealth),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/health/ready", access: public, summary: "Tell whether work is accepted", refused: http.StatusServiceUnavailable}, state.ready),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/openapi.json", access: public, summary: "Describe this interface", content: "application/json"}, a.openAPI),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/templates/gallery", access: public, summary: "List the layouts that templates may start from", codes: invalid}, layouts.listGallery),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/gallery/{name}", access: public, summary: "Show a layout of the gallery", content: "image/webp"}, layouts.thumbnail),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/account", access: withKey, summary: "Show the account and its wallet"}, account.getAccount),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/billing/prices", access: public, summary: "List the prices"}, money.pricesOf),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/billing/usage", access: withFullKey, summary: "Sum up calls and spending"}, money.usage),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/billing/limits", access: withKey, summary: "Show the spending limits"}, money.limits),
+		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/billing/limits", access: withFullKey, summary: "Change the spending limits", example: `{"maxDayMicrodollars":4000000}`}, money.setLimits),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/jobs", access: withKey, summary: "List the jobs", verb: "list"}, work.listJobs),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/jobs/{id}", access: withKey, summary: "Show what has become of a job"}, work.getJob),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/files", access: withKey, summary: "List uploads and results", verb: "list"}, stored.listFiles),
+		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", verb: "upload", status: http.StatusCreated, upload: uploadBodies(),
 			codes: []apierror.Code{apierror.InvalidRequest, apierror.PayloadTooLarge, apierror.StorageUnavailable},
 		}, stored.createFile),
-		plain(a, facts{
+		jsonRoute(a, routeSpec{
 			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a result, or with a key an upload of its account", content: "application/octet-stream",
 			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
 			others: map[int]string{
@@ -48,28 +48,28 @@ func (a *API) routes() []route {
 			},
 			codes: []apierror.Code{apierror.RateLimited, apierror.StorageUnavailable},
 		}, stored.getFile),
-		plain(a, facts{method: "DELETE", pattern: "/v1/files/{id}", access: withKey, summary: "Delete an upload or a result"}, stored.deleteFile),
-		plain(a, facts{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the typefaces that documents find", verb: "list", codes: []apierror.Code{apierror.ConvertUnavailable}}, a.listFonts),
-		plain(a, facts{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints", verb: "list"}, hooks.listWebhooks),
-		plain(a, facts{
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/files/{id}", access: withKey, summary: "Delete an upload or a result"}, stored.deleteFile),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the typefaces that documents find", verb: "list", codes: []apierror.Code{apierror.ConvertUnavailable}}, a.listFonts),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List the webhook endpoints", verb: "list"}, hooks.listWebhooks),
+		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/webhooks", access: withFullKey, summary: "Make a webhook endpoint", status: http.StatusCreated,
 			example: `{"url":"https://example.com/in","events":["job.failed"]}`, codes: []apierror.Code{apierror.URLNotAllowed},
 		}, hooks.createWebhook),
-		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries", verb: "list"}, sent.listDeliveries),
-		plain(a, facts{method: "GET", pattern: "/v1/webhooks/deliveries/{id}", access: withFullKey, summary: "Show a delivery with what is sent"}, sent.getDelivery),
-		plain(a, facts{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", codes: invalid}, sent.replay),
-		plain(a, facts{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", example: `{"enabled":true}`, codes: []apierror.Code{apierror.URLNotAllowed}}, hooks.updateWebhook),
-		plain(a, facts{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint"}, hooks.deleteWebhook),
-		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/test", access: withFullKey, summary: "Send a test event to an endpoint", codes: invalid}, hooks.test),
-		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Give an endpoint a new secret"}, hooks.roll),
-		plain(a, facts{method: "POST", pattern: "/v1/webhooks/{id}/activate", access: withFullKey, summary: "Put an endpoint's new secret into use"}, hooks.activate),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List the latest deliveries", verb: "list"}, sent.listDeliveries),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks/deliveries/{id}", access: withFullKey, summary: "Show a delivery with what is sent"}, sent.getDelivery),
+		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", codes: invalid}, sent.replay),
+		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Change a webhook endpoint", example: `{"enabled":true}`, codes: []apierror.Code{apierror.URLNotAllowed}}, hooks.updateWebhook),
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint"}, hooks.deleteWebhook),
+		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/test", access: withFullKey, summary: "Send a test event to an endpoint", codes: invalid}, hooks.test),
+		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Give an endpoint a new secret"}, hooks.roll),
+		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/activate", access: withFullKey, summary: "Put an endpoint's new secret into use"}, hooks.activate),
 	}
 	routes = append(routes, agentRoute(a))
 	routes = append(routes, a.templateRoutes()...)
 	for _, operation := range a.table.All() {
 		routes = append(routes, route{
-			facts:  facts{method: "POST", pattern: operation.Path(), access: withKey, summary: operation.Summary},
-			handle: a.postOperation(operation), operation: operation,
+			routeSpec: routeSpec{method: "POST", pattern: operation.Path(), access: withKey, summary: operation.Summary},
+			handle:    a.postOperation(operation), operation: operation,
 		})
 	}
 	return routes

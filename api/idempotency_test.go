@@ -137,7 +137,7 @@ func TestConcurrentDuplicatesRunOnce(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.NoRateLimits = true
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == clients {
@@ -186,7 +186,7 @@ func TestDuplicateOfAFailingCallRuns(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == 2 {
 					close(second)

@@ -276,7 +276,7 @@ func TestLongCallsAreNotLost(t *testing.T) {
 			s.API.Calls.Reaper().Once(ctx)
 			return nil
 		}
-		s = apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(long)}, Change: quiet})
+		s = apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(long)}, Change: quiet})
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
@@ -304,7 +304,7 @@ func TestStoppedJobIsReturned(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(block)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(block)}, Change: quiet})
 	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -38,7 +38,7 @@ text, 30 to rearrange it or add to it, and 60 to draw, compress, join or convert
 // description is the description of the interface on its way out.
 type description []byte
 
-func (a *API) openAPI(context.Context, call.Caller, nothing) (description, error) {
+func (a *API) openAPI(context.Context, call.Caller, noInput) (description, error) {
 	return a.openapi()
 }
 
@@ -148,7 +148,7 @@ func (a *API) addRoute(doc *document, r route) {
 }
 
 // addOperation describes the request and the answers of an operation.
-func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operation[*operation.Env]) {
+func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operation[*operation.Deps]) {
 	if why := operation.WhyOff(); why != "" {
 		e.Description, e.Unavailable = why, why
 	} else {
@@ -246,7 +246,7 @@ func addErrors(e *endpoint, r route) {
 		for _, code := range slices.Compact(group) {
 			says := code.Text()
 			if code == apierror.NotFound {
-				says = r.none()
+				says = r.notFoundText()
 			}
 			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
 		}

@@ -25,7 +25,7 @@ func loadOpenAPI(t *testing.T, s *apitest.Server) *openapi3.T {
 }
 
 // operations are the rows of the product.
-func operations(t *testing.T) []*schema.Operation[*operation.Env] {
+func operations(t *testing.T) []*schema.Operation[*operation.Deps] {
 	t.Helper()
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {

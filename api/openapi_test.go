@@ -52,7 +52,7 @@ func TestOpenAPIGolden(t *testing.T) {
 
 func TestOpenAPIIsValid(t *testing.T) {
 	t.Parallel()
-	for name, operations := range map[string][]schema.Row[*operation.Env]{
+	for name, operations := range map[string][]schema.Row[*operation.Deps]{
 		"product": operation.Rows, "test": {apitest.Echo(nil), apitest.JSON()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()
 func (a *API) showLook(w http.ResponseWriter, r *http.Request) error {
 	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
 	if err != nil {
-		return facts{pattern: lookPath}.absent(err)
+		return routeSpec{pattern: lookPath}.wrapNotFound(err)
 	}
 	return writeJSON(w, http.StatusOK, look)
 }

@@ -70,7 +70,7 @@ func failing(t *testing.T, db storetest.DB) (s *apitest.Server, fail *atomic.Poi
 	t.Helper()
 	fail = new(atomic.Pointer[error])
 	run := func(context.Context, *apitest.EchoInput) error { return *fail.Load() }
-	return apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet}), fail
+	return apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: quiet}), fail
 }
 
 // TestFailedRunsAreReleased: whatever a run fails with, the call is held and
@@ -135,19 +135,19 @@ func TestFailedRunsAreReleased(t *testing.T) {
 type fullInput struct{ schema.Common }
 
 // Admit refuses every call.
-func (*fullInput) Admit(*operation.Env) error { return &chrome.BusyError{RetryAfter: 3 * time.Second} }
+func (*fullInput) Admit(*operation.Deps) error { return &chrome.BusyError{RetryAfter: 3 * time.Second} }
 
 // TestFullEngineLeavesNothing: a call without a place in the queue is refused before it costs a hold. A repeat needs
 // no place, so it continues and finds its first response.
 func TestFullEngineLeavesNothing(t *testing.T) {
 	t.Parallel()
-	full := schema.Spec[*operation.Env, fullInput]{
+	full := schema.Spec[*operation.Deps, fullInput]{
 		Info: schema.Info{Name: "test.full", Summary: "Have no place", Price: 2000, Produces: []string{"text/plain"}},
-		Run: func(context.Context, *operation.Env, *fullInput) (schema.Result, error) {
+		Run: func(context.Context, *operation.Deps, *fullInput) (schema.Result, error) {
 			return schema.Result{JSON: map[string]any{"ok": true}}, nil
 		},
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{full}})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{full}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/full", Body: `{}`})
 	got.Refused(t, apierror.RateLimited)
 	if wait := got.Header.Get("Retry-After"); wait != "3" {
@@ -164,7 +164,7 @@ func TestPanicIsReleased(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		run := func(context.Context, *apitest.EchoInput) error { panic("secret") }
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
 		got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, apierror.InternalError)
 		if strings.Contains(got.Message, "secret") {
 			t.Errorf("the client reads %q", got.Message)
@@ -425,7 +425,7 @@ func TestPriceOverride(t *testing.T) {
 	}
 	expectBalance(t, s, apitest.Trial-3)
 	for name, prices := range map[string]map[string]credit.Amount{"unknown": {"test.other": 3}, "negative": {"test.echo": -1}} {
-		if _, err := api.New(api.Config{Store: s.Store, Prices: prices, Operations: []schema.Row[*operation.Env]{apitest.Echo(nil)}}); err == nil {
+		if _, err := api.New(api.Config{Store: s.Store, Prices: prices, Operations: []schema.Row[*operation.Deps]{apitest.Echo(nil)}}); err == nil {
 			t.Errorf("%s: a price of %v was accepted", name, prices)
 		}
 	}
@@ -440,7 +440,7 @@ func TestClientThatLeavesIsTold(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: quiet})
 	receiver := apitest.NewReceiver(t, nil)
 	s.Deliver(t)
 	_, err := s.Client().Do(ctx, "test.echo", map[string]any{"text": "a", "callbackUrl": receiver.URL}, client.CallOptions{})
@@ -464,7 +464,7 @@ func TestClientThatLeavesWhileItRuns(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
 		_, err := s.Client().Do(ctx, "test.echo", apitest.EchoInput{Text: "a"}, client.CallOptions{})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want that the context was cancelled", err)
@@ -498,7 +498,7 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" {
 					leave()
@@ -594,7 +594,7 @@ func TestReadDeadlineEndsWithTheBody(t *testing.T) {
 		during = line.last
 		return nil
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Env]{apitest.Echo(run)}})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, echo, io.NopCloser(strings.NewReader(`{"text":"a"}`)))
 	if err != nil {
 		t.Fatal(err)

@@ -40,8 +40,8 @@ const (
 	withToken access = "key or token"
 )
 
-// facts describe a route of the table, besides its function.
-type facts struct {
+// routeSpec describe a route of the table, besides its function.
+type routeSpec struct {
 	method, pattern string
 	access          access
 	summary         string
@@ -70,10 +70,10 @@ type facts struct {
 }
 
 // maxBody bounds the body of a request, in bytes.
-func (f facts) maxBody() int64 { return cmp.Or(f.body, maxPatch) }
+func (f routeSpec) maxBody() int64 { return cmp.Or(f.body, maxPatch) }
 
 // resource names, in the singular, what the route's id is of.
-func (f facts) resource() string {
+func (f routeSpec) resource() string {
 	before, _, _ := strings.Cut(f.pattern, "/{")
 	name := before[strings.LastIndexByte(before, '/')+1:]
 	if stem, ok := strings.CutSuffix(name, "ies"); ok {
@@ -82,8 +82,8 @@ func (f facts) resource() string {
 	return strings.TrimSuffix(name, "s")
 }
 
-// none is the message of a 404: the resource of the route's path that does not exist.
-func (f facts) none() string {
+// notFoundText is the message of a 404: the resource of the route's path that does not exist.
+func (f routeSpec) notFoundText() string {
 	names := pathParameters(f.pattern)
 	if len(names) == 0 {
 		return apierror.NotFound.Text()
@@ -99,18 +99,18 @@ func (f facts) none() string {
 	return text
 }
 
-// absent adds the kind of the missing object to a not-found error.
-func (f facts) absent(err error) error {
+// wrapNotFound adds the kind of the missing object to a not-found error.
+func (f routeSpec) wrapNotFound(err error) error {
 	var known *apierror.Error
 	if errors.Is(err, store.ErrNotFound) && !errors.As(err, &known) {
-		return &apierror.Error{Code: apierror.NotFound, Message: f.none(), Cause: err}
+		return &apierror.Error{Code: apierror.NotFound, Message: f.notFoundText(), Cause: err}
 	}
 	return err
 }
 
 // route is one line of the interface.
 type route struct {
-	facts
+	routeSpec
 	handle func(http.ResponseWriter, *http.Request) error
 	// params, body and answer describe what goes in and out; body and answer are
 	// nil where there is none in JSON.
@@ -118,33 +118,33 @@ type route struct {
 	body   *jsonschema.Schema
 	answer reflect.Type
 	// operation is set on the routes that the table of operations gives.
-	operation *schema.Operation[*operation.Env]
+	operation *schema.Operation[*operation.Deps]
 }
 
 // maxPatch limits the body of a route that is not an operation, in bytes.
 const maxPatch = 64 << 10
 
-// nothing is the input of a route that takes none.
-type nothing struct{}
+// noInput is the input of a route that takes none.
+type noInput struct{}
 
-// received is an input that reads the rest of its request itself: a stream.
-type received interface {
+// streamInput is an input that reads the rest of its request itself: a stream.
+type streamInput interface {
 	receive(a *API, w http.ResponseWriter, r *http.Request) error
 }
 
-// sent is a response that is not JSON: it writes itself.
-type sent interface {
+// responder is a response that is not JSON: it writes itself.
+type responder interface {
 	send(w http.ResponseWriter, r *http.Request) error
 }
 
-// headed is a response that has more than its JSON. A status of 0 is the route's own.
-type headed interface {
+// headerWriter is a response that has more than its JSON. A status of 0 is the route's own.
+type headerWriter interface {
 	head(h http.Header) (status int)
 }
 
-// plain makes a route of a function. What In and Out are is the route's
+// jsonRoute makes a route of a function. What In and Out are is the route's
 // documentation, and what holds its requests to it.
-func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, In) (Out, error)) route {
+func jsonRoute[In, Out any](a *API, f routeSpec, run func(context.Context, call.Caller, In) (Out, error)) route {
 	request, err := schema.NewRequest[In]()
 	if err != nil {
 		panic(f.method + " " + f.pattern + ": " + err.Error()) // a mistake in the table, found by every test
@@ -154,7 +154,7 @@ func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, 
 		answer = nil
 	}
 	return route{
-		facts: f, params: request.Params, body: request.Body, answer: answer,
+		routeSpec: f, params: request.Params, body: request.Body, answer: answer,
 		handle: func(w http.ResponseWriter, r *http.Request) error {
 			in, err := bindRequest(a, w, r, request, f)
 			if err != nil {
@@ -164,13 +164,13 @@ func plain[In, Out any](a *API, f facts, run func(context.Context, call.Caller, 
 			if err == nil {
 				err = sendAnswer(w, r, f.status, out)
 			}
-			return f.absent(err)
+			return f.wrapNotFound(err)
 		},
 	}
 }
 
 // bindRequest reads the input of a route.
-func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request *schema.Request[In], f facts) (*In, error) {
+func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request *schema.Request[In], f routeSpec) (*In, error) {
 	values, faults := paramsOf(r, request.Params, f.access == public)
 	var body io.Reader
 	switch {
@@ -188,7 +188,7 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 	if err != nil {
 		return nil, err
 	}
-	if stream, ok := any(in).(received); ok {
+	if stream, ok := any(in).(streamInput); ok {
 		return in, stream.receive(a, w, r)
 	}
 	return in, nil
@@ -225,7 +225,7 @@ func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schem
 
 // sendAnswer sends what a route's function has returned.
 func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) error {
-	if stream, ok := out.(sent); ok {
+	if stream, ok := out.(responder); ok {
 		return stream.send(w, r)
 	}
 	if status == 0 {
@@ -234,7 +234,7 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 	if state, ok := out.(interface{ ETag() string }); ok {
 		w.Header().Set("ETag", state.ETag())
 	}
-	if special, ok := out.(headed); ok {
+	if special, ok := out.(headerWriter); ok {
 		if own := special.head(w.Header()); own != 0 {
 			status = own
 		}

@@ -76,7 +76,7 @@ func callerFrom(ctx context.Context) call.Caller {
 	return caller
 }
 
-func (*API) getAccount(_ context.Context, caller call.Caller, _ nothing) (wire.AccountSnapshot, error) {
+func (*API) getAccount(_ context.Context, caller call.Caller, _ noInput) (wire.AccountSnapshot, error) {
 	account := caller.Account
 	told := wire.AccountSnapshot{
 		Plan: account.Plan, RateTier: account.RateTier(),

@@ -127,7 +127,7 @@ type limitsPatch struct {
 	MaxDay limitChange `json:"maxDayMicrodollars,omitzero" jsonschema_description:"Maximum cost of all calls of one UTC day, in microdollars; null for no limit."`
 }
 
-func (*API) limits(_ context.Context, caller call.Caller, _ nothing) (wire.Limits, error) {
+func (*API) limits(_ context.Context, caller call.Caller, _ noInput) (wire.Limits, error) {
 	return wire.Limits{MaxJobMicrodollars: (*int64)(caller.Account.MaxJob), MaxDayMicrodollars: (*int64)(caller.Account.MaxDay)}, nil
 }
 
@@ -136,7 +136,7 @@ func (a *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch)
 	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 
-func (a *API) pricesOf(context.Context, call.Caller, nothing) (wire.PriceList, error) {
+func (a *API) pricesOf(context.Context, call.Caller, noInput) (wire.PriceList, error) {
 	list := wire.PriceList{Currency: "usd", Prices: []wire.Price{}}
 	for _, operation := range a.table.All() {
 		if operation.Off {

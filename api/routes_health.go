@@ -13,7 +13,7 @@ import (
 )
 
 // getHealth touches nothing: it reports that the process runs, not that it works.
-func (a *API) getHealth(ctx context.Context, _ call.Caller, _ nothing) (wire.Health, error) {
+func (a *API) getHealth(ctx context.Context, _ call.Caller, _ noInput) (wire.Health, error) {
 	return wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: middleware.RequestID(ctx)}, nil
 }
 
@@ -41,7 +41,7 @@ type checker interface {
 }
 
 // ready makes a real call to the browser and to the database.
-func (a *API) ready(ctx context.Context, _ call.Caller, _ nothing) (readiness, error) {
+func (a *API) ready(ctx context.Context, _ call.Caller, _ noInput) (readiness, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	stats := a.Calls.RenderStats()
@@ -111,6 +111,6 @@ type sharedLimiter interface {
 
 // Readiness returns the response of GET /health/ready, for pages.
 func Readiness(ctx context.Context, a *API) (wire.Readiness, error) {
-	ready, err := a.ready(ctx, call.Caller{}, nothing{})
+	ready, err := a.ready(ctx, call.Caller{}, noInput{})
 	return ready.Readiness, err
 }

@@ -21,14 +21,14 @@ import (
 )
 
 // postOperation is the HTTP handler of one operation, for callers with a key.
-func (a *API) postOperation(operation *schema.Operation[*operation.Env]) func(http.ResponseWriter, *http.Request) error {
+func (a *API) postOperation(operation *schema.Operation[*operation.Deps]) func(http.ResponseWriter, *http.Request) error {
 	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
 		return a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 	})
 }
 
 // runOperation answers for one operation to whom who finds.
-func runOperation(a *API, operation *schema.Operation[*operation.Env], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
+func runOperation(a *API, operation *schema.Operation[*operation.Deps], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := who(r)
 		if err != nil {

@@ -85,7 +85,7 @@ func (a *API) endpoints() delivery.Endpoints {
 	}}
 }
 
-func (a *API) listWebhooks(ctx context.Context, caller call.Caller, _ nothing) (wire.WebhookList, error) {
+func (a *API) listWebhooks(ctx context.Context, caller call.Caller, _ noInput) (wire.WebhookList, error) {
 	endpoints, err := a.store.Webhooks(ctx, caller.Account.ID)
 	answer := wire.WebhookList{Webhooks: make([]wire.WebhookEndpoint, len(endpoints))}
 	for i, endpoint := range endpoints {

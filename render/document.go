@@ -50,7 +50,7 @@ type Page struct {
 	// Animate leaves animations where they are; otherwise they are ended.
 	Animate bool
 	// Strict says which faults inside the page fail it. Others are warnings.
-	Strict chrome.Strict
+	Strict chrome.FailOn
 	// Headers go to the origin of a URL, or else to https sub-resources.
 	Headers map[string]string
 	Cookies []chrome.Cookie

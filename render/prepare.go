@@ -88,7 +88,7 @@ func lane(html string) chrome.Lane {
 	switch {
 	case traits.Network:
 		return chrome.Once
-	case traits.Script, markup.Lingers(html):
+	case traits.Script, markup.PersistsState(html):
 		return chrome.Realm
 	default:
 		return chrome.Inline

@@ -16,7 +16,7 @@ import (
 func (s *Store) beginSQLite(ctx context.Context, c NewCall) error {
 	if c.Job == nil && c.QuoteID == "" {
 		// The call is not announced before it ends: a power failure loses both.
-		ctx = context.WithValue(ctx, unsynced{}, true)
+		ctx = context.WithValue(ctx, deferSync{}, true)
 	}
 	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 		// The response to an earlier attempt may have been lost.

@@ -14,8 +14,8 @@ const (
 	maxLog = 16384
 )
 
-// grown triggers the copying of the log if it is due. The caller has the turn.
-func (w *writer) grown() {
+// maybeCheckpoint triggers the copying of the log if it is due. The caller has the turn.
+func (w *groupCommitter) maybeCheckpoint() {
 	if w.commits++; w.commits < checkpointEvery {
 		return
 	}
@@ -28,7 +28,7 @@ func (w *writer) grown() {
 
 // checkpoints copies the content of SQLite's log into the database whenever that is due, until ctx ends, and passes
 // errors to failed. SQLite itself would copy at the end of a commit, and block all writers for about 10 ms.
-func (w *writer) checkpoints(ctx context.Context, failed func(error)) {
+func (w *groupCommitter) checkpoints(ctx context.Context, failed func(error)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +43,7 @@ func (w *writer) checkpoints(ctx context.Context, failed func(error)) {
 
 // checkpoint copies the log while others write, and then, with writers blocked, the rest: the log is reset only after
 // all of it has been copied.
-func (w *writer) checkpoint(ctx context.Context) error {
+func (w *groupCommitter) checkpoint(ctx context.Context) error {
 	if err := w.copyLog(ctx); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (w *writer) checkpoint(ctx context.Context) error {
 }
 
 // copyLog copies the log up to the oldest state that a reader still uses.
-func (w *writer) copyLog(ctx context.Context) error {
+func (w *groupCommitter) copyLog(ctx context.Context) error {
 	if _, err := w.beside.DB.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 		return fmt.Errorf("copy the log into the database: %w", err)
 	}

@@ -33,7 +33,7 @@ const disputeUpsert = `INSERT INTO stripe_disputes AS d (id, intent, state, amou
 	WHERE d.stated_at < EXCLUDED.stated_at OR d.stated_at = EXCLUDED.stated_at AND (EXCLUDED.state = 'won' OR d.state = 'open')`
 
 // writeDispute notes a dispute.
-func (a *applying) writeDispute(ctx context.Context) error {
+func (a *paymentUpdate) writeDispute(ctx context.Context) error {
 	d := a.notice.Dispute
 	if d == nil {
 		return nil
@@ -56,7 +56,7 @@ func (a *applying) writeDispute(ctx context.Context) error {
 
 // takeDisputes takes from the wallet what banks have taken, and gives back what
 // they gave back.
-func (a *applying) takeDisputes(ctx context.Context) error {
+func (a *paymentUpdate) takeDisputes(ctx context.Context) error {
 	if a.row.Intent == "" {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (a *applying) takeDisputes(ctx context.Context) error {
 
 // disputeReference returns the reference of a dispute's next posting: each time its
 // money moves has one of its own.
-func (a *applying) disputeReference(ctx context.Context, id string) (string, error) {
+func (a *paymentUpdate) disputeReference(ctx context.Context, id string) (string, error) {
 	name := "stripe " + id
 	var before int
 	err := a.tx.NewRaw("SELECT COUNT(*) FROM journal_references WHERE account_id = ? AND kind = ? AND (reference = ? OR SUBSTR(reference, 1, ?) = ?)",

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Outsider is a program that an outside issuer of tokens has let in for a person. It
+// ExternalClient is a program that an outside issuer of tokens has let in for a person. It
 // has a grant as one that was let in here has, so that its cap, the list of connected
 // apps and their revocation are the same.
-type Outsider struct {
+type ExternalClient struct {
 	Email    string // of the person, as the issuer has confirmed it
 	ClientID string // of the program at the issuer, with the issuer before it
 	Name     string // of the program, as people see it
@@ -31,7 +31,7 @@ var outsideQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + account
 // one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
 // applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
 // undo that.
-func (g *Grants) Outside(ctx context.Context, o Outsider, tell TellingGrant) (GrantAccess, error) {
+func (g *Grants) Outside(ctx context.Context, o ExternalClient, tell TellingGrant) (GrantAccess, error) {
 	var err error
 	if o.Email, err = MailAddress(o.Email); err != nil {
 		return GrantAccess{}, ErrNotFound
@@ -93,7 +93,7 @@ func foundOutside(scan func(places ...any) error) (found outsideRow, err error) 
 }
 
 // letOutside makes the grant of an application, unless another request has made it.
-func (g *Grants) letOutside(ctx context.Context, tx txn, o Outsider, args []any, tell TellingGrant) (outsideRow, error) {
+func (g *Grants) letOutside(ctx context.Context, tx txn, o ExternalClient, args []any, tell TellingGrant) (outsideRow, error) {
 	var person personRow
 	// The empty update locks the row: no one else can make the same grant before the end.
 	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))

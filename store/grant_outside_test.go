@@ -22,7 +22,7 @@ func TestOutsidersHaveOneGrantEach(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.member(t, "owner@example.com", store.RoleOwner)
-		o := store.Outsider{Email: "Dev@example.com", ClientID: "https://id.example studio", Name: "studio", Home: "https://id.example", Resource: agents, Scopes: []string{"documents"}}
+		o := store.ExternalClient{Email: "Dev@example.com", ClientID: "https://id.example studio", Name: "studio", Home: "https://id.example", Resource: agents, Scopes: []string{"documents"}}
 		for want := 1; want <= 2; want++ {
 			var wg sync.WaitGroup
 			for range 8 {

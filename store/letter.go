@@ -40,13 +40,13 @@ func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 	})
 }
 
-// Telling writes the sealed emails that notify the users with these addresses of a change. It is called within the
+// MailBuilder writes the sealed emails that notify the users with these addresses of a change. It is called within the
 // change's transaction, which may run again.
-type Telling func(change PaymentChange, to []string) ([]Letter, error)
+type MailBuilder func(change PaymentChange, to []string) ([]Letter, error)
 
 // tellPayers queues the emails about a change of an account's payments for the users who pay, in the transaction of
 // the change.
-func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell Telling) error {
+func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell MailBuilder) error {
 	if tell == nil {
 		return nil
 	}

@@ -90,7 +90,7 @@ var ErrNoOrigin = errors.New("the payment has no row, and its account is unknown
 
 // rebuild makes the row of a payment that was paid and is missing, as after a backup
 // was restored. The payment's own name keeps it from being made twice.
-func (a *applying) rebuild(ctx context.Context) error {
+func (a *paymentUpdate) rebuild(ctx context.Context) error {
 	o := a.notice.Origin
 	known, err := a.tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", o.AccountID).Exists(ctx)
 	if err == nil && !known {

@@ -34,7 +34,7 @@ type PaymentNotice struct {
 	// rebuilt from it.
 	Origin Origin
 	// Tell emails the changes to the users who pay; nil sends nothing.
-	Tell Telling
+	Tell MailBuilder
 }
 
 // Refund is a refunded part of a payment. A refund that fails at the bank, even days after it was reported, has moved
@@ -86,15 +86,15 @@ func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change Payme
 				return err
 			}
 		}
-		a := applying{Store: s, tx: tx, notice: n, change: &change, now: s.now()}
+		a := paymentUpdate{Store: s, tx: tx, notice: n, change: &change, now: s.now()}
 		return a.do(ctx)
 	})
 	return change, wrapped("apply payment", err)
 }
 
-// applying is a notice on its way, within a transaction. It locks the intent,
+// paymentUpdate is a notice on its way, within a transaction. It locks the intent,
 // then the payment, then the account.
-type applying struct {
+type paymentUpdate struct {
 	*Store
 	tx     txn
 	notice PaymentNotice
@@ -103,7 +103,7 @@ type applying struct {
 	now    time.Time
 }
 
-func (a *applying) do(ctx context.Context) error {
+func (a *paymentUpdate) do(ctx context.Context) error {
 	refunded, err := a.meetIntent(ctx)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (a *applying) do(ctx context.Context) error {
 
 // meetIntent locks what is known of the intent, adds to it, and returns how much
 // of it was refunded so far.
-func (a *applying) meetIntent(ctx context.Context) (refunded credit.Amount, err error) {
+func (a *paymentUpdate) meetIntent(ctx context.Context) (refunded credit.Amount, err error) {
 	if a.notice.Intent == "" {
 		return 0, nil
 	}
@@ -171,7 +171,7 @@ func (a *applying) meetIntent(ctx context.Context) (refunded credit.Amount, err 
 }
 
 // writeRefunds notes refunds. One that has failed stays so.
-func (a *applying) writeRefunds(ctx context.Context) error {
+func (a *paymentUpdate) writeRefunds(ctx context.Context) error {
 	for _, r := range a.notice.Refunds {
 		if a.notice.Intent == "" || r.ID == "" || len(r.ID) > 255 || !storable(r.ID) || r.Amount < 0 || r.Amount > maxAmount {
 			return errors.New("a refund needs an id, a payment and an amount")
@@ -187,7 +187,7 @@ func (a *applying) writeRefunds(ctx context.Context) error {
 }
 
 // findPayment locks the payment of the notice, and adds its IDs.
-func (a *applying) findPayment(ctx context.Context) error {
+func (a *paymentUpdate) findPayment(ctx context.Context) error {
 	where, name := "id = ?", a.notice.PaymentID
 	if name == "" {
 		if where, name = "session = ?", a.notice.Session; name == "" {
@@ -210,7 +210,7 @@ func (a *applying) findPayment(ctx context.Context) error {
 }
 
 // move takes the payment to its next state.
-func (a *applying) move(ctx context.Context) error {
+func (a *paymentUpdate) move(ctx context.Context) error {
 	waits := a.row.State == PaymentOpen || a.row.State == PaymentAction
 	switch state := a.notice.State; {
 	case state == PaymentPaid && a.row.State != PaymentPaid:
@@ -243,7 +243,7 @@ func (a *applying) move(ctx context.Context) error {
 }
 
 // pay credits the payment.
-func (a *applying) pay(ctx context.Context) error {
+func (a *paymentUpdate) pay(ctx context.Context) error {
 	if a.notice.Amount != a.row.Amount {
 		return fmt.Errorf("payment %s is of %s, and %s came: %w", a.row.ID, a.row.Amount, a.notice.Amount, ErrOtherPayment)
 	}
@@ -265,12 +265,12 @@ func (a *applying) pay(ctx context.Context) error {
 }
 
 // name returns the reference of the payment's postings.
-func (a *applying) name() string { return "stripe " + cmp.Or(a.row.Intent, a.row.ID) }
+func (a *paymentUpdate) name() string { return "stripe " + cmp.Or(a.row.Intent, a.row.ID) }
 
 // takeRefund takes from the wallet what was given back and is not taken yet, and
 // gives it back where the bank did not take it. The provider's sum counts while
 // nothing has failed; it may count failed ones or not.
-func (a *applying) takeRefund(ctx context.Context, refunded credit.Amount) error {
+func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) error {
 	if a.row.Intent == "" {
 		return nil
 	}

@@ -144,7 +144,7 @@ func (s *Store) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 // ClaimReload claims the refilling of an account's wallet: a new payment, whose row exists from then on, or the one
 // of a dead process. It returns ErrNotFound if there is nothing to do, or if another process does it. It returns
 // ErrMonthlyCap, once a month, if the owner's cap allows no more: the users who pay are notified.
-func (s *Store) ClaimReload(ctx context.Context, accountID string, tell Telling) (Reload, error) {
+func (s *Store) ClaimReload(ctx context.Context, accountID string, tell MailBuilder) (Reload, error) {
 	var claimed Reload
 	capped := false
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {

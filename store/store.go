@@ -101,9 +101,9 @@ type base struct {
 	path         string // of the SQLite database; empty with PostgreSQL
 	dataDir      string
 	region       string
-	write        *bun.DB // SQLite: the writer's connection, and one for concurrent reads
-	pages        *bun.DB // a small pool for what pages read (ForPages)
-	writer       *writer // SQLite only
+	write        *bun.DB         // SQLite: the writer's connection, and one for concurrent reads
+	pages        *bun.DB         // a small pool for what pages read (ForPages)
+	writer       *groupCommitter // SQLite only
 	writing      compiled
 	postings     postingIDs
 	accountSlots *accountSlots   // PostgreSQL only
@@ -254,7 +254,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	// It writes a page, and need not bring it to the disk.
-	err := s.inTx(context.WithValue(ctx, unsynced{}, true), func(ctx context.Context, tx txn) error {
+	err := s.inTx(context.WithValue(ctx, deferSync{}, true), func(ctx context.Context, tx txn) error {
 		return execTx(ctx, tx, "PRAGMA user_version = 0")
 	})
 	if err != nil {

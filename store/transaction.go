@@ -48,10 +48,10 @@ func (s *Store) inCertainTx(ctx context.Context, fn transaction) error {
 	})
 }
 
-// unsynced is the key of a context whose transactions SQLite need not bring to the
+// deferSync is the key of a context whose transactions SQLite need not bring to the
 // disk by themselves: after a loss of power they may not have happened, though none
 // that came later has either. A process that dies loses nothing.
-type unsynced struct{}
+type deferSync struct{}
 
 // transact runs a transaction, again after an error that may is true of.
 func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {

@@ -20,11 +20,11 @@ const maxBatch = 64
 // replace.
 type transaction func(context.Context, txn) error
 
-// writer runs the transactions of a process on SQLite's single writing connection. Transactions that wait while
+// groupCommitter runs the transactions of a process on SQLite's single writing connection. Transactions that wait while
 // another is written run together, each within its savepoint, and share a commit: the sync to disk is the most
 // expensive part of a short transaction. A caller gets success only after the commit, and a failed transaction undoes
 // only its own work.
-type writer struct {
+type groupCommitter struct {
 	db      *bun.DB
 	line    *line         // the writing connection; nil before it is needed; used by the holder of the turn
 	beside  *bun.DB       // what copies the log; does not wait for the line
@@ -46,8 +46,8 @@ type write struct {
 	done chan struct{}
 }
 
-func newWriter(db, beside *bun.DB) *writer {
-	return &writer{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+func newWriter(db, beside *bun.DB) *groupCommitter {
+	return &groupCommitter{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 }
 
 // line is the connection of a writer, with its prepared statements. Its transactions begin and end with statements:
@@ -68,7 +68,7 @@ const (
 )
 
 // connect opens the line, if it is not open. The caller has the turn.
-func (w *writer) connect(ctx context.Context) error {
+func (w *groupCommitter) connect(ctx context.Context) error {
 	if w.line != nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (w *writer) connect(ctx context.Context) error {
 }
 
 // hangUp gives the line up, with whatever is under way on it.
-func (w *writer) hangUp() {
+func (w *groupCommitter) hangUp() {
 	if w.line == nil {
 		return
 	}
@@ -104,14 +104,14 @@ func (w *writer) hangUp() {
 }
 
 // close closes the line when no one has the turn. A later transaction opens another, if the pool allows it.
-func (w *writer) close() {
+func (w *groupCommitter) close() {
 	w.turn <- struct{}{}
 	w.hangUp()
 	<-w.turn
 }
 
 // begin begins a transaction on the line. A line on which that fails is given up.
-func (w *writer) begin(ctx context.Context) (txn, error) {
+func (w *groupCommitter) begin(ctx context.Context) (txn, error) {
 	if err := w.connect(ctx); err != nil {
 		return txn{}, err
 	}
@@ -140,11 +140,11 @@ func (l *line) Rollback() error {
 // run carries out one transaction, alone or with others. When ctx ends while it
 // waits, it is not carried out; one that has begun comes to its end, which the
 // database's own timeout bounds.
-func (w *writer) run(ctx context.Context, do transaction) error {
+func (w *groupCommitter) run(ctx context.Context, do transaction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	mine := &write{do: do, lazy: ctx.Value(unsynced{}) != nil, done: make(chan struct{})}
+	mine := &write{do: do, lazy: ctx.Value(deferSync{}) != nil, done: make(chan struct{})}
 	w.mu.Lock()
 	w.queue = append(w.queue, mine)
 	w.mu.Unlock()
@@ -177,7 +177,7 @@ func (o *write) ended() bool {
 }
 
 // take empties the queue into a batch.
-func (w *writer) take() []*write {
+func (w *groupCommitter) take() []*write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(w.queue), maxBatch)
@@ -187,7 +187,7 @@ func (w *writer) take() []*write {
 }
 
 // withdraw takes a write out of the queue, and reports whether it was there.
-func (w *writer) withdraw(mine *write) bool {
+func (w *groupCommitter) withdraw(mine *write) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.Index(w.queue, mine)
@@ -201,7 +201,7 @@ func (w *writer) withdraw(mine *write) bool {
 // sync has the next commits brought to the disk, or not. With FULL, SQLite syncs its
 // log at each commit, and with it all that was written there before; with NORMAL it
 // does so before a checkpoint only.
-func (w *writer) sync(ctx context.Context, lazy bool) error {
+func (w *groupCommitter) sync(ctx context.Context, lazy bool) error {
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (w *writer) sync(ctx context.Context, lazy bool) error {
 }
 
 // carryOut brings every write of a batch to its end.
-func (w *writer) carryOut(ctx context.Context, batch []*write) {
+func (w *groupCommitter) carryOut(ctx context.Context, batch []*write) {
 	lazy := !slices.ContainsFunc(batch, func(one *write) bool { return !one.lazy })
 	if err := w.sync(ctx, lazy); err != nil {
 		fail(batch, err)
@@ -232,13 +232,13 @@ func (w *writer) carryOut(ctx context.Context, batch []*write) {
 	for _, one := range batch {
 		close(one.done)
 	}
-	w.grown()
+	w.maybeCheckpoint()
 }
 
 // together carries a batch out in one transaction. It reports false, and has
 // changed nothing, when a savepoint cannot be returned to: the database has
 // rolled everything back.
-func (w *writer) together(ctx context.Context, batch []*write) bool {
+func (w *groupCommitter) together(ctx context.Context, batch []*write) bool {
 	tx, err := w.begin(ctx)
 	if err != nil {
 		fail(batch, err)
@@ -257,7 +257,7 @@ func (w *writer) together(ctx context.Context, batch []*write) bool {
 }
 
 // after lets tests observe the end of each transaction, and make it fail.
-func (w *writer) after(err error) error {
+func (w *groupCommitter) after(err error) error {
 	if w.spoil == nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // endAccount schedules the deletion of the account after a grace period and notifies all its owners.
-func (w *Web) endAccount(v *visit) error {
+func (w *Web) endAccount(v *pageRequest) error {
 	if v.value("confirm") != v.account.Name {
 		return w.settingsPage(v, func(m *views.Settings) {
 			m.Close.Errors["confirm"] = "This must be " + v.account.Name + ", as it is written above."
@@ -27,12 +27,12 @@ func (w *Web) endAccount(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.tell("The keys are revoked. The rest is deleted on " + day + ".")
+	v.flash("The keys are revoked. The rest is deleted on " + day + ".")
 	return v.redirect(settingsPath)
 }
 
 // keepAccount takes that back.
-func (w *Web) keepAccount(v *visit) error {
+func (w *Web) keepAccount(v *pageRequest) error {
 	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
@@ -42,15 +42,15 @@ func (w *Web) keepAccount(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.tell("The account stays. Its keys stay revoked: make new ones.")
+	v.flash("The account stays. Its keys stay revoked: make new ones.")
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) tellOwners(v *visit, subject string, lines []string) error {
+func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
 	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	for _, m := range members {
 		if m.Role == store.RoleOwner {
-			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Letter{
+			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Message{
 				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open the settings", URL: w.cfg.BaseURL + settingsPath},
 			}))
 		}

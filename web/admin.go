@@ -22,9 +22,9 @@ const (
 )
 
 // adminPage is a page of the operator's: all of them open the same section.
-func (v *visit) adminPage(title string) views.Page { return v.page(title, adminPath) }
+func (v *pageRequest) adminPage(title string) views.Page { return v.page(title, adminPath) }
 
-func (w *Web) showAccounts(v *visit) error {
+func (w *Web) showAccounts(v *pageRequest) error {
 	m := views.AdminAccounts{Text: v.value("q"), State: v.value("state")}
 	f := store.AccountSearch{Text: m.Text, State: m.State, List: store.List{Cursor: v.value("cursor")}}
 	page, err := w.all.SearchAccounts(v.ctx(), f)
@@ -69,7 +69,7 @@ func accountState(a store.Account) views.Status {
 }
 
 // tiles show how the service does, above the accounts.
-func (w *Web) tiles(v *visit) ([]views.AdminTile, error) {
+func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 	b, err := w.all.Backlog(v.ctx())
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (w *Web) engines() views.Engines {
 	return w.cfg.Engines()
 }
 
-func (w *Web) showEngine(v *visit) error {
+func (w *Web) showEngine(v *pageRequest) error {
 	b, err := w.all.Backlog(v.ctx())
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *Web) showEngine(v *visit) error {
 	return v.show(http.StatusOK, views.AdminEnginesPage(v.adminPage("Engine"), m))
 }
 
-func (w *Web) showJobs(v *visit) error {
+func (w *Web) showJobs(v *pageRequest) error {
 	m := views.AdminJobs{Text: v.value("q")}
 	calls, err := w.callsFor(v, m.Text)
 	if err != nil {
@@ -128,7 +128,7 @@ func (w *Web) showJobs(v *visit) error {
 
 // callsFor returns the calls that run, or the one whose id or result's id is
 // looked for.
-func (w *Web) callsFor(v *visit, text string) ([]store.Call, error) {
+func (w *Web) callsFor(v *pageRequest, text string) ([]store.Call, error) {
 	if text == "" {
 		return w.all.RunningCalls(v.ctx(), runningShown)
 	}
@@ -142,7 +142,7 @@ func (w *Web) callsFor(v *visit, text string) ([]store.Call, error) {
 	return []store.Call{call}, err
 }
 
-func (w *Web) showAllDeliveries(v *visit) error {
+func (w *Web) showAllDeliveries(v *pageRequest) error {
 	m := views.AdminDeliveries{Text: v.value("q")}
 	if m.Text != "" {
 		d, err := w.all.DeliveryByID(v.ctx(), m.Text)
@@ -162,7 +162,7 @@ func (w *Web) showAllDeliveries(v *visit) error {
 	return v.show(http.StatusOK, views.AdminDeliveriesPage(v.adminPage("Deliveries"), m))
 }
 
-func (w *Web) showEdge(v *visit) error {
+func (w *Web) showEdge(v *pageRequest) error {
 	regions, err := w.all.CallsByRegion(v.ctx(), w.now().Add(-regionSpan))
 	if err != nil {
 		return err
@@ -177,11 +177,11 @@ func (w *Web) showEdge(v *visit) error {
 	return v.show(http.StatusOK, views.AdminEdgePage(v.adminPage("Edge"), m))
 }
 
-func (w *Web) showSettingsInForce(v *visit) error {
+func (w *Web) showSettingsInForce(v *pageRequest) error {
 	return v.show(http.StatusOK, views.AdminSettingsPage(v.adminPage("Settings in force"), w.cfg.Settings))
 }
 
-func (w *Web) showAudit(v *visit) error {
+func (w *Web) showAudit(v *pageRequest) error {
 	entries, err := w.audit.ByOperators(v.ctx(), v.value("cursor"), auditShown+1)
 	if err != nil {
 		return err

@@ -28,15 +28,15 @@ var moneyKinds = []views.Choice{
 }
 
 // accountNamed returns the account that an address names.
-func (w *Web) accountNamed(v *visit) (store.Account, error) {
+func (w *Web) accountNamed(v *pageRequest) (store.Account, error) {
 	return w.store.Account(v.ctx(), chi.URLParam(v.r, "id"))
 }
 
-func (w *Web) showAccount(v *visit) error { return w.accountPage(v, nil) }
+func (w *Web) showAccount(v *pageRequest) error { return w.accountPage(v, nil) }
 
 // accountPage shows an account, after change has put in what was typed and is
 // wrong.
-func (w *Web) accountPage(v *visit, change func(*views.AdminAccount)) error {
+func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) error {
 	account, err := w.accountNamed(v)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (w *Web) accountPage(v *visit, change func(*views.AdminAccount)) error {
 	return v.show(status, views.AdminAccountPage(v.adminPage(m.Name), m))
 }
 
-func (w *Web) fillKeys(v *visit, m *views.AdminAccount) error {
+func (w *Web) fillKeys(v *pageRequest, m *views.AdminAccount) error {
 	list, err := w.store.Keys(v.ctx(), m.ID)
 	for _, k := range slices.Backward(list) {
 		m.Keys = append(m.Keys, w.keyLine(k, store.Spent{}))
@@ -72,7 +72,7 @@ func (w *Web) fillKeys(v *visit, m *views.AdminAccount) error {
 	return err
 }
 
-func (w *Web) fillMembers(v *visit, m *views.AdminAccount) error {
+func (w *Web) fillMembers(v *pageRequest, m *views.AdminAccount) error {
 	members, err := w.members.AccountMembers(v.ctx(), m.ID)
 	for _, member := range members {
 		m.Members = append(m.Members, views.Member{Email: member.Person.Email, Role: member.Role})
@@ -81,7 +81,7 @@ func (w *Web) fillMembers(v *visit, m *views.AdminAccount) error {
 }
 
 // fillMoves fills in what happened in the account lately.
-func (w *Web) fillMoves(v *visit, m *views.AdminAccount) error {
+func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 	calls, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: m.ID, List: store.List{Limit: adminRows}})
 	if err != nil {
 		return err
@@ -108,21 +108,21 @@ func (w *Web) fillMoves(v *visit, m *views.AdminAccount) error {
 }
 
 // recordFor writes what an operator did to an account into the audit log.
-func (w *Web) recordFor(v *visit, account store.Account, action, object, note string) error {
+func (w *Web) recordFor(v *pageRequest, account store.Account, action, object, note string) error {
 	return w.audit.Add(v.ctx(), store.AuditEntry{
 		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
 		Address: w.cfg.ClientIP(v.r), Operator: true,
 	})
 }
 
-func (w *Web) backToAccount(v *visit, account store.Account, sentence string) error {
-	v.tell(sentence)
+func (w *Web) backToAccount(v *pageRequest, account store.Account, sentence string) error {
+	v.flash(sentence)
 	return v.redirect(adminPath + "/accounts/" + url.PathEscape(account.ID))
 }
 
 // standing suspends an account, or lifts that; either needs a reason.
-func (w *Web) standing(suspend bool) func(*visit) error {
-	return func(v *visit) error {
+func (w *Web) standing(suspend bool) func(*pageRequest) error {
+	return func(v *pageRequest) error {
 		account, err := w.accountNamed(v)
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func (w *Web) standing(suspend bool) func(*visit) error {
 }
 
 // postMoney credits or debits an account.
-func (w *Web) postMoney(v *visit) error {
+func (w *Web) postMoney(v *pageRequest) error {
 	account, err := w.accountNamed(v)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (w *Web) postMoney(v *visit) error {
 }
 
 // moneyForm reads the amount, and returns the errors of the form by field.
-func (w *Web) moneyForm(v *visit) (credit.Amount, map[string]string) {
+func (w *Web) moneyForm(v *pageRequest) (credit.Amount, map[string]string) {
 	wrong := map[string]string{}
 	amount, text := dollars(v.value("amount"))
 	switch {

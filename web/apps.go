@@ -14,7 +14,7 @@ import (
 const appsPath = "/dashboard/apps"
 
 // showApps lists the programs that people have let in, those that can be used first.
-func (w *Web) showApps(v *visit) error {
+func (w *Web) showApps(v *pageRequest) error {
 	list, err := w.store.Grants().List(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (w *Web) appLine(g store.Grant) views.App {
 }
 
 // showApp shows a program, with what it may spend to be changed.
-func (w *Web) showApp(v *visit) error {
+func (w *Web) showApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (w *Web) showApp(v *visit) error {
 }
 
 // limitApp changes what a program may spend.
-func (w *Web) limitApp(v *visit) error {
+func (w *Web) limitApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -88,12 +88,12 @@ func (w *Web) limitApp(v *visit) error {
 	if err := v.record("grant.limited", g.Name, views.Dollars(*limit)); err != nil {
 		return err
 	}
-	v.tell(g.Name + " may spend " + views.Dollars(*limit) + " in all.")
+	v.flash(g.Name + " may spend " + views.Dollars(*limit) + " in all.")
 	return v.redirect(appsPath)
 }
 
 // revokeApp ends what a program may do.
-func (w *Web) revokeApp(v *visit) error {
+func (w *Web) revokeApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -104,6 +104,6 @@ func (w *Web) revokeApp(v *visit) error {
 	if err := v.record("grant.revoked", g.Name, ""); err != nil {
 		return err
 	}
-	v.tell(g.Name + " may do nothing here from now on.")
+	v.flash(g.Name + " may do nothing here from now on.")
 	return v.redirect(appsPath)
 }

@@ -69,7 +69,7 @@ func delayOf(beyond int) time.Duration {
 
 // slowDown counts an attempt to sign in to an address, and waits before it may be made.
 // It reports false where too many attempts wait already.
-func (w *Web) slowDown(v *visit, email, personID string) (bool, error) {
+func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 	if device := w.knownDevice(v, personID); device != "" {
 		if _, ok := w.allow(v.ctx(), "login:device:"+device, triesPerPerson, triesWindow); ok {
 			return true, nil

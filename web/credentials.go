@@ -44,7 +44,7 @@ var errOtherPerson = errors.New("the link is another member's")
 // changeCredentials changes how a person signs in. The email about it goes to the
 // address of before, with a link that undoes the change. Of the person's sessions only
 // the visitor's own continues, under a new token, and only where stays is true.
-func (w *Web) changeCredentials(v *visit, id string, c store.CredentialChange, stays bool, subject, line string) error {
+func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialChange, stays bool, subject, line string) error {
 	if stays {
 		if err := w.scs.RenewToken(v.ctx()); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (w *Web) changeCredentials(v *visit, id string, c store.CredentialChange, s
 		return w.people.ChangeCredentials(v.ctx(), id, c)
 	}
 	c.Tell = func(before store.Person, undo string) ([]store.Letter, error) {
-		return sealAll(w.mail, []string{before.Email}, mail.Letter{
+		return sealAll(w.mail, []string{before.Email}, mail.Message{
 			Subject: subject,
 			Lines: []string{
 				line + " All other sessions have ended.",
@@ -72,17 +72,17 @@ func (w *Web) changeCredentials(v *visit, id string, c store.CredentialChange, s
 }
 
 // setProven records that the member of a session has shown just now that it is them.
-func (w *Web) setProven(v *visit) {
+func (w *Web) setProven(v *pageRequest) {
 	w.scs.Put(v.ctx(), provenKey, w.now().UTC().Format(time.RFC3339))
 }
 
-func (w *Web) proven(v *visit) bool {
+func (w *Web) proven(v *pageRequest) bool {
 	at, err := time.Parse(time.RFC3339, w.scs.GetString(v.ctx(), provenKey))
 	return err == nil && w.now().Sub(at) <= provenLife
 }
 
 // proofOf returns the credential that a change of credentials asks for.
-func (w *Web) proofOf(v *visit) views.Proof {
+func (w *Web) proofOf(v *pageRequest) views.Proof {
 	switch {
 	case v.person.Password != "":
 		return views.ProofPassword
@@ -97,7 +97,7 @@ func (w *Web) proofOf(v *visit) views.Proof {
 // prove checks the credential that a form holds in a field, and reports whether it is
 // the member's; if not, what is wrong with it. A code is spent whatever comes of the
 // rest of the form.
-func (w *Web) prove(v *visit, field string) (wrong string, ok bool, err error) {
+func (w *Web) prove(v *pageRequest, field string) (wrong string, ok bool, err error) {
 	given := v.r.FormValue(field)
 	proof := w.proofOf(v)
 	switch {
@@ -128,14 +128,14 @@ func (w *Web) prove(v *visit, field string) (wrong string, ok bool, err error) {
 }
 
 // askFactor shows the page that asks for a credential before a change.
-func (w *Web) askFactor(m views.Sure) func(*visit) error {
-	return func(v *visit) error { return w.askSure(v, m, "") }
+func (w *Web) askFactor(m views.Sure) func(*pageRequest) error {
+	return func(v *pageRequest) error { return w.askSure(v, m, "") }
 }
 
 // sure makes a change once the visitor has shown that it is them. The form that the
 // visitor sent is sent again with the proof.
-func (w *Web) sure(m views.Sure, do func(*visit) error) func(*visit) error {
-	return func(v *visit) error {
+func (w *Web) sure(m views.Sure, do func(*pageRequest) error) func(*pageRequest) error {
+	return func(v *pageRequest) error {
 		wrong, ok, err := w.prove(v, "password")
 		switch {
 		case err != nil:
@@ -147,7 +147,7 @@ func (w *Web) sure(m views.Sure, do func(*visit) error) func(*visit) error {
 	}
 }
 
-func (w *Web) askSure(v *visit, m views.Sure, wrong string) error {
+func (w *Web) askSure(v *pageRequest, m views.Sure, wrong string) error {
 	m.Proof = w.proofOf(v)
 	if m.Proof == views.ProofElsewhere {
 		return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
@@ -168,14 +168,14 @@ func (w *Web) askSure(v *visit, m views.Sure, wrong string) error {
 
 // showConfirm asks a member without password and second factor to confirm that it is
 // them.
-func (w *Web) showConfirm(v *visit) error {
+func (w *Web) showConfirm(v *pageRequest) error {
 	if w.proofOf(v) != views.ProofElsewhere {
 		return v.redirect(settingsPath)
 	}
 	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
 }
 
-func (w *Web) confirmPage(v *visit, status int, m views.Confirmation) error {
+func (w *Web) confirmPage(v *pageRequest, status int, m views.Confirmation) error {
 	m.Email, m.Mail = v.person.Email, w.mail != nil
 	if v.person.Identity != "" {
 		m.Provider = w.cfg.provider()
@@ -184,7 +184,7 @@ func (w *Web) confirmPage(v *visit, status int, m views.Confirmation) error {
 }
 
 // emailCode sends a code to the member's address. It works in this session, once.
-func (w *Web) emailCode(v *visit) error {
+func (w *Web) emailCode(v *pageRequest) error {
 	if w.mail == nil {
 		return errNotFound
 	}
@@ -193,7 +193,7 @@ func (w *Web) emailCode(v *visit) error {
 	}
 	code := rand.Text()[:8]
 	w.scs.Put(v.ctx(), emailedKey, codeHash(v.person.ID, code)+" "+w.now().UTC().Format(time.RFC3339))
-	err := w.sendEmail(v.ctx(), mail.Letter{
+	err := w.sendEmail(v.ctx(), mail.Message{
 		To: v.person.Email, Subject: "Your code is " + code[:4] + "-" + code[4:],
 		Lines: []string{"Type this code on the page that asked for it: " + code[:4] + "-" + code[4:] + ". It works once, for 10 minutes.", "If you did not ask for it, end your sessions in the settings."},
 	})
@@ -209,7 +209,7 @@ func codeHash(personID, code string) string {
 }
 
 // confirmFactor takes an emailed code. Five wrong ones end it.
-func (w *Web) confirmFactor(v *visit) error {
+func (w *Web) confirmFactor(v *pageRequest) error {
 	hash, at, _ := strings.Cut(w.scs.GetString(v.ctx(), emailedKey), " ")
 	sent, err := time.Parse(time.RFC3339, at)
 	if err != nil || w.now().Sub(sent) > emailedLife {
@@ -229,14 +229,14 @@ func (w *Web) confirmFactor(v *visit) error {
 	return w.confirmed(v)
 }
 
-func (w *Web) confirmed(v *visit) error {
+func (w *Web) confirmed(v *pageRequest) error {
 	w.setProven(v)
-	v.tell("Confirmed. You can change your password, email and log-ins for 10 minutes.")
+	v.flash("Confirmed. You can change your password, email and log-ins for 10 minutes.")
 	return v.redirect(settingsPath)
 }
 
 // showUndo and undo take the link of an email about a change of credentials.
-func (w *Web) showUndo(v *visit) error {
+func (w *Web) showUndo(v *pageRequest) error {
 	m, err := w.undoModel(v)
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func (w *Web) showUndo(v *visit) error {
 	return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
 }
 
-func (w *Web) undoModel(v *visit) (views.NewPassword, error) {
+func (w *Web) undoModel(v *pageRequest) (views.NewPassword, error) {
 	email, err := w.people.UndoEmail(v.ctx(), v.value("token"))
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change", Email: email, Action: undoPath + "?token=" + v.value("token"),
@@ -252,7 +252,7 @@ func (w *Web) undoModel(v *visit) (views.NewPassword, error) {
 	}, err
 }
 
-func (w *Web) undo(v *visit) error {
+func (w *Web) undo(v *pageRequest) error {
 	m, err := w.undoModel(v)
 	if err != nil {
 		return err

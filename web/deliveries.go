@@ -42,7 +42,7 @@ func deliveryStatus(d store.Delivery) views.Status {
 	return views.Status{Is: views.StateWarn, Word: "Waiting"}
 }
 
-func (w *Web) showDeliveries(v *visit) error {
+func (w *Web) showDeliveries(v *pageRequest) error {
 	m := views.Deliveries{Filter: views.DeliveryFilter{Endpoint: v.value("endpoint"), Status: v.value("status"), Event: v.value("event")}}
 	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{
 		AccountID: v.account.ID, EndpointID: m.Filter.Endpoint, Status: m.Filter.Status, EventType: m.Filter.Event, List: store.List{Cursor: v.value("cursor")},
@@ -77,7 +77,7 @@ func (w *Web) showDeliveries(v *visit) error {
 	return v.show(http.StatusOK, views.DeliveriesPage(v.page("Deliveries", deliveriesPath), m))
 }
 
-func (w *Web) deliveryChoices(v *visit, m *views.Deliveries) error {
+func (w *Web) deliveryChoices(v *pageRequest, m *views.Deliveries) error {
 	endpoints, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	for _, e := range endpoints {
 		m.Endpoints = append(m.Endpoints, views.Choice{Value: e.ID, Text: endpointOf(e).Host})
@@ -108,7 +108,7 @@ func ordinal(n int) string {
 // soon is how far ahead an attempt may be that its page waits for.
 const soon = 15 * time.Second
 
-func (w *Web) deliveryDetail(v *visit, d store.Delivery) (*views.DeliveryDetail, error) {
+func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryDetail, error) {
 	earlier, err := w.store.EarlierAttempts(v.ctx(), d)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func attemptOf(a store.PastAttempt, number int) views.Attempt {
 	return shown
 }
 
-func (w *Web) replayDelivery(v *visit) error {
+func (w *Web) replayDelivery(v *pageRequest) error {
 	id := chi.URLParam(v.r, "id")
 	if _, err := w.store.ReplayDelivery(v.ctx(), v.account.ID, id); err != nil {
 		return err
@@ -156,12 +156,12 @@ func (w *Web) replayDelivery(v *visit) error {
 	if err := v.record("delivery.replayed", id, ""); err != nil {
 		return err
 	}
-	v.tell("It is sent again.")
+	v.flash("It is sent again.")
 	return v.redirect(deliveriesPath + "?delivery=" + url.QueryEscape(id))
 }
 
 // replayFailed sends the failed ones of the latest deliveries again.
-func (w *Web) replayFailed(v *visit) error {
+func (w *Web) replayFailed(v *pageRequest) error {
 	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, Status: store.DeliveryFailed, List: store.List{Limit: store.MaxList}})
 	if err != nil {
 		return err
@@ -179,6 +179,6 @@ func (w *Web) replayFailed(v *visit) error {
 	if err := v.record("delivery.replayed", views.Plural(sent, "delivery", "deliveries"), ""); err != nil {
 		return err
 	}
-	v.tell(views.Plural(sent, "delivery is", "deliveries are") + " sent again.")
+	v.flash(views.Plural(sent, "delivery is", "deliveries are") + " sent again.")
 	return v.redirect(deliveriesPath)
 }

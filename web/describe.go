@@ -22,7 +22,7 @@ const describesPerMinute = 20
 // describeDraft asks what a template of a description would cost, which is free,
 // or has it written for a price that was accepted. Nothing is saved: what comes
 // back is the editor's to show.
-func (w *Web) describeDraft(v *visit, body []byte) error {
+func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "describe:"+v.person.ID, describesPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
@@ -65,7 +65,7 @@ func (w *Web) describeDraft(v *visit, body []byte) error {
 // JSON with what came since the last one. The answer follows the line that has its
 // status. Where nothing was heard, nothing is sent.
 type telling struct {
-	v *visit
+	v *pageRequest
 
 	mu    sync.Mutex
 	parts part
@@ -84,7 +84,7 @@ type part struct {
 // writtenType is the media type of the progress stream.
 const writtenType = "application/x-ndjson"
 
-func tell(v *visit) *telling {
+func tell(v *pageRequest) *telling {
 	t := &telling{v: v, more: make(chan struct{}, 1), work: guard.NewGroup()}
 	t.work.Go(t.run)
 	return t

@@ -19,7 +19,7 @@ const (
 
 // deviceKeyEmails writes to people of a key that was made for a device.
 func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
-	return sealAll(w.mail, to, mail.Letter{
+	return sealAll(w.mail, to, mail.Message{
 		Subject: "A new key for the command line on " + device.Machine,
 		Lines: []string{
 			"The relaypdf command line on " + device.Machine + ", at the address " + device.Address + ", was given the key “" + keyName(key) + "” (" + keyNote(key) + "), " +
@@ -31,7 +31,7 @@ func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) (
 }
 
 // sealAll makes the same email for each of these addresses.
-func sealAll(mailer Mailer, to []string, letter mail.Letter) ([]store.Letter, error) {
+func sealAll(mailer Mailer, to []string, letter mail.Message) ([]store.Letter, error) {
 	var kept []store.Letter
 	for _, letter.To = range to {
 		sealed, err := mailer.Seal(letter)
@@ -45,9 +45,9 @@ func sealAll(mailer Mailer, to []string, letter mail.Letter) ([]store.Letter, er
 
 // showDeviceCode asks for a code. It accepts none from the URL: users who follow a link from someone else must look
 // at their own terminal.
-func (w *Web) showDeviceCode(v *visit) error { return w.codePage(v, http.StatusOK, "") }
+func (w *Web) showDeviceCode(v *pageRequest) error { return w.codePage(v, http.StatusOK, "") }
 
-func (w *Web) codePage(v *visit, status int, wrong string) error {
+func (w *Web) codePage(v *pageRequest, status int, wrong string) error {
 	m := views.Form{Errors: map[string]string{}}
 	if wrong != "" {
 		m.Errors["code"] = wrong
@@ -56,7 +56,7 @@ func (w *Web) codePage(v *visit, status int, wrong string) error {
 }
 
 // typeCode shows who waits with the code that was typed.
-func (w *Web) typeCode(v *visit) error {
+func (w *Web) typeCode(v *pageRequest) error {
 	for key, most := range map[string]int{"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress, "device:person:" + v.person.ID: triesPerPerson} {
 		if wait, ok := w.allow(v.ctx(), key, most, triesWindow); !ok {
 			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+", then try again.")
@@ -74,7 +74,7 @@ func (w *Web) typeCode(v *visit) error {
 	return v.show(http.StatusOK, views.DevicePage(v.page("Approve the command line", ""), m))
 }
 
-func (w *Web) deviceModel(v *visit, d store.Device) views.Device {
+func (w *Web) deviceModel(v *pageRequest, d store.Device) views.Device {
 	return views.Device{
 		Form: views.Form{Values: map[string]string{"limit": v.value("limit"), "expires": v.value("expires")}, Errors: map[string]string{}},
 		ID:   d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine, System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
@@ -83,7 +83,7 @@ func (w *Web) deviceModel(v *visit, d store.Device) views.Device {
 }
 
 // decideDevice approves or denies. The key is made when the device asks next, so no one else ever sees it.
-func (w *Web) decideDevice(v *visit) error {
+func (w *Web) decideDevice(v *pageRequest) error {
 	device, err := w.store.Devices().Waiting(v.ctx(), v.value("id"), v.person.ID)
 	if err != nil {
 		return err
@@ -105,11 +105,11 @@ func (w *Web) decideDevice(v *visit) error {
 	return w.askAgain(v, m)
 }
 
-func (w *Web) askAgain(v *visit, m views.Device) error {
+func (w *Web) askAgain(v *pageRequest, m views.Device) error {
 	return v.show(http.StatusUnprocessableEntity, views.DevicePage(v.page("Approve the command line", ""), m))
 }
 
-func (w *Web) approve(v *visit, m views.Device) error {
+func (w *Web) approve(v *pageRequest, m views.Device) error {
 	n := store.NewKey{AccountID: v.account.ID, Name: m.KeyName, Test: w.local}
 	for name, read := range map[string]func(string) string{
 		"limit":   func(text string) (wrong string) { n.SpendLimit, wrong = dollars(text); return wrong },

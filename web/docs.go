@@ -39,16 +39,16 @@ func (w *Web) contents(open string) views.Docs {
 }
 
 // showDocs leads to the first guide: it is where to begin.
-func (w *Web) showDocs(v *visit) error {
+func (w *Web) showDocs(v *pageRequest) error {
 	return w.guide(v, w.docs.Guides[0].Slug, docsPath)
 }
 
-func (w *Web) showGuide(v *visit) error {
+func (w *Web) showGuide(v *pageRequest) error {
 	slug := chi.URLParam(v.r, "guide")
 	return w.guide(v, slug, docsPath+"/"+slug)
 }
 
-func (w *Web) guide(v *visit, slug, path string) error {
+func (w *Web) guide(v *pageRequest, slug, path string) error {
 	g, ok := w.docs.Guide(slug)
 	if !ok {
 		return errNotFound
@@ -88,12 +88,12 @@ func (w *Web) referenceGroups() []views.ReferenceGroup {
 	return groups
 }
 
-func (w *Web) showReference(v *visit) error {
+func (w *Web) showReference(v *pageRequest) error {
 	p := w.publicPage(referenceTitle, referenceDescription, docsPath, referencePath)
 	return v.show(http.StatusOK, views.ReferencePage(p, w.contents(referencePath), w.referenceGroups()))
 }
 
-func (w *Web) showOperation(v *visit) error {
+func (w *Web) showOperation(v *pageRequest) error {
 	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
 	if !ok {
 		return errNotFound
@@ -114,7 +114,7 @@ type searchEntry struct {
 const mostText = 1200
 
 // showSearchIndex sends what the search in the browser looks into.
-func (w *Web) showSearchIndex(v *visit) error {
+func (w *Web) showSearchIndex(v *pageRequest) error {
 	var entries []searchEntry
 	for _, g := range w.docs.Guides {
 		for _, section := range g.Sections {
@@ -142,12 +142,12 @@ func (w *Web) showSearchIndex(v *visit) error {
 // moreLinks are the pages outside the documentation, for language models.
 var moreLinks = []views.Link{{URL: pricingPath, Text: "Prices"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
 
-func (w *Web) showLLMs(v *visit) error {
+func (w *Web) showLLMs(v *pageRequest) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	return w.docs.LLMs(v.w, w.cfg.BaseURL, moreLinks)
 }
 
-func (w *Web) showLLMsFull(v *visit) error {
+func (w *Web) showLLMsFull(v *pageRequest) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	return w.docs.Full(v.w)
 }

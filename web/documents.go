@@ -25,7 +25,7 @@ const documentsPath = "/dashboard/documents"
 var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed}
 
 // callFilter reads what the list is narrowed by.
-func (w *Web) callFilter(v *visit) (views.DocumentFilter, store.CallFilter) {
+func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter) {
 	shown := views.DocumentFilter{Text: v.value("q"), Operation: v.value("operation"), Status: v.value("status"), Key: v.value("key"), Period: v.value("period")}
 	days, err := strconv.Atoi(shown.Period)
 	if err != nil || days < 1 || days > 30 {
@@ -37,7 +37,7 @@ func (w *Web) callFilter(v *visit) (views.DocumentFilter, store.CallFilter) {
 	}
 }
 
-func (w *Web) showDocuments(v *visit) error {
+func (w *Web) showDocuments(v *pageRequest) error {
 	shown, f := w.callFilter(v)
 	names, choices, err := w.keyNames(v.ctx(), v.account.ID)
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *Web) showDocuments(v *visit) error {
 
 // calls returns a page of calls, or the one whose id, result or request is
 // looked for.
-func (w *Web) calls(v *visit, text string, f store.CallFilter) (store.Page[store.Call], error) {
+func (w *Web) calls(v *pageRequest, text string, f store.CallFilter) (store.Page[store.Call], error) {
 	if text == "" {
 		return w.store.Calls(v.ctx(), f)
 	}
@@ -79,7 +79,7 @@ func (w *Web) calls(v *visit, text string, f store.CallFilter) (store.Page[store
 }
 
 // pager returns the links of a page of a list, with the filters preserved.
-func pager(v *visit, path, next, shown string) views.Pager {
+func pager(v *pageRequest, path, next, shown string) views.Pager {
 	p := views.Pager{Shown: shown}
 	with := func(cursor string) string {
 		query := url.Values{}
@@ -107,7 +107,7 @@ func pager(v *visit, path, next, shown string) views.Pager {
 
 // documentsOf shows calls of the account, with what their results are called
 // while these can be had. One statement reads that of all.
-func (w *Web) documentsOf(v *visit, calls []store.Call, keys map[string]string) ([]views.Document, error) {
+func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys map[string]string) ([]views.Document, error) {
 	var results []string
 	for _, call := range calls {
 		if call.ResultID != "" {
@@ -170,7 +170,7 @@ var stepWords = map[string]string{
 	"start": "Starting an engine", "template": "Template", "markdown": "Markdown", "work": "Work", "store": "Storing the result",
 }
 
-func (w *Web) showDocument(v *visit) error {
+func (w *Web) showDocument(v *pageRequest) error {
 	call, err := w.store.Call(v.ctx(), chi.URLParam(v.r, "id"))
 	if err == nil && call.AccountID != v.account.ID {
 		err = store.ErrNotFound
@@ -211,7 +211,7 @@ func (w *Web) showDocument(v *visit) error {
 const shownText = 4000
 
 // keptInput fills in what the call was asked to do, where that was kept.
-func (w *Web) keptInput(v *visit, m *views.DocumentDetail) error {
+func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
 	if w.cfg.Input == nil {
 		return nil
 	}
@@ -257,7 +257,7 @@ func shortened(input any) any {
 }
 
 // runAgain repeats a call from its stored input.
-func (w *Web) runAgain(v *visit) error {
+func (w *Web) runAgain(v *pageRequest) error {
 	id := chi.URLParam(v.r, "id")
 	call, err := w.store.Call(v.ctx(), id)
 	if err == nil && (call.AccountID != v.account.ID || w.cfg.Again == nil) {
@@ -271,7 +271,7 @@ func (w *Web) runAgain(v *visit) error {
 		return err
 	}
 	if refused != "" {
-		v.tell("It was not run again: " + refused)
+		v.flash("It was not run again: " + refused)
 		return v.redirect(documentsPath + "/" + id)
 	}
 	return v.redirect(documentsPath + "/" + again)
@@ -280,7 +280,7 @@ func (w *Web) runAgain(v *visit) error {
 // maxExport bounds the rows of one CSV file.
 const maxExport = 50_000
 
-func (w *Web) exportDocuments(v *visit) error {
+func (w *Web) exportDocuments(v *pageRequest) error {
 	_, f := w.callFilter(v)
 	names, _, err := w.keyNames(v.ctx(), v.account.ID)
 	if err != nil {
@@ -314,7 +314,7 @@ func (w *Web) exportDocuments(v *visit) error {
 }
 
 // table begins an answer that is a CSV file.
-func (v *visit) table(name string) *csv.Writer {
+func (v *pageRequest) table(name string) *csv.Writer {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)

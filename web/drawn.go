@@ -63,7 +63,7 @@ func (p *pictures) keep(name string, content []byte) {
 
 // drawing is something that can be drawn under a name.
 type drawing struct {
-	sheet Sheet
+	sheet RenderRequest
 	pdf   bool // the document is requested, not its image
 }
 
@@ -105,7 +105,7 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 }
 
 // showDrawn sends a drawing, which is made now where it was never asked for.
-func (w *Web) showDrawn(v *visit) error {
+func (w *Web) showDrawn(v *pageRequest) error {
 	name := chi.URLParam(v.r, "name")
 	content, ok := w.pictures.find(name)
 	if !ok {
@@ -172,11 +172,11 @@ func (w *Web) card(path string) string {
 			return cardDrawing(place).nameOf(cardStem(path))
 		}
 	}
-	return cardDrawing(place{path: "/", title: homeTitle}).nameOf(cardStem("/"))
+	return cardDrawing(publicPage{path: "/", title: homeTitle}).nameOf(cardStem("/"))
 }
 
 // cardDrawing is an image of 1200 × 630 pixels with the logo and a page's title.
-func cardDrawing(p place) drawing {
+func cardDrawing(p publicPage) drawing {
 	var b strings.Builder
 	b.WriteString(`<!doctype html><meta charset="utf-8"><style>
 body { margin: 0; width: 1200px; height: 630px; background: #fff; color: #13161c; font: 500 30px/1.4 Manrope, Roboto, sans-serif; position: relative; overflow: hidden }
@@ -190,14 +190,14 @@ i { position: absolute; left: 0; right: 0; bottom: 0; height: 14px; background: 
 	b.WriteString(`</h1><p>`)
 	b.WriteString(html.EscapeString(p.kind()))
 	b.WriteString(`</p><svg viewBox="0 0 248 214"><g fill="none" stroke="#9aa1ab"><path d="M44 0v12M22 22h12M160 0v12M182 22h-12M204 214v-12M226 192h-12M88 214v-12M66 192h12"/><circle cx="204" cy="34" r="7"/><path d="M190 34h28M204 20v28"/></g><path fill="#2fb4dc" d="M44 22h116v124H44z"/><path fill="#e0408f" d="M88 68h116v124H88z"/><path fill="#2039b8" d="M88 68h72v78H88z"/></svg><i></i>`)
-	return drawing{sheet: Sheet{HTML: b.String(), Width: 1200, Height: 630}}
+	return drawing{sheet: RenderRequest{HTML: b.String(), Width: 1200, Height: 630}}
 }
 
-// place is one of the public pages, as it is listed.
-type place struct{ path, title, description string }
+// publicPage is one of the public pages, as it is listed.
+type publicPage struct{ path, title, description string }
 
 // kind returns the kind of a page.
-func (p place) kind() string {
+func (p publicPage) kind() string {
 	switch {
 	case strings.HasPrefix(p.path, "/docs"):
 		return "Documentation"
@@ -212,16 +212,16 @@ const busyText = "Every slot is taken by calls of the API, which go first. Try a
 
 // exampleDrawing is the page that the example on the first page makes.
 func exampleDrawing() drawing {
-	return drawing{sheet: Sheet{HTML: exampleHTML, Format: livePapers[0], Page: 1, Only: true, DPI: liveDPI}}
+	return drawing{sheet: RenderRequest{HTML: exampleHTML, Format: livePapers[0], Page: 1, Only: true, DPI: liveDPI}}
 }
 
 // showRobots serves the rules for crawlers.
-func (w *Web) showRobots(v *visit) error {
+func (w *Web) showRobots(v *pageRequest) error {
 	return v.text("text/plain; charset=utf-8", "User-agent: *\nDisallow: /dashboard\nDisallow: /admin\nDisallow: /v1/\n\nSitemap: "+w.cfg.BaseURL+"/sitemap.xml\n")
 }
 
 // showSitemap lists the public pages.
-func (w *Web) showSitemap(v *visit) error {
+func (w *Web) showSitemap(v *pageRequest) error {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
 	for _, p := range w.listed {
@@ -232,7 +232,7 @@ func (w *Web) showSitemap(v *visit) error {
 }
 
 // showStatus shows the current status of the service.
-func (w *Web) showStatus(v *visit) error {
+func (w *Web) showStatus(v *pageRequest) error {
 	m := views.ServiceStatus{Checks: []views.StatusCheck{}}
 	if w.cfg.Ready != nil {
 		m = w.cfg.Ready(v.ctx())

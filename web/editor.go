@@ -50,7 +50,7 @@ func (w *Web) editorPages() []page {
 }
 
 // ref names the template that a page is about.
-func (v *visit) ref() templates.Ref {
+func (v *pageRequest) ref() templates.Ref {
 	if v.embedded != nil {
 		return templates.Ref{ID: v.embedded.TemplateID}
 	}
@@ -58,17 +58,17 @@ func (v *visit) ref() templates.Ref {
 }
 
 // state names that template in the state that the visitor has seen.
-func (v *visit) state(etag string) templates.State {
+func (v *pageRequest) state(etag string) templates.State {
 	return templates.State{Ref: v.ref(), IfMatch: etag}
 }
 
 // template returns the template that a page is about.
-func (v *visit) template() (templates.Record, error) {
+func (v *pageRequest) template() (templates.Record, error) {
 	return v.web.templates.Get(v.ctx(), v.caller(), v.ref())
 }
 
 // editorOf shows a template in the editor.
-func (w *Web) editorOf(v *visit, t templates.Record) (views.Editor, error) {
+func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error) {
 	m := views.Editor{
 		Card: cardOf(t.Template), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: t.ETag(),
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
@@ -87,7 +87,7 @@ func (w *Web) editorOf(v *visit, t templates.Record) (views.Editor, error) {
 	return m, nil
 }
 
-func (w *Web) showEditor(v *visit) error {
+func (w *Web) showEditor(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (w *Web) showEditor(v *visit) error {
 }
 
 // editorPage shows the editor, whose script brings style of its own.
-func (w *Web) editorPage(v *visit, status int, m views.Editor) error {
+func (w *Web) editorPage(v *pageRequest, status int, m views.Editor) error {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "style-src 'self'", "style-src 'self' 'nonce-"+nonceOf(v.ctx())+"'", 1))
 	return v.show(status, views.EditorPage(v.page(m.Card.Name, templatesPath), m))
 }
 
 // fillPreview renders the pages for browsers without the script, or shows why it cannot.
-func (w *Web) fillPreview(v *visit, m *views.Editor, t wire.Template) error {
+func (w *Web) fillPreview(v *pageRequest, m *views.Editor, t wire.Template) error {
 	made, err := v.preview(t, call.PreviewRequest{Scale: 1})
 	if r := refused(err); r != nil {
 		m.Problems = problemsOf(r)
@@ -126,7 +126,7 @@ func (w *Web) fillPreview(v *visit, m *views.Editor, t wire.Template) error {
 }
 
 // preview draws what a template holds.
-func (v *visit) preview(t wire.Template, request call.PreviewRequest) (made call.Preview, err error) {
+func (v *pageRequest) preview(t wire.Template, request call.PreviewRequest) (made call.Preview, err error) {
 	request.Caller = v.caller()
 	if request.Input, err = templates.Encode(contentFields(t)); err != nil {
 		return made, err
@@ -155,7 +155,7 @@ func problemsOf(r *apierror.Error) []string {
 }
 
 // saveForm saves the fields for browsers without the script, and continues with the action of the button.
-func (w *Web) saveForm(v *visit) error {
+func (w *Web) saveForm(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -197,12 +197,12 @@ func (w *Web) saveForm(v *visit) error {
 }
 
 // typed returns the content of a field, with the line endings that its text had before the browser sent it.
-func typed(v *visit, field string) string {
+func typed(v *pageRequest, field string) string {
 	return strings.ReplaceAll(v.r.FormValue(field), "\r\n", "\n")
 }
 
 // draft reads the fields of the editor's form, and returns their errors.
-func (v *visit) draft() (in templates.Change, wrong string) {
+func (v *pageRequest) draft() (in templates.Change, wrong string) {
 	in.HTML = new(typed(v, "html"))
 	in.SampleData, in.Options = objectOf(typed(v, "sampleData")), objectOf(typed(v, "options"))
 	for name, text := range map[string]schema.Object{"The sample data": in.SampleData, "The options": in.Options} {
@@ -217,19 +217,19 @@ func (v *visit) draft() (in templates.Change, wrong string) {
 }
 
 // saved continues after the fields were saved.
-func (w *Web) saved(v *visit, t templates.Record) error {
+func (w *Web) saved(v *pageRequest, t templates.Record) error {
 	switch v.value("then") {
 	case "preview":
 		return v.redirect(pageOf(t.ID, "?preview=1"))
 	case "publish":
 		return v.redirect(pageOf(t.ID, "/publish"))
 	}
-	v.tell("Saved.")
+	v.flash("Saved.")
 	return v.redirect(pageOf(t.ID, ""))
 }
 
 // recordChange records that a user edits a template: once in a while, not for every autosave.
-func (v *visit) recordChange(t templates.Record) error {
+func (v *pageRequest) recordChange(t templates.Record) error {
 	return v.web.audit.AddOnce(v.ctx(), v.entry("template.changed", t.Name, t.Slug), v.web.now().Add(-changesNoted))
 }
 
@@ -241,8 +241,8 @@ func contentOf(t wire.Template) views.Content {
 }
 
 // script makes a page of a function that takes the JSON which the editor's script has sent.
-func script(handle func(v *visit, body []byte) error) func(*visit) error {
-	return func(v *visit) error {
+func script(handle func(v *pageRequest, body []byte) error) func(*pageRequest) error {
+	return func(v *pageRequest) error {
 		body, err := io.ReadAll(v.r.Body)
 		if err != nil || !json.Valid(body) {
 			return errForm
@@ -252,17 +252,17 @@ func script(handle func(v *visit, body []byte) error) func(*visit) error {
 }
 
 // stateParams are the parameters of state, as the script has seen it.
-func (v *visit) stateParams() []schema.Value {
+func (v *pageRequest) stateParams() []schema.Value {
 	return []schema.Value{{Name: "id", Text: v.ref().ID}, {Name: "If-Match", Text: v.r.Header.Get("If-Match")}}
 }
 
-func (w *Web) showDraft(v *visit) error {
+func (w *Web) showDraft(v *pageRequest) error {
 	found, err := v.template()
 	return v.answerScript(found, err)
 }
 
 // saveDraft stores fields of the draft.
-func (w *Web) saveDraft(v *visit, body []byte) error {
+func (w *Web) saveDraft(v *pageRequest, body []byte) error {
 	saved, err := receive(v, body, w.templates.Update, v.stateParams()...)
 	if err == nil {
 		err = v.recordChange(saved)
@@ -275,7 +275,7 @@ func (w *Web) saveDraft(v *visit, body []byte) error {
 const checksPerMinute = 120
 
 // check looks through a template.
-func (w *Web) check(v *visit, body []byte) error {
+func (w *Web) check(v *pageRequest, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "check:"+actorOf(v), checksPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
@@ -283,7 +283,7 @@ func (w *Web) check(v *visit, body []byte) error {
 }
 
 // draw answers with images of a template's pages, or with the places of its elements.
-func (w *Web) draw(v *visit, body []byte) error {
+func (w *Web) draw(v *pageRequest, body []byte) error {
 	query := v.r.URL.Query()
 	in := call.PreviewRequest{Caller: v.caller(), Input: body}
 	if query.Has("places") {
@@ -299,7 +299,7 @@ func (w *Web) draw(v *visit, body []byte) error {
 }
 
 // compareDraft shows the submitted text next to the stored one.
-func (w *Web) compareDraft(v *visit, body []byte) error {
+func (w *Web) compareDraft(v *pageRequest, body []byte) error {
 	var mine struct {
 		HTML       string
 		SampleData string
@@ -317,7 +317,7 @@ func (w *Web) compareDraft(v *visit, body []byte) error {
 }
 
 // printDraft makes the PDF of the draft, which is a call like any other.
-func (w *Web) printDraft(v *visit) error {
+func (w *Web) printDraft(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -337,7 +337,7 @@ func (w *Web) printDraft(v *visit) error {
 		return err
 	})
 	if r := refused(err); r != nil && r.Status() < http.StatusInternalServerError {
-		v.tell("No PDF was made, and nothing charged: " + r.Error())
+		v.flash("No PDF was made, and nothing charged: " + r.Error())
 		return v.redirect(pageOf(found.ID, ""))
 	}
 	return err

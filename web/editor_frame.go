@@ -17,7 +17,7 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 
 // showFilled responds with the HTML of a draft, for the frame that is shown until the pages are ready. For a draft
 // that cannot be filled the response is empty, and the frame keeps its content; the error is shown with the pages.
-func (w *Web) showFilled(v *visit) error {
+func (w *Web) showFilled(v *pageRequest) error {
 	if err := v.r.ParseMultipartForm(maxDraft); err != nil {
 		return errForm
 	}
@@ -29,7 +29,7 @@ func (w *Web) showFilled(v *visit) error {
 }
 
 // fillFrame answers with what a template is filled to.
-func (w *Web) fillFrame(v *visit, in map[string]any, policy string) error {
+func (w *Web) fillFrame(v *pageRequest, in map[string]any, policy string) error {
 	if _, ok := w.allow(v.ctx(), "filled:"+actorOf(v), framesPerMinute, time.Minute); !ok {
 		return nothing(v.w)
 	}

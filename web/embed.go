@@ -34,7 +34,7 @@ const linkPerMinute = 600
 // identifyEmbed finds what the link of a request permits, while its key works, its
 // account is not suspended, and its time is not over. Pages of its origin, and no
 // others, may frame what is answered, refusals too.
-func (w *Web) identifyEmbed(v *visit) error {
+func (w *Web) identifyEmbed(v *pageRequest) error {
 	session, err := embedding.Open(w.box, chi.URLParam(v.r, "token"))
 	if err != nil {
 		return errNotFound
@@ -67,7 +67,7 @@ func (w *Web) identifyEmbed(v *visit) error {
 }
 
 // showEmbed shows the editor with what the link permits.
-func (w *Web) showEmbed(v *visit) error {
+func (w *Web) showEmbed(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ var fieldOf = map[string]embedding.Capability{"html": embedding.Edit, "sampleDat
 
 // given returns the fields of a draft that were sent. One that the link does not
 // permit to change is refused, whatever is in it.
-func given(v *visit, body []byte) (map[string]any, error) {
+func given(v *pageRequest, body []byte) (map[string]any, error) {
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(body, &sent); err != nil {
 		return nil, errForm
@@ -109,7 +109,7 @@ func given(v *visit, body []byte) (map[string]any, error) {
 	return in, nil
 }
 
-func mayChange(v *visit, field string) error {
+func mayChange(v *pageRequest, field string) error {
 	capability, known := fieldOf[field]
 	switch {
 	case !known:
@@ -121,7 +121,7 @@ func mayChange(v *visit, field string) error {
 }
 
 // whole adds what was not sent, as it is stored.
-func (w *Web) whole(v *visit, in map[string]any) error {
+func (w *Web) whole(v *pageRequest, in map[string]any) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (w *Web) whole(v *visit, in map[string]any) error {
 
 // wholeOf hands on what was sent with what is stored of the other fields, but for one, where
 // the link permits one of some things.
-func (w *Web) wholeOf(v *visit, body []byte, except string, handle func(*visit, []byte) error, may ...embedding.Capability) error {
+func (w *Web) wholeOf(v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...embedding.Capability) error {
 	if !v.embedded.May(may...) {
 		return errLinkDenies
 	}
@@ -155,7 +155,7 @@ func (w *Web) wholeOf(v *visit, body []byte, except string, handle func(*visit, 
 }
 
 // saveEmbed stores the fields that the link permits to change.
-func (w *Web) saveEmbed(v *visit, body []byte) error {
+func (w *Web) saveEmbed(v *pageRequest, body []byte) error {
 	in, err := given(v, body)
 	if err != nil {
 		return err
@@ -167,18 +167,18 @@ func (w *Web) saveEmbed(v *visit, body []byte) error {
 }
 
 // checkEmbed looks through what the link permits to change or to see.
-func (w *Web) checkEmbed(v *visit, body []byte) error {
+func (w *Web) checkEmbed(v *pageRequest, body []byte) error {
 	return w.wholeOf(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
 }
 
 // drawEmbed renders the pages, which counts as one of the account's previews. A field that the user may not change
 // keeps its stored value.
-func (w *Web) drawEmbed(v *visit, body []byte) error {
+func (w *Web) drawEmbed(v *pageRequest, body []byte) error {
 	return w.wholeOf(v, body, "", w.draw, embedding.Preview)
 }
 
 // showFilledEmbed responds with the HTML that is shown until the pages are ready.
-func (w *Web) showFilledEmbed(v *visit) error {
+func (w *Web) showFilledEmbed(v *pageRequest) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies
 	}
@@ -207,7 +207,7 @@ func (w *Web) showFilledEmbed(v *visit) error {
 }
 
 // compareEmbed shows the submitted text next to the version that another user has stored.
-func (w *Web) compareEmbed(v *visit, body []byte) error {
+func (w *Web) compareEmbed(v *pageRequest, body []byte) error {
 	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
 		return errLinkDenies
 	}
@@ -215,7 +215,7 @@ func (w *Web) compareEmbed(v *visit, body []byte) error {
 }
 
 // showPublishEmbed asks before the draft is published.
-func (w *Web) showPublishEmbed(v *visit) error {
+func (w *Web) showPublishEmbed(v *pageRequest) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies
 	}
@@ -228,7 +228,7 @@ func (w *Web) showPublishEmbed(v *visit) error {
 }
 
 // publishEmbed publishes the draft, and answers as the interface does.
-func (w *Web) publishEmbed(v *visit, body []byte) error {
+func (w *Web) publishEmbed(v *pageRequest, body []byte) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies
 	}

@@ -107,7 +107,7 @@ type (
 
 // exportAccount responds with all data of an account. An error on the way cuts the connection, so a partial export
 // cannot pass for a whole one.
-func (w *Web) exportAccount(v *visit) error {
+func (w *Web) exportAccount(v *pageRequest) error {
 	if _, ok := w.allow(v.ctx(), "export:account:"+v.account.ID, exportsPerHour, time.Hour); !ok {
 		return errTooMany
 	}
@@ -120,7 +120,7 @@ func (w *Web) exportAccount(v *visit) error {
 	archive := zip.NewWriter(v.w)
 	for _, part := range []struct {
 		name  string
-		write func(*visit, *jsonList) error
+		write func(*pageRequest, *jsonList) error
 	}{
 		{"account.json", w.exportFacts}, {"members.json", w.exportMembers}, {"keys.json", w.exportKeys}, {"endpoints.json", w.exportEndpoints},
 		{"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"ledger.json", w.exportPostings},
@@ -170,12 +170,12 @@ func (l *jsonList) end() error {
 	return err
 }
 
-func (w *Web) exportFacts(v *visit, out *jsonList) error {
+func (w *Web) exportFacts(v *pageRequest, out *jsonList) error {
 	a := v.account
 	return out.add(exportedAccount{a.ID, a.Name, a.Email, a.Plan, a.Region, a.Balance, a.Held, a.Owed, a.CreatedAt})
 }
 
-func (w *Web) exportMembers(v *visit, out *jsonList) error {
+func (w *Web) exportMembers(v *pageRequest, out *jsonList) error {
 	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	for _, m := range members {
 		err = errors.Join(err, out.add(exportedMember{m.Person.Email, m.Person.Name, m.Role, m.JoinedAt}))
@@ -183,7 +183,7 @@ func (w *Web) exportMembers(v *visit, out *jsonList) error {
 	return err
 }
 
-func (w *Web) exportKeys(v *visit, out *jsonList) error {
+func (w *Web) exportKeys(v *pageRequest, out *jsonList) error {
 	list, err := w.store.Keys(v.ctx(), v.account.ID)
 	for _, k := range list {
 		err = errors.Join(err, out.add(exportedKey{k.ID, k.Name, k.Prefix, k.Operations, k.SpendLimit, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt}))
@@ -191,7 +191,7 @@ func (w *Web) exportKeys(v *visit, out *jsonList) error {
 	return err
 }
 
-func (w *Web) exportEndpoints(v *visit, out *jsonList) error {
+func (w *Web) exportEndpoints(v *pageRequest, out *jsonList) error {
 	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	for _, e := range list {
 		err = errors.Join(err, out.add(exportedEndpoint{e.ID, e.URL, e.Events, e.Enabled, e.CreatedAt}))
@@ -199,7 +199,7 @@ func (w *Web) exportEndpoints(v *visit, out *jsonList) error {
 	return err
 }
 
-func (w *Web) exportTemplates(v *visit, out *jsonList) error {
+func (w *Web) exportTemplates(v *pageRequest, out *jsonList) error {
 	return eachPage(func(l store.List) (store.Page[store.Template], error) {
 		return w.store.Templates(v.ctx(), store.TemplateFilter{AccountID: v.account.ID, List: l})
 	}, func(t store.Template) error {
@@ -211,7 +211,7 @@ func (w *Web) exportTemplates(v *visit, out *jsonList) error {
 	})
 }
 
-func (w *Web) exportCalls(v *visit, out *jsonList) error {
+func (w *Web) exportCalls(v *pageRequest, out *jsonList) error {
 	return eachPage(func(l store.List) (store.Page[store.Call], error) {
 		return w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: l})
 	}, func(c store.Call) error {
@@ -222,7 +222,7 @@ func (w *Web) exportCalls(v *visit, out *jsonList) error {
 	})
 }
 
-func (w *Web) exportPostings(v *visit, out *jsonList) error {
+func (w *Web) exportPostings(v *pageRequest, out *jsonList) error {
 	return eachPage(func(l store.List) (store.Page[store.Posted], error) {
 		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: l})
 	}, func(p store.Posted) error {
@@ -230,7 +230,7 @@ func (w *Web) exportPostings(v *visit, out *jsonList) error {
 	})
 }
 
-func (w *Web) exportDeliveries(v *visit, out *jsonList) error {
+func (w *Web) exportDeliveries(v *pageRequest, out *jsonList) error {
 	return eachPage(func(l store.List) (store.Page[store.Delivery], error) {
 		return w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, List: l})
 	}, func(d store.Delivery) error {
@@ -238,7 +238,7 @@ func (w *Web) exportDeliveries(v *visit, out *jsonList) error {
 	})
 }
 
-func (w *Web) exportEntries(v *visit, out *jsonList) error {
+func (w *Web) exportEntries(v *pageRequest, out *jsonList) error {
 	for before := ""; ; {
 		entries, err := w.audit.Of(v.ctx(), v.account.ID, before, store.MaxList)
 		if err != nil {

@@ -28,7 +28,7 @@ const (
 )
 
 // pending returns the person who has given the password and owes the code.
-func (w *Web) pending(v *visit) (store.Person, error) {
+func (w *Web) pending(v *pageRequest) (store.Person, error) {
 	at, err := time.Parse(time.RFC3339, w.scs.GetString(v.ctx(), pendingAtKey))
 	if err != nil || w.now().Sub(at) > codeLife {
 		return store.Person{}, store.ErrNotFound
@@ -36,7 +36,7 @@ func (w *Web) pending(v *visit) (store.Person, error) {
 	return w.people.Person(v.ctx(), w.scs.GetString(v.ctx(), pendingKey))
 }
 
-func (w *Web) showFactorCode(v *visit) error {
+func (w *Web) showFactorCode(v *pageRequest) error {
 	if _, err := w.pending(v); err != nil {
 		return v.redirect("/login")
 	}
@@ -44,7 +44,7 @@ func (w *Web) showFactorCode(v *visit) error {
 	return v.show(http.StatusOK, views.SecondFactorPage(v.page("Enter your code", ""), m))
 }
 
-func (w *Web) checkCode(v *visit) error {
+func (w *Web) checkCode(v *pageRequest) error {
 	person, err := w.pending(v)
 	if errors.Is(err, store.ErrNotFound) {
 		return v.redirect("/login")
@@ -73,7 +73,7 @@ func (w *Web) checkCode(v *visit) error {
 
 // useCode takes a code of a person's authenticator, or one of their recovery
 // codes, or returns store.ErrUsed. Either works once.
-func (w *Web) useCode(v *visit, person store.Person, code string) error {
+func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
 	code = plainCode(code)
 	secret, err := w.box.Open(factorPurpose+person.ID, person.Factor)
 	if err != nil {
@@ -108,7 +108,7 @@ func matchStep(secret, code string, now time.Time) (step int64, ok bool) {
 
 const setupKey = "factor" // the secret that is being set up, in the session
 
-func (w *Web) showFactorSetup(v *visit) error {
+func (w *Web) showFactorSetup(v *pageRequest) error {
 	if w.proofOf(v) == views.ProofElsewhere {
 		return w.showConfirm(v)
 	}
@@ -120,7 +120,7 @@ func (w *Web) showFactorSetup(v *visit) error {
 	return w.factorSetup(v, http.StatusOK, key.URL(), views.Form{})
 }
 
-func (w *Web) factorSetup(v *visit, status int, address string, form views.Form) error {
+func (w *Web) factorSetup(v *pageRequest, status int, address string, form views.Form) error {
 	key, err := otp.NewKeyFromURL(address)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (w *Web) factorSetup(v *visit, status int, address string, form views.Form)
 const settingsPath = "/dashboard/settings"
 
 // startFactor turns the second factor on, once its first code was given.
-func (w *Web) startFactor(v *visit) error {
+func (w *Web) startFactor(v *pageRequest) error {
 	address := w.scs.GetString(v.ctx(), setupKey)
 	key, err := otp.NewKeyFromURL(address)
 	if err != nil || address == "" {
@@ -173,7 +173,7 @@ func (w *Web) startFactor(v *visit) error {
 }
 
 // giveCodes stores a second factor with new recovery codes, and shows those.
-func (w *Web) giveCodes(v *visit, sealed []byte) error {
+func (w *Web) giveCodes(v *pageRequest, sealed []byte) error {
 	shown, plain := newRecoveryCodes()
 	change := store.CredentialChange{Factor: &store.Factor{Sealed: sealed, Codes: plain}}
 	if err := w.changeCredentials(v, v.person.ID, change, true, "Your second factor was changed", "The authenticator app or the recovery codes of your account were changed."); err != nil {
@@ -198,7 +198,7 @@ var (
 	}
 )
 
-func (w *Web) stopFactor(v *visit) error {
+func (w *Web) stopFactor(v *pageRequest) error {
 	change := store.CredentialChange{Factor: &store.Factor{}}
 	if err := w.changeCredentials(v, v.person.ID, change, true, "Your second factor was turned off", "Your account has no second factor any more."); err != nil {
 		return err
@@ -206,11 +206,11 @@ func (w *Web) stopFactor(v *visit) error {
 	if err := v.record("factor.off", v.person.Email, ""); err != nil {
 		return err
 	}
-	v.tell("The second factor is off.")
+	v.flash("The second factor is off.")
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) renewCodes(v *visit) error { return w.giveCodes(v, v.person.Factor) }
+func (w *Web) renewCodes(v *pageRequest) error { return w.giveCodes(v, v.person.Factor) }
 
 // newRecoveryCodes returns codes that each work once instead of a code of the second factor, in the form that is
 // shown and in the form that is compared.

@@ -52,7 +52,7 @@ var troubles = []struct {
 }
 
 // fail responds with an error page. Errors not in troubles are logged and not shown.
-func (w *Web) fail(v *visit, err error) {
+func (w *Web) fail(v *pageRequest, err error) {
 	if v.ctx().Err() != nil {
 		middleware.Left(v.w)
 		return

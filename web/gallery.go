@@ -78,7 +78,7 @@ func (w *Web) galleryList(category, text string, where func(category string) str
 }
 
 // showGallery lists the layouts, all or those of a category.
-func (w *Web) showGallery(v *visit) error {
+func (w *Web) showGallery(v *pageRequest) error {
 	where := func(category string) string { return strings.TrimSuffix(galleryPath+"/"+category, "/") }
 	category := chi.URLParam(v.r, "category")
 	m, ok := w.galleryList(category, v.value("q"), where)
@@ -91,7 +91,7 @@ func (w *Web) showGallery(v *visit) error {
 const galleryDescription = "Templates for invoices, labels, certificates, reports and more, each a page that the engine rendered from HTML and sample data. Take one, change it, and call it by name."
 
 // layout returns the layout that the address names.
-func (w *Web) layout(v *visit) (gallery.Layout, error) {
+func (w *Web) layout(v *pageRequest) (gallery.Layout, error) {
 	l, ok := w.gallery.Get(chi.URLParam(v.r, "id"))
 	if !ok || l.Category != chi.URLParam(v.r, "category") {
 		return gallery.Layout{}, errNotFound
@@ -127,11 +127,11 @@ func layoutDrawing(l gallery.Layout, page int) (drawing, error) {
 	if err != nil {
 		return drawing{}, fmt.Errorf("the options of layout %s: %w", l.ID, err)
 	}
-	return drawing{pdf: page == 0, sheet: Sheet{Template: l.HTML, Data: l.Sample, Format: o.Format, Landscape: o.Landscape, Page: page, DPI: 110}}, nil
+	return drawing{pdf: page == 0, sheet: RenderRequest{Template: l.HTML, Data: l.Sample, Format: o.Format, Landscape: o.Landscape, Page: page, DPI: 110}}, nil
 }
 
 // showLayout shows one layout: its pages, its data, its HTML, and how it is called.
-func (w *Web) showLayout(v *visit) error {
+func (w *Web) showLayout(v *pageRequest) error {
 	l, err := w.layout(v)
 	if err != nil {
 		return err

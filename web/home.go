@@ -95,13 +95,13 @@ const homeFault = `{
   }
 }`
 
-func (w *Web) showHome(v *visit) error {
+func (w *Web) showHome(v *pageRequest) error {
 	return v.show(http.StatusOK, views.HomePage(w.publicPage(homeTitle, homeDescription, "", "/"), w.home()))
 }
 
 // tryLive makes a page of what a visitor typed. The answer is the first page
 // with it; nothing is kept.
-func (w *Web) tryLive(v *visit) error {
+func (w *Web) tryLive(v *pageRequest) error {
 	m := w.home()
 	m.Live.HTML = strings.TrimPrefix(v.r.PostFormValue("html"), "\r\n")
 	m.Live.Paper = v.value("paper")
@@ -122,7 +122,7 @@ func (w *Web) tryLive(v *visit) error {
 }
 
 // makeLive renders the page, or returns a *DocumentError with the reason.
-func (w *Web) makeLive(v *visit, m views.Live) (page views.LivePage, status int, err error) {
+func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, status int, err error) {
 	refuse := func(status int, format string, args ...any) (views.LivePage, int, error) {
 		return views.LivePage{}, status, &DocumentError{fmt.Sprintf(format, args...)}
 	}
@@ -144,7 +144,7 @@ func (w *Web) makeLive(v *visit, m views.Live) (page views.LivePage, status int,
 		return refuse(http.StatusTooManyRequests, "Many people are trying this right now. Come back in a while, or sign up for a key.")
 	}
 	start := w.now()
-	made, err := w.cfg.Draw(v.ctx(), Sheet{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
+	made, err := w.cfg.Draw(v.ctx(), RenderRequest{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
 	if errors.Is(err, ErrBusy) {
 		v.w.Header().Set("Retry-After", "5")
 		return refuse(http.StatusServiceUnavailable, busyText)
@@ -172,7 +172,7 @@ func (w *Web) makeLive(v *visit, m views.Live) (page views.LivePage, status int,
 }
 
 // busy responds to a visitor who requests an image while all slots are busy.
-func (v *visit) busy() error {
+func (v *pageRequest) busy() error {
 	v.w.Header().Set("Retry-After", "5")
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.w.WriteHeader(http.StatusServiceUnavailable)

@@ -12,7 +12,7 @@ import (
 )
 
 // invitation returns the invitation of a link, the user with its email address, if any, and the content of its page.
-func (w *Web) invitation(v *visit) (store.Invite, store.Person, views.Invitation, error) {
+func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invitation, error) {
 	secret := chi.URLParam(v.r, "token")
 	invite, err := w.members.Invite(v.ctx(), secret)
 	if err != nil {
@@ -42,7 +42,7 @@ func (w *Web) invitation(v *visit) (store.Invite, store.Person, views.Invitation
 	}, nil
 }
 
-func (w *Web) showInvite(v *visit) error {
+func (w *Web) showInvite(v *pageRequest) error {
 	_, _, m, err := w.invitation(v)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (w *Web) showInvite(v *visit) error {
 // acceptInvite makes the invited person a member: the one who is signed in with
 // the invited address, or a new one. The link came to that address, which is
 // therefore theirs.
-func (w *Web) acceptInvite(v *visit) error {
+func (w *Web) acceptInvite(v *pageRequest) error {
 	invite, known, m, err := w.invitation(v)
 	if err != nil {
 		return err

@@ -17,10 +17,10 @@ import (
 
 const keysPath = "/dashboard/keys"
 
-func (w *Web) showKeys(v *visit) error { return w.keysPage(v, nil) }
+func (w *Web) showKeys(v *pageRequest) error { return w.keysPage(v, nil) }
 
 // keysPage shows the list, with a key that was just made.
-func (w *Web) keysPage(v *visit, made *views.MadeKey) error {
+func (w *Web) keysPage(v *pageRequest, made *views.MadeKey) error {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func keyNote(k store.Key) string {
 	return note
 }
 
-func (w *Web) newKeyModel(v *visit) views.NewKey {
+func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 	m := views.NewKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
 	for _, name := range []string{"name", "limit", "expires"} {
 		m.Values[name] = v.value(name)
@@ -103,12 +103,12 @@ func (w *Web) newKeyModel(v *visit) views.NewKey {
 	return m
 }
 
-func (w *Web) showNewKey(v *visit) error {
+func (w *Web) showNewKey(v *pageRequest) error {
 	return v.show(http.StatusOK, views.NewKeyPage(v.page("New key", keysPath), w.newKeyModel(v)))
 }
 
 // makeKey makes a key from the form, and shows its secret this once.
-func (w *Web) makeKey(v *visit) error {
+func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
 	if n.Name == "" {
@@ -158,7 +158,7 @@ func keyEnd(text string, now time.Time) (*time.Time, string) {
 }
 
 // keyOf returns the key that an address names.
-func (w *Web) keyOf(v *visit) (store.Key, error) {
+func (w *Web) keyOf(v *pageRequest) (store.Key, error) {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return store.Key{}, err
@@ -170,7 +170,7 @@ func (w *Web) keyOf(v *visit) (store.Key, error) {
 	return keys[at], nil
 }
 
-func (w *Web) changeKey(v *visit, key store.Key) (views.ChangeKey, error) {
+func (w *Web) changeKey(v *pageRequest, key store.Key) (views.ChangeKey, error) {
 	today, err := w.store.Activity(v.ctx(), v.account.ID, w.now(), w.now())
 	used := today.Keys[key.ID].Calls
 	m := views.ChangeKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Key: w.keyLine(key, today.Keys[key.ID])}
@@ -180,7 +180,7 @@ func (w *Web) changeKey(v *visit, key store.Key) (views.ChangeKey, error) {
 	return m, err
 }
 
-func (w *Web) showRevokeKey(v *visit) error {
+func (w *Web) showRevokeKey(v *pageRequest) error {
 	key, err := w.keyOf(v)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (w *Web) showRevokeKey(v *visit) error {
 	return v.show(http.StatusOK, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
 }
 
-func (w *Web) revokeKey(v *visit) error {
+func (w *Web) revokeKey(v *pageRequest) error {
 	key, err := w.keyOf(v)
 	if err != nil {
 		return err
@@ -211,11 +211,11 @@ func (w *Web) revokeKey(v *visit) error {
 	if err := v.record("key.revoked", keyName(key), ""); err != nil {
 		return err
 	}
-	v.tell("Key “" + keyName(key) + "” is revoked. Calls with it fail from now on.")
+	v.flash("Key “" + keyName(key) + "” is revoked. Calls with it fail from now on.")
 	return v.redirect(keysPath)
 }
 
-func (w *Web) showRollKey(v *visit) error {
+func (w *Web) showRollKey(v *pageRequest) error {
 	key, err := w.keyOf(v)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (w *Web) showRollKey(v *visit) error {
 	return v.show(http.StatusOK, views.RollKeyPage(v.page("Roll "+m.Name, keysPath), m))
 }
 
-func (w *Web) rollKey(v *visit) error {
+func (w *Web) rollKey(v *pageRequest) error {
 	key, secret, err := w.store.RollKey(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func (w *Web) browserOf(r *http.Request) (b knownBrowser) {
 
 // knownDevice returns the ID of the visitor's browser where the person has signed in
 // with it before, or nothing.
-func (w *Web) knownDevice(v *visit, personID string) string {
+func (w *Web) knownDevice(v *pageRequest, personID string) string {
 	if b := w.browserOf(v.r); personID != "" && slices.Contains(b.People, personID) {
 		return b.ID
 	}
@@ -60,7 +60,7 @@ func (w *Web) knownDevice(v *visit, personID string) string {
 }
 
 // rememberDevice notes in the visitor's browser that a person has signed in with it.
-func (w *Web) rememberDevice(v *visit, personID string) error {
+func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 	b := w.browserOf(v.r)
 	if b.ID == "" {
 		b.ID = rand.Text()

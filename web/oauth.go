@@ -22,7 +22,7 @@ func newAuthServer(w *Web) *oauth.Server {
 // TellGrants writes to people of programs that were let in.
 func TellGrants(mailer Mailer, base string) store.TellingGrant {
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
-		return sealAll(mailer, to, mail.Letter{
+		return sealAll(mailer, to, mail.Message{
 			Subject: grant.Name + " may use relaypdf now",
 			Lines: []string{
 				grant.Email + " has let “" + grant.Name + "” act for the account, " + grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") + ". It may spend " + views.Dollars(grant.Limit) +

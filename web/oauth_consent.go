@@ -17,7 +17,7 @@ import (
 )
 
 // askConsent shows a person what a program wants.
-func (w *Web) askConsent(v *visit) error {
+func (w *Web) askConsent(v *pageRequest) error {
 	q, err := w.oauth.ReadRequest(v.ctx(), v.r.URL.Query(), v.person.ID)
 	if err != nil {
 		return w.refuse(v, err)
@@ -27,7 +27,7 @@ func (w *Web) askConsent(v *visit) error {
 	return v.show(http.StatusOK, views.ConsentPage(v.page("Allow access", ""), m))
 }
 
-func (w *Web) consentModel(v *visit, q oauth.Request) views.Consent {
+func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 	m := views.Consent{
 		Form:   views.Form{Values: map[string]string{"limit": v.value("limit"), "days": v.value("days")}, Errors: map[string]string{}},
 		Client: q.Name, Site: q.Site, Back: backTo(q.Redirect), Account: v.member.AccountName, AccountID: v.account.ID, Email: v.person.Email, Balance: v.account.Balance,
@@ -74,7 +74,7 @@ func backTo(redirect string) string {
 }
 
 // refuse shows why nothing can be allowed.
-func (w *Web) refuse(v *visit, err error) error {
+func (w *Web) refuse(v *pageRequest, err error) error {
 	var unknown *oauth.ClientError
 	var invalid *oauth.RequestError
 	m := views.ConsentEnd{Title: "This cannot be allowed"}
@@ -91,7 +91,7 @@ func (w *Web) refuse(v *visit, err error) error {
 }
 
 // decideConsent allows or denies what a program wants.
-func (w *Web) decideConsent(v *visit) error {
+func (w *Web) decideConsent(v *pageRequest) error {
 	q, err := w.oauth.ReadRequest(v.ctx(), v.r.PostForm, v.person.ID) //nolint:forbidigo // what was sent; it sends nothing
 	if err != nil {
 		return w.refuse(v, err)
@@ -111,7 +111,7 @@ func (w *Web) decideConsent(v *visit) error {
 	return w.allowClient(v, q, m)
 }
 
-func (w *Web) allowClient(v *visit, q oauth.Request, m views.Consent) error {
+func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) error {
 	consent := store.Consent{AccountID: v.account.ID, PersonID: v.person.ID}
 	for i, scope := range q.Scopes {
 		m.Scopes[i].Checked = slices.Contains(v.r.PostForm["allow"], scope) //nolint:forbidigo // what was sent; it sends nothing
@@ -151,7 +151,7 @@ func (w *Web) allowClient(v *visit, q oauth.Request, m views.Consent) error {
 
 // leaveConsent leads a person back to the program. It is a page and no redirect: forms of
 // ours lead nowhere else, which the browser holds them to.
-func (w *Web) leaveConsent(v *visit, q oauth.Request, title, text, redirect string) error {
+func (w *Web) leaveConsent(v *pageRequest, q oauth.Request, title, text, redirect string) error {
 	m := views.ConsentEnd{Title: title, Text: text, Back: redirect, To: backTo(q.Redirect)}
 	v.w.Header().Set("Refresh", "0; url="+m.Back)
 	return v.show(http.StatusOK, views.ConsentEndPage(v.page(title, ""), m))

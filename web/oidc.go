@@ -58,7 +58,7 @@ func (w *Web) cookieName() string {
 }
 
 // setCookie stores text until the user comes back; empty deletes it.
-func (w *Web) setCookie(v *visit, text string) {
+func (w *Web) setCookie(v *pageRequest, text string) {
 	age := int(oidcLife.Seconds())
 	if text == "" {
 		age = -1
@@ -71,7 +71,7 @@ func (w *Web) setCookie(v *visit, text string) {
 
 // leaveForProvider sends the user to the provider. It is a page with a link that opens by itself: browsers apply the
 // form-action policy to the redirects of a form, and the provider may redirect to unknown hosts.
-func (w *Web) leaveForProvider(v *visit, out outward) error {
+func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
@@ -97,29 +97,29 @@ func (w *Web) leaveForProvider(v *visit, out outward) error {
 	return v.show(http.StatusOK, views.LeavePage(v.page("On to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
 }
 
-func (w *Web) signInWithProvider(v *visit) error {
+func (w *Web) signInWithProvider(v *pageRequest) error {
 	return w.leaveForProvider(v, outward{Next: ownPath(v.value("next"))})
 }
 
 // link begins to link an identity, once the member has shown that it is them.
-func (w *Web) link(v *visit) error {
+func (w *Web) link(v *pageRequest) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
 	return w.sure(views.Sure{
 		Title: "Link " + w.cfg.IdentityName + "?", Text: "From then on your account there logs you in here.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
-	}, func(v *visit) error {
+	}, func(v *pageRequest) error {
 		return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID})
 	})(v)
 }
 
 // confirmWithProvider sends a member to the provider to confirm that it is them.
-func (w *Web) confirmWithProvider(v *visit) error {
+func (w *Web) confirmWithProvider(v *pageRequest) error {
 	return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID, Sure: true})
 }
 
 // comeBack continues after the provider.
-func (w *Web) comeBack(v *visit) error {
+func (w *Web) comeBack(v *pageRequest) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
@@ -152,7 +152,7 @@ func (w *Web) comeBack(v *visit) error {
 }
 
 // taken returns what the visitor's cookie keeps, and forgets it: it works once.
-func (w *Web) taken(v *visit) (out outward, ok bool) {
+func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 	cookie, err := v.r.Cookie(w.cookieName())
 	if err != nil {
 		return out, false
@@ -171,14 +171,14 @@ func (w *Web) taken(v *visit) (out outward, ok bool) {
 
 // linkTo links an identity with the person who has asked for it, and who must
 // still be signed in.
-func (w *Web) linkTo(v *visit, out outward, claims identity.Claims) error {
+func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error {
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity
 	}
 	change := store.CredentialChange{Identity: &claims.Identity}
 	err := w.changeCredentials(v, v.person.ID, change, true, "Log-in with "+w.cfg.IdentityName+" was changed", "Your account can now be opened with "+w.cfg.IdentityName+".")
 	if errors.Is(err, store.ErrExists) {
-		v.tell("That identity belongs to another person here, so nothing was changed.")
+		v.flash("That identity belongs to another person here, so nothing was changed.")
 		return v.redirect(settingsPath)
 	}
 	if err == nil {
@@ -187,14 +187,14 @@ func (w *Web) linkTo(v *visit, out outward, claims identity.Claims) error {
 	if err != nil {
 		return err
 	}
-	v.tell("You can log in with " + w.cfg.IdentityName + " from now on.")
+	v.flash("You can log in with " + w.cfg.IdentityName + " from now on.")
 	return v.redirect(settingsPath)
 }
 
 // stranger makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
 // A known address stays with its user, who signs in as before and links the identity then. A known but unverified
 // address becomes the new user's.
-func (w *Web) stranger(v *visit, out outward, claims identity.Claims) error {
+func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) error {
 	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
 	email, err := store.MailAddress(claims.Email)
 	if err != nil || !claims.Verified {
@@ -246,18 +246,18 @@ func (w *Web) stranger(v *visit, out outward, claims identity.Claims) error {
 }
 
 // unlink ends the link with an identity, unless it is the only way in.
-func (w *Web) unlink(v *visit) error {
+func (w *Web) unlink(v *pageRequest) error {
 	if v.person.Password == "" {
-		v.tell("Set a password first: without one, nobody could log in as you any more.")
+		v.flash("Set a password first: without one, nobody could log in as you any more.")
 		return v.redirect(settingsPath)
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
 	return w.sure(views.Sure{
 		Title: "Unlink " + name + "?", Text: "From then on only your password logs you in.", Action: identityPath + "/end", Button: "Unlink", Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
-	}, func(v *visit) error { return w.unlinkNow(v, name) })(v)
+	}, func(v *pageRequest) error { return w.unlinkNow(v, name) })(v)
 }
 
-func (w *Web) unlinkNow(v *visit, name string) error {
+func (w *Web) unlinkNow(v *pageRequest, name string) error {
 	none := ""
 	err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Identity: &none}, true, "Log-in with "+name+" was changed", "Your account cannot be opened with "+name+" any more.")
 	if err == nil {
@@ -266,6 +266,6 @@ func (w *Web) unlinkNow(v *visit, name string) error {
 	if err != nil {
 		return err
 	}
-	v.tell("You log in with your password only from now on.")
+	v.flash("You log in with your password only from now on.")
 	return v.redirect(settingsPath)
 }

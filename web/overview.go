@@ -16,7 +16,7 @@ import (
 
 // showOverview shows the account at a glance, or, before its first document, how
 // to make that.
-func (w *Web) showOverview(v *visit) error {
+func (w *Web) showOverview(v *pageRequest) error {
 	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 6}})
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (w *Web) showOverview(v *visit) error {
 }
 
 // failing warns of the endpoint that has failed for longest; nil where none does.
-func (w *Web) failing(v *visit) (*views.Banner, error) {
+func (w *Web) failing(v *pageRequest) (*views.Banner, error) {
 	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	var worst *store.Webhook
 	for i, e := range list {
@@ -70,7 +70,7 @@ func (w *Web) failing(v *visit) (*views.Banner, error) {
 	}, nil
 }
 
-func (w *Web) overview(v *visit, days int) (views.Overview, error) {
+func (w *Web) overview(v *pageRequest, days int) (views.Overview, error) {
 	now := w.now().UTC()
 	from := now.AddDate(0, 0, 1-days)
 	activity, err := w.store.Activity(v.ctx(), v.account.ID, from, now)
@@ -115,7 +115,7 @@ func pace(balance, spent credit.Amount, days int, words string) string {
 
 // firstRun shows the three steps to the first document. The secret is that of a
 // key that was just made.
-func (w *Web) firstRun(v *visit, secret string) error {
+func (w *Web) firstRun(v *pageRequest, secret string) error {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (w *Web) firstRun(v *visit, secret string) error {
 }
 
 // awaitFirst sends the URL of the first document to the page of the first run, once there is one.
-func (w *Web) awaitFirst(v *visit) error {
+func (w *Web) awaitFirst(v *pageRequest) error {
 	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 1, After: time.Time{}}})
 	if err != nil {
 		return err

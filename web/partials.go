@@ -29,7 +29,7 @@ func (w *Web) partialPages() []page {
 	}
 }
 
-func (w *Web) showPartials(v *visit) error {
+func (w *Web) showPartials(v *pageRequest) error {
 	list, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func absent(uses []store.PartialUse, all []wire.Partial) []string {
 }
 
 // partial is the one that the address names, with what shows it.
-func (w *Web) partial(v *visit) (m views.PartialDetail, err error) {
+func (w *Web) partial(v *pageRequest) (m views.PartialDetail, err error) {
 	list, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return m, err
@@ -107,7 +107,7 @@ func (w *Web) partial(v *visit) (m views.PartialDetail, err error) {
 	return m, nil
 }
 
-func (w *Web) showPartial(v *visit) error {
+func (w *Web) showPartial(v *pageRequest) error {
 	m, err := w.partial(v)
 	if err != nil {
 		return err
@@ -115,13 +115,13 @@ func (w *Web) showPartial(v *visit) error {
 	return v.show(http.StatusOK, views.PartialPage(v.page(m.Name, templatesPath), m))
 }
 
-func (w *Web) showNewPartial(v *visit) error {
+func (w *Web) showNewPartial(v *pageRequest) error {
 	m := views.Form{Values: map[string]string{"name": v.value("name")}}
 	return v.show(http.StatusOK, views.NewPartialPage(v.page("New partial", templatesPath), m))
 }
 
 // makePartial makes one of a name that is free.
-func (w *Web) makePartial(v *visit) error {
+func (w *Web) makePartial(v *pageRequest) error {
 	name, html := v.value("name"), typed(v, "html")
 	wrong := map[string]string{}
 	_, err := submit(v, templates.PartialRef{Name: name}, w.templates.Partial)
@@ -147,12 +147,12 @@ func (w *Web) makePartial(v *visit) error {
 	if err := v.record("partial.made", name, ""); err != nil {
 		return err
 	}
-	v.tell("The partial “" + name + "” is made. Templates use it with {{> " + name + "}}.")
+	v.flash("The partial “" + name + "” is made. Templates use it with {{> " + name + "}}.")
 	return v.redirect(partialsPath)
 }
 
 // put stores a partial, or returns the errors by field: partials that include one another without end are among them.
-func (w *Web) put(v *visit, name, html string) (wrong map[string]string, err error) {
+func (w *Web) put(v *pageRequest, name, html string) (wrong map[string]string, err error) {
 	_, err = submit(v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: html}, w.templates.PutPartial)
 	r := refused(err)
 	if r == nil {
@@ -169,7 +169,7 @@ func (w *Web) put(v *visit, name, html string) (wrong map[string]string, err err
 	return wrong, nil
 }
 
-func (w *Web) savePartial(v *visit) error {
+func (w *Web) savePartial(v *pageRequest) error {
 	m, err := w.partial(v)
 	if err != nil {
 		return err
@@ -187,11 +187,11 @@ func (w *Web) savePartial(v *visit) error {
 	if err := v.record("partial.changed", m.Name, ""); err != nil {
 		return err
 	}
-	v.tell("Saved. Drafts use it from now on; published versions keep what they were published with.")
+	v.flash("Saved. Drafts use it from now on; published versions keep what they were published with.")
 	return v.redirect(partialsPath + "/" + url.PathEscape(m.Name))
 }
 
-func (w *Web) showDeletePartial(v *visit) error {
+func (w *Web) showDeletePartial(v *pageRequest) error {
 	m, err := w.partial(v)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (w *Web) showDeletePartial(v *visit) error {
 	return v.show(http.StatusOK, views.DeletePartialPage(v.page("Delete "+m.Name, templatesPath), m))
 }
 
-func (w *Web) deletePartial(v *visit) error {
+func (w *Web) deletePartial(v *pageRequest) error {
 	name := chi.URLParam(v.r, "name")
 	if _, err := submit(v, templates.PartialRef{Name: name}, w.templates.DeletePartial); err != nil {
 		return err
@@ -207,6 +207,6 @@ func (w *Web) deletePartial(v *visit) error {
 	if err := v.record("partial.deleted", name, ""); err != nil {
 		return err
 	}
-	v.tell("The partial “" + name + "” is deleted.")
+	v.flash("The partial “" + name + "” is deleted.")
 	return v.redirect(partialsPath)
 }

@@ -62,7 +62,7 @@ func (w *Web) playgroundPages() []page {
 // playground is one operation while it is tried.
 type playground struct {
 	*Web
-	*visit
+	*pageRequest
 	operation views.Operation
 	name      string // of the row: pdf.create
 	input     *playInput
@@ -70,13 +70,13 @@ type playground struct {
 }
 
 // openPlayground returns the operation that the address names, with nothing filled in.
-func (w *Web) openPlayground(v *visit) (*playground, error) {
+func (w *Web) openPlayground(v *pageRequest) (*playground, error) {
 	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
 	name := w.rowOf(o)
 	if !ok || name == "" {
 		return nil, errNotFound
 	}
-	return &playground{Web: w, visit: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
+	return &playground{Web: w, pageRequest: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
 }
 
 // rowOf returns the name of an operation's row, or nothing where it has none that is
@@ -90,7 +90,7 @@ func (w *Web) rowOf(o views.Operation) string {
 }
 
 // showPlaygrounds lists the operations, or redirects to the chosen one.
-func (w *Web) showPlaygrounds(v *visit) error {
+func (w *Web) showPlaygrounds(v *pageRequest) error {
 	if chosen := v.value("operation"); chosen != "" {
 		return v.redirect(playgroundPath + "/" + url.PathEscape(chosen))
 	}
@@ -110,7 +110,7 @@ func (w *Web) playable() []views.ReferenceGroup {
 }
 
 // showPlayground shows the form with the values in the URL, or with the example.
-func (w *Web) showPlayground(v *visit) error {
+func (w *Web) showPlayground(v *pageRequest) error {
 	p, err := w.openPlayground(v)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (p *playground) fill(text string) {
 
 // changePlayground shows what the fields come to, and adds and takes away things in
 // lists. Nothing is run.
-func (w *Web) changePlayground(v *visit) error {
+func (w *Web) changePlayground(v *pageRequest) error {
 	p, err := w.openPlayground(v)
 	if err != nil {
 		return err
@@ -317,7 +317,7 @@ func fileField(list *views.InputField) string {
 }
 
 // runPlayground makes the call, which is paid for like any other.
-func (w *Web) runPlayground(v *visit) error {
+func (w *Web) runPlayground(v *pageRequest) error {
 	p, err := w.openPlayground(v)
 	if err != nil {
 		return err
@@ -461,10 +461,10 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 		return err
 	}
 	shown := p.Web
-	if m.History, err = shown.documentsOf(p.visit, calls.Items, names); err != nil {
+	if m.History, err = shown.documentsOf(p.pageRequest, calls.Items, names); err != nil {
 		return err
 	}
-	return p.show(status, views.PlaygroundPage(p.visit.page(p.name, playgroundPath), m))
+	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.name, playgroundPath), m))
 }
 
 // showCall shows the call that the fields come to, as JSON and in every language.

@@ -178,7 +178,7 @@ func TestPlaygroundFormsSayWhatTheyWereFilledWith(t *testing.T) {
 	v := h.join(t, "maya@example.com")
 	list := v.sees("/dashboard/playground", "POST /v1/pdf/merge", "Merge PDFs in order")
 	for _, row := range operation.Rows {
-		table, err := schema.NewTable([]schema.Row[*operation.Env]{row})
+		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +410,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 		}
 	}
 	for _, row := range operation.Rows {
-		table, err := schema.NewTable([]schema.Row[*operation.Env]{row})
+		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
 		if err != nil {
 			t.Fatal(err)
 		}

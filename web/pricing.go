@@ -46,7 +46,7 @@ var priceGroups = []struct{ title, names string }{
 }
 
 // showPricing shows the price list, and reckons what a month would cost.
-func (w *Web) showPricing(v *visit) error {
+func (w *Web) showPricing(v *pageRequest) error {
 	m := views.Pricing{Trial: w.cfg.Trial, SignUp: w.signUpOpen()}
 	tools := views.PriceGroup{Title: "Work on PDFs"}
 	groups := make([]views.PriceGroup, len(priceGroups))

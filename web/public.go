@@ -23,11 +23,11 @@ const publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; f
 // serveAll makes a handler of a public page.
 func (w *Web) serveAll(p page) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
-		w.serve(page{need: anybody, handle: func(*visit) error { return err }}).ServeHTTP(rw, r)
+		w.serve(page{need: anybody, handle: func(*pageRequest) error { return err }}).ServeHTTP(rw, r)
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		made := &middleware.Recorder{}
-		v := &visit{web: w, w: made, r: r, public: true}
+		v := &pageRequest{web: w, w: made, r: r, public: true}
 		var failed error
 		middleware.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			failed = readForm(v, rw, maxLiveForm)
@@ -46,7 +46,7 @@ func (w *Web) serveAll(p page) http.Handler {
 }
 
 // readForm reads the fields of a form.
-func readForm(v *visit, rw http.ResponseWriter, most int64) error {
+func readForm(v *pageRequest, rw http.ResponseWriter, most int64) error {
 	if v.r.Method != http.MethodPost {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (w *Web) publicPage(title, description, open, path string) views.Page {
 }
 
 // text answers with a file that is not a page.
-func (v *visit) text(kind, content string) error {
+func (v *pageRequest) text(kind, content string) error {
 	v.w.Header().Set("Content-Type", kind)
 	_, err := v.w.Write([]byte(content))
 	return err
@@ -126,8 +126,8 @@ type DocumentError struct{ Text string }
 
 func (e *DocumentError) Error() string { return e.Text }
 
-// Sheet is a document to render without an account or a network.
-type Sheet struct {
+// RenderRequest is a document to render without an account or a network.
+type RenderRequest struct {
 	HTML string
 	// Template is filled with Data where HTML is empty.
 	Template  string
@@ -149,24 +149,24 @@ type Drawn struct {
 
 // Drawer draws sheets. Its errors are ErrBusy, *DocumentError, those of the
 // context, and what is our fault.
-type Drawer func(context.Context, Sheet) (Drawn, error)
+type Drawer func(context.Context, RenderRequest) (Drawn, error)
 
 // list returns the public pages, as the sitemap has them.
-func (w *Web) list() []place {
-	list := []place{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
+func (w *Web) list() []publicPage {
+	list := []publicPage{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
 	for _, category := range w.gallery.Categories() {
-		list = append(list, place{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})
+		list = append(list, publicPage{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})
 	}
 	for _, l := range w.gallery.List("", "") {
-		list = append(list, place{l.Href(), l.Name, l.Description})
+		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
-	list = append(list, place{pricingPath, "Prices", pricingDescription}, place{statusPath, "Status", statusDescription}, place{docsPath, docsTitle, docsDescription})
+	list = append(list, publicPage{pricingPath, "Prices", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{docsPath, docsTitle, docsDescription})
 	for _, g := range w.docs.Guides {
-		list = append(list, place{docsPath + "/" + g.Slug, g.Title, g.Description})
+		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}
-	list = append(list, place{referencePath, referenceTitle, referenceDescription})
+	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
 	for _, o := range w.docs.Operations {
-		list = append(list, place{referencePath + "/" + o.ID, o.Summary, o.About()})
+		list = append(list, publicPage{referencePath + "/" + o.ID, o.Summary, o.About()})
 	}
 	return list
 }

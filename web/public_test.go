@@ -26,11 +26,11 @@ import (
 // drawer draws blank pages, and notes what it was asked for.
 type drawer struct {
 	mu     sync.Mutex
-	sheets []web.Sheet
+	sheets []web.RenderRequest
 	err    error
 }
 
-func (d *drawer) draw(_ context.Context, sheet web.Sheet) (web.Drawn, error) {
+func (d *drawer) draw(_ context.Context, sheet web.RenderRequest) (web.Drawn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sheets = append(d.sheets, sheet)

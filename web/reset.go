@@ -17,14 +17,14 @@ const (
 	resetsWindow     = time.Hour
 )
 
-func (w *Web) showResetRequest(v *visit) error {
+func (w *Web) showResetRequest(v *pageRequest) error {
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": v.value("email")}}, Mail: w.mail != nil}
 	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Reset the password", ""), m))
 }
 
 // requestReset sends a link that sets a new password. The answer is the same
 // for unknown addresses, and takes the same time.
-func (w *Web) requestReset(v *visit) error {
+func (w *Web) requestReset(v *pageRequest) error {
 	email := v.value("email")
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
 	if _, err := store.MailAddress(email); err != nil {
@@ -52,12 +52,12 @@ func (w *Web) requestReset(v *visit) error {
 }
 
 // sendReset emails a link. For an unknown address it takes the same time.
-func (w *Web) sendReset(v *visit, email string) error {
+func (w *Web) sendReset(v *pageRequest, email string) error {
 	if w.mail == nil {
 		return nil
 	}
 	err := w.people.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
-		return sealAll(w.mail, []string{to}, mail.Letter{
+		return sealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
 			Lines:   []string{"Somebody, probably you, asked for a new password. The link works once, for an hour.", "If it was not you, there is nothing to do: nothing has changed."},
 			Link:    mail.Link{Text: "Set a new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
@@ -69,14 +69,14 @@ func (w *Web) sendReset(v *visit, email string) error {
 	return err
 }
 
-func (w *Web) newPasswordModel(v *visit, token store.Token) (views.NewPassword, error) {
+func (w *Web) newPasswordModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
 	person, err := w.people.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Set a new password", Email: person.Email, Action: "/password/new?token=" + v.value("token"),
 	}, err
 }
 
-func (w *Web) showNewPassword(v *visit) error {
+func (w *Web) showNewPassword(v *pageRequest) error {
 	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (w *Web) showNewPassword(v *visit) error {
 
 // setNewPassword sets the password from the link of an email. The link verifies the email address as well. A second
 // factor is required all the same.
-func (w *Web) setNewPassword(v *visit) error {
+func (w *Web) setNewPassword(v *pageRequest) error {
 	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ const (
 )
 
 // showLink and useLink sign in with a link that the command line printed.
-func (w *Web) showLink(v *visit) error {
+func (w *Web) showLink(v *pageRequest) error {
 	if _, err := w.people.Token(v.ctx(), store.TokenSignIn, v.value("token")); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (w *Web) showLink(v *visit) error {
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
 }
 
-func (w *Web) useLink(v *visit) error {
+func (w *Web) useLink(v *pageRequest) error {
 	token, err := w.people.UseToken(v.ctx(), store.TokenSignIn, v.value("token"))
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type keptForm struct {
 var unkept = []string{"password", "current", "code"}
 
 // cameFrom returns our page that a form was on.
-func (v *visit) cameFrom() string {
+func (v *pageRequest) cameFrom() string {
 	from, err := url.Parse(v.r.Referer())
 	if err != nil || !strings.HasPrefix(v.r.Referer(), v.web.cfg.BaseURL+"/") {
 		return "/dashboard"
@@ -46,7 +46,7 @@ func (v *visit) cameFrom() string {
 }
 
 // keep keeps a form for after the sign-in, and reports whether it did.
-func (v *visit) keep() (bool, error) {
+func (v *pageRequest) keep() (bool, error) {
 	w, size := v.web, 0
 	for name, values := range v.r.Form {
 		for _, value := range values {
@@ -71,12 +71,12 @@ func (v *visit) keep() (bool, error) {
 		return false, err
 	}
 	w.scs.Put(v.ctx(), keptKey, base64.StdEncoding.EncodeToString(sealed))
-	v.tell("Your session has ended. What you typed is kept: log in, then send it.")
+	v.flash("Your session has ended. What you typed is kept: log in, then send it.")
 	return true, nil
 }
 
 // kept returns the form that waits in the session, if one does.
-func (w *Web) kept(v *visit) (form keptForm, ok bool) {
+func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
 	sealed, err := base64.StdEncoding.DecodeString(w.scs.GetString(v.ctx(), keptKey))
 	if err != nil || len(sealed) == 0 {
 		return form, false
@@ -103,7 +103,7 @@ func fieldWord(name string) string {
 }
 
 // showKept shows the form that was sent when the session had ended.
-func (w *Web) showKept(v *visit) error {
+func (w *Web) showKept(v *pageRequest) error {
 	if v.person == nil {
 		return v.askToSignIn()
 	}

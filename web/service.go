@@ -15,12 +15,12 @@ import (
 )
 
 // caller returns the caller of a service: the member, or the user of a link to the editor.
-func (v *visit) caller() call.Caller {
+func (v *pageRequest) caller() call.Caller {
 	return call.Caller{Account: *v.account, Kind: call.ByPerson}
 }
 
 // submit calls a method of the template service with an input that a page has made.
-func submit[In, Out any](v *visit, in In, method templates.Method[In, Out]) (Out, error) {
+func submit[In, Out any](v *pageRequest, in In, method templates.Method[In, Out]) (Out, error) {
 	out, err := templates.Submit(v.ctx(), v.caller(), in, method)
 	if e := refused(err); e != nil && e.Code == apierror.StorageUnavailable {
 		_ = v.fault(err)
@@ -29,7 +29,7 @@ func submit[In, Out any](v *visit, in In, method templates.Method[In, Out]) (Out
 }
 
 // receive calls a method of the template service with JSON that the editor's script has sent.
-func receive[In, Out any](v *visit, body []byte, method templates.Method[In, Out], params ...schema.Value) (Out, error) {
+func receive[In, Out any](v *pageRequest, body []byte, method templates.Method[In, Out], params ...schema.Value) (Out, error) {
 	return templates.Receive(v.ctx(), v.caller(), params, bytes.NewReader(body), method)
 }
 
@@ -44,7 +44,7 @@ func refused(err error) *apierror.Error {
 
 // answerScript answers the editor's script with JSON, or with the error that a client of the API
 // would read.
-func (v *visit) answerScript(out any, err error) error {
+func (v *pageRequest) answerScript(out any, err error) error {
 	if v.ctx().Err() != nil {
 		return v.ctx().Err()
 	}
@@ -57,7 +57,7 @@ func (v *visit) answerScript(out any, err error) error {
 
 // scriptAnswer returns the status and the JSON of an answer, and sets the other headers that
 // it has.
-func (v *visit) scriptAnswer(out any, err error) (int, []byte) {
+func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 	if err == nil {
 		var body []byte
 		if body, err = json.Marshal(out); err == nil {
@@ -76,7 +76,7 @@ func (v *visit) scriptAnswer(out any, err error) (int, []byte) {
 }
 
 // fault gives an error its code, and logs one that the operator has to know of.
-func (v *visit) fault(err error) *apierror.Error {
+func (v *pageRequest) fault(err error) *apierror.Error {
 	e := call.Fault(err)
 	if e.Code == apierror.InternalError || e.Code == apierror.StorageUnavailable {
 		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "editor request failed", slog.String("requestId", v.web.cfg.RequestID(v.ctx())), slog.Any("error", err))

@@ -17,7 +17,7 @@ import (
 // auditShown is the number of entries of the audit log on the page.
 const auditShown = 20
 
-func (w *Web) settingsModel(v *visit) (views.Settings, error) {
+func (w *Web) settingsModel(v *pageRequest) (views.Settings, error) {
 	m := views.Settings{
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
@@ -60,7 +60,7 @@ func (w *Web) settingsModel(v *visit) (views.Settings, error) {
 	return m, err
 }
 
-func (w *Web) sessionLines(v *visit) ([]views.Session, error) {
+func (w *Web) sessionLines(v *pageRequest) ([]views.Session, error) {
 	list, err := w.sessions.Of(v.ctx(), v.person.ID)
 	here := storedToken(w.scs.Token(v.ctx()))
 	var lines []views.Session
@@ -107,11 +107,11 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}
 }
 
-func (w *Web) showSettings(v *visit) error { return w.settingsPage(v, nil) }
+func (w *Web) showSettings(v *pageRequest) error { return w.settingsPage(v, nil) }
 
 // settingsPage shows the settings, after change has put in what was typed and
 // is wrong.
-func (w *Web) settingsPage(v *visit, change func(*views.Settings)) error {
+func (w *Web) settingsPage(v *pageRequest, change func(*views.Settings)) error {
 	m, err := w.settingsModel(v)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ var sureEmail = views.Sure{
 	Action: settingsPath + "/profile", Button: "Change email", Back: settingsPath, Crumb: "Email",
 }
 
-func (w *Web) saveProfile(v *visit) error {
+func (w *Web) saveProfile(v *pageRequest) error {
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
 		return w.settingsPage(v, func(m *views.Settings) {
@@ -157,7 +157,7 @@ func (w *Web) saveProfile(v *visit) error {
 			return err
 		}
 	}
-	v.tell("Saved.")
+	v.flash("Saved.")
 	if email != v.person.Email {
 		if err := w.askNewAddress(v, email); err != nil {
 			return err
@@ -167,26 +167,26 @@ func (w *Web) saveProfile(v *visit) error {
 }
 
 // askNewAddress sends a link to a new address, and a warning to the old one.
-func (w *Web) askNewAddress(v *visit, email string) error {
+func (w *Web) askNewAddress(v *pageRequest, email string) error {
 	if _, ok := w.allow(v.ctx(), "email:person:"+v.person.ID, resetsPerPerson, resetsWindow); !ok {
 		return errTooMany
 	}
 	if w.mail == nil {
-		v.tell("This service sends no mail, so the new address cannot be confirmed. Its operator can change it.")
+		v.flash("This service sends no mail, so the new address cannot be confirmed. Its operator can change it.")
 		return nil
 	}
 	secret, err := w.people.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})
 	if err != nil {
 		return err
 	}
-	v.tell("Saved. The new address is used once its link is opened.")
+	v.flash("Saved. The new address is used once its link is opened.")
 	return errors.Join(
-		w.sendEmail(v.ctx(), mail.Letter{To: email, Subject: "Confirm your new address", Lines: []string{"One click, and you log in with this address from then on."}, Link: mail.Link{Text: "Use this address", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
-		w.sendEmail(v.ctx(), mail.Letter{To: v.person.Email, Subject: "A new address was asked for", Lines: []string{"Somebody, probably you, wants to log in with " + email + " in the place of this address.", "If it was not you, change your password now."}}),
+		w.sendEmail(v.ctx(), mail.Message{To: email, Subject: "Confirm your new address", Lines: []string{"One click, and you log in with this address from then on."}, Link: mail.Link{Text: "Use this address", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
+		w.sendEmail(v.ctx(), mail.Message{To: v.person.Email, Subject: "A new address was asked for", Lines: []string{"Somebody, probably you, wants to log in with " + email + " in the place of this address.", "If it was not you, change your password now."}}),
 	)
 }
 
-func (w *Web) saveKept(v *visit) error {
+func (w *Web) saveKept(v *pageRequest) error {
 	keep := v.value("inputs") != ""
 	if err := w.store.StoredInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
 		return err
@@ -198,11 +198,11 @@ func (w *Web) saveKept(v *visit) error {
 	if err := v.record(action, "", ""); err != nil {
 		return err
 	}
-	v.tell(told)
+	v.flash(told)
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) savePassword(v *visit) error {
+func (w *Web) savePassword(v *pageRequest) error {
 	wrong := func(field, text string) error {
 		return w.settingsPage(v, func(m *views.Settings) { m.Password.Errors[field] = text })
 	}
@@ -223,30 +223,30 @@ func (w *Web) savePassword(v *visit) error {
 	if err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Password: &hash}, true, passwordSubject, passwordLine); err != nil {
 		return err
 	}
-	v.tell("Your password is changed, and every other session has ended.")
+	v.flash("Your password is changed, and every other session has ended.")
 	if err := v.record("person.password", v.person.Email, ""); err != nil {
 		return err
 	}
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) endSession(v *visit) error {
+func (w *Web) endSession(v *pageRequest) error {
 	if err := w.sessions.End(v.ctx(), v.person.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	v.tell("That session has ended.")
+	v.flash("That session has ended.")
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) endSessions(v *visit) error {
+func (w *Web) endSessions(v *pageRequest) error {
 	if err := w.endOthers(v.ctx(), v.person.ID); err != nil {
 		return err
 	}
-	v.tell("All other sessions have ended.")
+	v.flash("All other sessions have ended.")
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) inviteMember(v *visit) error {
+func (w *Web) inviteMember(v *pageRequest) error {
 	wrong := func(text string) error {
 		return w.settingsPage(v, func(m *views.Settings) {
 			m.Invite.Values["email"], m.Invite.Values["role"], m.Invite.Errors["email"] = v.value("email"), v.value("role"), text
@@ -273,32 +273,32 @@ func (w *Web) inviteMember(v *visit) error {
 		return err
 	}
 	address := w.cfg.BaseURL + "/invite/" + secret
-	err = errors.Join(v.record("member.invited", email, v.value("role")), w.sendEmail(v.ctx(), mail.Letter{
+	err = errors.Join(v.record("member.invited", email, v.value("role")), w.sendEmail(v.ctx(), mail.Message{
 		To: email, Subject: "Join " + v.account.Name, Lines: []string{v.person.Email + " invites you to " + v.account.Name + ". The link works once, for seven days."}, Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
 	}))
 	if err != nil {
 		return err
 	}
-	v.tell("Invited " + email + ".")
+	v.flash("Invited " + email + ".")
 	if w.mail == nil {
-		v.tell("This service sends no mail. Give " + email + " this link: " + address)
+		v.flash("This service sends no mail. Give " + email + " this link: " + address)
 	}
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) cancelInvite(v *visit) error {
+func (w *Web) cancelInvite(v *pageRequest) error {
 	if err := w.members.CancelInvite(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
 	if err := v.record("invite.cancelled", chi.URLParam(v.r, "id"), ""); err != nil {
 		return err
 	}
-	v.tell("The invitation is cancelled.")
+	v.flash("The invitation is cancelled.")
 	return v.redirect(settingsPath)
 }
 
 // memberOf returns the member that an address names.
-func (w *Web) memberOf(v *visit) (store.Membership, error) {
+func (w *Web) memberOf(v *pageRequest) (store.Membership, error) {
 	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return store.Membership{}, err
@@ -311,7 +311,7 @@ func (w *Web) memberOf(v *visit) (store.Membership, error) {
 	return store.Membership{}, store.ErrNotFound
 }
 
-func (w *Web) changeRole(v *visit) error {
+func (w *Web) changeRole(v *pageRequest) error {
 	member, err := w.memberOf(v)
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func (w *Web) changeRole(v *visit) error {
 	return w.memberChanged(v, err, member.Person.Email+" is "+v.value("role")+" from now on, and logs in again.")
 }
 
-func (w *Web) removeMember(v *visit) error {
+func (w *Web) removeMember(v *pageRequest) error {
 	member, err := w.memberOf(v)
 	if err != nil {
 		return err
@@ -335,18 +335,18 @@ func (w *Web) removeMember(v *visit) error {
 	return w.memberChanged(v, err, member.Person.Email+" is not a member any more.")
 }
 
-func (w *Web) memberChanged(v *visit, err error, done string) error {
+func (w *Web) memberChanged(v *pageRequest, err error, done string) error {
 	if errors.Is(err, store.ErrLastOwner) {
 		err, done = nil, "An account needs at least one owner, so nothing was changed."
 	}
 	if err != nil {
 		return err
 	}
-	v.tell(done)
+	v.flash(done)
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) exportAudit(v *visit) error {
+func (w *Web) exportAudit(v *pageRequest) error {
 	out := v.table("audit.csv")
 	if err := out.Write([]string{"at", "who", "action", "object", "note", "address"}); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // wrongPassword is the message for a wrong password and for an unknown address alike.
 const wrongPassword = "Email and password do not match."
 
-func (w *Web) signInModel(v *visit) views.SignIn {
+func (w *Web) signInModel(v *pageRequest) views.SignIn {
 	return views.SignIn{
 		Form: views.Form{Values: map[string]string{"email": v.value("email"), "remember": v.value("remember")}, Errors: map[string]string{}},
 		Next: ownPath(v.value("next")), SignUp: w.signUpOpen(), Provider: w.cfg.provider(),
@@ -32,7 +32,7 @@ func (c *Config) provider() string {
 	return c.IdentityName
 }
 
-func (w *Web) showSignIn(v *visit) error {
+func (w *Web) showSignIn(v *pageRequest) error {
 	if v.person != nil {
 		return v.redirect(v.value("next"))
 	}
@@ -41,7 +41,7 @@ func (w *Web) showSignIn(v *visit) error {
 
 // signIn checks email and password. It answers the same, in the same time, for
 // a wrong password and an unknown address.
-func (w *Web) signIn(v *visit) error {
+func (w *Web) signIn(v *pageRequest) error {
 	m := w.signInModel(v)
 	refuse := func(status int, text string) error {
 		m.Errors["password"] = text
@@ -71,7 +71,7 @@ func (w *Web) signIn(v *visit) error {
 }
 
 // passed continues after the password: with the second factor, if there is one.
-func (w *Web) passed(v *visit, person store.Person, next string, remember bool) error {
+func (w *Web) passed(v *pageRequest, person store.Person, next string, remember bool) error {
 	if len(person.Factor) == 0 {
 		return w.enter(v, person, next, remember)
 	}
@@ -85,7 +85,7 @@ func (w *Web) passed(v *visit, person store.Person, next string, remember bool) 
 }
 
 // enter signs a user in under a new token, so a session that someone else started does not become the user's.
-func (w *Web) enter(v *visit, person store.Person, next string, remember bool) error {
+func (w *Web) enter(v *pageRequest, person store.Person, next string, remember bool) error {
 	if err := w.scs.RenewToken(v.ctx()); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ const alertSpan = 90 * 24 * time.Hour
 
 // alert emails a user about a sign-in with a kind of device that the user has not used lately. The first sign-in of
 // all causes no email.
-func (w *Web) alert(v *visit, person store.Person) error {
+func (w *Web) alert(v *pageRequest, person store.Person) error {
 	if v.account == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (w *Web) alert(v *visit, person store.Person) error {
 	if err != nil || len(before) == 0 || slices.Contains(before, here) {
 		return err
 	}
-	return w.sendEmail(v.ctx(), mail.Letter{
+	return w.sendEmail(v.ctx(), mail.Message{
 		To: person.Email, Subject: "New sign-in with " + here,
 		Lines: []string{
 			"Somebody, probably you, has signed in as " + person.Email + " with " + here + " from the address " + w.cfg.ClientIP(v.r) + ", " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
@@ -142,7 +142,7 @@ func (w *Web) endOthers(ctx context.Context, personID string) error {
 	return w.sessions.EndOthers(ctx, personID, storedToken(w.scs.Token(ctx)))
 }
 
-func (w *Web) signOut(v *visit) error {
+func (w *Web) signOut(v *pageRequest) error {
 	if v.person != nil {
 		if err := v.record("session.ended", v.person.Email, ""); err != nil {
 			return err

@@ -25,7 +25,7 @@ const (
 	inviteLife = 7 * 24 * time.Hour
 )
 
-func (w *Web) showSignUp(v *visit) error {
+func (w *Web) showSignUp(v *pageRequest) error {
 	if v.person != nil {
 		return v.redirect("/dashboard")
 	}
@@ -37,7 +37,7 @@ func (w *Web) showSignUp(v *visit) error {
 
 func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
 
-func (w *Web) signUpModel(v *visit) views.SignUp {
+func (w *Web) signUpModel(v *pageRequest) views.SignUp {
 	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider()}
 	if w.cfg.Trial > 0 {
 		m.Trial = views.Dollars(w.cfg.Trial)
@@ -47,7 +47,7 @@ func (w *Web) signUpModel(v *visit) views.SignUp {
 
 // signUp makes a user and an account, and emails a link that verifies the address. Only the email reveals whether the
 // address was known already.
-func (w *Web) signUp(v *visit) error {
+func (w *Web) signUp(v *pageRequest) error {
 	if !w.signUpOpen() {
 		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
 	}
@@ -92,7 +92,7 @@ func (w *Web) remindOfAccount(ctx context.Context, email string) error {
 	if person.VerifiedAt == nil {
 		return w.sendVerification(ctx, person)
 	}
-	return w.sendEmail(ctx, mail.Letter{
+	return w.sendEmail(ctx, mail.Message{
 		To: email, Subject: "You have an account already",
 		Lines: []string{"Somebody, probably you, tried to sign up with this address. It has an account already.", "If you have forgotten the password, set a new one. If it was not you, there is nothing to do."},
 		Link:  mail.Link{Text: "Reset the password", URL: w.cfg.BaseURL + "/password/reset"},
@@ -104,7 +104,7 @@ func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
 	if err != nil {
 		return err
 	}
-	return w.sendEmail(ctx, mail.Letter{
+	return w.sendEmail(ctx, mail.Message{
 		To: person.Email, Subject: "Confirm your address",
 		Lines: []string{"Welcome. One click shows that this address is yours, and opens your account.", "The link works once, for three days."},
 		Link:  mail.Link{Text: "Confirm this address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
@@ -112,14 +112,14 @@ func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
 }
 
 // sendEmail queues an email; a service without email sends none.
-func (w *Web) sendEmail(ctx context.Context, letter mail.Letter) error {
+func (w *Web) sendEmail(ctx context.Context, letter mail.Message) error {
 	if w.mail == nil {
 		return nil
 	}
 	return w.mail.Enqueue(ctx, letter)
 }
 
-func (w *Web) showVerify(v *visit) error {
+func (w *Web) showVerify(v *pageRequest) error {
 	token, purpose, err := w.verifyToken(v)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *Web) showVerify(v *visit) error {
 
 // claimModel asks for a password if the link of a sign-up is opened in another browser: someone else may have signed
 // up with the address.
-func (w *Web) claimModel(v *visit, token store.Token) (views.NewPassword, error) {
+func (w *Web) claimModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
 	person, err := w.people.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
@@ -154,7 +154,7 @@ func (w *Web) claimModel(v *visit, token store.Token) (views.NewPassword, error)
 }
 
 // claimAddress verifies an address in another browser than the one of its sign-up.
-func (w *Web) claimAddress(v *visit, token store.Token) error {
+func (w *Web) claimAddress(v *pageRequest, token store.Token) error {
 	m, err := w.claimModel(v, token)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (w *Web) claimAddress(v *visit, token store.Token) error {
 }
 
 // openSignUp signs a person in whose address was verified just now.
-func (w *Web) openSignUp(v *visit, personID string) error {
+func (w *Web) openSignUp(v *pageRequest, personID string) error {
 	person, err := w.welcome(v.ctx(), personID)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (
 }
 
 // verifyToken finds the link of an email that verifies its address.
-func (w *Web) verifyToken(v *visit) (store.Token, string, error) {
+func (w *Web) verifyToken(v *pageRequest) (store.Token, string, error) {
 	for _, purpose := range []string{store.TokenVerify, store.TokenEmail} {
 		token, err := w.people.Token(v.ctx(), purpose, v.value("token"))
 		if !errors.Is(err, store.ErrUsed) {
@@ -220,7 +220,7 @@ func (w *Web) verifyToken(v *visit) (store.Token, string, error) {
 	return store.Token{}, "", store.ErrUsed
 }
 
-func (w *Web) verify(v *visit) error {
+func (w *Web) verify(v *pageRequest) error {
 	token, purpose, err := w.verifyToken(v)
 	switch {
 	case err != nil:
@@ -242,11 +242,11 @@ func (w *Web) verify(v *visit) error {
 }
 
 // changeEmail puts an address into use that was shown to be the person's.
-func (w *Web) changeEmail(v *visit, token store.Token) error {
+func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	change := store.CredentialChange{Email: &token.Data}
 	err := w.changeCredentials(v, token.PersonID, change, true, "Your email was changed", "From now on you log in with "+token.Data+", and not with this address.")
 	if errors.Is(err, store.ErrExists) {
-		v.tell("That address belongs to another person by now; yours is unchanged.")
+		v.flash("That address belongs to another person by now; yours is unchanged.")
 		return v.redirect("/dashboard/settings")
 	}
 	if err != nil {
@@ -255,7 +255,7 @@ func (w *Web) changeEmail(v *visit, token store.Token) error {
 	if err := v.record("person.email", token.Data, ""); err != nil {
 		return err
 	}
-	v.tell("Your address is " + token.Data + " from now on.")
+	v.flash("Your address is " + token.Data + " from now on.")
 	return v.redirect("/dashboard/settings")
 }
 

@@ -12,25 +12,25 @@ import (
 	"relaypdf/static"
 )
 
-// need is the role that a page requires.
-type need string
+// access is the role that a page requires.
+type access string
 
 const (
-	everyone need = "everyone" // the same page for all users
-	anybody  need = "anybody"
-	linked   need = "linked"    // any user of a link to the editor
-	signedIn need = "signed in" // a member of the account in any role
-	manages  need = "manages"   // owner or developer
-	pays     need = "pays"      // owner or billing
-	owns     need = "owns"      // owner
-	operates need = "operates"  // an operator of the installation
+	everyone access = "everyone" // the same page for all users
+	anybody  access = "anybody"
+	linked   access = "linked"    // any user of a link to the editor
+	signedIn access = "signed in" // a member of the account in any role
+	manages  access = "manages"   // owner or developer
+	pays     access = "pays"      // owner or billing
+	owns     access = "owns"      // owner
+	operates access = "operates"  // an operator of the installation
 )
 
 // page is one line of the pages.
 type page struct {
 	method, pattern string
-	need            need
-	handle          func(*visit) error
+	need            access
+	handle          func(*pageRequest) error
 }
 
 // pages are all pages and what their forms do.
@@ -255,8 +255,8 @@ func (w *Web) Handler() http.Handler {
 		}
 	}
 	w.oauth.Mount(r)
-	r.NotFound(w.serve(page{need: anybody, handle: func(*visit) error { return errNotFound }}).ServeHTTP)
-	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *visit) error {
+	r.NotFound(w.serve(page{need: anybody, handle: func(*pageRequest) error { return errNotFound }}).ServeHTTP)
+	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *pageRequest) error {
 		v.w.Header().Set("Allow", middleware.Allowed(r, v.r.URL.Path))
 		return errMethod
 	}}).ServeHTTP)

@@ -26,7 +26,7 @@ const thumbnailScale = 0.5
 // blankThumbnail is the image of a template that cannot be printed.
 const blankThumbnail = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 210 297" width="595" height="842"><path fill="#fff" d="M0 0h210v297H0z"/><path fill="none" stroke="#8a919e" stroke-width="2" d="m105 128 22 38H83zM105 142v12M105 160v.1" stroke-linecap="round" stroke-linejoin="round"/></svg>`
 
-func (w *Web) showThumbnail(v *visit) error {
+func (w *Web) showThumbnail(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w *Web) showThumbnail(v *visit) error {
 }
 
 // thumbnail returns the image of a template's first page.
-func (w *Web) thumbnail(v *visit, t wire.Template) ([]byte, error) {
+func (w *Web) thumbnail(v *pageRequest, t wire.Template) ([]byte, error) {
 	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 )
 
 // published returns what a version of a template holds.
-func (w *Web) published(v *visit, id, version string) (wire.TemplateVersionContent, error) {
+func (w *Web) published(v *pageRequest, id, version string) (wire.TemplateVersionContent, error) {
 	n, err := strconv.Atoi(version)
 	if err != nil || n < 1 {
 		return wire.TemplateVersionContent{}, store.ErrNotFound
@@ -31,9 +31,9 @@ func versionContent(c wire.TemplateVersionContent) views.Content {
 	return views.Content{HTML: c.HTML, Sample: jsonText(c.SampleData), Options: jsonText(c.Options)}
 }
 
-func (w *Web) showPublish(v *visit) error { return w.publishPage(v, http.StatusOK, "") }
+func (w *Web) showPublish(v *pageRequest) error { return w.publishPage(v, http.StatusOK, "") }
 
-func (w *Web) publishPage(v *visit, status int, wrong string) error {
+func (w *Web) publishPage(v *pageRequest, status int, wrong string) error {
 	m, err := w.publishing(v, wrong)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (w *Web) publishPage(v *visit, status int, wrong string) error {
 }
 
 // publishing returns the confirmation page before a draft is published.
-func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
+func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 	found, err := v.template()
 	if err != nil {
 		return views.Publish{}, err
@@ -76,7 +76,7 @@ func (w *Web) publishing(v *visit, wrong string) (views.Publish, error) {
 	return m, nil
 }
 
-func (w *Web) publishDraft(v *visit) error {
+func (w *Web) publishDraft(v *pageRequest) error {
 	made, err := submit(v, templates.Publication{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish)
 	switch r := refused(err); {
 	case errors.Is(err, store.ErrChanged):
@@ -89,16 +89,16 @@ func (w *Web) publishDraft(v *visit) error {
 	if err := v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion)); err != nil {
 		return err
 	}
-	v.tell(fmt.Sprintf("Version %d is published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
+	v.flash(fmt.Sprintf("Version %d is published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
 	return v.redirect(pageOf(made.ID, ""))
 }
 
-func (w *Web) discardDraft(v *visit) error {
+func (w *Web) discardDraft(v *pageRequest) error {
 	made, err := submit(v, v.state(v.value("etag")), w.templates.Discard)
 	return w.changed(v, made, err, "template.discarded", "The draft is the same as the published version again.")
 }
 
-func (w *Web) restoreVersion(v *visit) error {
+func (w *Web) restoreVersion(v *pageRequest) error {
 	version, err := strconv.Atoi(v.value("version"))
 	if err != nil {
 		return store.ErrNotFound
@@ -108,9 +108,9 @@ func (w *Web) restoreVersion(v *visit) error {
 }
 
 // changed goes back to a template after a change, or after its refusal.
-func (w *Web) changed(v *visit, made templates.Record, err error, action, done string) error {
+func (w *Web) changed(v *pageRequest, made templates.Record, err error, action, done string) error {
 	if r := refused(err); r != nil {
-		v.tell(r.Error())
+		v.flash(r.Error())
 		return v.redirect(pageOf(v.ref().ID, ""))
 	}
 	if err == nil {
@@ -119,11 +119,11 @@ func (w *Web) changed(v *visit, made templates.Record, err error, action, done s
 	if err != nil {
 		return err
 	}
-	v.tell(done)
+	v.flash(done)
 	return v.redirect(pageOf(made.ID, ""))
 }
 
-func (w *Web) showVersions(v *visit) error {
+func (w *Web) showVersions(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (w *Web) showVersions(v *visit) error {
 	return v.show(http.StatusOK, views.VersionsPage(v.page(found.Name+", versions", templatesPath), m))
 }
 
-func (w *Web) showVersion(v *visit) error {
+func (w *Web) showVersion(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (w *Web) showVersion(v *visit) error {
 	return v.show(http.StatusOK, views.VersionPage(v.page(fmt.Sprintf("%s, version %d", found.Name, version.Version), templatesPath), m))
 }
 
-func (w *Web) showTemplateSettings(v *visit) error {
+func (w *Web) showTemplateSettings(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (w *Web) showTemplateSettings(v *visit) error {
 	return v.show(http.StatusOK, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form))
 }
 
-func (w *Web) saveTemplateSettings(v *visit) error {
+func (w *Web) saveTemplateSettings(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -198,6 +198,6 @@ func (w *Web) saveTemplateSettings(v *visit) error {
 			return err
 		}
 	}
-	v.tell("Saved.")
+	v.flash("Saved.")
 	return v.redirect(pageOf(found.ID, ""))
 }

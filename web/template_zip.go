@@ -50,7 +50,7 @@ type zippedFacts struct {
 	Description string `json:"description"`
 }
 
-func (w *Web) exportTemplate(v *visit) error {
+func (w *Web) exportTemplate(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -92,9 +92,9 @@ func (w *Web) exportTemplate(v *visit) error {
 	return err
 }
 
-func (w *Web) showImport(v *visit) error { return w.importPage(v, http.StatusOK, "") }
+func (w *Web) showImport(v *pageRequest) error { return w.importPage(v, http.StatusOK, "") }
 
-func (w *Web) importPage(v *visit, status int, wrong string) error {
+func (w *Web) importPage(v *pageRequest, status int, wrong string) error {
 	form := views.Form{Errors: map[string]string{}}
 	if wrong != "" {
 		form.Errors["file"] = wrong
@@ -102,7 +102,7 @@ func (w *Web) importPage(v *visit, status int, wrong string) error {
 	return v.show(status, views.ImportPage(v.page("Import a template", templatesPath), form))
 }
 
-func (w *Web) importTemplate(v *visit) error {
+func (w *Web) importTemplate(v *pageRequest) error {
 	files, err := zippedFiles(v)
 	if err != nil {
 		return w.importPage(v, http.StatusUnprocessableEntity, err.Error())
@@ -116,7 +116,7 @@ func (w *Web) importTemplate(v *visit) error {
 		var made templates.Record
 		if made, err = w.create(v, in); err == nil {
 			if len(kept) > 0 {
-				v.tell("Imported. Of the partials " + strings.Join(kept, ", ") + " the account has others already, which stay.")
+				v.flash("Imported. Of the partials " + strings.Join(kept, ", ") + " the account has others already, which stay.")
 			}
 			return v.redirect(pageOf(made.ID, ""))
 		}
@@ -128,7 +128,7 @@ func (w *Web) importTemplate(v *visit) error {
 }
 
 // zippedFiles reads the zip of a form.
-func zippedFiles(v *visit) (map[string]string, error) {
+func zippedFiles(v *pageRequest) (map[string]string, error) {
 	file, about, err := v.r.FormFile("file")
 	if err != nil {
 		return nil, sentence("Choose a zip of at most 16 MiB that was exported here.")
@@ -220,7 +220,7 @@ func templateOf(files map[string]string) (templates.New, error) {
 
 // importPartials makes the partials that the account lacks, and returns the names
 // of those that it has with another source.
-func (w *Web) importPartials(v *visit, files map[string]string) (kept []string, err error) {
+func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []string, err error) {
 	have, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return nil, err

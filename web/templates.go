@@ -55,7 +55,7 @@ func cardOf(t wire.Template) views.TemplateCard {
 	return shown
 }
 
-func (w *Web) showTemplates(v *visit) error {
+func (w *Web) showTemplates(v *pageRequest) error {
 	filter := views.TemplateFilter{Text: v.value("q"), Category: v.value("category"), State: v.value("state")}
 	var list wire.TemplateList
 	query, err := templates.Check(v.ctx(), templates.Query{Limit: templatesShown, Search: filter.Text, Category: filter.Category, State: filter.State, Cursor: v.value("cursor")})
@@ -114,9 +114,9 @@ func objectOf(text string) schema.Object { return schema.Object{RawMessage: json
 // newTemplatePath is the form of a new template, of the layout in its query.
 const newTemplatePath = templatesPath + "/new"
 
-func (w *Web) showNewTemplate(v *visit) error { return w.newTemplatePage(v, http.StatusOK, nil) }
+func (w *Web) showNewTemplate(v *pageRequest) error { return w.newTemplatePage(v, http.StatusOK, nil) }
 
-func (w *Web) newTemplatePage(v *visit, status int, wrong map[string]string) error {
+func (w *Web) newTemplatePage(v *pageRequest, status int, wrong map[string]string) error {
 	m := views.NewTemplate{Form: views.Form{Values: map[string]string{"name": v.value("name"), "category": v.value("category")}, Errors: wrong}}
 	if id := v.value("layout"); id != "" {
 		l, known := w.gallery.Get(id)
@@ -133,7 +133,7 @@ func (w *Web) newTemplatePage(v *visit, status int, wrong map[string]string) err
 }
 
 // makeTemplate makes a template of nothing, or of a layout.
-func (w *Web) makeTemplate(v *visit) error {
+func (w *Web) makeTemplate(v *pageRequest) error {
 	in := templates.New{FromGallery: v.value("layout")}
 	if in.FromGallery == "" {
 		in = blankTemplate()
@@ -153,7 +153,7 @@ func (w *Web) makeTemplate(v *visit) error {
 }
 
 // create makes a template and records that.
-func (w *Web) create(v *visit, in templates.New) (templates.Record, error) {
+func (w *Web) create(v *pageRequest, in templates.New) (templates.Record, error) {
 	made, err := submit(v, in, w.templates.Create)
 	if err == nil {
 		err = v.record("template.made", made.Name, made.Slug)
@@ -177,7 +177,7 @@ func wrongFields(r *apierror.Error, fields ...string) map[string]string {
 	return wrong
 }
 
-func (w *Web) showLayouts(v *visit) error {
+func (w *Web) showLayouts(v *pageRequest) error {
 	const path = templatesPath + "/gallery"
 	m, ok := w.galleryList(v.value("category"), v.value("q"), func(category string) string {
 		if category == "" {
@@ -192,23 +192,23 @@ func (w *Web) showLayouts(v *visit) error {
 	return v.show(http.StatusOK, views.StartersPage(v.page("Gallery", templatesPath), m))
 }
 
-func (w *Web) duplicateTemplate(v *visit) error {
+func (w *Web) duplicateTemplate(v *pageRequest) error {
 	made, err := submit(v, templates.Copy{Ref: v.ref()}, w.templates.Duplicate)
 	if err == nil {
 		err = v.record("template.duplicated", made.Name, made.Slug)
 	}
 	if r := refused(err); r != nil {
-		v.tell(r.Error())
+		v.flash(r.Error())
 		return v.redirect(templatesPath)
 	}
 	if err != nil {
 		return err
 	}
-	v.tell("“" + made.Name + "” is made.")
+	v.flash("“" + made.Name + "” is made.")
 	return v.redirect(templatesPath)
 }
 
-func (w *Web) deleteTemplate(v *visit) error {
+func (w *Web) deleteTemplate(v *pageRequest) error {
 	found, err := v.template()
 	if err == nil {
 		_, err = submit(v, v.ref(), w.templates.Delete)
@@ -223,10 +223,10 @@ func (w *Web) deleteTemplate(v *visit) error {
 	return v.redirect(templatesPath)
 }
 
-func (w *Web) undeleteTemplate(v *visit) error {
+func (w *Web) undeleteTemplate(v *pageRequest) error {
 	back, err := w.store.UndeleteTemplate(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if errors.Is(err, store.ErrTooMany) {
-		v.tell("It stays deleted: an account has at most " + strconv.Itoa(store.MaxTemplates) + " templates.")
+		v.flash("It stays deleted: an account has at most " + strconv.Itoa(store.MaxTemplates) + " templates.")
 		return v.redirect(templatesPath)
 	}
 	if err == nil {
@@ -235,6 +235,6 @@ func (w *Web) undeleteTemplate(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.tell("“" + back.Name + "” is back.")
+	v.flash("“" + back.Name + "” is back.")
 	return v.redirect(templatesPath)
 }

@@ -65,9 +65,9 @@ func mostOf(cfg Config, pattern string, files bool) (length, inMemory int64) {
 	return maxTyped, maxTyped
 }
 
-// visit is one request for a page: who asks, for which account, and what is
+// pageRequest is one request for a page: who asks, for which account, and what is
 // answered.
-type visit struct {
+type pageRequest struct {
 	web    *Web
 	w      http.ResponseWriter
 	r      *http.Request
@@ -79,17 +79,17 @@ type visit struct {
 	// public is a page that is the same for all users: it is compressed after it is complete.
 	public bool
 	// need is the page's. embedded has the permissions of a link to the editor; nil if no link was opened.
-	need     need
+	need     access
 	embedded *embedding.Session
 }
 
-func (v *visit) ctx() context.Context { return v.r.Context() }
+func (v *pageRequest) ctx() context.Context { return v.r.Context() }
 
 // value returns a field of a form or of the URL, without the space around it.
-func (v *visit) value(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
+func (v *pageRequest) value(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
 
 // may reports whether the visitor has the role that a page requires.
-func (v *visit) may(n need) bool {
+func (v *pageRequest) may(n access) bool {
 	role := ""
 	if v.member != nil {
 		role = v.member.Role
@@ -121,7 +121,7 @@ const (
 )
 
 // failed returns the number of failed deliveries for the side bar. If counting fails, the page is shown without it.
-func (v *visit) failed() int {
+func (v *pageRequest) failed() int {
 	n, err := v.web.store.FailedDeliveries(v.ctx(), v.account.ID, v.web.now().Add(-failedSpan), mostFailed)
 	if err != nil && v.ctx().Err() == nil {
 		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "failed deliveries not counted", slog.Any("error", err))
@@ -130,7 +130,7 @@ func (v *visit) failed() int {
 }
 
 // page returns the data that the page needs in addition to its model.
-func (v *visit) page(title, open string) views.Page {
+func (v *pageRequest) page(title, open string) views.Page {
 	p := views.Page{
 		Title: title, Open: open, Nonce: nonceOf(v.ctx()), RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
 		Now: v.web.now().UTC(), Asset: v.web.assets.URL, Notice: v.takeNotice(),
@@ -158,7 +158,7 @@ func (v *visit) page(title, open string) views.Page {
 const mostNoise = 200
 
 // show answers with a page.
-func (v *visit) show(status int, component templ.Component) error {
+func (v *pageRequest) show(status int, component templ.Component) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	if v.public {
@@ -174,15 +174,15 @@ func (v *visit) show(status int, component templ.Component) error {
 }
 
 // redirect redirects the visitor to one of our pages after a form.
-func (v *visit) redirect(path string) error {
+func (v *pageRequest) redirect(path string) error {
 	http.Redirect(v.w, v.r, ownPath(path), http.StatusSeeOther)
 	return nil
 }
 
-// tell stores a sentence for the next page.
-func (v *visit) tell(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
+// flash stores a sentence for the next page.
+func (v *pageRequest) flash(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
 
-func (v *visit) takeNotice() string {
+func (v *pageRequest) takeNotice() string {
 	if v.need == linked || !v.web.scs.Exists(v.ctx(), noticeKey) {
 		return ""
 	}
@@ -190,12 +190,12 @@ func (v *visit) takeNotice() string {
 }
 
 // record writes what the visitor did into the audit log of the account.
-func (v *visit) record(action, object, note string) error {
+func (v *pageRequest) record(action, object, note string) error {
 	return v.web.audit.Add(v.ctx(), v.entry(action, object, note))
 }
 
 // entry returns the entry of the audit log about the visitor's action.
-func (v *visit) entry(action, object, note string) store.AuditEntry {
+func (v *pageRequest) entry(action, object, note string) store.AuditEntry {
 	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.ClientIP(v.r)}
 	if v.person != nil {
 		e.PersonID, e.Who = v.person.ID, v.person.Email
@@ -210,7 +210,7 @@ func (v *visit) entry(action, object, note string) store.AuditEntry {
 }
 
 // actorOf names who is counted: a person, or a link to the editor.
-func actorOf(v *visit) string {
+func actorOf(v *pageRequest) string {
 	if v.embedded != nil {
 		return v.embedded.ID
 	}
@@ -231,7 +231,7 @@ func ownPath(next string) string {
 // answers for what fails.
 func (w *Web) serve(p page) http.Handler {
 	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		v := &visit{web: w, w: rw, r: r, need: p.need}
+		v := &pageRequest{web: w, w: rw, r: r, need: p.need}
 		w.answer(v, p)
 	})
 	if p.need == linked {
@@ -241,7 +241,7 @@ func (w *Web) serve(p page) http.Handler {
 }
 
 // answer answers a visit, also where its page panics before it has begun to.
-func (w *Web) answer(v *visit, p page) {
+func (w *Web) answer(v *pageRequest, p page) {
 	middleware.Recover(func(rw http.ResponseWriter, r *http.Request, err error) {
 		if middleware.AnswerOf(rw).Status != 0 {
 			panic(err) // The edge ends the connection: the visitor sees that it is not whole.
@@ -254,7 +254,7 @@ func (w *Web) answer(v *visit, p page) {
 	})).ServeHTTP(v.w, v.r)
 }
 
-func (w *Web) admit(v *visit, p page) error {
+func (w *Web) admit(v *pageRequest, p page) error {
 	identify := w.identify
 	if p.need == linked {
 		identify = w.identifyEmbed
@@ -285,7 +285,7 @@ func (w *Web) admit(v *visit, p page) error {
 
 // receive reads the form of a visitor who may send it. Of others no more is read than
 // what may be resumed after the sign-in.
-func (w *Web) receive(v *visit, p page) (leave func(), err error) {
+func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 	length, inMemory := int64(maxStranger), int64(maxStranger)
 	known := v.person != nil || v.embedded != nil
 	if known && v.may(p.need) {
@@ -312,7 +312,7 @@ func (w *Web) receive(v *visit, p page) (leave func(), err error) {
 
 // askToSignIn sends a visitor to the sign-in and back: to the page they asked
 // for, or to what they had typed.
-func (v *visit) askToSignIn() error {
+func (v *pageRequest) askToSignIn() error {
 	if v.r.Header.Get("Sec-Fetch-Dest") == "iframe" {
 		return nothing(v.w) // The page around it asks.
 	}
@@ -330,7 +330,7 @@ func (v *visit) askToSignIn() error {
 }
 
 // identify finds the person and the account of the session.
-func (w *Web) identify(v *visit) error {
+func (w *Web) identify(v *pageRequest) error {
 	id := w.scs.GetString(v.ctx(), personKey)
 	if id == "" {
 		return nil
@@ -348,7 +348,7 @@ func (w *Web) identify(v *visit) error {
 
 // identifyMember finds the account that the person of a visit acts for: the one
 // they chose, or the first.
-func (w *Web) identifyMember(v *visit) error {
+func (w *Web) identifyMember(v *pageRequest) error {
 	memberships, err := w.members.Memberships(v.ctx(), v.person.ID)
 	if err != nil || len(memberships) == 0 {
 		return err

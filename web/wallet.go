@@ -14,12 +14,12 @@ import (
 
 const walletPath = "/dashboard/wallet"
 
-func (w *Web) showWallet(v *visit) error { return w.walletPage(v, http.StatusOK, walletForms{}) }
+func (w *Web) showWallet(v *pageRequest) error { return w.walletPage(v, http.StatusOK, walletForms{}) }
 
 // walletForms are forms with mistakes; nil ones are as they are kept.
 type walletForms struct{ limits, topUp, reload *views.Form }
 
-func (w *Web) walletPage(v *visit, status int, forms walletForms) error {
+func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
 	now := w.now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	activity, err := w.store.Activity(v.ctx(), v.account.ID, month, now)
@@ -57,7 +57,7 @@ func limitText(limit *credit.Amount) string {
 	return strings.TrimPrefix(limit.String(), "$")
 }
 
-func (w *Web) usageBars(v *visit, a store.Activity, group string) ([]views.UsageBar, error) {
+func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views.UsageBar, error) {
 	var bars []views.UsageBar
 	switch group {
 	case "day":
@@ -96,7 +96,7 @@ var callNotes = map[string]string{
 }
 
 // ledgerLines fills in a page of the ledger with the balance after each line.
-func (w *Web) ledgerLines(v *visit, m *views.Wallet) error {
+func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 	f := store.PostingFilter{AccountID: v.account.ID, List: store.List{Cursor: v.value("cursor")}}
 	switch m.Kind {
 	case "payments":
@@ -145,7 +145,7 @@ func (w *Web) removed() string {
 	return "removed"
 }
 
-func (w *Web) saveLimits(v *visit) error {
+func (w *Web) saveLimits(v *pageRequest) error {
 	form := views.Form{Values: map[string]string{"job": v.value("job"), "day": v.value("day")}, Errors: map[string]string{}}
 	var limits store.Limits
 	var wrong string
@@ -165,11 +165,11 @@ func (w *Web) saveLimits(v *visit) error {
 	if err := v.record("limits.changed", "", note); err != nil {
 		return err
 	}
-	v.tell("The limits are saved.")
+	v.flash("The limits are saved.")
 	return v.redirect(walletPath)
 }
 
-func (w *Web) exportLedger(v *visit) error {
+func (w *Web) exportLedger(v *pageRequest) error {
 	out := v.table("ledger.csv")
 	if err := out.Write([]string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}); err != nil {
 		return err

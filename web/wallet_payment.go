@@ -24,7 +24,7 @@ const (
 )
 
 // fillPayments adds what the wallet's page shows of payments.
-func (w *Web) fillPayments(v *visit, m *views.Wallet, forms walletForms) error {
+func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: shownPayments}})
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (w *Web) fillPayments(v *visit, m *views.Wallet, forms walletForms) error {
 	return w.fillReload(v, m, forms.reload)
 }
 
-func (w *Web) fillReload(v *visit, m *views.Wallet, form *views.Form) error {
+func (w *Web) fillReload(v *pageRequest, m *views.Wallet, form *views.Form) error {
 	kept, err := w.store.AutoReload(v.ctx(), v.account.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		kept, err = store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: store.DefaultMonthlyReload}, nil
@@ -125,7 +125,7 @@ func providerURL(address string) string {
 }
 
 // paymentBanner shows the payment that the user has come back from, or one that waits for its owner.
-func (w *Web) paymentBanner(v *visit) (*views.Banner, error) {
+func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 	if id := v.value("payment"); id != "" {
 		p, err := w.store.Payment(v.ctx(), id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.AccountID != v.account.ID {
@@ -161,7 +161,7 @@ func returnBanner(p store.Payment) *views.Banner {
 }
 
 // topUp sends the visitor to the provider's page.
-func (w *Web) topUp(v *visit) error {
+func (w *Web) topUp(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
@@ -207,19 +207,19 @@ func isChoice(text string) bool {
 }
 
 // leave sends the visitor to a page of the provider's.
-func (v *visit) leave(address string) error {
+func (v *pageRequest) leave(address string) error {
 	http.Redirect(v.w, v.r, address, http.StatusSeeOther)
 	return nil
 }
 
-func (w *Web) openPortal(v *visit) error {
+func (w *Web) openPortal(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
 	address, err := w.cfg.Payments.Portal(v.ctx(), *v.account)
 	if err != nil {
 		w.log.ErrorContext(v.ctx(), "portal failed", "account", v.account.ID, "error", err)
-		v.tell("Stripe does not answer right now. Try again in a minute.")
+		v.flash("Stripe does not answer right now. Try again in a minute.")
 		return v.redirect(walletPath)
 	}
 	return v.leave(address)
@@ -227,18 +227,18 @@ func (w *Web) openPortal(v *visit) error {
 
 // leavePortal is where the provider's page leads back to: another card may have
 // been chosen there.
-func (w *Web) leavePortal(v *visit) error {
+func (w *Web) leavePortal(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
 	if err := w.cfg.Payments.RefreshCard(v.ctx(), *v.account); err != nil {
 		w.log.ErrorContext(v.ctx(), "card not read", "account", v.account.ID, "error", err)
-		v.tell("Stripe does not answer right now. If you have changed the card, open its page once more later.")
+		v.flash("Stripe does not answer right now. If you have changed the card, open its page once more later.")
 	}
 	return v.redirect(walletPath)
 }
 
-func (w *Web) saveReload(v *visit) error {
+func (w *Web) saveReload(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
@@ -284,11 +284,11 @@ func (w *Web) saveReload(v *visit) error {
 	if err := v.record(action, "", note); err != nil {
 		return err
 	}
-	v.tell("Auto-reload is saved.")
+	v.flash("Auto-reload is saved.")
 	return v.redirect(walletPath)
 }
 
-func (w *Web) showReceipts(v *visit) error {
+func (w *Web) showReceipts(v *pageRequest) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Cursor: v.value("cursor")}})
 	if err != nil {
 		return err

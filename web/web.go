@@ -141,10 +141,10 @@ type Payments interface {
 // Mailer sends emails in the background.
 type Mailer interface {
 	// Enqueue queues an email; it is sent even if the process ends.
-	Enqueue(ctx context.Context, letter mail.Letter) error
+	Enqueue(ctx context.Context, letter mail.Message) error
 	// Seal converts an email to a row of the store, for a transaction that writes more than emails. Wake signals that
 	// it has been committed.
-	Seal(letter mail.Letter) (store.Letter, error)
+	Seal(letter mail.Message) (store.Letter, error)
 	Wake()
 }
 
@@ -166,7 +166,7 @@ type Web struct {
 	assets    *static.Files
 	gallery   *gallery.Gallery
 	pictures  *pictures
-	listed    []place // the public pages
+	listed    []publicPage // the public pages
 	oauth     *oauth.Server
 	docs      *docs.Book
 	scs       *scs.SessionManager

@@ -33,10 +33,10 @@ import (
 // letters records the emails.
 type letters struct {
 	mu   sync.Mutex
-	sent []mail.Letter
+	sent []mail.Message
 }
 
-func (l *letters) Enqueue(_ context.Context, letter mail.Letter) error {
+func (l *letters) Enqueue(_ context.Context, letter mail.Message) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent = append(l.sent, letter)
@@ -44,7 +44,7 @@ func (l *letters) Enqueue(_ context.Context, letter mail.Letter) error {
 }
 
 // Seal stores an email whose transaction has not been committed yet.
-func (l *letters) Seal(letter mail.Letter) (store.Letter, error) {
+func (l *letters) Seal(letter mail.Message) (store.Letter, error) {
 	return store.Letter{ID: store.NewID("let"), Sealed: []byte(letter.Subject)}, l.Enqueue(context.Background(), letter)
 }
 
@@ -52,7 +52,7 @@ func (l *letters) Seal(letter mail.Letter) (store.Letter, error) {
 func (l *letters) Wake() {}
 
 // last returns the last email to an address.
-func (l *letters) last(t *testing.T, to string) mail.Letter {
+func (l *letters) last(t *testing.T, to string) mail.Message {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *letters) last(t *testing.T, to string) mail.Letter {
 		}
 	}
 	t.Fatalf("no letter was sent to %s", to)
-	return mail.Letter{}
+	return mail.Message{}
 }
 
 // house is the pages on a server, with a store behind them.

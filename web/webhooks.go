@@ -70,9 +70,9 @@ func endpointOf(e store.Webhook) views.Endpoint {
 	return shown
 }
 
-func (w *Web) showWebhooks(v *visit) error { return w.webhooksPage(v, nil) }
+func (w *Web) showWebhooks(v *pageRequest) error { return w.webhooksPage(v, nil) }
 
-func (w *Web) webhooksPage(v *visit, secret *views.EndpointSecret) error {
+func (w *Web) webhooksPage(v *pageRequest, secret *views.EndpointSecret) error {
 	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (w *Web) webhooksPage(v *visit, secret *views.EndpointSecret) error {
 }
 
 // endpointForm is the form of an endpoint as it was sent, or empty.
-func (w *Web) endpointForm(v *visit) views.NewEndpoint {
+func (w *Web) endpointForm(v *pageRequest) views.NewEndpoint {
 	m := views.NewEndpoint{Form: views.Form{Values: map[string]string{"url": v.value("url")}, Errors: map[string]string{}}, Events: eventKinds(), Chosen: map[string]bool{}}
 	for _, name := range v.r.Form["events"] {
 		m.Chosen[name] = true
@@ -103,7 +103,7 @@ func (w *Web) endpointForm(v *visit) views.NewEndpoint {
 }
 
 // events reads which events a form asks for; none is all.
-func (v *visit) events() ([]string, error) {
+func (v *pageRequest) events() ([]string, error) {
 	var events []string
 	for _, name := range v.r.Form["events"] {
 		if !slices.Contains(store.EventTypes(), name) {
@@ -114,11 +114,11 @@ func (v *visit) events() ([]string, error) {
 	return events, nil
 }
 
-func (w *Web) showNewWebhook(v *visit) error {
+func (w *Web) showNewWebhook(v *pageRequest) error {
 	return v.show(http.StatusOK, views.NewEndpointPage(v.page("Add endpoint", webhooksPath), w.endpointForm(v)))
 }
 
-func (w *Web) makeWebhook(v *visit) error {
+func (w *Web) makeWebhook(v *pageRequest) error {
 	events, err := v.events()
 	if err != nil {
 		return err
@@ -138,17 +138,17 @@ func (w *Web) makeWebhook(v *visit) error {
 	return w.webhooksPage(v, &views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Check each delivery's signature with it."})
 }
 
-func (w *Web) wrongEndpoint(v *visit, field, text string) error {
+func (w *Web) wrongEndpoint(v *pageRequest, field, text string) error {
 	m := w.endpointForm(v)
 	m.Errors[field] = text
 	return v.show(http.StatusUnprocessableEntity, views.NewEndpointPage(v.page("Add endpoint", webhooksPath), m))
 }
 
-func (w *Web) showWebhook(v *visit) error { return w.webhookPage(v, http.StatusOK, nil, nil) }
+func (w *Web) showWebhook(v *pageRequest) error { return w.webhookPage(v, http.StatusOK, nil, nil) }
 
 // webhookPage shows one endpoint, with a secret that was just made, or with
 // what is wrong in the form that changes it.
-func (w *Web) webhookPage(v *visit, status int, secret *views.EndpointSecret, wrong map[string]string) error {
+func (w *Web) webhookPage(v *pageRequest, status int, secret *views.EndpointSecret, wrong map[string]string) error {
 	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (w *Web) webhookPage(v *visit, status int, secret *views.EndpointSecret, wr
 	return v.show(status, views.EndpointPage(v.page(m.Host, webhooksPath), m))
 }
 
-func (w *Web) changeWebhook(v *visit) error {
+func (w *Web) changeWebhook(v *pageRequest) error {
 	events, err := v.events()
 	if err != nil {
 		return err
@@ -183,37 +183,37 @@ func (w *Web) changeWebhook(v *visit) error {
 }
 
 // webhookChanged continues after a change of an endpoint.
-func (w *Web) webhookChanged(v *visit, address string, err error, action, done string) error {
+func (w *Web) webhookChanged(v *pageRequest, address string, err error, action, done string) error {
 	if err != nil {
 		return err
 	}
 	if err := v.record(action, address, ""); err != nil {
 		return err
 	}
-	v.tell(done)
+	v.flash(done)
 	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
 }
 
-func (w *Web) testWebhook(v *visit) error {
+func (w *Web) testWebhook(v *pageRequest) error {
 	if _, err := w.hooks.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	v.tell("A test event is on its way. It is listed under Deliveries.")
+	v.flash("A test event is on its way. It is listed under Deliveries.")
 	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
 }
 
-func (w *Web) switchWebhook(on bool) func(*visit) error {
+func (w *Web) switchWebhook(on bool) func(*pageRequest) error {
 	action, done := "webhook.paused", "Paused. What was still to be sent is cancelled."
 	if on {
 		action, done = "webhook.resumed", "Events are sent there again."
 	}
-	return func(v *visit) error {
+	return func(v *pageRequest) error {
 		changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
 		return w.webhookChanged(v, changed.URL, err, action, done)
 	}
 }
 
-func (w *Web) rollWebhook(v *visit) error {
+func (w *Web) rollWebhook(v *pageRequest) error {
 	rolled, secret, err := w.hooks.Roll(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -224,15 +224,15 @@ func (w *Web) rollWebhook(v *visit) error {
 	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous one keeps signing Service-Signature for 24 hours, or until you start using this one."}, nil)
 }
 
-func (w *Web) activateWebhook(v *visit) error {
+func (w *Web) activateWebhook(v *pageRequest) error {
 	changed, err := w.store.ActivateWebhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	return w.webhookChanged(v, changed.URL, err, "webhook.activated", "The new secret is in use.")
 }
 
-func (w *Web) deleteWebhook(v *visit) error {
+func (w *Web) deleteWebhook(v *pageRequest) error {
 	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err == nil && v.value("confirm") != "yes" {
-		v.tell("Nothing was deleted: tick the box first.")
+		v.flash("Nothing was deleted: tick the box first.")
 		return v.redirect(webhooksPath + "/" + e.ID)
 	}
 	if err == nil {
@@ -244,6 +244,6 @@ func (w *Web) deleteWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.tell("The endpoint " + e.URL + " is deleted.")
+	v.flash("The endpoint " + e.URL + " is deleted.")
 	return v.redirect(webhooksPath)
 }

@@ -41,7 +41,7 @@ type Options struct {
 	// DB is where the data is; nil is a new SQLite database.
 	DB *storetest.DB
 	// Operations are the product; nil is Echo and JSON.
-	Operations []schema.Row[*operation.Env]
+	Operations []schema.Row[*operation.Deps]
 	// Blobs is where the bytes of files are; nil is a folder.
 	Blobs blob.Store
 	// Change, if set, changes the settings before the API is made.
@@ -65,7 +65,7 @@ type Server struct {
 	Secret string
 	Log    *Log
 	// Operations are the product.
-	Operations []schema.Row[*operation.Env]
+	Operations []schema.Row[*operation.Deps]
 	// HTTP carries requests to the server; it keeps no connection beyond the test.
 	HTTP *http.Client
 
@@ -81,7 +81,7 @@ func New(t testing.TB, o Options) *Server {
 		o.DB = &db
 	}
 	if o.Operations == nil {
-		o.Operations = []schema.Row[*operation.Env]{Echo(nil), JSON()}
+		o.Operations = []schema.Row[*operation.Deps]{Echo(nil), JSON()}
 	}
 	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, Registry: prometheus.NewRegistry(), db: *o.DB}
 	s.Store = o.DB.OpenAs(t, store.Config{Now: s.Clock.Now, Blobs: o.Blobs})

@@ -33,13 +33,13 @@ type JSONInput struct {
 
 // Echo returns the operation test.echo, which answers with its text, or with
 // whatever run does with it where run is not nil.
-func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operation.Env] {
-	return schema.Spec[*operation.Env, EchoInput]{
+func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operation.Deps] {
+	return schema.Spec[*operation.Deps, EchoInput]{
 		Info: schema.Info{
 			Name: "test.echo", Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
 		},
 		Example: EchoInput{Text: "hello"},
-		Run: func(ctx context.Context, _ *operation.Env, in *EchoInput) (schema.Result, error) {
+		Run: func(ctx context.Context, _ *operation.Deps, in *EchoInput) (schema.Result, error) {
 			if run != nil {
 				if err := run(ctx, in); err != nil {
 					return schema.Result{}, err
@@ -54,12 +54,12 @@ func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operat
 }
 
 // JSON returns the operation test.json, whose result is a JSON object.
-func JSON() schema.Row[*operation.Env] {
-	return schema.Spec[*operation.Env, JSONInput]{
+func JSON() schema.Row[*operation.Deps] {
+	return schema.Spec[*operation.Deps, JSONInput]{
 		Info: schema.Info{
 			Name: "test.json", Summary: "Answer with an object", Price: JSONPrice, Produces: []string{"application/json"},
 		},
-		Run: func(context.Context, *operation.Env, *JSONInput) (schema.Result, error) {
+		Run: func(context.Context, *operation.Deps, *JSONInput) (schema.Result, error) {
 			return schema.Result{Stem: "object", JSON: map[string]any{"pageCount": 3}}, nil
 		},
 	}

@@ -36,7 +36,7 @@ type Config struct {
 	// accounts.
 	Payments Payments
 	// Table is the product, Prices what its operations cost.
-	Table  *schema.Table[*operation.Env]
+	Table  *schema.Table[*operation.Deps]
 	Prices map[string]credit.Amount
 	// AI writes templates; nil without a provider.
 	AI *operation.AI
@@ -84,7 +84,7 @@ type Pipeline struct {
 	box        *seal.Box
 	wallets    *wallets
 	limiter    ratelimit.Limiter
-	table      *schema.Table[*operation.Env]
+	table      *schema.Table[*operation.Deps]
 	prices     map[string]credit.Amount
 	ai         *operation.AI
 	metrics    *metrics

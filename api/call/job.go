@@ -75,7 +75,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	wait := max(0, p.now().Sub(call.CreatedAt))
 	c.times.add("wait", wait)
 	p.metrics.step(call.Operation, "wait", wait)
-	ctx, span := goOn(ctx, c, wait)
+	ctx, span := continueTrace(ctx, c, wait)
 	outcome, charged := "ok", credit.Amount(0)
 	err := c.carryOut(ctx, jobSteps)
 	endSpan(span, err)
@@ -101,8 +101,8 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	}
 }
 
-// goOn continues the trace of the request that created the job.
-func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context, *telemetry.Span) {
+// continueTrace continues the trace of the request that created the job.
+func continueTrace(ctx context.Context, c *paidCall, wait time.Duration) (context.Context, *telemetry.Span) {
 	if c.tracer == nil {
 		return ctx, nil
 	}
@@ -117,9 +117,9 @@ func goOn(ctx context.Context, c *paidCall, wait time.Duration) (context.Context
 	return ctx, span
 }
 
-// standing refuses a job whose account was suspended, or whose key was revoked,
+// checkActive refuses a job whose account was suspended, or whose key was revoked,
 // while it waited.
-func (p *Pipeline) standing(ctx context.Context, call store.Call) error {
+func (p *Pipeline) checkActive(ctx context.Context, call store.Call) error {
 	account, err := p.store.Account(ctx, call.AccountID)
 	switch {
 	case err != nil:

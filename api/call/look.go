@@ -38,7 +38,7 @@ var lookable = []string{"image/png", "image/jpeg", "image/webp"}
 // previews of a day bound how often. It returns store.ErrNotFound where the account
 // has no such file.
 func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
-	var look looking
+	var look filePreview
 	p.running.Add(1)
 	defer p.running.Done()
 	file, err := p.store.AccountFile(ctx, account.ID, id)
@@ -69,7 +69,7 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 }
 
 // lookAtPages draws the first pages of a PDF, or notes why they cannot be drawn.
-func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body schema.Body, look *looking) error {
+func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	err := p.drawLook(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 	return p.previews.enter(ctx, account.ID)
 }
 
-func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body schema.Body, look *looking) error {
+func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 	renderer, leave, err := p.drawer(bounded, account)
@@ -148,11 +148,11 @@ func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body sch
 	return nil
 }
 
-// looking is a look in the making.
-type looking struct{ wire.Look }
+// filePreview is a look in the making.
+type filePreview struct{ wire.Look }
 
 // addImage adds an image if there is room for it.
-func (l *looking) addImage(kind string, content io.Reader, size int64) error {
+func (l *filePreview) addImage(kind string, content io.Reader, size int64) error {
 	for _, image := range l.Images {
 		size += int64(len(image.Data))
 	}
@@ -166,7 +166,7 @@ func (l *looking) addImage(kind string, content io.Reader, size int64) error {
 }
 
 // lookInto lists what an archive holds, and shows its first images.
-func (l *looking) lookInto(body *Blob) error {
+func (l *filePreview) lookInto(body *Blob) error {
 	archive, err := zip.NewReader(body.Content, body.Size())
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (l *looking) lookInto(body *Blob) error {
 }
 
 // addEntry shows an entry of an archive where it is an image.
-func (l *looking) addEntry(entry *zip.File) (err error) {
+func (l *filePreview) addEntry(entry *zip.File) (err error) {
 	content, err := entry.Open()
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ type wallets struct {
 	running  *sync.WaitGroup
 }
 
-// soon refills a caller's wallet while the call continues. A background task finds wallets that were missed here.
-func (w *wallets) soon(ctx context.Context, account store.Account) {
+// reloadAsync refills a caller's wallet while the call continues. A background task finds wallets that were missed here.
+func (w *wallets) reloadAsync(ctx context.Context, account store.Account) {
 	if w.payments == nil || !account.AutoReload {
 		return
 	}

@@ -23,7 +23,7 @@ import (
 
 // Request is one request for an operation, as an API passes it to the pipeline.
 type Request struct {
-	Operation *schema.Operation[*operation.Env]
+	Operation *schema.Operation[*operation.Deps]
 	// Caller is the authenticated caller.
 	Caller Caller
 	// Body is the input, one JSON object; or a form, whose boundary is in Form.
@@ -77,7 +77,7 @@ type step struct {
 // also releases what was held. The request of a job ends after hold, and a worker continues with jobSteps.
 var (
 	steps    = slices.Concat(requestSteps, runSteps)
-	jobSteps = slices.Concat([]step{{"standing", func(c *paidCall, ctx context.Context) error { return c.standing(ctx, c.job.Call) }}, {"load", (*paidCall).load}}, runSteps)
+	jobSteps = slices.Concat([]step{{"standing", func(c *paidCall, ctx context.Context) error { return c.checkActive(ctx, c.job.Call) }}, {"load", (*paidCall).load}}, runSteps)
 )
 
 var requestSteps = []step{
@@ -118,7 +118,7 @@ type paidCall struct {
 	job *store.Job
 
 	verdict ratelimit.Verdict
-	call    *schema.Call[*operation.Env]
+	call    *schema.Call[*operation.Deps]
 	digest  []byte // of the request, where it has an idempotency key
 	id      string
 	result  string // the result's id
@@ -284,7 +284,7 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 	c.quote = c.prices[c.Operation.Name]
 	own, err := c.call.Price(ctx, c.env())
 	if err != nil {
-		return c.instead(ctx, err)
+		return c.replayOr(ctx, err)
 	}
 	if own != nil {
 		c.quote, c.quoteID = own.Amount, own.QuoteID
@@ -302,7 +302,7 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 // was published after it was accepted.
 func (c *paidCall) pin(ctx context.Context) error {
 	if err := c.call.Pin(ctx, c.env()); err != nil {
-		return c.instead(ctx, err)
+		return c.replayOr(ctx, err)
 	}
 	return nil
 }
@@ -320,13 +320,13 @@ func (c *paidCall) admit(context.Context) error {
 }
 
 // env returns the environment of the run.
-func (c *paidCall) env() *operation.Env {
+func (c *paidCall) env() *operation.Deps {
 	account := c.Caller.Account.ID
 	if c.templates == nil {
 		c.templates = &storedTemplates{store: c.store, account: account}
 	}
 	ocr := c.table.Lookup("pdf.ocr")
-	return &operation.Env{
+	return &operation.Deps{
 		NoOCR:  ocr != nil && ocr.Off,
 		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
 		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now},
@@ -378,7 +378,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		var limit *store.LimitError
 		switch {
 		case err == nil:
-			c.wallets.soon(ctx, c.Caller.Account)
+			c.wallets.reloadAsync(ctx, c.Caller.Account)
 			c.begun = true
 			return true, nil
 		case errors.As(err, &missing):
@@ -394,7 +394,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			// The database failed, and may have written the hold all the same.
 			return moneyError(err) == nil && !store.DiskFull(err), err
 		}
-		if err := (c).meet(ctx, claimed.Claim); err != nil {
+		if err := (c).answerFromClaim(ctx, claimed.Claim); err != nil {
 			return false, err
 		}
 		if err := wait.next(ctx); err != nil {
@@ -409,7 +409,7 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 	if !errors.As(err, &funds) {
 		return
 	}
-	c.wallets.soon(ctx, c.Caller.Account)
+	c.wallets.reloadAsync(ctx, c.Caller.Account)
 	if err := c.store.AlertEmptyWallet(context.WithoutCancel(ctx), c.Caller.Account.ID, funds.Quote); err != nil {
 		c.log.LogAttrs(ctx, slog.LevelError, "tell of empty wallet failed", slog.Any("error", err))
 	}

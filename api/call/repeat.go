@@ -11,9 +11,9 @@ import (
 	"relaypdf/store"
 )
 
-// meet answers with what the call has come to that holds the idempotency key. It
+// answerFromClaim answers with what the call has come to that holds the idempotency key. It
 // returns nil while that is under way.
-func (r *paidCall) meet(ctx context.Context, claim store.Claim) error {
+func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
 		return apierror.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
@@ -24,10 +24,10 @@ func (r *paidCall) meet(ctx context.Context, claim store.Claim) error {
 	return nil
 }
 
-// instead is the end of a request that can no longer be carried out, because what
+// replayOr is the end of a request that can no longer be carried out, because what
 // it names has gone: where an earlier call has its idempotency key, the answer is
 // that call's, and else the cause.
-func (r *paidCall) instead(ctx context.Context, cause error) error {
+func (r *paidCall) replayOr(ctx context.Context, cause error) error {
 	if r.IdempotencyKey == "" {
 		return cause
 	}
@@ -39,7 +39,7 @@ func (r *paidCall) instead(ctx context.Context, cause error) error {
 		if err != nil {
 			return err
 		}
-		if err := r.meet(ctx, claim); err != nil {
+		if err := r.answerFromClaim(ctx, claim); err != nil {
 			return err
 		}
 		if err := wait.next(ctx); err != nil {

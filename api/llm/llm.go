@@ -32,7 +32,7 @@ type Conversation struct {
 	// user's.
 	Turns []string
 	// Images of the first turn.
-	Pictures []Picture
+	Pictures []Image
 	// MaxTokens is the most that the answer may have.
 	MaxTokens int
 }

@@ -119,7 +119,7 @@ func roleOf(turn int) string {
 }
 
 // withPictures returns a turn with images after its text.
-func withPictures(text string, pictures []Picture) []completionPart {
+func withPictures(text string, pictures []Image) []completionPart {
 	parts := []completionPart{{Type: "text", Text: text}}
 	for _, picture := range pictures {
 		data := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(picture.JPEG)

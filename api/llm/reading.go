@@ -15,11 +15,11 @@ type Reading struct {
 	// Text is the text of the document, as Markdown with a line before each page.
 	Text string
 	// Page images of a document without text.
-	Pictures []Picture
+	Pictures []Image
 }
 
-// Picture is a page image as the model sees it.
-type Picture struct {
+// Image is a page image as the model sees it.
+type Image struct {
 	Page int
 	JPEG []byte
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // operations are the rows of the product.
-func operations(t *testing.T) []*schema.Operation[*operation.Env] {
+func operations(t *testing.T) []*schema.Operation[*operation.Deps] {
 	t.Helper()
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {

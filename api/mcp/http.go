@@ -33,7 +33,7 @@ const (
 // Door answers agents over HTTP: one message in each request, its answer in JSON,
 // and nothing kept from one to the next.
 type Door struct {
-	api      *api.AgentDoor
+	api      *api.MCPBackend
 	protocol http.Handler
 	log      *slog.Logger
 	large    chan struct{}
@@ -50,7 +50,7 @@ type exchange struct {
 type exchangeKey struct{}
 
 // NewDoor returns the handler for agents.
-func NewDoor(a *api.AgentDoor, documents []Document, log *slog.Logger) (*Door, error) {
+func NewDoor(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Door, error) {
 	d := &Door{api: a, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{}}
 	tools := a.Tools()
 	for _, t := range tools {

@@ -18,7 +18,7 @@ var documents = []mcp.Document{{Name: "quick-start", Title: "Quick start", Descr
 
 // door adds the agent endpoint to a server.
 func door(cfg *api.Config) {
-	cfg.Agents = func(d *api.AgentDoor) (http.Handler, error) { return mcp.NewDoor(d, documents, cfg.Logger) }
+	cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewDoor(d, documents, cfg.Logger) }
 }
 
 // open is the agent endpoint without rate limits.
@@ -28,7 +28,7 @@ func open(cfg *api.Config) {
 }
 
 // newServer starts a server with an agent endpoint.
-func newServer(t *testing.T, change func(*api.Config), rows ...schema.Row[*operation.Env]) *apitest.Server {
+func newServer(t *testing.T, change func(*api.Config), rows ...schema.Row[*operation.Deps]) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Options{Operations: rows, Change: change})
 }

@@ -51,12 +51,12 @@ type line struct {
 
 // startLocal starts a server on standard input and output, as it were, whose work is
 // done by a service.
-func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Env]) (*line, *apitest.Server) {
+func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Deps]) (*line, *apitest.Server) {
 	t.Helper()
 	var tools []api.Tool
 	s := newServer(t, func(cfg *api.Config) {
 		open(cfg)
-		cfg.Agents = func(d *api.AgentDoor) (http.Handler, error) {
+		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) {
 			tools = d.Tools()
 			return mcp.NewDoor(d, documents, cfg.Logger)
 		}

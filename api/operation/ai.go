@@ -106,13 +106,13 @@ func aiFailure(err error) *apierror.Error {
 	return nil
 }
 
-// Quoting are the fields of an input whose price follows from what a model takes.
-type Quoting struct {
+// QuoteFields are the fields of an input whose price follows from what a model takes.
+type QuoteFields struct {
 	Quote   bool   `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return a fixed price instead of a result, free of charge. The quote is valid for 15 minutes and one call with the same input."`
 	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"ID of the quote to use; the call costs exactly its amount. Without a quote, the price depends on the tokens that the model uses."`
 }
 
-func (q Quoting) check(faults *schema.Faults) {
+func (q QuoteFields) check(faults *schema.Faults) {
 	if q.Quote && q.QuoteID != "" {
 		faults.Add("quoteId", "cannot stand beside quote, which asks for a new one")
 	}
@@ -126,7 +126,7 @@ type Promised struct {
 }
 
 // promise promises a price for what the digest sums up.
-func (e *Env) promise(ctx context.Context, digest []byte, amount credit.Amount) (Promised, error) {
+func (e *Deps) promise(ctx context.Context, digest []byte, amount credit.Amount) (Promised, error) {
 	quote, err := e.Quotes.Promise(ctx, digest, amount)
 	if err != nil {
 		return Promised{}, err
@@ -136,7 +136,7 @@ func (e *Env) promise(ctx context.Context, digest []byte, amount credit.Amount) 
 }
 
 // promised returns the price that was promised for what the digest sums up.
-func (e *Env) promised(ctx context.Context, id string, digest []byte) (schema.Price, error) {
+func (e *Deps) promised(ctx context.Context, id string, digest []byte) (schema.Price, error) {
 	amount, err := e.Quotes.Find(ctx, id, digest)
 	return schema.Price{Amount: amount, QuoteID: id}, QuoteRefused(err)
 }
@@ -153,7 +153,7 @@ type judge func(ctx context.Context, answer llm.Answer) (faults []string, err er
 
 // ask has the model answer until its answer can be used, and returns what that took.
 // An account whose answers fail too often has to wait until tomorrow.
-func (e *Env) ask(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
+func (e *Deps) ask(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	spared, err := e.Quotes.Begin(ctx)
 	if err != nil {
 		return used, err
@@ -172,7 +172,7 @@ func (e *Env) ask(ctx context.Context, c llm.Conversation, look judge) (used llm
 }
 
 // converse asks, and asks again with what is wrong.
-func (e *Env) converse(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
+func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	var faults []string
 	for range aiTries {
 		answer, err := e.AI.Model.Answer(ctx, c)

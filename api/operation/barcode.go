@@ -53,7 +53,7 @@ func (in *BarcodeInput) barcode() barcode.Request {
 }
 
 // runBarcode draws the barcode.
-func runBarcode(_ context.Context, _ *Env, in *BarcodeInput) (schema.Result, error) {
+func runBarcode(_ context.Context, _ *Deps, in *BarcodeInput) (schema.Result, error) {
 	code := in.barcode()
 	image, err := render.DrawBarcode(code)
 	var unfit *barcode.ContentError

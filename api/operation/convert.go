@@ -172,7 +172,7 @@ func (in *ConvertInput) target() office.Target {
 }
 
 // Admit reports whether there is room in the queue of the engine.
-func (in *ConvertInput) Admit(env *Env) error {
+func (in *ConvertInput) Admit(env *Deps) error {
 	switch {
 	case env.Render == nil:
 		return nil
@@ -183,7 +183,7 @@ func (in *ConvertInput) Admit(env *Env) error {
 }
 
 // runConvert converts the source.
-func runConvert(ctx context.Context, env *Env, in *ConvertInput) (schema.Result, error) {
+func runConvert(ctx context.Context, env *Deps, in *ConvertInput) (schema.Result, error) {
 	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
@@ -192,7 +192,7 @@ func runConvert(ctx context.Context, env *Env, in *ConvertInput) (schema.Result,
 	if in.Engine == engineWebKit {
 		return in.runPage(ctx, env)
 	}
-	result, err := withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	result, err := withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		conversion.Content = files[0]
 		if in.URL != nil {
 			conversion.Address = *in.URL
@@ -239,9 +239,9 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 const optionUnused = "option_unused"
 
 // runPage converts HTML, or the page of an address, with wkhtmltopdf.
-func (in *ConvertInput) runPage(ctx context.Context, env *Env) (result schema.Result, err error) {
+func (in *ConvertInput) runPage(ctx context.Context, env *Deps) (result schema.Result, err error) {
 	if in.URL == nil {
-		result, err = withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+		result, err = withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 			made, err := env.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
 			if err != nil {
 				return schema.Result{}, err

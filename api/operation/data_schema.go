@@ -43,10 +43,10 @@ var elsewhere = []string{"$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$re
 // errNoAddress refuses all addresses.
 var errNoAddress = errors.New("nothing is loaded from an address")
 
-// nowhere loads no schema.
-type nowhere struct{}
+// unlocated loads no schema.
+type unlocated struct{}
 
-func (nowhere) Load(string) (any, error) { return nil, errNoAddress }
+func (unlocated) Load(string) (any, error) { return nil, errNoAddress }
 
 // newDataSchema reads a schema. Its references must resolve within it and must not recurse without end.
 func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
@@ -66,7 +66,7 @@ func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.UseLoader(nowhere{})
+	compiler.UseLoader(unlocated{})
 	compiler.AssertFormat()
 	var compiled *jsonschema.Schema
 	if err = compiler.AddResource(schemaAddress, root); err == nil {
@@ -328,14 +328,14 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 	return made, faults
 }
 
-// leaf is a value that is neither an object nor a list.
-type leaf struct {
+// schemaLeaf is a value that is neither an object nor a list.
+type schemaLeaf struct {
 	path  string // JSON Pointer
 	value any
 }
 
 // leavesOf adds the values within a value, but those that are null.
-func leavesOf(leaves []leaf, path string, v any) (_ []leaf, err error) {
+func leavesOf(leaves []schemaLeaf, path string, v any) (_ []schemaLeaf, err error) {
 	switch v := v.(type) {
 	case nil:
 	case map[string]any:
@@ -356,9 +356,9 @@ func leavesOf(leaves []leaf, path string, v any) (_ []leaf, err error) {
 			}
 		}
 	case json.Number:
-		return append(leaves, leaf{path, v}), checkNumber(v)
+		return append(leaves, schemaLeaf{path, v}), checkNumber(v)
 	default:
-		leaves = append(leaves, leaf{path, v})
+		leaves = append(leaves, schemaLeaf{path, v})
 	}
 	return leaves, nil
 }
@@ -385,7 +385,7 @@ type pageWords struct{ text, letters, figures string }
 
 // on reports whether a page contains a value, whatever is between its letters and digits. Dates may have the name of
 // their month. A page without text is an image and counts as containing every value.
-func (l leaf) on(page pageWords) bool {
+func (l schemaLeaf) on(page pageWords) bool {
 	if page.text == "" {
 		return true
 	}

@@ -138,15 +138,15 @@ func (o *ImageOptions) capture() chrome.Screenshot {
 }
 
 // Admit asks the browser's queue.
-func (in *ImageInput) Admit(env *Env) error { return env.admit() }
+func (in *ImageInput) Admit(env *Deps) error { return env.admit() }
 
 // Pin fixes the template's version.
-func (in *ImageInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
+func (in *ImageInput) Pin(ctx context.Context, env *Deps, input map[string]any) (changed bool, err error) {
 	return in.pin(ctx, env, input, pageOption)
 }
 
 // runImage captures the source.
-func runImage(ctx context.Context, env *Env, in *ImageInput) (schema.Result, error) {
+func runImage(ctx context.Context, env *Deps, in *ImageInput) (schema.Result, error) {
 	src, page := render.Source{HTML: text(in.HTML), URL: text(in.URL)}, in.Options.page(in.URL != nil)
 	if in.TemplateID != nil {
 		var err error

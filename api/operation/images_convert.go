@@ -32,14 +32,14 @@ func (in *ConvertImageInput) Validate() error {
 }
 
 // Admit reports whether there is room in the queue of the file tools.
-func (in *ConvertImageInput) Admit(env *Env) error { return (&PDFSource{}).Admit(env) }
+func (in *ConvertImageInput) Admit(env *Deps) error { return (&PDFSource{}).Admit(env) }
 
-func runConvertImage(ctx context.Context, env *Env, in *ConvertImageInput) (schema.Result, error) {
+func runConvertImage(ctx context.Context, env *Deps, in *ConvertImageInput) (schema.Result, error) {
 	how := pdf.ConvertImageArgs{To: in.To, Quality: cmp.Or(in.Quality, defaultQuality), Width: in.Width, Height: in.Height, Fit: pdf.Fit(in.Fit)}
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)
 	}
-	return withFiles(ctx, env, []placed{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	return withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		made, more, err := env.Render.ConvertImage(ctx, files[0], how)
 		if err != nil {
 			return schema.Result{}, err

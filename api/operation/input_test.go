@@ -318,7 +318,7 @@ func TestLoadOptionsPage(t *testing.T) {
 			}, true,
 			render.Page{
 				WaitUntil: "domcontentloaded", WaitForSelector: "p", WaitForFunction: "x()", Timeout: 1500 * time.Millisecond,
-				Strict:  chrome.Strict{Statuses: []chrome.StatusRange{{First: 404, Last: 404}, {First: 500, Last: 599}}, Resources: true, Console: true},
+				Strict:  chrome.FailOn{Statuses: []chrome.StatusRange{{First: 404, Last: 404}, {First: 500, Last: 599}}, Resources: true, Console: true},
 				Headers: map[string]string{"A": "b"}, Cookies: []chrome.Cookie{{Name: "n", Value: "v", Domain: "d.example", Path: "/p"}},
 			},
 		},
@@ -364,7 +364,7 @@ func TestFieldErrors(t *testing.T) {
 
 // TestToolFaults expects errors with field names for the renderer's errors about arguments.
 func TestToolFaults(t *testing.T) {
-	files, sources := []openFile{{field: "file"}}, []placed{{}}
+	files, sources := []openFile{{field: "file"}}, []stagedFile{{}}
 	for want, failed := range map[string]*pdf.Error{
 		"pages goes beyond the end; the document's page count is 3":                                     {Kind: pdf.BeyondEnd, Pages: 3},
 		"bookmarks[0].page goes beyond the end; the document's page count is 3":                         {Kind: pdf.BeyondEnd, Pages: 3, Bookmark: []int{0}},

@@ -57,7 +57,7 @@ func TestAssetsInHeaders(t *testing.T) {
 			t.Errorf("no %q in %q", want, said)
 		}
 	}
-	_, err = a.PDF(t.Context(), src, render.Page{Strict: chrome.Strict{Resources: true}}, settings)
+	_, err = a.PDF(t.Context(), src, render.Page{Strict: chrome.FailOn{Resources: true}}, settings)
 	var faults *chrome.FaultError
 	if !errors.As(err, &faults) || len(faults.Faults) != 6 {
 		t.Errorf("under failOnResourceError: %v", err)

@@ -132,7 +132,7 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 		WaitForFunction: o.WaitForFunction,
 		WaitForTimeout:  milliseconds(o.WaitForTimeout),
 		Animate:         o.Animations == "allow",
-		Strict:          chrome.Strict{Statuses: o.FailOnHTTPStatus.ranges(), Resources: o.FailOnResourceError, Console: o.FailOnConsoleError},
+		Strict:          chrome.FailOn{Statuses: o.FailOnHTTPStatus.ranges(), Resources: o.FailOnResourceError, Console: o.FailOnConsoleError},
 		Timeout:         milliseconds(o.Timeout),
 		Headers:         o.ExtraHTTPHeaders,
 	}

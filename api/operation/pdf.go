@@ -213,15 +213,15 @@ func (o *PDFOptions) settings() render.PDF {
 }
 
 // Admit asks the browser's queue.
-func (in *PDFInput) Admit(env *Env) error { return env.admit() }
+func (in *PDFInput) Admit(env *Deps) error { return env.admit() }
 
 // Pin fixes the template's version.
-func (in *PDFInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
+func (in *PDFInput) Pin(ctx context.Context, env *Deps, input map[string]any) (changed bool, err error) {
 	return in.pin(ctx, env, input, anyOption)
 }
 
 // runPDF prints the source.
-func runPDF(ctx context.Context, env *Env, in *PDFInput) (schema.Result, error) {
+func runPDF(ctx context.Context, env *Deps, in *PDFInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML}

@@ -102,7 +102,7 @@ func (f *AttachedFile) validate(faults *schema.Faults, at string, names map[stri
 	}
 }
 
-func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (schema.Result, error) {
+func runAttachments(ctx context.Context, env *Deps, in *AttachmentsInput) (schema.Result, error) {
 	if in.Action == addAttachments {
 		return addFiles(ctx, env, in)
 	}
@@ -124,8 +124,8 @@ func runAttachments(ctx context.Context, env *Env, in *AttachmentsInput) (schema
 }
 
 // addFiles adds files to the PDF, which is fetched at the same time.
-func addFiles(ctx context.Context, env *Env, in *AttachmentsInput) (schema.Result, error) {
-	sources := append([]placed{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
+func addFiles(ctx context.Context, env *Deps, in *AttachmentsInput) (schema.Result, error) {
+	sources := append([]stagedFile{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var added []render.NewAttachment
 		for i, f := range in.Files {

@@ -91,7 +91,7 @@ func (in *BookmarksInput) Validate() error {
 	return failures(faults)
 }
 
-func runBookmarks(ctx context.Context, env *Env, in *BookmarksInput) (schema.Result, error) {
+func runBookmarks(ctx context.Context, env *Deps, in *BookmarksInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("document")(env.Render.AddBookmarks(ctx, file, in.Bookmarks.render()))
 	})

@@ -27,7 +27,7 @@ type DataInput struct {
 	Pages     Pages         `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	OCR       *bool         `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"If true, read pages without text by OCR, 50 at most. If a page needs OCR, the call also costs the price of pdf.ocr, which is held until the call ends."`
 	Languages []Language    `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages for OCR: eng (default), deu, fra, or any other installed language."`
-	Quoting
+	QuoteFields
 }
 
 // DataAnswer is the result of pdf.data.
@@ -75,7 +75,7 @@ func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
 // Price returns the amount of the hold: with the price of OCR, if pages may need it, and the price of the longest
 // responses of a model, if one is used.
-func (in *DataInput) Price(ctx context.Context, env *Env) (schema.Price, error) {
+func (in *DataInput) Price(ctx context.Context, env *Deps) (schema.Price, error) {
 	switch {
 	case in.Schema.IsZero():
 		return schema.Price{Amount: in.most(env)}, nil
@@ -94,7 +94,7 @@ func (in *DataInput) Price(ctx context.Context, env *Env) (schema.Price, error) 
 }
 
 // most is the most that a call costs but for a model.
-func (in *DataInput) most(env *Env) credit.Amount {
+func (in *DataInput) most(env *Deps) credit.Amount {
 	if in.reads() && !env.NoOCR {
 		return env.Prices["pdf.data"] + env.Prices["pdf.ocr"]
 	}
@@ -102,7 +102,7 @@ func (in *DataInput) most(env *Env) credit.Amount {
 }
 
 // how returns how pages are read.
-func (in *DataInput) how(env *Env) render.Markdown {
+func (in *DataInput) how(env *Deps) render.Markdown {
 	how := render.Markdown{Pages: in.Pages.text()}
 	if !in.reads() || env.NoOCR {
 		return how
@@ -116,7 +116,7 @@ func (in *DataInput) how(env *Env) render.Markdown {
 	return how
 }
 
-func runData(ctx context.Context, env *Env, in *DataInput) (schema.Result, error) {
+func runData(ctx context.Context, env *Deps, in *DataInput) (schema.Result, error) {
 	if !in.Schema.IsZero() {
 		return runSchema(ctx, env, in)
 	}

@@ -38,13 +38,13 @@ func (in *DataInput) digest() ([]byte, error) {
 	if err := json.Compact(&wanted, in.Schema.RawMessage); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal([]any{"pdf.data", wanted.String(), in.how(&Env{})})
+	text, err := json.Marshal([]any{"pdf.data", wanted.String(), in.how(&Deps{})})
 	sum := sha256.Sum256(text)
 	return sum[:], err
 }
 
 // runSchema promises a price, or has the model fill the schema.
-func runSchema(ctx context.Context, env *Env, in *DataInput) (schema.Result, error) {
+func runSchema(ctx context.Context, env *Deps, in *DataInput) (schema.Result, error) {
 	if env.AI == nil {
 		return schema.Result{}, errNoAI
 	}
@@ -98,13 +98,13 @@ type saidDocument struct {
 	about    pdf.MarkdownAbout
 	whole    string
 	texts    map[int]string // of the pages that are shown, by their numbers
-	pictures []llm.Picture
+	pictures []llm.Image
 	// assumed is the expected text of pages that OCR would read, in bytes.
 	assumed int
 }
 
 // price returns the price of filling the schema with that many tokens.
-func (s *saidDocument) price(env *Env, used llm.Usage) credit.Amount {
+func (s *saidDocument) price(env *Deps, used llm.Usage) credit.Amount {
 	price := env.Prices["pdf.data"] + env.AI.charge(used)
 	if len(s.about.Read) > 0 || s.assumed > 0 {
 		price += env.Prices["pdf.ocr"]
@@ -114,7 +114,7 @@ func (s *saidDocument) price(env *Env, used llm.Usage) credit.Amount {
 
 // read returns the text of the pages: their own, or else the text that OCR finds in their images. For a document
 // without text the model gets images. A quote reads no image.
-func (in *DataInput) read(ctx context.Context, env *Env) (*saidDocument, error) {
+func (in *DataInput) read(ctx context.Context, env *Deps) (*saidDocument, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
 		how := in.how(env)
 		how.Apart = true
@@ -168,7 +168,7 @@ func (s *saidDocument) take(body schema.Body) error {
 }
 
 // look renders the pages of a document without text.
-func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) error {
+func (s *saidDocument) look(ctx context.Context, env *Deps, file render.PDFFile) error {
 	if len(s.about.Unread) > llm.MostPictures {
 		return apierror.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))
 	}
@@ -181,7 +181,7 @@ func (s *saidDocument) look(ctx context.Context, env *Env, file render.PDFFile) 
 		if err := errors.Join(err, drawn.Close()); err != nil {
 			return fmt.Errorf("picture of a page: %w", err)
 		}
-		s.pictures = append(s.pictures, llm.Picture{Page: n, JPEG: picture})
+		s.pictures = append(s.pictures, llm.Image{Page: n, JPEG: picture})
 		s.texts[n] = ""
 	}
 	for i := range s.Pages {

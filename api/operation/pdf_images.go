@@ -85,7 +85,7 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 	return size
 }
 
-func runFromImages(ctx context.Context, env *Env, in *FromImagesInput) (schema.Result, error) {
+func runFromImages(ctx context.Context, env *Deps, in *FromImagesInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	var checked schema.Faults // by Validate, which found none
 	pages := in.Options.layout(&checked)

@@ -50,7 +50,7 @@ func (f *MergeFile) title() string {
 }
 
 // runMerge joins the files.
-func runMerge(ctx context.Context, env *Env, in *MergeInput) (schema.Result, error) {
+func runMerge(ctx context.Context, env *Deps, in *MergeInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var inputs []render.MergeInput

@@ -50,7 +50,7 @@ func (in *OCRInput) Validate() error {
 	return failures(faults)
 }
 
-func runOCR(ctx context.Context, env *Env, in *OCRInput) (schema.Result, error) {
+func runOCR(ctx context.Context, env *Deps, in *OCRInput) (schema.Result, error) {
 	how := render.OCR{Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew, Text: in.Output == textOutput}
 	for _, language := range in.Languages {
 		how.Languages = append(how.Languages, string(language))

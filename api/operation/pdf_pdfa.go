@@ -18,7 +18,7 @@ type ArchiveInput struct {
 }
 
 // runArchive makes PDF/A and returns its differences from the source as warnings.
-func runArchive(ctx context.Context, env *Env, in *ArchiveInput) (schema.Result, error) {
+func runArchive(ctx context.Context, env *Deps, in *ArchiveInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		made, changes, err := env.Render.ArchivePDF(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())
 		return changedResult("archive", made, changes, err)

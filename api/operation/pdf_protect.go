@@ -64,7 +64,7 @@ func (in *ProtectInput) Validate() error {
 	return failures(faults)
 }
 
-func runProtect(ctx context.Context, env *Env, in *ProtectInput) (schema.Result, error) {
+func runProtect(ctx context.Context, env *Deps, in *ProtectInput) (schema.Result, error) {
 	protection := render.PDFProtection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
 	if protection.OwnerPassword == "" {
 		protection.OwnerPassword = rand.Text()
@@ -91,7 +91,7 @@ func (in *UnlockInput) Validate() error {
 	return failures(faults)
 }
 
-func runUnlock(ctx context.Context, env *Env, in *UnlockInput) (schema.Result, error) {
+func runUnlock(ctx context.Context, env *Deps, in *UnlockInput) (schema.Result, error) {
 	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
 	return withPDF(ctx, env, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("unlocked")(env.Render.UnlockPDF(ctx, file))

@@ -84,7 +84,7 @@ func (in *RedactInput) Validate() error {
 	return failures(faults)
 }
 
-func runRedact(ctx context.Context, env *Env, in *RedactInput) (schema.Result, error) {
+func runRedact(ctx context.Context, env *Deps, in *RedactInput) (schema.Result, error) {
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
 	how := render.Redaction{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}

@@ -45,7 +45,7 @@ func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 	return size
 }
 
-func runResize(ctx context.Context, env *Env, in *ResizeInput) (schema.Result, error) {
+func runResize(ctx context.Context, env *Deps, in *ResizeInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := in.sheet(&checked)
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {

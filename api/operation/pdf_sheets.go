@@ -62,7 +62,7 @@ func sheetPaper(faults *schema.Faults, format string) paper {
 	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
 }
 
-func runNUp(ctx context.Context, env *Env, in *NUpInput) (schema.Result, error) {
+func runNUp(ctx context.Context, env *Deps, in *NUpInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	how := in.sheets(&checked)
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
@@ -90,7 +90,7 @@ func (in *BookletInput) Validate() error {
 	return failures(faults)
 }
 
-func runBooklet(ctx context.Context, env *Env, in *BookletInput) (schema.Result, error) {
+func runBooklet(ctx context.Context, env *Deps, in *BookletInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
 	how := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}

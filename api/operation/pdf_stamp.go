@@ -146,15 +146,15 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 	checkColor(faults, at+"color", in.Color)
 }
 
-func runStamp(ctx context.Context, env *Env, in *StampInput) (schema.Result, error) {
-	sources := []placed{{&in.FileSource, ""}}
+func runStamp(ctx context.Context, env *Deps, in *StampInput) (schema.Result, error) {
+	sources := []stagedFile{{&in.FileSource, ""}}
 	marks, at := in.Stamps, stampAt
 	if len(marks) == 0 {
 		marks, at = []StampMark{in.StampMark}, func(int) string { return "" }
 	}
 	for i := range marks {
 		if marks[i].Text == "" {
-			sources = append(sources, placed{&marks[i].Image.FileSource, at(i) + "image."})
+			sources = append(sources, stagedFile{&marks[i].Image.FileSource, at(i) + "image."})
 		}
 	}
 	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {

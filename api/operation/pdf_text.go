@@ -22,7 +22,7 @@ func (in *TextInput) Validate() error {
 	return failures(faults)
 }
 
-func runText(ctx context.Context, env *Env, in *TextInput) (schema.Result, error) {
+func runText(ctx context.Context, env *Deps, in *TextInput) (schema.Result, error) {
 	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		text, err := env.Render.PDFText(ctx, file, in.MergePages)
 		if err != nil {

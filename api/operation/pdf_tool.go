@@ -79,7 +79,7 @@ func offPage(err error, field string) error {
 }
 
 // Admit reports whether there is room in the queue of the file tools.
-func (s *PDFSource) Admit(env *Env) error {
+func (s *PDFSource) Admit(env *Deps) error {
 	if env.Render == nil {
 		return nil
 	}
@@ -88,15 +88,15 @@ func (s *PDFSource) Admit(env *Env) error {
 
 // withPDF gets the PDF of a source and runs do with it. Errors name the field
 // that they are about.
-func withPDF[T any](ctx context.Context, env *Env, src *PDFSource, do func(context.Context, render.PDFFile) (T, error)) (T, error) {
-	return withFiles(ctx, env, []placed{{&src.FileSource, ""}}, func(ctx context.Context, files []openFile) (T, error) {
+func withPDF[T any](ctx context.Context, env *Deps, src *PDFSource, do func(context.Context, render.PDFFile) (T, error)) (T, error) {
+	return withFiles(ctx, env, []stagedFile{{&src.FileSource, ""}}, func(ctx context.Context, files []openFile) (T, error) {
 		return do(ctx, render.PDFFile{Content: files[0], Password: src.Password})
 	})
 }
 
 // withFiles gets the files of several sources and runs do with them, as
 // withPDF does with one.
-func withFiles[T any](ctx context.Context, env *Env, sources []placed, do func(context.Context, []openFile) (T, error)) (result T, err error) {
+func withFiles[T any](ctx context.Context, env *Deps, sources []stagedFile, do func(context.Context, []openFile) (T, error)) (result T, err error) {
 	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	files, err := env.openSources(bounded, sources)
@@ -115,7 +115,7 @@ var errFetchTimeout = errors.New("fetching files timed out")
 
 // toolFault names the field of the request that an error of the renderer is
 // about, where it is about one.
-func toolFault(err error, files []openFile, sources []placed) error {
+func toolFault(err error, files []openFile, sources []stagedFile) error {
 	var failed *pdf.Error
 	if !errors.As(err, &failed) || failed.Input >= len(files) {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // Prices returns the price of each operation: the table's, or the override.
-func Prices(table *schema.Table[*Env], overrides map[string]credit.Amount) (map[string]credit.Amount, error) {
+func Prices(table *schema.Table[*Deps], overrides map[string]credit.Amount) (map[string]credit.Amount, error) {
 	prices := map[string]credit.Amount{}
 	for _, operation := range table.All() {
 		prices[operation.Name] = operation.Price

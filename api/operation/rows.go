@@ -18,8 +18,8 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Env is the environment of an operation's run.
-type Env struct {
+// Deps is the environment of an operation's run.
+type Deps struct {
 	// Render works for the account that pays. Nothing of one account's documents
 	// is within reach of another's.
 	Render *render.Account
@@ -69,18 +69,18 @@ const (
 )
 
 // admit returns the error with which the browser would turn the account away now.
-func (e *Env) admit() error {
+func (e *Deps) admit() error {
 	if e.Render == nil {
 		return nil
 	}
 	return e.Render.Admit()
 }
 
-type row[In any] = schema.Spec[*Env, In]
+type row[In any] = schema.Spec[*Deps, In]
 
 // Rows is the product on one screen: paths, tools, commands, prices,
 // documentation and forms all derive from these rows.
-var Rows = []schema.Row[*Env]{
+var Rows = []schema.Row[*Deps]{
 	row[PDFInput]{
 		Info: schema.Info{
 			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page, Markdown or a template",

@@ -18,7 +18,7 @@ import (
 )
 
 // newEnv starts a renderer that reaches these hosts besides public ones.
-func newEnv(t *testing.T, hosts ...string) *Env {
+func newEnv(t *testing.T, hosts ...string) *Deps {
 	t.Helper()
 	// Not t.TempDir, which lies in a folder that the browser's user cannot enter.
 	dir, err := os.MkdirTemp("", "operation-test-") //nolint:usetesting // for the reason above
@@ -39,11 +39,11 @@ func newEnv(t *testing.T, hosts ...string) *Env {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return &Env{Render: r.For("acct_1")}
+	return &Deps{Render: r.For("acct_1")}
 }
 
 // run binds a body and runs the call.
-func run(t *testing.T, env *Env, name, body string) (schema.Result, error) {
+func run(t *testing.T, env *Deps, name, body string) (schema.Result, error) {
 	t.Helper()
 	table, err := schema.NewTable(Rows)
 	if err != nil {

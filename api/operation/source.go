@@ -104,17 +104,17 @@ type openFile struct {
 	field string
 }
 
-// placed is a source and the path before its fields.
-type placed struct {
+// stagedFile is a source and the path before its fields.
+type stagedFile struct {
 	*FileSource
 	at string
 }
 
 // placeFiles returns the sources of the n items of the field files.
-func placeFiles(n int, source func(i int) *FileSource) []placed {
-	sources := make([]placed, n)
+func placeFiles(n int, source func(i int) *FileSource) []stagedFile {
+	sources := make([]stagedFile, n)
 	for i := range sources {
-		sources[i] = placed{source(i), fileAt(i)}
+		sources[i] = stagedFile{source(i), fileAt(i)}
 	}
 	return sources
 }
@@ -124,7 +124,7 @@ func fileAt(i int) string { return fmt.Sprintf("files[%d].", i) }
 
 // openSources fetches the contents of several sources in parallel and returns them in order. The caller closes them.
 // Each error names the field of its source.
-func (env *Env) openSources(ctx context.Context, sources []placed) (_ []openFile, err error) {
+func (env *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []openFile, err error) {
 	files := make([]openFile, len(sources))
 	defer func() {
 		if err != nil {
@@ -183,7 +183,7 @@ func worst(failures []error) error {
 }
 
 // container is the path of what holds a source's fields.
-func (s placed) container() string {
+func (s stagedFile) container() string {
 	if s.at == "" {
 		return s.field("")
 	}
@@ -192,7 +192,7 @@ func (s placed) container() string {
 }
 
 // openSource gets the content of one source.
-func (env *Env) openSource(ctx context.Context, s placed) (schema.Body, error) {
+func (env *Deps) openSource(ctx context.Context, s stagedFile) (schema.Body, error) {
 	switch {
 	case s.URL != nil:
 		return env.fetch(ctx, s.at+"url", *s.URL)
@@ -219,7 +219,7 @@ func closeFiles(files []openFile) {
 }
 
 // fetch gets a file from its address.
-func (env *Env) fetch(ctx context.Context, field, address string) (schema.Body, error) {
+func (env *Deps) fetch(ctx context.Context, field, address string) (schema.Body, error) {
 	file, err := env.Render.Fetch(ctx, address, env.MaxFile)
 	var failed *render.FetchError
 	switch {
@@ -242,7 +242,7 @@ func (env *Env) fetch(ctx context.Context, field, address string) (schema.Body, 
 const Unreadable = "is not the id of a file of this account that can still be read"
 
 // openStored opens an upload or an earlier result of the account.
-func (env *Env) openStored(ctx context.Context, field, id string) (schema.Body, error) {
+func (env *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {
 	body, err := env.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, schema.Faults{{Field: field, Message: Unreadable}}

@@ -85,7 +85,7 @@ func (o *TemplateOptions) validate(faults *schema.Faults) {
 
 // pin fixes the version of a template in an input, together with the template's own options; takes reports which of
 // them the operation accepts.
-func (t *TemplateInput) pin(ctx context.Context, env *Env, input map[string]any, takes func(name string) bool) (changed bool, err error) {
+func (t *TemplateInput) pin(ctx context.Context, env *Deps, input map[string]any, takes func(name string) bool) (changed bool, err error) {
 	if t.TemplateID == nil {
 		return false, nil
 	}
@@ -155,7 +155,7 @@ func templateNotFound(err error, ref string, version int) error {
 }
 
 // fill makes HTML of the template, and takes the time off the page's.
-func (t *TemplateInput) fill(ctx context.Context, env *Env, o TemplateOptions, page *render.Page) (string, error) {
+func (t *TemplateInput) fill(ctx context.Context, env *Deps, o TemplateOptions, page *render.Page) (string, error) {
 	found, err := env.Templates.Pinned(ctx, *t.TemplateID, t.TemplateVersion)
 	if err != nil {
 		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
@@ -166,7 +166,7 @@ func (t *TemplateInput) fill(ctx context.Context, env *Env, o TemplateOptions, p
 	}, page)
 }
 
-func (e *Env) fill(ctx context.Context, call template.Call, page *render.Page) (string, error) {
+func (e *Deps) fill(ctx context.Context, call template.Call, page *render.Page) (string, error) {
 	began := time.Now()
 	var open []schema.Body
 	defer func() {

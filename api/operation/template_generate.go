@@ -25,7 +25,7 @@ type GenerateInput struct {
 	Prompt     string        `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"Description of the document in words."`
 	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that the template must fit, at most 64 KiB. Default: the model invents sample data."`
 	Options    PDFOptions    `json:"options,omitzero" jsonschema_description:"Fixed options of POST /v1/pdf. The model chooses the others."`
-	Quoting
+	QuoteFields
 }
 
 const (
@@ -107,7 +107,7 @@ func (in *GenerateInput) digest() ([]byte, error) {
 }
 
 // Price returns the amount of the hold: the quote's amount, or else the price of the longest responses.
-func (in *GenerateInput) Price(ctx context.Context, env *Env) (schema.Price, error) {
+func (in *GenerateInput) Price(ctx context.Context, env *Deps) (schema.Price, error) {
 	if env.AI == nil {
 		return schema.Price{}, errNoAI
 	}
@@ -127,12 +127,12 @@ func (in *GenerateInput) Price(ctx context.Context, env *Env) (schema.Price, err
 
 // generation is the price of a generated template: its own, that of the tokens, and
 // that of the PDF which shows that it works.
-func (e *Env) generation(used llm.Usage) credit.Amount {
+func (e *Deps) generation(used llm.Usage) credit.Amount {
 	return e.Prices["templates.generate"] + e.AI.charge(used) + e.Prices["pdf.create"]
 }
 
 // runGenerate promises a price, or has the model write a template.
-func runGenerate(ctx context.Context, env *Env, in *GenerateInput) (schema.Result, error) {
+func runGenerate(ctx context.Context, env *Deps, in *GenerateInput) (schema.Result, error) {
 	if env.AI == nil {
 		return schema.Result{}, errNoAI
 	}
@@ -164,7 +164,7 @@ func runGenerate(ctx context.Context, env *Env, in *GenerateInput) (schema.Resul
 
 // generator is one generation of a template.
 type generator struct {
-	env  *Env
+	env  *Deps
 	in   *GenerateInput
 	made GeneratedTemplate
 }

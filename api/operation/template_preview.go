@@ -43,7 +43,7 @@ func (in *PreviewInput) Validate() error {
 }
 
 // Pin replaces the name of the draft with its current content.
-func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any) (changed bool, err error) {
+func (in *PreviewInput) Pin(ctx context.Context, env *Deps, input map[string]any) (changed bool, err error) {
 	if in.TemplateID == nil {
 		return false, nil
 	}
@@ -66,10 +66,10 @@ func (in *PreviewInput) Pin(ctx context.Context, env *Env, input map[string]any)
 }
 
 // Admit asks the browser's queue.
-func (in *PreviewInput) Admit(env *Env) error { return env.admit() }
+func (in *PreviewInput) Admit(env *Deps) error { return env.admit() }
 
 // runPreview fills and prints the template.
-func runPreview(ctx context.Context, env *Env, in *PreviewInput) (schema.Result, error) {
+func runPreview(ctx context.Context, env *Deps, in *PreviewInput) (schema.Result, error) {
 	page := in.Options.page(false)
 	page.Media = in.Options.MediaType
 	partials, err := env.Templates.Partials(ctx)

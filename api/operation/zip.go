@@ -36,7 +36,7 @@ func (in *ZipInput) Validate() error {
 }
 
 // runZip puts the files in an archive. They may be empty.
-func runZip(ctx context.Context, env *Env, in *ZipInput) (schema.Result, error) {
+func runZip(ctx context.Context, env *Deps, in *ZipInput) (schema.Result, error) {
 	lenient := *env
 	lenient.takesEmpty = true
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })

@@ -53,13 +53,13 @@ type decoder struct {
 	listed  bool // the known fields are in an error already
 }
 
-// watched ends with its context.
-type watched struct {
+// contextReader ends with its context.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (w watched) Read(p []byte) (int, error) {
+func (w contextReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -71,7 +71,7 @@ func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *de
 		keep.Open, keep.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
 	}
 	b := spareBuffers.Get().(*buffers) //nolint:errcheck,forcetypeassert // Nothing else is in there.
-	b.reader.Reset(watched{ctx, body})
+	b.reader.Reset(contextReader{ctx, body})
 	return &decoder{scanner: &scanner{r: b.reader, left: maxStructure}, root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
 }
 

@@ -37,7 +37,7 @@ func (o *Operation[Env]) BindForm(ctx context.Context, body io.Reader, boundary 
 		form.files.Open, form.files.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
 	}
 	defer form.close()
-	if err := form.read(watched{ctx, body}, boundary); err != nil {
+	if err := form.read(contextReader{ctx, body}, boundary); err != nil {
 		files.Share.Close()
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (o Object) IsZero() bool { return o.RawMessage == nil }
 
 // verbatim reads an object for its syntax, and keeps its text.
 func (d *decoder) verbatim() (any, error) {
-	d.free, d.tape = true, &tape{most: MaxObject}
+	d.free, d.tape = true, &rawCapture{most: MaxObject}
 	tape := d.tape
 	_, err := d.value(nil, false)
 	d.free, d.tape = false, nil

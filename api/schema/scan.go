@@ -23,14 +23,14 @@ type scanner struct {
 	// have their own limits.
 	left int64
 	free bool
-	// tape takes what is read, where it is not nil, up to its capacity.
-	tape *tape
+	// rawCapture takes what is read, where it is not nil, up to its capacity.
+	tape *rawCapture
 	// lines have ended so far, the last of them before lineStart.
 	lines, lineStart int64
 }
 
-// tape is a value's text as it is in the request.
-type tape struct {
+// rawCapture is a value's text as it is in the request.
+type rawCapture struct {
 	text []byte
 	most int64
 }

@@ -33,7 +33,7 @@ type Service struct {
 	// Gallery has the layouts that templates may start from.
 	Gallery *gallery.Gallery
 	// Table has the operations whose options and inputs templates have.
-	Table *schema.Table[*operation.Env]
+	Table *schema.Table[*operation.Deps]
 	// Calls makes previews and paid calls.
 	Calls *call.Pipeline
 	// Render looks into templates. It is nil in a process that makes no documents.

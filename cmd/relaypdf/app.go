@@ -47,7 +47,7 @@ type App struct {
 	render   *render.Renderer
 	lease    *store.Lease
 	redis    *ratelimit.Redis   // nil without one
-	post     *mail.Post         // nil without email
+	post     *mail.Queue        // nil without email
 	money    *payments.Payments // nil where none are taken
 	stripe   *http.Server       // stand-in for Stripe, for developers
 	registry *prometheus.Registry
@@ -135,7 +135,7 @@ func NewApp(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
 		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
-		Agents: func(d *api.AgentDoor) (http.Handler, error) { return openAgents(d, log) },
+		Agents: func(d *api.MCPBackend) (http.Handler, error) { return openAgents(d, log) },
 	}
 	if a.money != nil {
 		apiConfig.Payments = a.money
@@ -169,7 +169,7 @@ func privateHandler(registry *prometheus.Registry, public http.Handler) http.Han
 }
 
 // openAgents makes the handler for agents.
-func openAgents(d *api.AgentDoor, log *slog.Logger) (http.Handler, error) {
+func openAgents(d *api.MCPBackend, log *slog.Logger) (http.Handler, error) {
 	documents, err := agentDocuments(d.BaseURL())
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ var papers = map[string]struct{ width, height float64 }{
 
 // draw renders a document and an image for visitors of the pages, who have no account: without network, and only if
 // no API call needs the slot.
-func (a *App) draw(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
+func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
 	drawn, err := a.drawSheet(ctx, sheet)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -40,7 +40,7 @@ func (a *App) draw(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
 	return web.Drawn{}, err
 }
 
-func (a *App) drawSheet(ctx context.Context, sheet web.Sheet) (web.Drawn, error) {
+func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
 	guests, page := a.render.Guests(), render.Page{Timeout: guestTime, Offline: true}
 	html := sheet.HTML
 	if html == "" {

@@ -407,7 +407,7 @@ func (c *chaos) sealing() *seal.Box {
 }
 
 // mailer queues emails as the servers do.
-func (c *chaos) mailer() *mail.Post {
+func (c *chaos) mailer() *mail.Queue {
 	c.t.Helper()
 	post, err := mail.New(mail.Config{Store: c.store, Box: c.sealing(), Server: "smtp://127.0.0.1:1", From: "relaypdf <noreply@example.com>", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -482,7 +482,7 @@ func (c *chaos) checkLetters(db *sql.DB) {
 			c.t.Fatal(err)
 		}
 		text, err := box.Open("letter "+id, sealed)
-		var letter mail.Letter
+		var letter mail.Message
 		if err == nil {
 			err = json.Unmarshal(text, &letter)
 		}

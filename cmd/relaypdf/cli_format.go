@@ -168,7 +168,7 @@ func (c *operationCall) nameAfter(source string, input map[string]any) string {
 }
 
 // otherCommands returns a function that names the commands for a document that is not text.
-func otherCommands(table *schema.Table[*operation.Env]) func(document) string {
+func otherCommands(table *schema.Table[*operation.Deps]) func(document) string {
 	var commands []string
 	for _, operation := range table.All() {
 		takes := sourcesOf(operation.Schema)

@@ -18,7 +18,7 @@ import (
 )
 
 // newKeysCommand administers the API keys in the data folder.
-func newKeysCommand(table *schema.Table[*operation.Env]) *cobra.Command {
+func newKeysCommand(table *schema.Table[*operation.Deps]) *cobra.Command {
 	return newGroup("keys", "Create, list and revoke API keys", newKeysCreate(table), newKeysList(), newKeysRevoke())
 }
 
@@ -29,7 +29,7 @@ type keyOptions struct {
 	test                               bool
 }
 
-func newKeysCreate(table *schema.Table[*operation.Env]) *cobra.Command {
+func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 	var options keyOptions
 	cmd := &cobra.Command{
 		Use:   "create --account EMAIL",
@@ -70,7 +70,7 @@ func newKeysCreate(table *schema.Table[*operation.Env]) *cobra.Command {
 }
 
 // parse checks the flags and returns the key they describe, without its account.
-func (o *keyOptions) parse(table *schema.Table[*operation.Env], now time.Time) (store.NewKey, error) {
+func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) (store.NewKey, error) {
 	key := store.NewKey{Name: o.name, Test: o.test, Operations: o.operations}
 	if o.account == "" {
 		return key, usagef("--account is missing; give the email address of the account")
@@ -97,7 +97,7 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Env], now time.Time) (
 	return key, nil
 }
 
-func operationNames(table *schema.Table[*operation.Env]) []string {
+func operationNames(table *schema.Table[*operation.Deps]) []string {
 	var names []string
 	for _, operation := range table.All() {
 		names = append(names, operation.Name)

@@ -28,7 +28,7 @@ const callTime = 15 * time.Minute
 
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
-func addOperations(root *cobra.Command, table *schema.Table[*operation.Env]) error {
+func addOperations(root *cobra.Command, table *schema.Table[*operation.Deps]) error {
 	otherwise := otherCommands(table)
 	for _, operation := range table.All() {
 		words, parent := operation.Words(), root
@@ -78,7 +78,7 @@ func groupShort(name string) string {
 
 // operationCall is one command line for an operation.
 type operationCall struct {
-	operation *schema.Operation[*operation.Env]
+	operation *schema.Operation[*operation.Deps]
 	fields    []*field
 	takes     sources
 
@@ -92,7 +92,7 @@ type operationCall struct {
 }
 
 // configure makes cmd the command of an operation: its flags and texts all derive from the operation's row.
-func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Env], name string, otherwise func(document) string) error {
+func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Deps], name string, otherwise func(document) string) error {
 	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
 	c.takes.otherwise, c.takes.local = otherwise, &localFiles{asAssets: takesAssets(operation.Schema)}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()

@@ -123,7 +123,7 @@ type drawInput struct {
 }
 
 // reflectInput answers a call with its input.
-func reflectInput[In any](_ context.Context, _ *operation.Env, in *In) (schema.Result, error) {
+func reflectInput[In any](_ context.Context, _ *operation.Deps, in *In) (schema.Result, error) {
 	return schema.Result{Stem: "input", JSON: in}, nil
 }
 
@@ -132,15 +132,15 @@ func docInfo(name string, produces ...string) schema.Info {
 }
 
 // docRows returns the rows; wait, if not nil, is called by each doc.print.
-func docRows(wait func()) []schema.Row[*operation.Env] {
+func docRows(wait func()) []schema.Row[*operation.Deps] {
 	text := "x"
-	return []schema.Row[*operation.Env]{
-		schema.Spec[*operation.Env, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
-		schema.Spec[*operation.Env, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
-		schema.Spec[*operation.Env, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
-		schema.Spec[*operation.Env, printInput]{
+	return []schema.Row[*operation.Deps]{
+		schema.Spec[*operation.Deps, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
+		schema.Spec[*operation.Deps, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
+		schema.Spec[*operation.Deps, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
+		schema.Spec[*operation.Deps, printInput]{
 			Info: docInfo("doc.print", "application/pdf"), Example: printInput{HTML: "x"},
-			Run: func(_ context.Context, _ *operation.Env, in *printInput) (schema.Result, error) {
+			Run: func(_ context.Context, _ *operation.Deps, in *printInput) (schema.Result, error) {
 				if wait != nil {
 					wait()
 				}
@@ -154,9 +154,9 @@ func docRows(wait func()) []schema.Row[*operation.Env] {
 				}, nil
 			},
 		},
-		schema.Spec[*operation.Env, drawInput]{
+		schema.Spec[*operation.Deps, drawInput]{
 			Info: docInfo("doc.draw", "image/png", "image/jpeg", "application/zip"), Example: drawInput{HTML: "x"},
-			Run: func(_ context.Context, _ *operation.Env, in *drawInput) (schema.Result, error) {
+			Run: func(_ context.Context, _ *operation.Deps, in *drawInput) (schema.Result, error) {
 				if in.HTML == "many" {
 					return schema.Result{Stem: "drawn", Extension: ".zip", ContentType: "application/zip", Body: spool.FromBytes([]byte("PK"))}, nil
 				}
@@ -171,7 +171,7 @@ func docRows(wait func()) []schema.Row[*operation.Env] {
 type bench struct {
 	*apitest.Server
 	t    testing.TB
-	rows []schema.Row[*operation.Env]
+	rows []schema.Row[*operation.Deps]
 }
 
 func newBench(t testing.TB, wait func()) *bench {
@@ -541,7 +541,7 @@ func TestOutputIsNamedAfterTheInput(t *testing.T) {
 // TestEveryFormatHasAnExtension keeps the table of formats complete.
 func TestEveryFormatHasAnExtension(t *testing.T) {
 	for _, row := range operation.Rows {
-		table, err := schema.NewTable([]schema.Row[*operation.Env]{row})
+		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
 		if err != nil {
 			t.Fatal(err)
 		}

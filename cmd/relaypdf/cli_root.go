@@ -99,7 +99,7 @@ func exitCode(ctx context.Context, err error) int {
 
 // newRootCommand returns the program with all its commands; rows are the
 // operations it is a client for.
-func newRootCommand(rows []schema.Row[*operation.Env]) (*cobra.Command, error) {
+func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) {
 	table, err := schema.NewTable(rows)
 	if err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ var additions = map[string][]edit{
 	},
 	"a route": {
 		{"api/routes_spare.go", "", "package api\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/call\"\n\t\"relaypdf/api/wire\"\n)\n\n" +
-			"func (a *API) spare(context.Context, call.Caller, nothing) (wire.Acknowledged, error) {\n\treturn wire.Acknowledged{OK: true}, nil\n}\n"},
-		{"api/handler.go", "\t\tplain(a, facts{method: \"GET\", pattern: \"/openapi.json\"", "\t\tplain(a, facts{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
+			"func (a *API) spare(context.Context, call.Caller, noInput) (wire.Acknowledged, error) {\n\treturn wire.Acknowledged{OK: true}, nil\n}\n"},
+		{"api/handler.go", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/openapi.json\"", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
 	},
 	"a setting": {
 		{"cmd/relaypdf/config_table.go", "\t{\n\t\tname: \"listen\"", "\t{\n\t\tname: \"spare\", group: groupServer, fallback: \"on\", doc: \"Spare.\",\n\t\tapply: into(func(c *Config) *bool { return &c.Spare }, parseSwitch),\n\t},\n"},

@@ -97,7 +97,7 @@ func mediaTypeOf(name string, content []byte) string {
 func paused(p *page, params json.RawMessage) {
 	var e proto.FetchRequestPaused
 	if json.Unmarshal(params, &e) != nil {
-		p.spoil(errMessage)
+		p.markBroken(errMessage)
 		return
 	}
 	if p.assets != nil && e.Request != nil && strings.HasPrefix(e.Request.URL, AssetOrigin+"/") {

@@ -42,7 +42,7 @@ func (p *Pool) guard() {
 // guard ends processes that hold too much memory, and lets another account's go
 // before those that compute for long. Without one nobody steps back further behind
 // other programs of the machine, which have no account and may be busy for ever.
-func (f *fleet) guard() {
+func (f *browserPool) guard() {
 	now := time.Now()
 	var watched []*browser
 	slow := map[*browser]bool{}
@@ -78,7 +78,7 @@ func (f *fleet) guard() {
 }
 
 // rivalledLocked reports that another browser works for another account.
-func (f *fleet) rivalledLocked(b *browser) bool {
+func (f *browserPool) rivalledLocked(b *browser) bool {
 	for _, other := range f.browsers {
 		if other == b {
 			continue
@@ -94,7 +94,7 @@ func (f *fleet) rivalledLocked(b *browser) bool {
 
 // overfull ends a process that holds too much memory, and notes it for the jobs
 // of its browser.
-func (f *fleet) overfull(b *browser, pid int) {
+func (f *browserPool) overfull(b *browser, pid int) {
 	b.overfull.Store(time.Now().UnixNano())
 	f.cfg.Logger.Info("ending a process of a browser that holds too much memory", "limit", f.cfg.RendererBytes)
 	if pid == b.proc.cmd.Process.Pid {

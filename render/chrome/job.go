@@ -78,7 +78,7 @@ type Job struct {
 	Animate bool
 
 	// Strict says which faults inside the document fail the job.
-	Strict Strict
+	Strict FailOn
 	// Faults are those that are known of the document before it is loaded.
 	Faults []Warning
 

@@ -196,7 +196,7 @@ func TestLinksThatLeadNowhereAreWarnedOf(t *testing.T) {
 			t.Errorf("warned of %v", w)
 		}
 	}
-	failsWith(t, p, Job{HTML: html, Lane: Once}, Strict{Resources: true}, ResourceFailed)
+	failsWith(t, p, Job{HTML: html, Lane: Once}, FailOn{Resources: true}, ResourceFailed)
 	for name, job := range map[string]Job{
 		"with a base": {HTML: `<base href="https://site.test/"><p>text<a href=x>y</a>`, Lane: Once},
 		"offline":     {HTML: `<p>text<img src=logo.png>`, Lane: Once, Offline: true},

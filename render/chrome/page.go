@@ -263,8 +263,8 @@ func background(transparent bool) request {
 	return proto.EmulationSetDefaultBackgroundColorOverride{Color: &proto.DOMRGBA{A: new(float64)}}
 }
 
-// spoil ends the job under way with a cause, and the use of the page.
-func (p *page) spoil(cause error) {
+// markBroken ends the job under way with a cause, and the use of the page.
+func (p *page) markBroken(cause error) {
 	p.spoiled = cause
 	if p.cancel != nil {
 		p.cancel(cause)
@@ -283,22 +283,22 @@ func (p *page) event(method string, params json.RawMessage) {
 		case strings.HasPrefix(name, "Runtime."):
 			heard(p, name, nil)
 		default:
-			p.spoil(errOversize)
+			p.markBroken(errOversize)
 		}
 		return
 	}
 	switch method {
 	case "Inspector.targetCrashed", "Inspector.detached":
-		p.spoil(errTargetCrashed)
+		p.markBroken(errTargetCrashed)
 	case eventLost:
-		p.spoil(errConnClosed)
+		p.markBroken(errConnClosed)
 	case eventBroken:
-		p.spoil(errMessage)
+		p.markBroken(errMessage)
 	case eventEnded:
-		p.spoil(errWindowClosed)
+		p.markBroken(errWindowClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
 		if p.lane != Once {
-			p.spoil(errNeedsNetwork)
+			p.markBroken(errNeedsNetwork)
 		}
 	case "Page.javascriptDialogOpening":
 		// A dialog stops the page until somebody answers.
@@ -334,7 +334,7 @@ func faultsOf(p *page) []Warning {
 
 // forbidden returns the faults that fail the job, now that the document is as it
 // will be shown.
-func forbidden(p *page, rule Strict) []Warning {
+func forbidden(p *page, rule FailOn) []Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.load.troubles.unfinished(p.load.inFlight)
@@ -363,11 +363,11 @@ func (p *page) loadEvent(method string, params json.RawMessage) {
 	}
 	switch {
 	case method == "Network.requestWillBeSent" && p.lane != Once && !local(e.Request.URL):
-		p.spoil(errNeedsNetwork)
+		p.markBroken(errNeedsNetwork)
 	case method == "Page.frameNavigated" && p.lane == Inline && e.Frame.ID == string(p.frame):
 		// A refresh led away, perhaps after its job was done: the next document
 		// would be set on whatever is there now.
-		p.spoil(errNeedsNetwork)
+		p.markBroken(errNeedsNetwork)
 	}
 	p.load.apply(method, e, string(p.frame))
 	select {

@@ -142,7 +142,7 @@ type Pool struct {
 	cfg   Config
 	home  home
 	queue *queue.Queue
-	fleet *fleet
+	fleet *browserPool
 	count *counters
 
 	ctx    context.Context // ends with Close

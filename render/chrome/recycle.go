@@ -16,7 +16,7 @@ const (
 
 // recycleLocked replaces a browser: the next one is started and warmed first,
 // then takes over, and the old one leaves when its jobs are done.
-func (f *fleet) recycleLocked(old *browser, reason string) {
+func (f *browserPool) recycleLocked(old *browser, reason string) {
 	if old.recycling || f.closed || !old.alive() {
 		return
 	}
@@ -43,7 +43,7 @@ func (f *fleet) recycleLocked(old *browser, reason string) {
 }
 
 // retire ends a browser that is out of service, when its last job is done.
-func (f *fleet) retire(b *browser) {
+func (f *browserPool) retire(b *browser) {
 	f.mu.Lock()
 	b.retired = true
 	if len(b.visits) == 0 {
@@ -74,7 +74,7 @@ func (p *Pool) tend() {
 	}
 }
 
-func (f *fleet) tend(round int) {
+func (f *browserPool) tend(round int) {
 	f.ready()
 	f.shrink()
 	now := time.Now()
@@ -97,7 +97,7 @@ func (f *fleet) tend(round int) {
 
 // shrink ends the browser that was unused longest, when more run than are kept
 // ready and nobody needed them for a while.
-func (f *fleet) shrink() {
+func (f *browserPool) shrink() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.livingLocked() <= readyBrowsers {
@@ -115,7 +115,7 @@ func (f *fleet) shrink() {
 
 // measure returns the memory of a browser, and has it replaced when that is too
 // much.
-func (f *fleet) measure(b *browser) int64 {
+func (f *browserPool) measure(b *browser) int64 {
 	memory := treeMemory(b.proc.cmd.Process.Pid)
 	if memory > f.cfg.RecycleBytes {
 		f.mu.Lock()
@@ -127,7 +127,7 @@ func (f *fleet) measure(b *browser) int64 {
 
 // look probes a browser, and kills one that hangs: it does not answer, and
 // nothing of any job arrives either.
-func (f *fleet) look(b *browser) {
+func (f *browserPool) look(b *browser) {
 	if !b.looking.CompareAndSwap(false, true) {
 		return
 	}

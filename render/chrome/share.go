@@ -8,7 +8,7 @@ import (
 // shareLocked has the browsers of accounts with more jobs under way than another
 // step back behind the other's, whose single document takes its own time then;
 // guests are behind everybody. It works between sessions, see package priority.
-func shareLocked(f *fleet) {
+func shareLocked(f *browserPool) {
 	jobs := map[string]int{}
 	fewest := 0
 	for _, b := range f.browsers {

@@ -21,8 +21,8 @@ import (
 	"relaypdf/views"
 )
 
-// Letter is one email: its text and its page have the same content.
-type Letter struct {
+// Message is one email: its text and its page have the same content.
+type Message struct {
 	To      string   `json:"to"` // empty means none: the email is stored like others, and not sent
 	Subject string   `json:"subject"`
 	Lines   []string `json:"lines"` // the paragraphs
@@ -49,8 +49,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Post sends emails. Its methods are safe for concurrent use.
-type Post struct {
+// Queue sends emails. Its methods are safe for concurrent use.
+type Queue struct {
 	cfg     Config
 	letters *store.Store
 	host    string
@@ -68,12 +68,12 @@ const (
 )
 
 // New returns a post. It connects to no server yet.
-func New(cfg Config) (*Post, error) {
+func New(cfg Config) (*Queue, error) {
 	server, err := url.Parse(cfg.Server)
 	if err != nil || server.Hostname() == "" || server.Scheme != "smtp" && server.Scheme != "smtps" {
 		return nil, errors.New("the address of the mail server must be like smtp://user:password@host:587 or smtps://user:password@host:465")
 	}
-	p := &Post{cfg: cfg, letters: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
+	p := &Queue{cfg: cfg, letters: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
 	if err := gomail.NewMsg().From(cfg.From); err != nil {
 		return nil, fmt.Errorf("the sender of mails must be an address such as relaypdf <noreply@example.com>: %w", err)
 	}
@@ -101,7 +101,7 @@ func New(cfg Config) (*Post, error) {
 func purpose(id string) string { return "letter " + id }
 
 // Enqueue stores an email until it is sent, even if the process ends.
-func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
+func (p *Queue) Enqueue(ctx context.Context, letter Message) error {
 	kept, err := p.Seal(letter)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *Post) Enqueue(ctx context.Context, letter Letter) error {
 
 // Seal converts an email to a row of the store, for a transaction that writes more than emails. Call Wake after its
 // commit.
-func (p *Post) Seal(letter Letter) (store.Letter, error) {
+func (p *Queue) Seal(letter Message) (store.Letter, error) {
 	text, err := json.Marshal(letter)
 	if err != nil {
 		return store.Letter{}, err
@@ -126,7 +126,7 @@ func (p *Post) Seal(letter Letter) (store.Letter, error) {
 }
 
 // Wake triggers the sending of new emails.
-func (p *Post) Wake() {
+func (p *Queue) Wake() {
 	select {
 	case p.wake <- struct{}{}:
 	default: // It is awake.
@@ -134,7 +134,7 @@ func (p *Post) Wake() {
 }
 
 // Run sends what is due until ctx ends.
-func (p *Post) Run(ctx context.Context) {
+func (p *Queue) Run(ctx context.Context) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
@@ -150,7 +150,7 @@ func (p *Post) Run(ctx context.Context) {
 	}
 }
 
-func (p *Post) sendDue(ctx context.Context) error {
+func (p *Queue) sendDue(ctx context.Context) error {
 	for ctx.Err() == nil {
 		due, err := p.letters.ClaimLetters(ctx, batch)
 		if err != nil || len(due) == 0 {
@@ -166,9 +166,9 @@ func (p *Post) sendDue(ctx context.Context) error {
 }
 
 // deliver sends one email, or postpones it.
-func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
+func (p *Queue) deliver(ctx context.Context, kept store.Letter) error {
 	text, err := p.cfg.Box.Open(purpose(kept.ID), kept.Sealed)
-	var letter Letter
+	var letter Message
 	if err == nil {
 		err = json.Unmarshal(text, &letter)
 	}
@@ -184,7 +184,7 @@ func (p *Post) deliver(ctx context.Context, kept store.Letter) error {
 	return failed
 }
 
-func (p *Post) send(ctx context.Context, letter Letter) error {
+func (p *Queue) send(ctx context.Context, letter Message) error {
 	message := gomail.NewMsg()
 	if err := errors.Join(message.From(p.cfg.From), message.To(letter.To)); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (p *Post) send(ctx context.Context, letter Letter) error {
 }
 
 // plain returns the email as plain text.
-func (l Letter) plain() string {
+func (l Message) plain() string {
 	text := strings.Join(l.Lines, "\n\n") + "\n"
 	if l.Link.URL != "" {
 		text += "\n" + l.Link.Text + ":\n" + l.Link.URL + "\n"

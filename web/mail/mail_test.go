@@ -109,7 +109,7 @@ func (s *server) talk(conn net.Conn) {
 	}
 }
 
-func newPost(t *testing.T, s *store.Store, address string) *mail.Post {
+func newPost(t *testing.T, s *store.Store, address string) *mail.Queue {
 	t.Helper()
 	box, err := seal.New([]byte(strings.Repeat("k", 32)))
 	if err != nil {
@@ -123,7 +123,7 @@ func newPost(t *testing.T, s *store.Store, address string) *mail.Post {
 }
 
 // run sends emails until the test ends, and not longer: it logs to the test's log.
-func run(t *testing.T, post *mail.Post) {
+func run(t *testing.T, post *mail.Queue) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
@@ -134,7 +134,7 @@ func run(t *testing.T, post *mail.Post) {
 	})
 }
 
-var letter = mail.Letter{
+var letter = mail.Message{
 	To: "maya@example.com", Subject: "Confirm your address", Lines: []string{"Welcome, Zoë & <friends>.", "The link works once."},
 	Link: mail.Link{Text: "Confirm", URL: "https://relaypdf.example/verify?token=abc"},
 }

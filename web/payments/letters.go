@@ -7,7 +7,7 @@ import (
 
 // telling notifies the users who pay for an account about the outcome of an auto-reload, or of a dispute. It is nil
 // without email.
-func (p *Payments) telling() store.Telling {
+func (p *Payments) telling() store.MailBuilder {
 	if p.cfg.Mail == nil {
 		return nil
 	}
@@ -35,22 +35,22 @@ func (p *Payments) wake() {
 }
 
 // letter returns the email about a change, if there is one.
-func (p *Payments) letter(change store.PaymentChange) (mail.Letter, bool) {
+func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
 	payment := change.Payment
 	wallet := mail.Link{Text: "Open the wallet", URL: p.cfg.BaseURL + walletPath}
 	switch {
 	case change.Capped:
-		return mail.Letter{
+		return mail.Message{
 			Subject: "Auto-reload has reached its monthly cap", Link: wallet,
 			Lines: []string{"Your wallet is low, and what you allow auto-reload to take in a month does not cover another payment. Top it up, or raise the cap."},
 		}, true
 	case change.SwitchOff != "":
-		return mail.Letter{
+		return mail.Message{
 			Subject: "Auto-reload is off", Link: wallet,
 			Lines: []string{change.SwitchOff, "Your wallet does not refill itself any more. Top it up, or look at the card and switch auto-reload on again."},
 		}, true
 	case change.Disputed:
-		return mail.Letter{
+		return mail.Message{
 			Subject: "A payment is disputed", Link: wallet,
 			Lines: []string{"The bank has taken back the payment of " + payment.Amount.String() + ", and so it was taken from your wallet. It comes back if the bank decides against the dispute."},
 		}, true
@@ -60,22 +60,22 @@ func (p *Payments) letter(change store.PaymentChange) (mail.Letter, bool) {
 		if payment.ActionURL != "" {
 			link = mail.Link{Text: "Confirm the payment", URL: payment.ActionURL}
 		}
-		return mail.Letter{
+		return mail.Message{
 			Subject: "Confirm a payment of " + payment.Amount.String(), Link: link,
 			Lines: []string{"Your wallet is low and was to refill itself. " + payment.Reason, "The link works for a day. Until then nothing else is taken."},
 		}, true
 	case change.Failed:
-		return mail.Letter{
+		return mail.Message{
 			Subject: "Auto-reload failed", Link: wallet,
 			Lines: []string{"Your wallet is low, and " + payment.Amount.String() + " could not be taken from " + cardOr(payment.Card) + ".", payment.Reason},
 		}, true
 	case change.Credited:
-		return mail.Letter{
+		return mail.Message{
 			Subject: "Your wallet was refilled with " + payment.Amount.String(), Link: wallet,
 			Lines: []string{"It was low, so that " + payment.Amount.String() + " was taken from " + cardOr(payment.Card) + ", as you have set."},
 		}, true
 	}
-	return mail.Letter{}, false
+	return mail.Message{}, false
 }
 
 func cardOr(card string) string {

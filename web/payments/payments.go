@@ -64,7 +64,7 @@ type Config struct {
 // Mailer sends emails in the background.
 type Mailer interface {
 	// Seal converts an email to a row of the store.
-	Seal(letter mail.Letter) (store.Letter, error)
+	Seal(letter mail.Message) (store.Letter, error)
 	// Wake triggers the sending of new emails.
 	Wake()
 }

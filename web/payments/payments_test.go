@@ -42,7 +42,7 @@ type shop struct {
 }
 
 // Seal stores only the subject of an email, readable.
-func (s *shop) Seal(letter mail.Letter) (store.Letter, error) {
+func (s *shop) Seal(letter mail.Message) (store.Letter, error) {
 	return store.Letter{ID: s.NewID("let"), Sealed: []byte(letter.Subject)}, nil
 }
 

@@ -37,8 +37,8 @@ const (
 	AnimationUnfinished = "animation_unfinished"
 )
 
-// Strict says which faults inside a document fail its job.
-type Strict struct {
+// FailOn says which faults inside a document fail its job.
+type FailOn struct {
 	// Statuses are those of HTTP answers, of the document itself or of what it
 	// loads; one of the document of 400 or more fails it in any case.
 	Statuses []StatusRange
@@ -53,7 +53,7 @@ type Strict struct {
 type StatusRange struct{ First, Last int }
 
 // matches says whether an answer of that status fails the job.
-func (s Strict) matches(status int) bool {
+func (s FailOn) matches(status int) bool {
 	return slices.ContainsFunc(s.Statuses, func(r StatusRange) bool { return r.First <= status && status <= r.Last })
 }
 
@@ -143,7 +143,7 @@ func (t *troubles) unfinished(open map[string]flight) {
 }
 
 // strict returns the faults that fail a job.
-func (t *troubles) strict(rule Strict) (faults []Warning) {
+func (t *troubles) strict(rule FailOn) (faults []Warning) {
 	for _, w := range t.all() {
 		if rule.Resources && w.Code == ResourceFailed || rule.Console && w.Code == ScriptError {
 			faults = append(faults, w)

@@ -11,7 +11,7 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// fleet is the running browsers, and who may use which.
+// browserPool is the running browsers, and who may use which.
 //
 // All of a browser's pages share one main thread and one pipe, and there is
 // much that a script can do to stall both. So a browser serves one account at a
@@ -19,7 +19,7 @@ import (
 // Only gentle jobs (see Job.gentle) share a browser with those of others. A
 // browser whose job went wrong rests: it serves nobody until it answers
 // quickly, and is replaced when it does not.
-type fleet struct {
+type browserPool struct {
 	cfg   Config
 	home  home
 	count *counters
@@ -65,8 +65,8 @@ const (
 	readyBrowsers = 2
 )
 
-func newFleet(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, count *counters) *fleet {
-	return &fleet{
+func newFleet(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, count *counters) *browserPool {
+	return &browserPool{
 		cfg: cfg, home: h, count: count, ctx: ctx, tasks: tasks,
 		changed: make(chan struct{}), suspects: map[string]time.Time{},
 	}
@@ -74,7 +74,7 @@ func newFleet(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, co
 
 // visit finds a browser for a job, to be given back with leave. It starts one,
 // or waits for one, where there is none.
-func (f *fleet) visit(ctx context.Context, account string, gentle bool) (*visit, error) {
+func (f *browserPool) visit(ctx context.Context, account string, gentle bool) (*visit, error) {
 	for {
 		f.mu.Lock()
 		v := f.admitLocked(account, gentle)
@@ -94,7 +94,7 @@ func (f *fleet) visit(ctx context.Context, account string, gentle bool) (*visit,
 }
 
 // await waits until another look may find a browser.
-func (f *fleet) await(ctx context.Context, s *start, changed <-chan struct{}) error {
+func (f *browserPool) await(ctx context.Context, s *start, changed <-chan struct{}) error {
 	var started <-chan struct{}
 	if s != nil {
 		started = s.done
@@ -112,7 +112,7 @@ func (f *fleet) await(ctx context.Context, s *start, changed <-chan struct{}) er
 }
 
 // admitLocked takes the best browser for a job, or returns nil.
-func (f *fleet) admitLocked(account string, gentle bool) *visit {
+func (f *browserPool) admitLocked(account string, gentle bool) *visit {
 	until, suspect := f.suspects[account]
 	if suspect && time.Now().After(until) {
 		delete(f.suspects, account)
@@ -149,8 +149,8 @@ func (b *browser) oldest(now time.Time, rough bool) time.Time {
 	return now
 }
 
-// rough reports that a job under way may stall the browser.
-func (b *browser) rough() bool {
+// hasUntrusted reports that a job under way may stall the browser.
+func (b *browser) hasUntrusted() bool {
 	for v := range b.visits {
 		if !v.gentle {
 			return true
@@ -167,7 +167,7 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 	}
 	own := b.guests[account]
 	others := len(b.guests) > 0 && (len(b.guests) > 1 || own == 0)
-	if others && (!gentle || b.rough()) {
+	if others && (!gentle || b.hasUntrusted()) {
 		return 0
 	}
 	fit := 1
@@ -196,7 +196,7 @@ func (b *browser) vacant() bool {
 
 // leave gives a browser back. A job that went wrong makes the browser rest when
 // it is free, and its account suspect.
-func (f *fleet) leave(v *visit, docs int, err error) {
+func (f *browserPool) leave(v *visit, docs int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := v.browser
@@ -228,14 +228,14 @@ func (f *fleet) leave(v *visit, docs int, err error) {
 }
 
 // signalLocked wakes who waits for a browser.
-func (f *fleet) signalLocked() {
+func (f *browserPool) signalLocked() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
 // rest waits until a browser answers quickly again, and replaces it if it does
 // not: what it was made to do may keep it busy for a long time.
-func (f *fleet) rest(b *browser) {
+func (f *browserPool) rest(b *browser) {
 	ctx, cancel := context.WithTimeout(f.ctx, restTimeout)
 	err := b.recovered(ctx)
 	cancel()
@@ -253,7 +253,7 @@ func (f *fleet) rest(b *browser) {
 }
 
 // remove takes a browser out of service and ends it at once.
-func (f *fleet) remove(b *browser) {
+func (f *browserPool) remove(b *browser) {
 	f.mu.Lock()
 	if !f.dropLocked(b) {
 		f.mu.Unlock()
@@ -266,7 +266,7 @@ func (f *fleet) remove(b *browser) {
 }
 
 // dropLocked takes a browser off the list, and reports whether it was on it.
-func (f *fleet) dropLocked(b *browser) bool {
+func (f *browserPool) dropLocked(b *browser) bool {
 	i := slices.Index(f.browsers, b)
 	if i < 0 {
 		return false
@@ -278,7 +278,7 @@ func (f *fleet) dropLocked(b *browser) bool {
 
 // growLocked begins to start a browser, unless one is being started or there
 // are as many as there may be. It returns the start under way, or nil.
-func (f *fleet) growLocked() *start {
+func (f *browserPool) growLocked() *start {
 	if f.starting != nil || f.closed || f.livingLocked() >= f.cfg.Browsers {
 		return f.starting
 	}
@@ -299,7 +299,7 @@ func (f *fleet) growLocked() *start {
 }
 
 // livingLocked counts the browsers in service that have not died.
-func (f *fleet) livingLocked() (n int) {
+func (f *browserPool) livingLocked() (n int) {
 	for _, b := range f.browsers {
 		if b.alive() {
 			n++
@@ -309,7 +309,7 @@ func (f *fleet) livingLocked() (n int) {
 }
 
 // ready starts browsers until as many run as are kept ready.
-func (f *fleet) ready() {
+func (f *browserPool) ready() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.livingLocked() < min(readyBrowsers, f.cfg.Browsers) {
@@ -318,7 +318,7 @@ func (f *fleet) ready() {
 }
 
 // launch starts a browser and watches for its end.
-func (f *fleet) launch() (*browser, error) {
+func (f *browserPool) launch() (*browser, error) {
 	f.mu.Lock()
 	f.made++
 	name := fmt.Sprintf("profile-%d", f.made)
@@ -339,7 +339,7 @@ func (f *fleet) launch() (*browser, error) {
 }
 
 // watch replaces a browser that dies by itself.
-func (f *fleet) watch(b *browser) {
+func (f *browserPool) watch(b *browser) {
 	select {
 	case <-b.proc.conn.done:
 	case <-b.proc.exited:
@@ -362,21 +362,21 @@ func (f *fleet) watch(b *browser) {
 }
 
 // bury removes what a dead browser left behind.
-func (f *fleet) bury(b *browser) {
+func (f *browserPool) bury(b *browser) {
 	if err := b.stop(); err != nil {
 		f.cfg.Logger.Warn("remove folder of dead browser failed", "error", err)
 	}
 }
 
 // all returns the browsers in service.
-func (f *fleet) all() []*browser {
+func (f *browserPool) all() []*browser {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.browsers)
 }
 
 // close refuses further browsers. Running browsers are ended by stop.
-func (f *fleet) close() {
+func (f *browserPool) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true

@@ -159,16 +159,16 @@ func TestFaultsOfADocument(t *testing.T) {
 		if !strings.Contains(text, "text") {
 			t.Errorf("%s: printed %q", path, text)
 		}
-		strict := Strict{Resources: want.code == ResourceFailed, Console: want.code == ScriptError}
+		strict := FailOn{Resources: want.code == ResourceFailed, Console: want.code == ScriptError}
 		failsWith(t, p, job, strict, want.code)
-		printedUnder(t, p, job, Strict{Resources: !strict.Resources, Console: !strict.Console})
+		printedUnder(t, p, job, FailOn{Resources: !strict.Resources, Console: !strict.Console})
 	}
 	if warnings, _ := printedWith(t, p, Job{URL: "http://site.test/fine"}); len(warnings) > 0 {
 		t.Errorf("a page without faults: %v", warnings)
 	}
-	failsWith(t, p, Job{URL: "http://site.test/fetch", WaitUntil: WaitNetworkIdle0}, Strict{Statuses: []StatusRange{{200, 299}}}, ResourceFailed)
-	failsWith(t, p, Job{URL: "http://site.test/status"}, Strict{Statuses: []StatusRange{{404, 404}}}, ResourceFailed)
-	printedUnder(t, p, Job{URL: "http://site.test/status"}, Strict{Statuses: []StatusRange{{500, 599}, {403, 403}}})
+	failsWith(t, p, Job{URL: "http://site.test/fetch", WaitUntil: WaitNetworkIdle0}, FailOn{Statuses: []StatusRange{{200, 299}}}, ResourceFailed)
+	failsWith(t, p, Job{URL: "http://site.test/status"}, FailOn{Statuses: []StatusRange{{404, 404}}}, ResourceFailed)
+	printedUnder(t, p, Job{URL: "http://site.test/status"}, FailOn{Statuses: []StatusRange{{500, 599}, {403, 403}}})
 
 	// A document of one lane leaves nothing to be said of the next one.
 	for range 3 {
@@ -201,13 +201,13 @@ func TestStatusOfWhatIsWithheld(t *testing.T) {
 		if list := s.troubles.all(); len(list) != 1 || list[0].URL != address || list[0].Message != "was answered with status 410" {
 			t.Errorf("%s: %v", name, list)
 		}
-		if faults := s.troubles.strict(Strict{Statuses: []StatusRange{{400, 499}}}); len(faults) != 1 || len(s.inFlight) != 0 {
+		if faults := s.troubles.strict(FailOn{Statuses: []StatusRange{{400, 499}}}); len(faults) != 1 || len(s.inFlight) != 0 {
 			t.Errorf("%s: forbidden is %v, under way %v", name, faults, s.inFlight)
 		}
 	}
 }
 
-func failsWith(t *testing.T, p *Pool, job Job, strict Strict, code string) {
+func failsWith(t *testing.T, p *Pool, job Job, strict FailOn, code string) {
 	t.Helper()
 	job.Account, job.Strict = "a", strict
 	_, err := p.PDF(t.Context(), job, PDF{})
@@ -217,7 +217,7 @@ func failsWith(t *testing.T, p *Pool, job Job, strict Strict, code string) {
 	}
 }
 
-func printedUnder(t *testing.T, p *Pool, job Job, strict Strict) {
+func printedUnder(t *testing.T, p *Pool, job Job, strict FailOn) {
 	t.Helper()
 	job.Strict = strict
 	printedWith(t, p, job)

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Lingers reports whether an HTML document may leave something behind in the
+// PersistsState reports whether an HTML document may leave something behind in the
 // browser's document object, where the next one set into it would show it: a
 // colour scheme, the name of a style sheet, a language, the colours of links,
 // the focus. Only what is known to leave nothing is let through, so that what
 // HTML will have next year is not.
-func Lingers(doc string) bool {
+func PersistsState(doc string) bool {
 	tokens := html.NewTokenizer(strings.NewReader(doc))
 	style := false
 	for {
