@@ -30,7 +30,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
 LINT    := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := $(if $(VERSION),-X main.version=$(VERSION))
+LDFLAGS := $(if $(VERSION),-X relaypdf/internal/app.Version=$(VERSION))
 
 .DEFAULT_GOAL := help
 
@@ -57,7 +57,7 @@ build: assets ## Build bin/relaypdf.
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
 
 # What takes longest begins first: otherwise it is still at work, alone, when all else is done.
-LONGEST := ./cmd/relaypdf ./api ./render ./render/chrome
+LONGEST := ./internal/e2e ./api ./render ./render/chrome
 
 # A test that fails fails the run: a test that passes only at times is a defect, and no run hides it.
 GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format standard-quiet --hide-summary skipped
@@ -86,14 +86,14 @@ soak: setup build ## Render for long, and compare memory at the start and at the
 
 .PHONY: chaos
 chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.
-	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./cmd/relaypdf -args -chaos $(CHAOS_TIME)
+	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./internal/e2e -args -chaos $(CHAOS_TIME)
 
 # How long `make fleet` hurts the parts of a fleet. CI takes one minute.
 FLEET_TIME   ?= 10m
 
 .PHONY: fleet
 fleet: setup assets ## Kill, freeze, cut off and slow each part of a fleet in two regions, and check that nothing was lost.
-	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestFleet -v ./cmd/relaypdf -args -fleet $(FLEET_TIME)
+	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestFleet -v ./internal/e2e -args -fleet $(FLEET_TIME)
 
 .PHONY: fuzz
 fuzz: setup assets ## Send mutated files to every operation, and run Go's fuzz tests.
@@ -139,7 +139,7 @@ space := $(subst ,, )
 .PHONY: screenshots
 screenshots: setup build ## Take pictures of every page, light, dark and on a telephone, into bin/screenshots, and the README's into docs/pictures.
 	SCREENSHOTS='$(CURDIR)/bin/screenshots' PICTURES='$(CURDIR)/docs/pictures' \
-		$(GO) test ./cmd/relaypdf -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
+		$(GO) test ./internal/e2e -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
 
 .PHONY: generate
 generate: ## Rewrite generated source.

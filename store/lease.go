@@ -120,11 +120,11 @@ func (l *Lease) takeOver(ctx context.Context) error {
 		return err
 	}
 	if id, where, _ := strings.Cut(strings.TrimSpace(string(previous)), " "); id != "" {
-		if err := l.succeed(ctx, id, where == place); err != nil {
+		if err := untilUnlocked(ctx, l.store.log, func() error { return l.succeed(ctx, id, where == place) }); err != nil {
 			return err
 		}
 	}
-	if err := l.renew(ctx); err != nil {
+	if err := untilUnlocked(ctx, l.store.log, func() error { return l.renew(ctx) }); err != nil {
 		return err
 	}
 	if err := l.file.Truncate(0); err != nil {

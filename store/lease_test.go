@@ -3,6 +3,7 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -104,6 +106,39 @@ func TestReapReleasesWhatExpired(t *testing.T) {
 		f.wallet(t, trial-1000, 0, 1000)
 		if report, err := f.CheckLedger(t.Context()); err != nil || !report.OK() {
 			t.Errorf("report: got %+v, %v; want a sound one", report, err)
+		}
+	})
+}
+
+// TestStartWaitsForTheWriteLock has another process keep the write lock of a SQLite
+// database for longer than a write waits for it, as a stopped process does.
+func TestStartWaitsForTheWriteLock(t *testing.T) {
+	slow.Test(t)
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		path, ok := strings.CutPrefix(db.URL, "sqlite://")
+		if !ok {
+			return // PostgreSQL has no such lock.
+		}
+		s := db.Open(t, nil)
+		other, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		stopped, err := other.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stopped.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(11*time.Second, func() { _, _ = stopped.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK") })
+		lease, err := s.Acquire(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

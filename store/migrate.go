@@ -100,7 +100,7 @@ func checkRelease(ctx context.Context, m *migrate.Migrator) error {
 // after it, readers included. It therefore waits for lockTimeout only, lets the others
 // pass, and is tried again.
 const (
-	// migrationTimeout bounds the attempts of a migration.
+	// migrationTimeout bounds the attempts of a migration, and of a start.
 	migrationTimeout = 10 * time.Minute
 	// unlockPause is how long others pass between two attempts.
 	unlockPause = time.Second
@@ -129,14 +129,15 @@ func unboundMigration(ctx context.Context, db bun.IConn, _ *migrate.Migration) e
 	return err
 }
 
-// untilUnlocked does a step of a migration, again where a lock was not free in time.
+// untilUnlocked runs a step of a migration or of a start, and repeats it while another process holds the lock it needs:
+// a transaction that was forgotten or whose process is stopped. On SQLite that is the one lock of all writers.
 func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) error {
 	for begin := time.Now(); ; {
 		err := step()
-		if !locked(err) || time.Since(begin) > migrationTimeout {
+		if !locked(err) && !sqliteBusy(err) || time.Since(begin) > migrationTimeout {
 			return err
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, "a migration waits for a lock; find long transactions in pg_stat_activity",
+		log.LogAttrs(ctx, slog.LevelWarn, "waiting for a lock of the database; find long transactions in pg_stat_activity, or the process that has the SQLite file open",
 			slog.Duration("waited", time.Since(begin).Round(time.Second)), slog.Any("error", err))
 		if pause(ctx, unlockPause); ctx.Err() != nil {
 			return err

@@ -63,7 +63,7 @@ func TestMigrationLetsReadersPass(t *testing.T) {
 	if err := <-opened; err != nil {
 		t.Errorf("the migration after the reader's end: %v", err)
 	}
-	if !strings.Contains(logged.String(), "a migration waits for a lock") {
+	if !strings.Contains(logged.String(), "waiting for a lock of the database") {
 		t.Errorf("nobody is told of the wait: %q", logged.String())
 	}
 }

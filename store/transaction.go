@@ -179,6 +179,15 @@ func locked(err error) bool {
 	return errors.As(err, &pg) && pg.Code == codeLocked
 }
 
+// sqliteBusy reports whether another process kept the write lock of a SQLite database for longer than busy_timeout.
+func sqliteBusy(err error) bool {
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && lite.Code() == sqliteLocked
+}
+
+// sqliteLocked is SQLITE_BUSY.
+const sqliteLocked = 5
+
 // retryable reports whether PostgreSQL rolled a transaction back for a reason that a retry fixes: serialization
 // failure, deadlock, or a call begun by an attempt whose connection was lost while it was under way.
 func retryable(err error) bool {

@@ -22,7 +22,7 @@ var additions = map[string][]edit{
 	"an operation": {
 		{"api/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/schema\"\n)\n\n" +
 			"type SpareInput struct {\n\tschema.Common\n}\n\n" +
-			"func runSpare(context.Context, *Env, *SpareInput) (schema.Result, error) {\n\treturn schema.Result{Stem: \"spare\", JSON: map[string]any{}}, nil\n}\n"},
+			"func runSpare(context.Context, *Deps, *SpareInput) (schema.Result, error) {\n\treturn schema.Result{Stem: \"spare\", JSON: map[string]any{}}, nil\n}\n"},
 		{"api/operation/rows.go", "\trow[ZipInput]{", "\trow[SpareInput]{Info: schema.Info{Name: \"spare.create\", Summary: \"Spare\", Price: zipPrice, Produces: []string{\"application/json\"}}, Run: runSpare},\n"},
 	},
 	"a route": {
@@ -31,8 +31,8 @@ var additions = map[string][]edit{
 		{"api/handler.go", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/openapi.json\"", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
 	},
 	"a setting": {
-		{"cmd/relaypdf/config_table.go", "\t{\n\t\tname: \"listen\"", "\t{\n\t\tname: \"spare\", group: groupServer, fallback: \"on\", doc: \"Spare.\",\n\t\tapply: into(func(c *Config) *bool { return &c.Spare }, parseSwitch),\n\t},\n"},
-		{"cmd/relaypdf/config.go", "\tRateLimits      bool\n", "\tSpare bool\n"},
+		{"internal/app/config_table.go", "\t{\n\t\tname: \"listen\"", "\t{\n\t\tname: \"spare\", group: GroupServer, fallback: \"on\", doc: \"Spare.\",\n\t\tapply: into(func(c *Config) *bool { return &c.Spare }, parseSwitch),\n\t},\n"},
+		{"internal/app/config.go", "\tRateLimits      bool\n", "\tSpare bool\n"},
 	},
 	"an event": {
 		{"store/event.go", "\t\t{EventWalletTopUp, ", "\t\t{\"job.spare\", \"Spare\"},\n"},

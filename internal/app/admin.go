@@ -1,0 +1,81 @@
+package app
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"relaypdf/api/middleware"
+	"relaypdf/views"
+)
+
+// poolDoes describes the purpose of a pool.
+var poolDoes = map[string]string{
+	"browser": "pages to PDFs and images", "files": "merging, stamping and reading PDFs", "texts": "Markdown and templates", "office": "office documents",
+}
+
+// engines returns the state of what renders, for operators.
+func (a *App) engines(started time.Time) views.Engines {
+	stats := a.render.Stats()
+	level, _ := a.render.Sandbox()
+	shown := views.Engines{
+		Documents: stats.Renders, Restarts: stats.Restarts, Crashes: stats.Crashes, Bytes: stats.Memory, Sandbox: string(level), Since: started,
+	}
+	for _, p := range stats.Pools {
+		shown.Pools = append(shown.Pools, views.EnginePool{
+			Name: p.Name, Does: poolDoes[p.Name], Slots: p.Slots, Busy: p.Busy, Waiting: p.Waiting, Limit: p.Limit, Refused: p.Refused,
+		})
+	}
+	return shown
+}
+
+// answers are those that operators look for first.
+var answers = []struct {
+	name, note string
+	counts     func(status int) bool
+}{
+	{"2xx and 3xx", "carried out", func(status int) bool { return status >= 200 && status < 400 }},
+	{"401", "no key, or one that is wrong, expired or revoked", is(http.StatusUnauthorized)},
+	{"402", "an empty wallet, or a limit of its owner", is(http.StatusPaymentRequired)},
+	{"403", "suspended, or a role that may not", is(http.StatusForbidden)},
+	{"429", "rate limits, and queues that are full", is(http.StatusTooManyRequests)},
+	{"other 4xx", "requests that are wrong", func(status int) bool { return status >= 400 && status < 500 }},
+	{"5xx", "our fault, or that of what a document needs", func(status int) bool { return status >= 500 }},
+}
+
+func is(want int) func(int) bool { return func(status int) bool { return status == want } }
+
+// counters returns how requests to this process were answered. Each request
+// counts in the first line that fits.
+func (a *App) counters() []views.Counter {
+	list := make([]views.Counter, len(answers))
+	for i, answer := range answers {
+		list[i] = views.Counter{Name: answer.name, Note: answer.note}
+	}
+	counts, err := middleware.Answered(a.registry)
+	if err != nil {
+		a.log.Warn("count requests failed", "error", err)
+	}
+	for text, count := range counts {
+		status, err := strconv.Atoi(text)
+		if err != nil {
+			continue
+		}
+		for i, answer := range answers {
+			if answer.counts(status) {
+				list[i].Count += count
+				break
+			}
+		}
+	}
+	return list
+}
+
+// settings returns the settings in force, for operators.
+func (a *App) settings() []views.Setting {
+	var list []views.Setting
+	for _, s := range a.Config.Settings() {
+		list = append(list, views.Setting{Name: s.Name, Value: s.Value, From: s.From, Doc: s.Doc})
+	}
+	return list
+}

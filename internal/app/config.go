@@ -1,0 +1,287 @@
+// Package app puts the service together: the settings, and the App that serves by them.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"relaypdf/api/llm"
+	"relaypdf/store/credit"
+)
+
+// Config is every setting of the program, parsed and checked. The table in
+// config_table.go fills it; nothing else reads the environment.
+type Config struct {
+	File            string   // settings file that was read; empty: none
+	Listen          string   // host:port of the public listener; port 0 picks a free one
+	BaseURL         string   // public address without a trailing slash; every link is built from it
+	DataDir         string   // absolute folder of the database and the stored files
+	DatabaseURL     string   // sqlite:///… or postgres://…
+	SessionURL      string   // postgres://… without a pooler; empty is DatabaseURL
+	RetentionMonths int      // whole months of calls, deliveries and events that stay; 0 is all
+	RedisURL        string   // empty counts rate limits in memory
+	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
+	Fonts           string   // folder of fonts besides the system's
+	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
+	RateLimits      bool
+	Billing         bool
+	HeaderBrand     string   // second name of the x-service-* headers; empty adds none
+	MetricsListen   string   // host:port of /metrics, pprof and probes; empty: off
+	TrustedIPHeader string   // the one header that carries the client's address; empty: the socket's
+	MaxBody         int64    // bytes of a request body
+	MaxFile         int64    // bytes of one file, inline, fetched or uploaded
+	Memory          int64    // bytes that the service may take; 0: what there is
+	RenderSlots     int      // renders at once; 0: one per core
+	Engines         []string // the heavy ones that run
+	RenderUser      string   // unprivileged user of the engines when started as root
+	Sandbox         string   // least protection to start with: full, reduced or none
+	Chromium        string   // browser binary; empty: found by itself
+	Trial           credit.Amount
+	SignUp          string // who may make an account on the pages: open, invite, closed
+	SMTPURL         string // SMTP server; empty sends no emails
+	MailFrom        string // sender of emails
+
+	// Where the stored files are, and who asks for what is in buckets; without a key
+	// it is found as Amazon's programs do.
+	Blobs                    blobPlace
+	BlobsRedirect            bool // downloads of results are sent to the bucket
+	S3AccessKey, S3SecretKey string
+
+	// Of a provider of OpenID Connect; an empty issuer is none.
+	OIDCIssuer, OIDCClientID, OIDCClientSecret, OIDCName string
+	MCPIssuer, MCPAudience                               string
+	// Of Stripe's; an empty key takes no payments.
+	StripeSecretKey, StripeWebhookSecret string
+	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
+	Prices                               map[string]credit.Amount // overrides, by operation name
+	AI                                   llm.Config               // the model that writes templates; empty: none
+	AIInput                              credit.Amount            // for a million tokens that the model reads
+	AIOutput                             credit.Amount            // for a million tokens that it writes
+	LogLevel                             slog.Level
+	LogFormat                            string        // json or text
+	OTLPURL                              string        // of a collector of traces; empty: none are made
+	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
+	ShutdownTimeout                      time.Duration
+	SecretKey                            string   // of the secrets at rest; empty: in a file next to SQLite
+	Roles                                []string // what the process does: api, web, worker
+	Workers                              int      // jobs run at once; 0: two per core
+	Region                               string
+	APIKey                               string // client commands only
+	APIURL                               string // client commands only
+	Profile                              string // client commands only
+
+	// Warnings are remarks about settings that are valid and yet probably not
+	// what was meant, such as an unknown RELAYPDF_* variable.
+	Warnings []string
+
+	// Dev is a server for one developer on this machine, where payments can be
+	// tried without Stripe.
+	Dev bool
+
+	Container bool           // the process runs in one
+	values    []settingValue // in the table's order, for `relaypdf config`
+}
+
+// settingValue is the text that one row of the table was filled from.
+type settingValue struct {
+	row    *Setting
+	text   string
+	origin string // "flag", "environment", "FILE:LINE" or "default"
+}
+
+// LoadConfig fills a Config from flags that AddFlags defined, from environ in
+// the form of os.Environ, from the file that RELAYPDF_CONFIG names and from
+// the defaults; the first that has a value wins. The error lists every setting
+// that is wrong, one per line, each with the variable's name and the remedy.
+func LoadConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
+	env := parseEnviron(environ)
+	return loadConfig(flags, machine{env: env, uid: os.Geteuid(), container: inContainer(env)})
+}
+
+// machine holds the facts that defaults depend on, besides other settings.
+type machine struct {
+	env       map[string]string
+	uid       int
+	container bool
+}
+
+func parseEnviron(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
+}
+
+func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
+	file, errs := openConfigFile(flags, host)
+	c := Config{Container: host.container}
+	for i := range settings {
+		row := &settings[i]
+		value := row.find(flags, host, file)
+		var err error
+		if value.origin == OriginDefault {
+			value.text, err = row.defaultText(&c, host)
+		}
+		if err == nil && (value.text != "" || row.emptyMeans) {
+			err = row.apply(&c, value.text)
+		}
+		if err != nil {
+			errs = append(errs, row.complain(value, err))
+		}
+		c.values = append(c.values, value)
+	}
+	if len(errs) == 0 {
+		errs = c.check()
+	}
+	c.Warnings = append(c.Warnings, unknownVariables(host.env, file)...)
+	c.Warnings = append(c.Warnings, c.doubts()...)
+	return c, errors.Join(errs...)
+}
+
+// The places that the value of a setting can come from; a settings file is another, FILE:LINE.
+const (
+	OriginFlag        = "flag"
+	OriginEnvironment = "environment"
+	OriginDefault     = "default"
+)
+
+// find returns the value of a row from the first source that has one. An empty value counts as none, so `RELAYPDF_X=`
+// in a compose file is harmless, except if the row defines a meaning for empty.
+func (s *Setting) find(flags *pflag.FlagSet, host machine, file configFile) settingValue {
+	given := func(text string) bool { return text != "" || s.emptyMeans }
+	if flags != nil {
+		if f := flags.Lookup(s.name); f != nil && f.Changed && given(f.Value.String()) {
+			return settingValue{s, f.Value.String(), OriginFlag}
+		}
+	}
+	if text, ok := host.env[s.variable()]; ok && given(text) {
+		return settingValue{s, text, OriginEnvironment}
+	}
+	if line, ok := file.lines[s.variable()]; ok && given(line.text) {
+		return settingValue{s, line.text, fmt.Sprintf("%s:%d", file.path, line.number)}
+	}
+	return settingValue{row: s, origin: OriginDefault}
+}
+
+// complain joins a parser's remark, which completes a sentence that begins with
+// the value, to the names under which the user knows the setting. The value of
+// a secret stays out of it, and so does an address that holds one.
+func (s *Setting) complain(value settingValue, err error) error {
+	subject := fmt.Sprintf("%q", value.text)
+	switch {
+	case value.text == "":
+		subject = "the value"
+	case s.secret || hasPassword(value.text):
+		subject = "the value (hidden)"
+	}
+	name := s.variable()
+	switch value.origin {
+	case OriginFlag:
+		name += " (--" + s.name + ")"
+	case OriginEnvironment, OriginDefault:
+	default:
+		name += " (" + value.origin + ")"
+	}
+	return fmt.Errorf("%s: %s %w", name, subject, err)
+}
+
+// hasPassword reports whether an address has one in it.
+func hasPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	_, ok := u.User.Password()
+	return ok
+}
+
+// check compares settings with each other, once each is valid by itself.
+func (c *Config) check() []error {
+	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+		return []error{fmt.Errorf(
+			"RELAYPDF_METRICS_LISTEN: %q is the public address too; choose another port, or leave it empty to turn it off",
+			c.MetricsListen)}
+	}
+	if (c.StripeSecretKey == "") != (c.StripeWebhookSecret == "") {
+		return []error{errors.New(
+			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; payments need both, so set the other, or none")}
+	}
+	if (c.S3AccessKey == "") != (c.S3SecretKey == "") {
+		return []error{errors.New(
+			"RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY: only one of them is set; set both, or none where the machine has a role of its own")}
+	}
+	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
+		return []error{errors.New(
+			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; logging in with a provider needs both, so set the other, or none")}
+	}
+	if c.MCPIssuer == "" && c.MCPAudience != "" {
+		return []error{errors.New("RELAYPDF_MCP_AUDIENCE: it is of no use without RELAYPDF_MCP_ISSUER, whose tokens have it")}
+	}
+	return c.checkAI()
+}
+
+// checkAI asks for all that a provider of models needs.
+func (c *Config) checkAI() (faults []error) {
+	need := func(there bool, name, why string) {
+		if !there {
+			faults = append(faults, fmt.Errorf("RELAYPDF_AI_%s is needed with RELAYPDF_AI_PROVIDER: %s", name, why))
+		}
+	}
+	if c.AI.Provider == "" {
+		return nil
+	}
+	need(c.AI.Model != "", "MODEL", "name the model as the provider does")
+	need(c.AI.Key != "" || c.AI.BaseURL != "", "API_KEY", "give the provider's key")
+	need(!c.isDefault("ai-price-input"), "PRICE_INPUT", "without it nobody knows what a generation costs; write 0 for a model of your own")
+	need(!c.isDefault("ai-price-output"), "PRICE_OUTPUT", "without it nobody knows what a generation costs; write 0 for a model of your own")
+	return faults
+}
+
+// doubts are settings that are valid and yet probably a mistake.
+func (c *Config) doubts() []string {
+	var doubts []string
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) && c.isDefault("base-url") {
+		doubts = append(doubts, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
+			"links will say "+c.BaseURL+", and test keys are accepted")
+	}
+	if slices.Equal(c.Roles, []string{RoleWorker}) && c.isDefault("base-url") {
+		doubts = append(doubts, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs will say "+c.BaseURL+
+			"; give all processes the same address")
+	}
+	if strings.HasPrefix(c.BaseURL, "https:") && c.TrustedIPHeader == "" {
+		doubts = append(doubts, "RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: behind a proxy all clients have its address, "+
+			"and share one limit; name the header in which it puts theirs")
+	}
+	return doubts
+}
+
+func (c *Config) isDefault(name string) bool { return c.Origin(name) == OriginDefault }
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// Origin returns where the value of a setting comes from.
+func (c *Config) Origin(name string) string {
+	for _, v := range c.values {
+		if v.row.name == name {
+			return v.origin
+		}
+	}
+	return OriginDefault
+}

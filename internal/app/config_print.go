@@ -1,0 +1,155 @@
+package app
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"relaypdf/render/plan"
+)
+
+// hiddenValue replaces a secret that is set. Its length reveals nothing.
+const hiddenValue = "********"
+
+// shown is the value as it may be printed. The default of a secret is public,
+// or not there at all.
+func (v settingValue) shown() string {
+	if v.row.secret && v.origin != OriginDefault {
+		return hiddenValue
+	}
+	return v.text
+}
+
+// WriteTable prints every setting in force with the place its value came from,
+// secrets hidden.
+func (c *Config) WriteTable(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
+	for i, v := range c.values {
+		if i == 0 || v.row.topic != c.values[i-1].row.topic {
+			fmt.Fprintf(table, "\n%s\n", v.row.topic)
+		}
+		value := v.shown()
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", v.row.variable(), value, v.origin)
+	}
+	fmt.Fprintln(table)
+	fmt.Fprintln(table, "PLAN\tVALUE\tFROM")
+	for _, v := range c.plan() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", v.name, v.text, v.origin)
+	}
+	return table.Flush()
+}
+
+// planned is one figure of what the service does with the memory it has.
+type planned struct{ name, text, origin string }
+
+// plan returns the consequences of the memory size, for users.
+func (c *Config) plan() []planned {
+	p, origin := c.MemoryPlan()
+	count := func(own, planned int) string { return strconv.Itoa(cmp.Or(own, planned)) }
+	return []planned{
+		{"memory", SizeText(p.Machine.Memory), origin},
+		{"cores", strconv.Itoa(p.Machine.Cores), "the machine"},
+		{"renders at once", count(c.RenderSlots, p.RenderSlots), ""},
+		{"browsers", strconv.Itoa(p.Browsers), SizeText(p.BrowserMemory) + " each, " + SizeText(p.RendererMemory) + " a renderer"},
+		{"warm pages", strconv.Itoa(p.WarmPages), ""},
+		{"jobs on files at once", strconv.Itoa(p.EngineSlots), SizeText(p.EngineMemory) + " each"},
+		{"texts at once", strconv.Itoa(p.MarkupSlots), SizeText(p.MarkupMemory) + " each"},
+		{"offices", strconv.Itoa(c.offices()), SizeText(p.OfficeMemory) + " each"},
+		{"bodies being read", SizeText(p.Decoding), ""},
+	}
+}
+
+// MemoryPlan divides the memory that is set or found.
+func (c *Config) MemoryPlan() (plan.Plan, string) {
+	if c.Memory > 0 {
+		return plan.For(plan.Machine{Memory: c.Memory}), LookupSetting("memory").variable()
+	}
+	memory, source := plan.Memory()
+	return plan.For(plan.Machine{Memory: memory}), source
+}
+
+// ShownSetting is one setting in force, as the output of `relaypdf config --json` shows it.
+type ShownSetting struct {
+	Name   string `json:"name"` // of its variable
+	Topic  string `json:"topic"`
+	Flag   string `json:"flag"`
+	Value  string `json:"value"` // masked where it is a secret
+	From   string `json:"from"`  // "flag", "environment", "FILE:LINE" or "default"
+	Secret bool   `json:"secret"`
+	Doc    string `json:"doc"`
+}
+
+// Settings returns all settings in the table's order, secrets masked.
+func (c *Config) Settings() []ShownSetting {
+	var list []ShownSetting
+	for _, v := range c.values {
+		list = append(list, ShownSetting{
+			Name: v.row.variable(), Topic: string(v.row.topic), Flag: "--" + v.row.name, Value: v.shown(),
+			From: v.origin, Secret: v.row.secret, Doc: v.row.doc,
+		})
+	}
+	return list
+}
+
+// WriteJSON prints what WriteTable prints, and the warnings, as one object.
+func (c *Config) WriteJSON(w io.Writer) error {
+	var out struct {
+		Settings []ShownSetting    `json:"settings"`
+		Plan     map[string]string `json:"plan"`
+		Warnings []string          `json:"warnings"`
+	}
+	out.Plan = map[string]string{}
+	for _, v := range c.plan() {
+		out.Plan[v.name] = v.text
+	}
+	out.Warnings = append([]string{}, c.Warnings...) // [] and not null
+	out.Settings = c.Settings()
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+// WriteSettingsMarkdown prints the table of settings for the README. It shows
+// the defaults, not this machine's values.
+func WriteSettingsMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| Variable | Default | What it does |\n|---|---|---|\n")
+	for i := range settings {
+		s := &settings[i]
+		if i == 0 || s.topic != settings[i-1].topic {
+			fmt.Fprintf(&b, "| **%s** | | |\n", s.topic)
+		}
+		doc := s.doc
+		if s.secret {
+			doc += " Secret."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.variable(), s.shownDefault(), doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// SizeText shows a number of bytes for people.
+func SizeText(n int64) string {
+	const units = "KMGT"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, unit := float64(n)/1000, 0
+	for size >= 999.5 && unit < len(units)-1 {
+		size, unit = size/1000, unit+1
+	}
+	if size < 10 {
+		return fmt.Sprintf("%.1f %cB", size, units[unit])
+	}
+	return fmt.Sprintf("%.0f %cB", size, units[unit])
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/call"
+	"relaypdf/render"
+	"relaypdf/render/chrome"
+	"relaypdf/render/spool"
+	"relaypdf/render/template"
+	"relaypdf/web"
+)
+
+// guestTime is the timeout of a visitor's document.
+const guestTime = 10 * time.Second
+
+// papers are the sizes of sheets in inches.
+var papers = map[string]struct{ width, height float64 }{
+	"A4": {210 / 25.4, 297 / 25.4}, "A5": {148 / 25.4, 210 / 25.4}, "Letter": {8.5, 11},
+}
+
+// draw renders a document and an image for visitors of the pages, who have no account: without network, and only if
+// no API call needs the slot.
+func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+	drawn, err := a.drawSheet(ctx, sheet)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return drawn, err
+	case errors.Is(err, chrome.ErrBusy):
+		return web.Drawn{}, web.ErrBusy
+	}
+	if failure := call.Fault(err); failure.Code != apierror.InternalError {
+		return web.Drawn{}, &web.DocumentError{Text: failure.Error()}
+	}
+	return web.Drawn{}, err
+}
+
+func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+	guests, page := a.render.Guests(), render.Page{Timeout: guestTime, Offline: true}
+	html := sheet.HTML
+	if html == "" {
+		var err error
+		html, err = guests.FillTemplate(ctx, template.Call{Template: template.Template{HTML: sheet.Template}, Data: sheet.Data}, nil)
+		if err != nil {
+			return web.Drawn{}, err
+		}
+	}
+	if sheet.Width > 0 {
+		image, err := guests.Screenshot(ctx, render.Source{HTML: html}, page, chrome.Screenshot{Viewport: chrome.Viewport{Width: sheet.Width, Height: sheet.Height}})
+		if err != nil {
+			return web.Drawn{}, err
+		}
+		picture, err := whole(image.Body)
+		return web.Drawn{Picture: picture}, err
+	}
+	paper, ok := papers[sheet.Format]
+	if !ok {
+		return web.Drawn{}, fmt.Errorf("no paper is called %q", sheet.Format)
+	}
+	options := render.PDF{Width: paper.width, Height: paper.height, Landscape: sheet.Landscape, PrintBackground: true}
+	if sheet.Only {
+		options.PageRanges = fmt.Sprint(sheet.Page)
+	}
+	doc, err := guests.PDF(ctx, render.Source{HTML: html}, page, options)
+	if err != nil {
+		return web.Drawn{}, err
+	}
+	defer func() { _ = doc.Body.Close() }()
+	var made web.Drawn
+	if made.PDF, err = io.ReadAll(doc.Body.Open()); err != nil || sheet.Page == 0 {
+		return made, err
+	}
+	which := fmt.Sprint(sheet.Page)
+	if sheet.Only {
+		which = "1" // the only one
+	}
+	image, _, err := guests.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{Pages: which, DPI: sheet.DPI})
+	if err != nil {
+		return web.Drawn{}, err
+	}
+	made.Picture, err = whole(image)
+	return made, err
+}
+
+// whole reads a file and frees it.
+func whole(file *spool.File) ([]byte, error) {
+	content, err := io.ReadAll(file.Open())
+	return content, errors.Join(err, file.Close())
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"relaypdf/api"
+	"relaypdf/views"
+)
+
+const (
+	// statusLasts is how long visitors see the same status, so more visitors do not mean more queries to the database
+	// and the browser.
+	statusLasts = 2 * time.Second
+	// statusTime is the timeout of a status check.
+	statusTime = 5 * time.Second
+)
+
+// board is the service status for visitors. It is safe for concurrent use.
+type board struct {
+	ask func(context.Context) views.ServiceStatus
+	now func() time.Time
+
+	mu   sync.Mutex
+	at   time.Time // when last was asked for; zero is never
+	last views.ServiceStatus
+}
+
+// read returns what the service was like at most statusLasts ago.
+func (b *board) read(ctx context.Context) views.ServiceStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at.IsZero() || b.now().Sub(b.at).Abs() >= statusLasts {
+		// The caller may leave; others wait for the response.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTime)
+		defer cancel()
+		b.last, b.at = b.ask(ctx), b.now()
+	}
+	return b.last
+}
+
+// ready returns the service status for visitors, as /health/ready does for programs.
+func (a *App) ready(ctx context.Context) views.ServiceStatus {
+	state, err := api.Readiness(ctx, a.API)
+	if err != nil {
+		a.log.Warn("status not known", "error", err)
+	}
+	shown := views.ServiceStatus{OK: state.OK}
+	if all, err := a.Store.Backlog(ctx); err == nil {
+		shown.Processes, shown.Queued, shown.Running = all.Processes, all.Queued, all.Running
+	}
+	capital := func(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+	for _, name := range slices.Sorted(maps.Keys(state.Checks)) {
+		is := views.Status{Is: views.StateBad, Word: capital(state.Checks[name])}
+		switch state.Checks[name] {
+		case "ok":
+			is = views.Status{Is: views.StateOK, Word: "Works"}
+		case "alone":
+			is = views.Status{Is: views.StateWarn, Word: "Counts alone"}
+		}
+		shown.Checks = append(shown.Checks, views.StatusCheck{Name: capital(name), Is: is})
+	}
+	for _, pool := range a.render.Stats().Pools {
+		shown.Queues = append(shown.Queues, views.StatusQueue{
+			Name: capital(poolDoes[pool.Name]), Busy: pool.Busy, Slots: pool.Slots, Waiting: pool.Waiting, Places: pool.Limit,
+		})
+	}
+	return shown
+}

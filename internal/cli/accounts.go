@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/mail"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/internal/app"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// newAccountsCommand administers the accounts in the data folder.
+func newAccountsCommand() *cobra.Command {
+	return newGroup("accounts", "Create, list, credit, suspend and resume accounts; export ledgers",
+		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume(), newAccountsLedger())
+}
+
+func newAccountsCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create EMAIL",
+		Short: "Create an account with an owner and trial credit",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			email, err := parseEmail(args[0])
+			if err != nil {
+				return err
+			}
+			return withNewStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
+				account, err := s.CreateAccount(ctx, email, config.Trial)
+				if errors.Is(err, store.ErrExists) {
+					return usagef("%s has an account already", email)
+				}
+				if err != nil {
+					return err
+				}
+				if _, err := ensureOwner(ctx, s, account); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "created with %v; next: relaypdf keys create --account %s\n", account.Balance, account.Email)
+				return printLine(cmd, account.ID)
+			})
+		},
+	}
+	addSettings(cmd.Flags(), append(dataSettings, "trial")...)
+	return cmd
+}
+
+// parseEmail checks that the text is a bare email address. A host without a
+// dot is accepted, as in dev@localhost.
+func parseEmail(text string) (string, error) {
+	address, err := mail.ParseAddress(text)
+	if err != nil || address.Address != text {
+		return "", usagef("%q is not an email address; write it like ada@example.com", text)
+	}
+	return text, nil
+}
+
+// accountByEmail finds the account that a command is about.
+func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Account, error) {
+	account, err := s.AccountByEmail(ctx, email)
+	if errors.Is(err, store.ErrNotFound) {
+		return account, usagef("no account has the email address %s; relaypdf accounts list shows those that exist", email)
+	}
+	return account, err
+}
+
+// onAccount is a command that changes the account named by its first argument and then prints the result.
+func onAccount(cmd *cobra.Command, change func(context.Context, *store.Store, store.Account, []string) error, say func(store.Account) string) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
+			account, err := accountByEmail(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := change(ctx, s, account, args[1:]); err != nil {
+				return err
+			}
+			if account, err = s.Account(ctx, account.ID); err != nil {
+				return err
+			}
+			return printLine(cmd, say(account))
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func newAccountsCredit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "credit EMAIL DOLLARS",
+		Short: "Credit or debit a wallet, and print the new balance",
+		Args:  cobra.ExactArgs(2),
+	}
+	kind := cmd.Flags().String("kind", store.KindPayment, "kind of ledger entry. payment, grant and promotion credit the wallet; refund, chargeback and ai debit it; adjustment does either")
+	reference := cmd.Flags().String("reference", "", "external reference, such as an invoice number. Each reference is posted once")
+	reason := cmd.Flags().String("reason", "credited by the operator", "note in the ledger")
+	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
+		amount, err := credit.ParseDollars(args[0])
+		if err != nil || amount == 0 {
+			return usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
+		}
+		posting := store.Posting{AccountID: account.ID, Kind: *kind, Amount: amount, Reference: *reference, Reason: *reason}
+		if !slices.Contains(store.PostingKinds(), *kind) {
+			return usagef("--kind: %q is none of %s", *kind, strings.Join(store.PostingKinds(), ", "))
+		}
+		if posting.Reference == "" {
+			posting.Reference = s.NewID("ref")
+		}
+		posted, err := s.Post(ctx, posting)
+		if errors.Is(err, store.ErrExists) {
+			return usagef("--reference: %s was posted with another amount", *reference)
+		}
+		if err == nil && !posted {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s was posted before; nothing has changed\n", *reference)
+		}
+		return err
+	}, func(account store.Account) string { return account.Balance.String() })
+}
+
+func newAccountsSuspend() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "suspend EMAIL",
+		Short: "Suspend an account: reject its keys and hide its files",
+		Args:  cobra.ExactArgs(1),
+	}
+	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
+	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
+		return s.Suspend(ctx, account.ID, *reason)
+	}, func(account store.Account) string { return account.Email + " is suspended" })
+}
+
+func newAccountsResume() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resume EMAIL",
+		Short: "End the suspension of an account",
+		Args:  cobra.ExactArgs(1),
+	}
+	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
+		return s.Resume(ctx, account.ID)
+	}, func(account store.Account) string { return account.Email + " is active" })
+}
+
+// accountLine is an account in the output of `accounts list --json`.
+type accountLine struct {
+	ID                  string        `json:"id"`
+	Email               string        `json:"email"`
+	Plan                string        `json:"plan"`
+	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars"`
+	HeldMicrodollars    credit.Amount `json:"heldMicrodollars"`
+	Suspended           bool          `json:"suspended"`
+	SuspendReason       string        `json:"suspendReason"`
+	CreatedAt           time.Time     `json:"createdAt"`
+}
+
+func newAccountsList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the accounts, the oldest first", Args: cobra.NoArgs}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
+			accounts, err := allAccounts(ctx, s)
+			if err != nil {
+				return err
+			}
+			if !*asJSON {
+				return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts, accountRow)
+			}
+			lines := []accountLine{}
+			for _, a := range accounts {
+				lines = append(lines, accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
+			}
+			return printJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+// allAccounts reads all accounts, the oldest first.
+func allAccounts(ctx context.Context, s *store.Store) (all []store.Account, err error) {
+	filter := store.AccountFilter{List: store.List{Limit: store.MaxList}}
+	for {
+		page, err := s.Accounts(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if filter.Cursor = page.Next; filter.Cursor == "" {
+			slices.Reverse(all)
+			return all, nil
+		}
+	}
+}
+
+func accountRow(a store.Account) []any {
+	status := "active"
+	if a.Suspended {
+		status = "suspended"
+		if a.SuspendReason != "" {
+			status += " (" + a.SuspendReason + ")"
+		}
+	}
+	return []any{a.Email, a.ID, a.Plan, a.Balance, a.Held, status, shortTime(&a.CreatedAt)}
+}
+
+// shortTime shows a time to the minute, in UTC, and a dash for none.
+func shortTime(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func printLine(cmd *cobra.Command, text string) error {
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}
+
+// printTable writes a header and a row of cells for each item, in columns.
+func printTable[Item any](w io.Writer, header string, items []Item, cells func(Item) []any) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, header)
+	for _, item := range items {
+		for i, cell := range cells(item) {
+			if i > 0 {
+				fmt.Fprint(table, "\t")
+			}
+			fmt.Fprint(table, cell)
+		}
+		fmt.Fprintln(table)
+	}
+	return table.Flush()
+}
+
+// printJSON writes an object: in one line for programs, indented for people.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	if isTerminal(w) {
+		enc.SetIndent("", "  ")
+	}
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/render"
+)
+
+// newEngineCommand is the child process that the server parses untrusted
+// input in. It is not for people.
+func newEngineCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:    "engine",
+		Short:  "Serve jobs of a relaypdf server over standard input and output",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return render.ServeEngine(os.Stdin, os.Stdout) },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:                "browser",
+		Short:              "Become a browser that is locked in from outside",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE:               func(_ *cobra.Command, args []string) error { return render.ExecBrowser(args) },
+	})
+	return cmd
+}

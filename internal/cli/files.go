@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api/wire"
+	"relaypdf/client"
+	"relaypdf/internal/app"
+	"relaypdf/store"
+)
+
+// newFilesCommand works with stored files: as a client on those of the account,
+// as the operator on any.
+func newFilesCommand() *cobra.Command {
+	return newGroup("files", "List, upload, download and delete files",
+		newFilesList(), newFilesUpload(), newFilesGet(), newFilesDelete(), newFilesTakedown())
+}
+
+func newFilesUpload() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "upload FILE|-", Short: "Upload a file for 24 hours and print its ID", Args: cobra.ExactArgs(1),
+		Long: "Upload a file for use in operations, with --file-id. Only this account can use the file. It expires after 24 hours.",
+	}
+	asJSON := cmd.Flags().Bool("json", false, "print the file as a JSON object")
+	name := cmd.Flags().String("filename", "", "name of the upload (default the name of the file)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		file, err := upload(cmd, args[0], *name)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), file)
+		}
+		return printLine(cmd, file.ID)
+	}
+	app.AddFlags(cmd.Flags(), app.GroupClient)
+	return cmd
+}
+
+// upload sends a file, or standard input.
+func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
+	client, err := connect(cmd, 0)
+	if err != nil {
+		return wire.Upload{}, err
+	}
+	content, size, err := openUpload(cmd.InOrStdin(), path)
+	if err != nil {
+		return wire.Upload{}, usageError{err}
+	}
+	defer content.Close()
+	if name == "" && path != "-" {
+		name = filepath.Base(path)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	defer cancel()
+	file, err := client.Upload(ctx, name, content, size)
+	return file, unreached(client.BaseURL, err)
+}
+
+// uploadSource is the content of an upload.
+type uploadSource interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// openUpload opens a file with its size in bytes. Standard input is read whole, since its size has to be known.
+func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
+	if path == "-" {
+		content, err := io.ReadAll(stdin)
+		return uploadText{bytes.NewReader(content)}, int64(len(content)), err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file; pass what it yields to relaypdf files upload -", path)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// uploadText is an upload in memory.
+type uploadText struct{ *bytes.Reader }
+
+// Close does nothing.
+func (uploadText) Close() error { return nil }
+
+func newFilesGet() *cobra.Command {
+	var to destination
+	cmd := &cobra.Command{Use: "get ID", Short: "Download a result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFiles}
+	flags := cmd.Flags()
+	flags.StringVarP(&to.name, "output", "o", "", "file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
+	flags.BoolVarP(&to.force, "force", "f", false, "overwrite the output file")
+	asJSON := flags.Bool("json", false, "print the path and size of the file as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if *asJSON && to.name == "-" {
+			return usagef("--json and --output - both want standard output; choose one")
+		}
+		if err := to.open(cmd.OutOrStdout(), []string{"application/octet-stream"}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, to.discard()) }()
+		got, err := askService(cmd, func(ctx context.Context, client *client.Client) (download, error) {
+			return fetchFile(ctx, cmd, client, args[0], &to)
+		})
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return printJSON(cmd.OutOrStdout(), got)
+		case isTerminal(cmd.ErrOrStderr()):
+			fmt.Fprintln(cmd.ErrOrStderr(), got.Path+"  "+app.SizeText(got.SizeBytes))
+		}
+		return nil
+	}
+	app.AddFlags(flags, app.GroupClient)
+	return cmd
+}
+
+func newFilesDelete() *cobra.Command {
+	cmd := &cobra.Command{Use: "delete ID...", Short: "Delete uploads or results of this account", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles}
+	asJSON := cmd.Flags().Bool("json", false, "print the IDs of the deleted files as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := onService(cmd, func(ctx context.Context, client *client.Client) error {
+			for _, id := range args {
+				if err := client.DeleteFile(ctx, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || !*asJSON {
+			return err
+		}
+		return printJSON(cmd.OutOrStdout(), map[string]any{"deleted": args})
+	}
+	app.AddFlags(cmd.Flags(), app.GroupClient)
+	return cmd
+}
+
+func newFilesTakedown() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "takedown ID", Short: "Delete a file of any account immediately (operators)", Args: cobra.ExactArgs(1),
+		Long: "Delete an upload or a result of any account. Run the command on the server's machine. The URL of the file returns 404 immediately. Jobs that have not read the file yet fail.",
+	}
+	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
+			file, err := s.TakeDownFile(ctx, args[0])
+			if errors.Is(err, store.ErrNotFound) {
+				return usagef("there is no such file; it may have expired or been deleted")
+			}
+			if err != nil {
+				return err
+			}
+			account, err := s.Account(ctx, file.AccountID)
+			if err != nil {
+				return err
+			}
+			// IDs of files open documents, so they are not logged: the call identifies the file.
+			slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
+				"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
+			return printLine(cmd, fmt.Sprintf("%s of %s is gone", file.Filename, account.Email))
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}

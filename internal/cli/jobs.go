@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/wire"
+	"relaypdf/client"
+	"relaypdf/internal/app"
+)
+
+// newJobsCommand manages work that continues after its request.
+func newJobsCommand() *cobra.Command {
+	return newGroup("jobs", "List, show and wait for jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait())
+}
+
+func newJobsGet() *cobra.Command {
+	cmd := &cobra.Command{Use: "get ID", Short: "Show the status of a job", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs}
+	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
+			return client.Job(ctx, args[0])
+		})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), job)
+		}
+		return printLine(cmd, jobLine(job))
+	}
+	app.AddFlags(cmd.Flags(), app.GroupClient)
+	return cmd
+}
+
+// jobLine shows a job: its status, and its result or why there is none.
+func jobLine(job wire.JobStatus) string {
+	cells := []string{job.ID, job.Status}
+	switch {
+	case job.Failed() != nil:
+		cells = append(cells, job.Failed().Error())
+	case job.URL != "":
+		cells = append(cells, job.Filename, app.SizeText(job.SizeBytes), job.URL)
+	case job.ExpiresAt != nil:
+		cells = append(cells, "its result has expired")
+	}
+	return strings.Join(cells, "  ")
+}
+
+// jobRetries bridges a service that restarts while a job is waited for.
+const jobRetries = 5
+
+// jobWait is one command line that waits for a job.
+type jobWait struct {
+	destination   destination
+	asJSON, quiet bool
+	timeout       time.Duration
+}
+
+func newJobsWait() *cobra.Command {
+	w := &jobWait{}
+	cmd := &cobra.Command{
+		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs,
+		Long: "Wait until a job ends and download its result. If the job failed, the command exits with the code of the job's error.",
+		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&w.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
+	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
+	flags.BoolVar(&w.asJSON, "json", false, "print details of the result as a JSON object")
+	flags.BoolVarP(&w.quiet, "quiet", "q", false, "hide the progress and the summary")
+	flags.DurationVar(&w.timeout, "timeout", time.Hour, "how long to wait at most")
+	app.AddFlags(flags, app.GroupClient)
+	return cmd
+}
+
+func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
+	if w.asJSON && w.destination.name == "-" {
+		return usagef("--json and --output - both want standard output; choose one")
+	}
+	client, err := connect(cmd, jobRetries)
+	if err != nil {
+		return err
+	}
+	if err := w.destination.open(cmd.OutOrStdout(), []string{"application/octet-stream"}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.destination.discard()) }()
+	begin := time.Now()
+	stop := func() {}
+	if !w.quiet {
+		stop = startProgress(cmd.ErrOrStderr(), id)
+		defer stop()
+	}
+	made, err := w.receive(cmd, client, id)
+	stop()
+	if err != nil {
+		return unreached(client.BaseURL, err)
+	}
+	if w.asJSON {
+		return printJSON(cmd.OutOrStdout(), made)
+	}
+	if !w.quiet && isTerminal(cmd.ErrOrStderr()) {
+		fmt.Fprintln(cmd.ErrOrStderr(), strings.Join([]string{made.Path, app.SizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds())}, "  "))
+	}
+	return nil
+}
+
+// receive waits for a job and puts its result where it belongs.
+func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) (download, error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
+	defer cancel()
+	job, err := client.WaitJob(ctx, id)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
+		return download{}, fmt.Errorf("the job is not done after %v; wait again, or longer with --timeout", w.timeout)
+	case err != nil:
+		return download{}, err
+	case job.Failed() != nil:
+		return download{}, job.Failed()
+	case job.URL == "":
+		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, and its result has expired."}
+	}
+	return fetchFile(ctx, cmd, client, job.ID, &w.destination)
+}
+
+// fetchFile downloads a file to where it belongs.
+func fetchFile(ctx context.Context, cmd *cobra.Command, client *client.Client, id string, to *destination) (download, error) {
+	result, err := client.Download(ctx, id)
+	if err != nil {
+		return download{}, err
+	}
+	defer result.Body.Close()
+	d := download{ID: id, Filename: result.Filename}
+	if d.Path, d.SizeBytes, err = to.write(cmd.OutOrStdout(), result); err != nil {
+		return d, networkError{fmt.Errorf("the file %s did not arrive whole: %w", id, err)}
+	}
+	return d, nil
+}
+
+// download is a file that was fetched, as --json prints it.
+type download struct {
+	ID        string `json:"id"`
+	Filename  string `json:"filename"`
+	Path      string `json:"path"` // empty: standard output
+	SizeBytes int64  `json:"sizeBytes"`
+}

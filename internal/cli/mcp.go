@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+	"relaypdf/api/mcp"
+	"relaypdf/client"
+	"relaypdf/internal/app"
+	"relaypdf/store/credit"
+)
+
+// priceTime is how long a start waits for the service's prices.
+const priceTime = 10 * time.Second
+
+// newMCPCommand lets agents on this machine use the service.
+func newMCPCommand() *cobra.Command {
+	var roots []string
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Run the MCP server over standard input and output", Args: cobra.NoArgs,
+		Long: "Run an MCP server over standard input and output, for desktop clients and editors. It has the same tools as POST /mcp and calls the server of RELAYPDF_API_URL.\n\n" +
+			"With --root, tools can read local files by path, and write results to new files with saveTo. Tools cannot access files outside these folders, not even through symbolic links.",
+	}
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		service, err := connect(cmd, 0)
+		if err != nil {
+			return err
+		}
+		tools, err := pricedTools(cmd.Context(), service)
+		if err != nil {
+			return err
+		}
+		documents, err := app.AgentDocuments(service.BaseURL)
+		if err != nil {
+			return err
+		}
+		local := mcp.Local{Tools: tools, Documents: documents, Version: app.Version, Service: service, Roots: roots}
+		return local.Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), keptOpen{cmd.OutOrStdout()})
+	}
+	app.AddFlags(cmd.Flags(), app.GroupClient)
+	cmd.AddCommand(newMCPInstall())
+	return cmd
+}
+
+// keptOpen is an output that its owner closes.
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }
+
+// pricedTools are the tools with the prices of the service. One that does not
+// answer has those of the table: an agent's client must not fail to start for that.
+func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error) {
+	tools, err := api.Tools()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, priceTime)
+	defer cancel()
+	list, err := service.Prices(ctx)
+	if err != nil {
+		return tools, nil // the tools work as soon as the service does
+	}
+	prices := map[string]credit.Amount{}
+	for _, price := range list.Prices {
+		prices[price.Operation] = credit.Amount(price.Microdollars)
+	}
+	for i, tool := range tools {
+		if tool.Operation == nil {
+			continue
+		}
+		if price, ok := prices[tool.Operation.Name]; ok {
+			tools[i].Price = price
+		}
+	}
+	return tools, nil
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"relaypdf/internal/app"
+	"relaypdf/store"
+)
+
+// signInLife is how long a link that signs in works.
+const signInLife = 15 * time.Minute
+
+// newPeopleCommand administers those who sign in to the pages.
+func newPeopleCommand() *cobra.Command {
+	return newGroup("people", "List users, print sign-in links, and appoint operators",
+		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
+}
+
+// personByEmail finds the person that a command is about.
+func personByEmail(ctx context.Context, s *store.Store, email string) (store.Person, error) {
+	person, err := s.PersonByEmail(ctx, email)
+	if errors.Is(err, store.ErrNotFound) {
+		return person, usagef("nobody signs in with %s; relaypdf people list shows who does", email)
+	}
+	return person, err
+}
+
+func newPeopleList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List users",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
+				people, err := s.People(ctx)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(table, "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE")
+				for _, p := range people {
+					fmt.Fprintf(table, "%s\t%s\t%t\t%t\t%t\t%s\n", p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator, p.CreatedAt.Format(time.DateOnly))
+				}
+				return table.Flush()
+			})
+		},
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func newPeopleLink() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "link EMAIL",
+		Short: "Print a single-use sign-in link, valid for 15 minutes",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
+				person, err := personByEmail(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				link, err := signInLink(ctx, s, config.BaseURL, person)
+				if err != nil {
+					return err
+				}
+				return printLine(cmd, link)
+			})
+		},
+	}
+	addSettings(cmd.Flags(), append(dataSettings, "base-url", "listen")...)
+	return cmd
+}
+
+// signInLink makes a link that signs a person in once.
+func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
+	secret, err := s.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
+	if err != nil {
+		return "", err
+	}
+	err = s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "link.made", Object: person.Email, Operator: true})
+	return baseURL + "/login/link?token=" + secret, err
+}
+
+func newPeoplePromote() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "promote EMAIL",
+		Short: "Make a user an operator of this server",
+		Args:  cobra.ExactArgs(1),
+	}
+	no := cmd.Flags().Bool("no", false, "remove the operator role")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
+			person, err := personByEmail(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.SetOperator(ctx, person.ID, !*no); err != nil {
+				return err
+			}
+			action, words := "operator.named", "is an operator"
+			if *no {
+				action, words = "operator.ended", "is no operator any more"
+			}
+			if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}); err != nil {
+				return err
+			}
+			return printLine(cmd, person.Email+" "+words)
+		})
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+func newPeopleRemove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "remove EMAIL",
+		Short: "Delete a user; their accounts and API keys remain",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
+				person, err := personByEmail(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				if err := s.RemovePerson(ctx, person.ID); err != nil {
+					return err
+				}
+				if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "person.removed", Object: person.Email, Operator: true}); err != nil {
+					return err
+				}
+				return printLine(cmd, person.Email+" is removed")
+			})
+		},
+	}
+	addSettings(cmd.Flags(), dataSettings...)
+	return cmd
+}
+
+// ensureOwner makes sure that an account has an owner who can sign in: the
+// person with its address, whom the operator vouches for.
+func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.Person, error) {
+	person, err := s.CreatePerson(ctx, store.NewPerson{Email: account.Email, Verified: true})
+	if errors.Is(err, store.ErrExists) {
+		person, err = s.PersonByEmail(ctx, account.Email)
+	}
+	if err != nil {
+		return person, err
+	}
+	err = s.AddMember(ctx, account.ID, person.ID, store.RoleOwner)
+	if errors.Is(err, store.ErrExists) {
+		err = nil
+	}
+	return person, err
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/internal/app"
+)
+
+// profile is a server that a user has logged in to from this machine.
+type profile struct {
+	URL     string    `json:"url"`
+	Key     string    `json:"key"`
+	Account string    `json:"account,omitempty"`
+	Name    string    `json:"name,omitempty"` // of the key
+	Since   time.Time `json:"since"`
+}
+
+// hint is as much of the key as may be shown.
+func (p profile) hint() string { return p.Key[:min(len(p.Key), len("pdf_live_")+4)] + "…" }
+
+// profiles are all of a person's, in a file that only they can read.
+type profiles struct {
+	Default string             `json:"default"`
+	All     map[string]profile `json:"profiles"`
+
+	path string
+}
+
+const profileFile = "profiles.json"
+
+// readProfiles reads the person's file. There may be none.
+func readProfiles() (*profiles, error) {
+	p := &profiles{All: map[string]profile{}}
+	folder, _ := os.UserConfigDir()
+	if folder == "" {
+		return p, nil // a machine without a home has no profiles
+	}
+	p.path = filepath.Join(folder, "relaypdf", profileFile)
+	info, err := os.Stat(p.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p, nil
+	case err != nil:
+		return p, usageError{err}
+	case info.Mode().Perm()&0o077 != 0:
+		return p, usagef("%s has keys in it and can be read by others; close it with chmod 600 %s", p.path, p.path)
+	}
+	text, err := os.ReadFile(p.path)
+	if err == nil {
+		err = json.Unmarshal(text, p)
+	}
+	if err != nil {
+		return p, usagef("%s cannot be read (%w); mend it, or remove it and log in again", p.path, err)
+	}
+	if p.All == nil {
+		p.All = map[string]profile{}
+	}
+	return p, nil
+}
+
+// write replaces the file, whole or not at all.
+func (p *profiles) write() error {
+	if p.path == "" {
+		return usagef("there is no home folder to keep the key in; set RELAYPDF_API_KEY instead")
+	}
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(p.path, append(text, '\n'), ownerOnly)
+}
+
+func (p *profiles) names() []string { return slices.Sorted(maps.Keys(p.All)) }
+
+// find returns a profile by its name.
+func (p *profiles) find(name string) (profile, error) {
+	found, ok := p.All[name]
+	switch {
+	case ok:
+		return found, nil
+	case len(p.All) == 0:
+		return found, usagef("there is no profile %q; relaypdf login --profile %s makes it", name, name)
+	}
+	return found, usagef("there is no profile %q; there are %s, and relaypdf login --profile %s makes it", name, strings.Join(p.names(), ", "), name)
+}
+
+// credentials are the server that a command calls and the key for it. Both come from
+// the same place, so that no key is sent to a server that it is not of: where only the
+// address is given, the key is that of a profile with this address.
+type credentials struct {
+	url, key string
+	origin   string // of the key, for people
+	profile  string // its name, if the key is of one
+}
+
+// credentialsOf finds them: flags win over the environment, which wins over .env in
+// this folder, which wins over the profile.
+func credentialsOf(config app.Config) (credentials, error) {
+	url, urlFrom := config.APIURL, config.Origin("api-url")
+	named, namedFrom := config.Profile, config.Origin("profile")
+	keyFrom := config.Origin("api-key")
+	if config.APIKey != "" && (namedFrom != app.OriginFlag || keyFrom == app.OriginFlag) {
+		return credentials{url, config.APIKey, map[string]string{app.OriginFlag: "--api-key", app.OriginEnvironment: keyVariable}[keyFrom], ""}, nil
+	}
+	if named == "" {
+		if found, ok := readDotEnv(url, urlFrom); ok {
+			return found, nil
+		}
+	}
+	known, err := readProfiles()
+	if err != nil {
+		return credentials{url: url}, err
+	}
+	name := cmp.Or(named, known.Default)
+	if name == "" {
+		return credentials{url: url}, nil
+	}
+	chosen, err := known.find(name)
+	if err != nil {
+		return credentials{url: url}, err
+	}
+	if urlFrom == app.OriginDefault || sameServer(url, chosen.URL) {
+		return credentials{chosen.URL, chosen.Key, "profile " + name, name}, nil
+	}
+	if named != "" {
+		return credentials{url: url}, usagef("the profile %s is of %s, and the address is %s; leave one of them out", named, chosen.URL, url)
+	}
+	for _, name := range known.names() {
+		if other := known.All[name]; sameServer(url, other.URL) {
+			return credentials{other.URL, other.Key, "profile " + name, name}, nil
+		}
+	}
+	return credentials{url: url}, nil
+}
+
+func sameServer(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
+
+// dotEnv is the file that `relaypdf setup` writes.
+const dotEnv = ".env"
+
+// readDotEnv returns the credentials of a .env in this folder, if it has a key.
+func readDotEnv(url, urlFrom string) (credentials, bool) {
+	info, err := os.Stat(dotEnv)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
+		return credentials{}, false
+	}
+	text, err := os.ReadFile(dotEnv)
+	if err != nil {
+		return credentials{}, false
+	}
+	file := envFile{text: string(text)}
+	key := file.get(keyVariable)
+	if key == "" {
+		return credentials{}, false
+	}
+	if address := file.get(serverVariable); address != "" && urlFrom == app.OriginDefault {
+		url = address
+	}
+	return credentials{url, key, dotEnv, ""}, true
+}
+
+// noKey explains how to get a key for a server.
+func noKey(url string) string {
+	return fmt.Sprintf("There is no key for %s: relaypdf login gets one from a person, and relaypdf setup writes one to .env; or set %s. On the service's machine, relaypdf keys create makes one.", url, keyVariable)
+}

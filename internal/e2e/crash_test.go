@@ -1,0 +1,303 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"relaypdf/internal/slow"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+	"relaypdf/store/storetest"
+)
+
+// TestKilledServerLosesNoMoney kills a real server with SIGKILL after each
+// step of a paid call, restarts it and repeats the call with its key.
+func TestKilledServerLosesNoMoney(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		c := newCrashBench(t, db)
+		c.killAfterEach(c.repeat, "authenticate", "limit", "decode", "authorize", "quote", "admit", "hold", "run", "stored", "settle", "answered")
+	})
+}
+
+// TestKilledWorkerLosesNoJob does the same to jobs: whatever step their process
+// dies at, they are completed once, and charged once.
+func TestKilledWorkerLosesNoJob(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		c := newCrashBench(t, db)
+		c.async = true
+		c.killAfterEach(c.repeatJob, "admit", "hold", "claimed", "load", "run", "stored", "settle")
+	})
+}
+
+// crashBench is one database and data folder that servers are killed over.
+type crashBench struct {
+	t        *testing.T
+	database storetest.DB
+	env      []string
+	store    *store.Store
+	account  store.Account
+	secret   string
+	spent    credit.Amount
+	async    bool // the calls are jobs
+	// program is the test binary that acts as the server.
+	program string
+}
+
+func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
+	t.Helper()
+	s := db.Open(t, nil)
+	account, err := s.CreateAccount(t.Context(), "crash@example.com", 5*credit.Dollar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := s.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "crash", Test: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &crashBench{
+		t: t, database: db, store: s, account: account, secret: secret, program: plainProgram(t),
+		env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
+			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
+			oneBrowser,
+		},
+	}
+}
+
+// oneBrowser leaves a server too little memory for a second browser, which one account
+// does not need.
+const oneBrowser = "RELAYPDF_MEMORY=1GiB"
+
+// crashServer is a running server process and the lines it prints.
+type crashServer struct {
+	process *exec.Cmd
+	orders  io.Writer // see arm
+	lines   chan string
+	url     string
+}
+
+// crashPatience bounds every wait of these tests.
+const crashPatience = 4 * time.Minute
+
+func (c *crashBench) start(step string) *crashServer {
+	c.t.Helper()
+	server := &crashServer{process: exec.Command(c.program), lines: make(chan string, 16)}
+	server.process.Env = append([]string{stopAfter + "=" + step}, c.env...)
+	server.process.Stderr = io.Discard
+	out, err := server.process.StdoutPipe()
+	if err == nil {
+		server.orders, err = server.process.StdinPipe()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := server.process.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { server.end(syscall.SIGKILL) })
+	go func() {
+		defer close(server.lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			server.lines <- scanner.Text()
+		}
+	}()
+	server.url = strings.TrimPrefix(server.await(c.t, "listening "), "listening ")
+	return server
+}
+
+// await returns the next line that starts with prefix.
+func (s *crashServer) await(t *testing.T, prefix string) string {
+	t.Helper()
+	deadline := time.After(crashPatience)
+	for {
+		select {
+		case line, ok := <-s.lines:
+			if !ok {
+				t.Fatalf("the server ended before %q", prefix)
+			}
+			if strings.HasPrefix(line, prefix) {
+				return line
+			}
+		case <-deadline:
+			t.Fatalf("no %q within %v", prefix, crashPatience)
+		}
+	}
+}
+
+func (s *crashServer) end(how syscall.Signal) {
+	if s.process.ProcessState == nil {
+		_ = s.process.Process.Signal(how)
+		_ = s.process.Wait()
+	}
+}
+
+func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response, error) {
+	mode := "binary"
+	if c.async {
+		mode = "async"
+	}
+	body := strings.NewReader(fmt.Sprintf(`{"html":"<p>killed after %s</p>","response":%q}`, step, mode))
+	return c.send(ctx, url+"/v1/pdf", "crash-"+step, body)
+}
+
+// send POSTs JSON with the account's key.
+func (c *crashBench) send(ctx context.Context, address, idempotencyKey string, body io.Reader) (*http.Response, error) {
+	post := paidPost{url: address, secret: c.secret, idempotencyKey: idempotencyKey}
+	return post.send(ctx, &http.Client{Timeout: crashPatience}, body)
+}
+
+// paidPost is a POST of JSON with an API key; an empty idempotency key is not
+// sent.
+type paidPost struct{ url, secret, idempotencyKey string }
+
+func (p paidPost) send(ctx context.Context, client *http.Client, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+p.secret)
+	r.Header.Set("Content-Type", "application/json")
+	if p.idempotencyKey != "" {
+		r.Header.Set("Idempotency-Key", p.idempotencyKey)
+	}
+	return client.Do(r)
+}
+
+// killAfterEach kills a server after each of the steps, and has the call repeated to
+// the next one, which is killed after the step that follows.
+func (c *crashBench) killAfterEach(repeat func(s *crashServer, step string), steps ...string) {
+	c.t.Helper()
+	server := c.start("none")
+	for _, step := range steps {
+		server.arm(c.t, step)
+		c.kill(server, step)
+		server = c.start("none")
+		repeat(server, step)
+	}
+	server.end(syscall.SIGTERM)
+}
+
+// arm has the next call to a running server hang after the step.
+func (s *crashServer) arm(t *testing.T, step string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(s.orders, step); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "armed "+step)
+}
+
+// kill kills the server when a call to it has passed the step for which it is armed.
+func (c *crashBench) kill(server *crashServer, step string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
+	defer cancel()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if response, err := c.post(ctx, server.url, step); err == nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+		}
+	}()
+	server.await(c.t, "reached "+step)
+	server.end(syscall.SIGKILL)
+	<-answered
+}
+
+// repeat repeats the call twice to a server that was started after the kill, and checks
+// that it was carried out and charged once in all.
+func (c *crashBench) repeat(server *crashServer, step string) {
+	c.t.Helper()
+	if report, err := c.store.CheckLedger(c.t.Context()); err != nil || !report.OK() {
+		c.t.Errorf("after %s and a restart: ledger %+v, %v", step, report, err)
+	}
+	account, err := c.store.Account(c.t.Context(), c.account.ID)
+	if err != nil || account.Held != 0 {
+		c.t.Errorf("after %s and a restart: %v is held, %v", step, account.Held, err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
+	defer cancel()
+	for range 2 {
+		response, err := c.post(ctx, server.url, step)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), "%PDF-") {
+			c.t.Fatalf("after %s: repeated call: status %d, %d bytes, %v", step, response.StatusCode, len(body), err)
+		}
+	}
+	c.expectCharge(step)
+}
+
+// expectCharge checks that the wallet paid for one more call.
+func (c *crashBench) expectCharge(step string) {
+	c.t.Helper()
+	c.spent += 2000
+	account, err := c.store.Account(c.t.Context(), c.account.ID)
+	if err != nil || account.Balance != 5*credit.Dollar-c.spent || account.Held != 0 {
+		c.t.Errorf("after %s: balance %v, held %v, %v; want %v and nothing held", step, account.Balance, account.Held, err, 5*credit.Dollar-c.spent)
+	}
+	if report, err := c.store.CheckLedger(c.t.Context()); err != nil || !report.OK() {
+		c.t.Errorf("after %s and a repeat: ledger %+v, %v", step, report, err)
+	}
+}
+
+// repeatJob asks a server that was started after the kill for the same job twice, and
+// waits for it.
+func (c *crashBench) repeatJob(server *crashServer, step string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
+	defer cancel()
+	var ids [2]string
+	for i := range ids {
+		response, err := c.post(ctx, server.url, step)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if ids[i] = response.Header.Get("x-service-id"); response.StatusCode != http.StatusAccepted {
+			c.t.Fatalf("after %s: repeated call: status %d, want 202", step, response.StatusCode)
+		}
+	}
+	if ids[0] != ids[1] {
+		c.t.Errorf("after %s: one key made the jobs %v", step, ids)
+	}
+	c.awaitJob(ctx, ids[0], step)
+	c.expectCharge(step)
+}
+
+// awaitJob waits until the job is completed and its file can be had.
+func (c *crashBench) awaitJob(ctx context.Context, id, step string) {
+	c.t.Helper()
+	for {
+		call, err := c.store.Job(ctx, c.account.ID, id)
+		if err != nil {
+			c.t.Fatalf("after %s: %v", step, err)
+		}
+		switch call.Status {
+		case store.CallDone:
+			if _, err := c.store.PublicFile(ctx, id); err != nil {
+				c.t.Errorf("after %s: the job's file: %v", step, err)
+			}
+			return
+		case store.CallFailed:
+			c.t.Fatalf("after %s: the job failed: %+v", step, call.Failure)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,218 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-rod/rod"
+
+	"relaypdf/api/llm"
+	"relaypdf/api/operation"
+	"relaypdf/api/schema"
+	"relaypdf/internal/app"
+	"relaypdf/internal/fakellm"
+	"relaypdf/internal/slow"
+	"relaypdf/store"
+	"relaypdf/store/credit"
+)
+
+// startPlayground starts an App whose people may try as much as they like, with a
+// provider of models.
+func startPlayground(t *testing.T) *app.App {
+	t.Helper()
+	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {
+		return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
+	})
+	return startPages(t, func(c *app.Config) {
+		c.RateLimits = false
+		c.AI = llm.Config{Provider: llm.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
+		c.AIInput, c.AIOutput = 2*credit.Dollar, 10*credit.Dollar
+	})
+}
+
+// attends waits until the script of the playground is there.
+func (s *screen) attends() {
+	s.t.Helper()
+	s.holds("the page's script has begun", `document.querySelector("[data-needs-script]:not([hidden])")`)
+}
+
+// result waits for what a run comes to, and returns the word for it.
+func (s *screen) result() string {
+	s.t.Helper()
+	s.holds("there is a result", `document.querySelector("[data-result] .status") && document.querySelector("[data-play]").getAttribute("aria-busy") === null`)
+	found, err := s.page.Eval(`() => document.querySelector("[data-result] .status").textContent.trim()`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found.Value.Str()
+}
+
+// TestPlaygroundRunsEveryExample opens the page of each operation, runs its example, and checks how its result is
+// shown. Each is a call like any other.
+func TestPlaygroundRunsEveryExample(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	app, browser := startPlayground(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	table, err := schema.NewTable(operation.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pictures = `[...document.querySelectorAll("[data-result] .doc-view img")].filter(image => image.naturalWidth > 0).length`
+	for _, o := range table.All() {
+		maya.open("/dashboard/playground/" + o.Tool())
+		maya.attends()
+		maya.click("[data-play] button[formaction]", "Run")
+		if word := maya.result(); word != "Completed" {
+			t.Errorf("%s: %s; the page says %.1500s", o.Name, word, maya.text())
+			continue
+		}
+		switch kind := o.Produces[0]; {
+		case o.Name == "pdf.protect":
+			maya.sees("its pages are not shown")
+		case o.Name == "convert.create":
+			maya.sees("spreadsheetml.sheet is not shown here")
+		case kind == "application/pdf":
+			maya.holds(o.Name+" shows pages", pictures+` && document.querySelector("[data-result] .paper")`)
+			maya.sees("page")
+		case strings.HasPrefix(kind, "image/"):
+			maya.holds(o.Name+" shows an image", pictures)
+		case o.Answer != nil:
+			maya.holds(o.Name+" shows JSON", `JSON.parse(document.querySelector("[data-result] pre").textContent)`)
+		case o.Name == "zip.create":
+			maya.sees("letters/may.pdf")
+		}
+		maya.holds(o.Name+" leads to its call", `document.querySelector('[data-result] a[href^="/dashboard/documents/"]')`)
+		if slices.Contains([]string{"pdf.create", "pdf.merge", "pdf.info", "pdf.raster", "barcodes.create"}, o.Name) {
+			maya.lookAt("playground " + strings.ReplaceAll(o.Name, ".", "-") + " result")
+		}
+		maya.calm(o.Name)
+	}
+	account := maya.account()
+	calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: account.ID, List: store.List{Limit: store.MaxList}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	charged := map[string]credit.Amount{}
+	for _, call := range calls.Items {
+		charged[call.Operation] += call.Charge
+	}
+	for _, o := range table.All() {
+		if price, ok := charged[o.Name]; !ok || price != o.Price && !o.Varies {
+			t.Errorf("%s was charged %v, want %v", o.Name, price, o.Price)
+		}
+	}
+	if len(calls.Items) != len(table.All()) {
+		t.Errorf("%d calls were made, want one of each of %d operations", len(calls.Items), len(table.All()))
+	}
+}
+
+// TestPlaygroundIsPlayed types, uploads, makes mistakes, follows a link, and does
+// without script.
+func TestPlaygroundIsPlayed(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	app, browser := startPlayground(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	maya.open("/dashboard/playground")
+	maya.sees("Merge PDFs in order")
+	maya.open("/dashboard/playground/pdf_create")
+	maya.attends()
+	const call = `document.querySelector('[data-call] pre[aria-label="JSON sample"]').textContent`
+	maya.fill("html", "<h1>Typed just now</h1>")
+	maya.holds("the call follows", call+`.includes("Typed just now")`)
+	maya.holds("in every language", `[...document.querySelectorAll("[data-call] pre")].every(pre => pre.textContent.includes("Typed just now"))`)
+	if calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: maya.account().ID}); err != nil || len(calls.Items) > 0 {
+		t.Errorf("typing makes calls: %+v, %v", calls, err)
+	}
+
+	// An error is shown at its field, and the typed text stays.
+	maya.fill("options.margin.top", "wide")
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.sees("Must be a number of CSS pixels")
+	maya.holds("the field is marked, and has the focus", `document.activeElement.name === "options.margin.top" && document.activeElement.getAttribute("aria-invalid") === "true"`)
+	maya.lookAt("playground fault")
+	maya.fill("options.margin.top", "20mm")
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.sees("Completed")
+	maya.holds("what was typed stays", `document.querySelector("[data-play] [name=html]").value === "<h1>Typed just now</h1>"`)
+
+	// An error of the page is shown next to it.
+	maya.fill("html", `<h1>Typed just now</h1><img src="gone.png">`)
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.sees("1 warning")
+	maya.sees("resource_failed")
+	maya.sees("gone.png")
+	maya.lookAt("playground warnings")
+
+	// A link fills the form in, and no server sees with what.
+	maya.open("/dashboard/playground/barcodes_create#input=" + url.PathEscape(`{"type":"ean13","text":"4006381333931"}`))
+	maya.attends()
+	maya.holds("the link fills the form in", `document.querySelector("[data-play] [name=text]").value === "4006381333931" && document.querySelector("[data-play] [name=type]").value === "ean13"`)
+
+	// Files are uploaded when they are chosen, one after another.
+	dir := t.TempDir()
+	for _, name := range []string{"one.txt", "two.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("the file "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	maya.open("/dashboard/playground/zip_create?input=%7B%7D")
+	maya.attends()
+	choose(t, maya, `[name="upload:files[]"]`, filepath.Join(dir, "one.txt"), filepath.Join(dir, "two.txt"))
+	maya.sees("two.txt · 16 B")
+	maya.holds("two things are in the list", `document.querySelectorAll(".play-item").length === 2`)
+	maya.lookAt("playground files")
+	maya.click("[data-play] .play-item button", "Remove")
+	maya.holds("one is taken out", `document.querySelectorAll(".play-item").length === 1 && document.querySelector('[name="files[0].filename"]').value === "two.txt"`)
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.result()
+	maya.sees("two.txt: 16 bytes")
+	maya.calm("the playground")
+
+	plain := openScreen(t, browser, app)
+	plain.withoutScript()
+	plain.signIn("maya@example.com")
+	plain.open("/dashboard/playground/pdf_create")
+	plain.press("Show the call")
+	plain.sees("Invoice 42")
+	plain.press("Run for")
+	plain.sees("Completed")
+	plain.sees("1 page")
+	plain.open("/dashboard/playground/zip_create?input=" + url.QueryEscape(string(mustJSON(t, map[string]any{"files": []any{map[string]any{"filename": "a"}}}))))
+	plain.press("One more")
+	plain.sees("files[1]")
+	choose(t, plain, `[name="upload:files[0].file"]`, filepath.Join(dir, "one.txt"))
+	plain.press("Run for")
+	plain.sees("a: 16 bytes")
+	plain.calm("the playground without script")
+}
+
+// choose chooses files in a field for them.
+func choose(t *testing.T, s *screen, selector string, files ...string) {
+	t.Helper()
+	var field *rod.Element
+	field, err := s.page.Timeout(pagePatience).Element(selector)
+	if err == nil {
+		err = field.SetFiles(files)
+	}
+	if err != nil {
+		t.Fatalf("choose files at %s: %v; the page says %.800s", selector, err, s.text())
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
