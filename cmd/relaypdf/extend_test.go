@@ -40,7 +40,7 @@ var additions = map[string][]edit{
 	"a page": {
 		// The output of templ for views/spare.templ.
 		{"views/spare_templ.go", "", "package views\n\nimport \"github.com/a-h/templ\"\n\nfunc SparePage(Page) templ.Component { return templ.NopComponent }\n"},
-		{"web/spare.go", "", "package web\n\nimport \"relaypdf/views\"\n\nfunc (w *Web) showSpare(v *visit) error { return v.show(200, views.SparePage(v.page(\"Spare\", \"\"))) }\n"},
+		{"web/spare.go", "", "package web\n\nimport \"relaypdf/views\"\n\nfunc (w *Web) showSpare(v *pageRequest) error { return v.show(200, views.SparePage(v.page(\"Spare\", \"\"))) }\n"},
 		{"web/table.go", "\t\t{\"GET\", \"/login\", anybody", "\t\t{\"GET\", \"/spare\", signedIn, w.showSpare},\n"},
 	},
 }
