@@ -47,7 +47,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLittleIsReadOfStrangers sends 99 MB to every form, signed in nowhere.
+// TestLittleIsReadOfStrangers sends 99 MB to every form, signed in nowhere. The hash of a
+// password alone takes 19 MiB; half of what is sent is far from both.
 func TestLittleIsReadOfStrangers(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.OpenAPI = described(t) })
 	handler := h.web.Handler()
@@ -63,7 +64,7 @@ func TestLittleIsReadOfStrangers(t *testing.T) {
 				r.ContentLength = body.left
 				r.Header = http.Header{"Content-Type": {kind}, "Sec-Fetch-Site": {"same-origin"}}
 				w = httptest.NewRecorder()
-				if used = min(used, allocated(func() { handler.ServeHTTP(w, r) })); used <= 24<<20 {
+				if used = min(used, allocated(func() { handler.ServeHTTP(w, r) })); used <= 48<<20 {
 					break
 				}
 			}
@@ -71,7 +72,7 @@ func TestLittleIsReadOfStrangers(t *testing.T) {
 			if page.Pattern == "/" {
 				most = 257 << 10 // the page that visitors try has HTML of 64 KiB
 			}
-			if body.read > most || used > 24<<20 {
+			if body.read > most || used > 48<<20 {
 				t.Errorf("POST %s as %s: read %d bytes and allocated %d", page.Pattern, kind, body.read, used)
 			}
 			if page.Need == "manages" && w.Code != http.StatusSeeOther {
