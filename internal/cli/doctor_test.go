@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"relaypdf/internal/app"
+	"relaypdf/internal/sharedtest"
 	"relaypdf/render/egress"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -140,7 +141,7 @@ func TestDoctorMakesNothing(t *testing.T) {
 // TestDoctorActsAsTheOwner examines, as root, the machine of a service that
 // runs as nobody.
 func TestDoctorActsAsTheOwner(t *testing.T) {
-	dir := foreignFolder(t)
+	dir := sharedtest.ForeignFolder(t)
 	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}

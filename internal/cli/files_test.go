@@ -10,6 +10,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/wire"
+	"relaypdf/internal/sharedtest"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
@@ -17,7 +18,7 @@ import (
 
 func TestFilesUploadAndDelete(t *testing.T) {
 	b := newBench(t, nil)
-	path := put(t, "Übersicht 1.txt", "content")
+	path := sharedtest.WriteFile(t, "Übersicht 1.txt", "content")
 	for _, tt := range []struct {
 		stdin string
 		args  []string
@@ -49,7 +50,7 @@ func TestFilesUploadAndDelete(t *testing.T) {
 		args []string
 	}{
 		{exitNotFound, []string{"delete", id}}, {exitUsage, []string{"upload", "nowhere"}}, {exitUsage, []string{"upload", t.TempDir()}}, {exitUsage, []string{"upload"}},
-		{exitInput, []string{"upload", put(t, "empty", "")}},
+		{exitInput, []string{"upload", sharedtest.WriteFile(t, "empty", "")}},
 	} {
 		if r := b.run("", append([]string{"files"}, tt.args...)...); r.code != tt.code || r.out != "" {
 			t.Errorf("files %q: got %+v, want exit code %d", tt.args, r, tt.code)
@@ -109,7 +110,7 @@ func TestFilesTakedown(t *testing.T) {
 // TestJobs goes the whole way of a job on the command line.
 func TestJobs(t *testing.T) {
 	b := newBench(t, nil)
-	html := put(t, "page.html", "hello")
+	html := sharedtest.WriteFile(t, "page.html", "hello")
 	enqueue := func(args ...string) wire.JobStatus {
 		t.Helper()
 		r := b.run("", append([]string{"doc", "print", "--response", "async", "--json-output"}, args...)...)
@@ -164,7 +165,7 @@ func TestFailedJobs(t *testing.T) {
 	b.Work(t)
 	folder := t.TempDir()
 	for code, want := range map[apierror.Code]int{apierror.RenderFailed: 6, apierror.ConvertUnavailable: 7, apierror.InvalidRequest: exitInput, apierror.InternalError: exitFailed} {
-		r := b.run("", "doc", "print", put(t, "a.html", string(code)), "--response", "async", "-q")
+		r := b.run("", "doc", "print", sharedtest.WriteFile(t, "a.html", string(code)), "--response", "async", "-q")
 		id, _, _ := strings.Cut(r.out, "\t")
 		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&apierror.Error{Code: code}).Error()+"\n" {
 			t.Errorf("%s: got %+v, want exit code %d", code, r, want)

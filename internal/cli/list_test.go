@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"relaypdf/client"
+	"relaypdf/internal/sharedtest"
 )
 
 // TestAccountCommands reads the account, its spending, its jobs and its files.
 func TestAccountCommands(t *testing.T) {
 	b := newBench(t, nil)
 	t.Chdir(t.TempDir())
-	upload := decodeJSON[client.Upload](t, b.run("", "files", "upload", put(t, "a.txt", "content"), "--json").out)
+	upload := decodeJSON[client.Upload](t, b.run("", "files", "upload", sharedtest.WriteFile(t, "a.txt", "content"), "--json").out)
 	for range 3 {
 		if r := b.run("x", "doc", "print", "-", "--response", "async", "-q"); r.code != 0 {
 			t.Fatalf("got %+v", r)

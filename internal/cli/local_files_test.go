@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"image"
-	"image/color"
-	"image/draw"
-	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,55 +12,12 @@ import (
 
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
+	"relaypdf/internal/sharedtest"
 )
-
-// pageFolder returns a folder with a page, a Markdown text and what they refer to.
-func pageFolder(t *testing.T) string {
-	t.Helper()
-	outside := t.TempDir()
-	dir := filepath.Join(outside, "page")
-	red := image.NewRGBA(image.Rect(0, 0, 50, 50))
-	draw.Draw(red, red.Bounds(), image.NewUniform(color.RGBA{255, 0, 0, 255}), image.Point{}, draw.Src)
-	var picture strings.Builder
-	if err := png.Encode(&picture, red); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"page.html": `<!DOCTYPE html><html><head><link rel="stylesheet" href="css/main.css?v=2"><link rel="icon" href="img/red.png">` +
-			`<style>b { background: url(img/red.png) }</style></head><body><img src="img/red.png" alt='a&amp;b'><p class=x >kept</p></body></html>`,
-		"css/main.css":   "@import 'more.css';\nimg { position: absolute; left: 50px; top: 50px }\n",
-		"css/more.css":   "@import url(main.css);\nbody { background: url(\"../img/none.png\") green }\n",
-		"img/red.png":    picture.String(),
-		"text.md":        "# Text\n\n![a red one](img/red.png \"title\") and `![x](img/red.png)`\n\n```\n![y](img/red.png)\n```\n\n[r]: img/red.png\n[t]: text.md\n",
-		"secret.txt":     "secret",
-		"in/frame.html":  `<link rel=stylesheet href=frame.css><img src="../img/red.png"><iframe src="frame.html"></iframe><iframe src="deep.htm"></iframe><script type=module src="main.js"></script>`,
-		"in/frame.css":   "p { background: url(../img/none.png) }",
-		"in/deep.htm":    `<img src="../../outside.png"><p>deep</p>`,
-		"in/main.js":     "// import './never.js'\nimport a, {\n  b,\n} from './parts/a.mjs'\nconst c = await import('./dynamic.js'); document.title = \"from './no.js'\"\n",
-		"in/parts/a.mjs": `export*from"../main.js";import"./b.js";export const text = "./c.js"`,
-		"in/parts/b.js":  "export default 1",
-		"../outside.png": picture.String(),
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(filepath.Join(outside, "outside.png"), filepath.Join(dir, "img", "link.png")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("red.png", filepath.Join(dir, "img", "inside.png")); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // TestInputsOfLocalFiles sends what a page refers to in its folder, and nothing else.
 func TestInputsOfLocalFiles(t *testing.T) {
-	dir := pageFolder(t)
+	dir := sharedtest.PageFolder(t)
 	embed := func(file, field, text string) (string, *localFiles) {
 		t.Helper()
 		l := &localFiles{}
@@ -146,7 +99,7 @@ func TestInputsOfLocalFiles(t *testing.T) {
 // TestOperationMistakesWithLocalFiles reports missing files of a page, in pipes too.
 func TestOperationMistakesWithLocalFiles(t *testing.T) {
 	b := newBench(t, nil)
-	dir := pageFolder(t)
+	dir := sharedtest.PageFolder(t)
 	r := b.run("", "doc", "print", filepath.Join(dir, "page.html"), "-o", filepath.Join(dir, "page.pdf"), "--json-output")
 	if got := decodeJSON[made](t, r.out); r.code != 0 || r.err != "relaypdf: img/none.png was not sent: there is no such file\n" || len(got.LocalFiles) != 3 {
 		t.Errorf("got %+v", r)
@@ -173,7 +126,7 @@ func TestWhereLocalFilesGo(t *testing.T) {
 // TestLocalFilesAsAssets sends files along with the page if the operation accepts them, and leaves the page
 // unchanged.
 func TestLocalFilesAsAssets(t *testing.T) {
-	dir := pageFolder(t)
+	dir := sharedtest.PageFolder(t)
 	names := func(file, field, text string, given ...any) (list []string, l *localFiles) {
 		t.Helper()
 		l = &localFiles{asAssets: true}

@@ -26,6 +26,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
+	"relaypdf/internal/sharedtest"
 	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 )
@@ -193,23 +194,13 @@ func (b *bench) spent() credit.Amount {
 	return apitest.Trial - account.Balance
 }
 
-// put writes a file into a new folder and returns its path.
-func put(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 type object = map[string]any
 
 // TestInputs compares the input sent to the service with the command line.
 func TestInputs(t *testing.T) {
 	b := newBench(t, nil)
-	html, data := put(t, "page.html", "\uFEFF<p>hi"), put(t, "data.json", `{"n":[1,null]}`)
-	docx := put(t, "report.docx", "PK\x03\x04\xff")
+	html, data := sharedtest.WriteFile(t, "page.html", "\uFEFF<p>hi"), sharedtest.WriteFile(t, "data.json", `{"n":[1,null]}`)
+	docx := sharedtest.WriteFile(t, "report.docx", "PK\x03\x04\xff")
 	inBase64 := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	for _, tt := range []struct {
 		name  string
@@ -220,16 +211,16 @@ func TestInputs(t *testing.T) {
 		{"html file", "", []string{"doc", "create", html}, object{"html": "<p>hi"}},
 		{"short form", "", []string{"doc", html}, object{"html": "<p>hi"}},
 		{"short form with a flag before", "", []string{"doc", "--scale", "1.5", html}, object{"html": "<p>hi", "options": object{"scale": 1.5}}},
-		{"markdown file", "", []string{"doc", put(t, "a.MD", "# hi")}, object{"markdown": "# hi"}},
-		{"text is markdown", "", []string{"doc", put(t, "a.txt", "hi")}, object{"markdown": "hi"}},
-		{"markup without a name for it", "", []string{"doc", put(t, "a.txt", " <!DOCTYPE html>")}, object{"html": " <!DOCTYPE html>"}},
+		{"markdown file", "", []string{"doc", sharedtest.WriteFile(t, "a.MD", "# hi")}, object{"markdown": "# hi"}},
+		{"text is markdown", "", []string{"doc", sharedtest.WriteFile(t, "a.txt", "hi")}, object{"markdown": "hi"}},
+		{"markup without a name for it", "", []string{"doc", sharedtest.WriteFile(t, "a.txt", " <!DOCTYPE html>")}, object{"html": " <!DOCTYPE html>"}},
 		{"markdown by flag", "", []string{"doc", "--markdown", html}, object{"markdown": "<p>hi"}},
 		{"stdin", "<b>", []string{"doc", "-"}, object{"html": "<b>"}},
 		{"stdin is html", "plain", []string{"doc", "-"}, object{"html": "plain"}},
 		{"markdown from stdin", "plain", []string{"doc", "-", "--markdown"}, object{"markdown": "plain"}},
 		{"address", "", []string{"doc", "HTTPS://example.com/a?b=c"}, object{"url": "HTTPS://example.com/a?b=c"}},
-		{"shortcut", "", []string{"doc", put(t, "a.url", "[InternetShortcut]\r\nURL=https://example.com/\r\n")}, object{"url": "https://example.com/"}},
-		{"bare shortcut", "", []string{"doc", put(t, "a.url", "https://example.com/")}, object{"url": "https://example.com/"}},
+		{"shortcut", "", []string{"doc", sharedtest.WriteFile(t, "a.url", "[InternetShortcut]\r\nURL=https://example.com/\r\n")}, object{"url": "https://example.com/"}},
+		{"bare shortcut", "", []string{"doc", sharedtest.WriteFile(t, "a.url", "https://example.com/")}, object{"url": "https://example.com/"}},
 		{"flags", "", []string{
 			"doc", html, "--scale=0.5", "--copies", "3", "--landscape", "--print-background=false", "--media", "screen", "--width", "96",
 			"--margin-top", "2cm", "--title", "outer", "--options-title", "inner", "--filename", "x",
@@ -244,10 +235,10 @@ func TestInputs(t *testing.T) {
 			},
 		}},
 		{"one of two types", "", []string{"doc", html, "--width", "5cm"}, object{"html": "<p>hi", "options": object{"width": "string 5cm"}}},
-		{"text from a file", "", []string{"doc", html, "--title", "@" + put(t, "t", "from file")}, object{"html": "<p>hi", "title": "from file"}},
+		{"text from a file", "", []string{"doc", html, "--title", "@" + sharedtest.WriteFile(t, "t", "from file")}, object{"html": "<p>hi", "title": "from file"}},
 		{"plain at", "", []string{"doc", html, "--title", "@@home"}, object{"html": "<p>hi", "title": "@home"}},
 		{"json", "", []string{"doc", "--json", `{"html":"j","options":{"copies":2}}`}, object{"html": "j", "options": object{"copies": 2.0}}},
-		{"json from a file", "", []string{"doc", "--json", put(t, "r.json", `{"html":"j"}`)}, object{"html": "j"}},
+		{"json from a file", "", []string{"doc", "--json", sharedtest.WriteFile(t, "r.json", `{"html":"j"}`)}, object{"html": "j"}},
 		{"json from stdin", `{"html":"j"}`, []string{"doc", "--json", "-"}, object{"html": "j"}},
 		{"flags override json", "", []string{"doc", "--json", `{"html":"j","title":"a","options":{"copies":2,"scale":1}}`, "--title", "b", "--copies", "4"},
 			object{"html": "j", "title": "b", "options": object{"copies": 4.0, "scale": 1.0}}},
@@ -302,7 +293,7 @@ func TestFlagsOfSeveralTypes(t *testing.T) {
 // TestOperationMistakes are refused before anything is paid.
 func TestOperationMistakes(t *testing.T) {
 	b := newBench(t, nil)
-	html, there := put(t, "page.html", "<p>"), put(t, "there.pdf", "kept")
+	html, there := sharedtest.WriteFile(t, "page.html", "<p>"), sharedtest.WriteFile(t, "there.pdf", "kept")
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -313,17 +304,17 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "draw", html, "-o", "y.png", "--type", "jpeg"}, "the request asks for .jpg; name the file y.jpg, or leave --type out"},
 		{[]string{"doc", "create", html, "-o", "y.txt"}, "makes .json; name the file y.json"},
 		{[]string{"doc", "print", html, "-o", filepath.Join(filepath.Dir(there), "none", "y.pdf")}, "there is no folder " + filepath.Join(filepath.Dir(there), "none")},
-		{[]string{"doc", "print", put(t, "a.pdf", "%PDF-1.7\n")}, "is a PDF already. What takes one: relaypdf"},
-		{[]string{"doc", "print", put(t, "a.html", "%PDF-1.7\n")}, "is a PDF already"},
-		{[]string{"doc", "print", put(t, "a.png", "\x89PNG\r\n\x1a\n")}, "is an image. relaypdf pdf from-images makes a PDF of it"},
-		{[]string{"doc", "print", put(t, "a.docx", "PK\x03\x04")}, "relaypdf convert makes a PDF of office documents"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.pdf", "%PDF-1.7\n")}, "is a PDF already. What takes one: relaypdf"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "%PDF-1.7\n")}, "is a PDF already"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.png", "\x89PNG\r\n\x1a\n")}, "is an image. relaypdf pdf from-images makes a PDF of it"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.docx", "PK\x03\x04")}, "relaypdf convert makes a PDF of office documents"},
 		{[]string{"doc", "print", html, "-o", filepath.Join(there, "x")}, "not a directory"},
 		{[]string{"doc", "print", html, "-o", "-", "--json-output"}, "both want standard output"},
 		{[]string{"doc", "print", html, "-o", "x", "--response", "url"}, "leave --output out"},
 		{[]string{"doc", "print", html, html}, "takes one source; got 2"},
 		{[]string{"doc", "print", "https://example.com"}, "this operation takes html"},
-		{[]string{"doc", "print", put(t, "a.html", "\xff\xfe")}, "not text in UTF-8"},
-		{[]string{"doc", "print", put(t, "a.url", "nothing")}, "holds no address"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "\xff\xfe")}, "not text in UTF-8"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.url", "nothing")}, "holds no address"},
 		{[]string{"doc", "print"}, "there is nothing to work on; see relaypdf doc print --help"},
 		{[]string{"doc", "print", "--json", "{"}, "--json: The request body ends before the JSON does"},
 		{[]string{"doc", "print", "--json", `{"html":"a","html":"b"}`}, "html is given twice"},
@@ -486,8 +477,8 @@ func TestOutputElsewhere(t *testing.T) {
 // and never over a file that is there.
 func TestOutputIsNamedAfterTheInput(t *testing.T) {
 	b := newBench(t, nil)
-	source := put(t, "page.html", "<p>")
-	other := put(t, "a.PNG", "<p>")
+	source := sharedtest.WriteFile(t, "page.html", "<p>")
+	other := sharedtest.WriteFile(t, "a.PNG", "<p>")
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("out", 0o700); err != nil {
 		t.Fatal(err)
@@ -506,9 +497,9 @@ func TestOutputIsNamedAfterTheInput(t *testing.T) {
 		{[]string{"draw", other, "--type", "png"}, "a-draw.png"},
 		{[]string{"draw", source, "-o", "b.JPG"}, "b.JPG"},
 		{[]string{"draw", source, "-o", "c.jpeg", "--type", "jpeg"}, "c.jpeg"},
-		{[]string{"draw", put(t, "many.html", "many")}, "many.zip"},
-		{[]string{"draw", put(t, "many.html", "many"), "-o", "d.png"}, "d.zip"},
-		{[]string{"draw", put(t, "many.html", "many"), "-o", "e.zip"}, "e.zip"},
+		{[]string{"draw", sharedtest.WriteFile(t, "many.html", "many")}, "many.zip"},
+		{[]string{"draw", sharedtest.WriteFile(t, "many.html", "many"), "-o", "d.png"}, "d.zip"},
+		{[]string{"draw", sharedtest.WriteFile(t, "many.html", "many"), "-o", "e.zip"}, "e.zip"},
 		{[]string{"draw", source, "-o", "f.zip"}, "f.png"},
 	} {
 		before := b.spent()
@@ -744,7 +735,7 @@ func TestSourcesOfRealOperations(t *testing.T) {
 	} {
 		takes, input := sourcesOf(table.Lookup(tt.operation).Schema), map[string]any{}
 		takes.otherwise, takes.local = otherCommands(table), &localFiles{}
-		err := takes.put(input, nil, []string{put(t, tt.name, tt.content)}, false)
+		err := takes.put(input, nil, []string{sharedtest.WriteFile(t, tt.name, tt.content)}, false)
 		switch _, set := input[tt.field]; {
 		case tt.refusal == "" && (err != nil || !set):
 			t.Errorf("%s of %s: got %v, %v, want %s", tt.operation, tt.name, input, err, tt.field)

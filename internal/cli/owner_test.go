@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"relaypdf/internal/sharedtest"
 )
 
 // runProgram runs a command line in a process of its own, as another user
@@ -42,32 +44,10 @@ func runProgram(t testing.TB, credential *syscall.Credential, args ...string) ra
 // nobody is an unprivileged user of every system.
 func nobody() *syscall.Credential { return &syscall.Credential{Uid: 65534, Gid: 65534} }
 
-// foreignFolder returns a folder that belongs to nobody. Its parents are open,
-// unlike those of t.TempDir.
-func foreignFolder(t testing.TB) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder to another user")
-	}
-	dir, err := os.MkdirTemp("", "relaypdf-owner-") //nolint:usetesting // nobody could not pass through the parents of t.TempDir.
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chown(dir, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // TestRootLeavesNothingBehindThatLocksTheServerOut administers, as root, the
 // data of a server that runs as nobody, and then as nobody.
 func TestRootLeavesNothingBehindThatLocksTheServerOut(t *testing.T) {
-	dir := foreignFolder(t)
+	dir := sharedtest.ForeignFolder(t)
 	data := "--data-dir=" + dir
 	step := func(credential *syscall.Credential, args ...string) ran {
 		t.Helper()
@@ -134,7 +114,7 @@ func checkOwner(t testing.TB, dir string) {
 // TestBackupOfForeignDataGoesWhereRootMayWrite backs up and restores as root:
 // the archive lies where the data's owner has no access.
 func TestBackupOfForeignDataGoesWhereRootMayWrite(t *testing.T) {
-	dir, private := foreignFolder(t), t.TempDir()
+	dir, private := sharedtest.ForeignFolder(t), t.TempDir()
 	archive := filepath.Join(private, "backup.tgz")
 	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {
 		t.Fatalf("%+v", r)
@@ -143,7 +123,7 @@ func TestBackupOfForeignDataGoesWhereRootMayWrite(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	checkOwner(t, dir)
-	restored := foreignFolder(t)
+	restored := sharedtest.ForeignFolder(t)
 	if r := runProgram(t, nil, "restore", archive, "--data-dir", restored); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -152,7 +132,7 @@ func TestBackupOfForeignDataGoesWhereRootMayWrite(t *testing.T) {
 
 // TestForeignDataIsRefusedClearly runs as nobody on root's data.
 func TestForeignDataIsRefusedClearly(t *testing.T) {
-	dir := foreignFolder(t)
+	dir := sharedtest.ForeignFolder(t)
 	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}

@@ -94,6 +94,16 @@ func openTemplateFolder(path string) (*templateFolder, error) {
 // partialFile is the syntax of partials' names, at the service and here.
 var partialFile = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
+// readTemplateFolder opens a folder and reads its template.
+func readTemplateFolder(path string) (*templateFolder, templateContent, error) {
+	folder, err := openTemplateFolder(path)
+	if err != nil {
+		return nil, templateContent{}, err
+	}
+	content, err := folder.read()
+	return folder, content, err
+}
+
 // read returns the folder's files. Data and options may be missing.
 func (f *templateFolder) read() (templateContent, error) {
 	c := templateContent{partials: map[string]string{}}

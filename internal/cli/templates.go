@@ -140,11 +140,7 @@ func newTemplatesPush() *cobra.Command {
 	flags.BoolVar(&p.publish, "publish", false, "publish the template after the upload")
 	flags.StringVarP(&p.comment, "comment", "m", "", "description of the changes, for --publish")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		folder, err := openTemplateFolder(folderArgument(args))
-		if err != nil {
-			return err
-		}
-		content, err := folder.read()
+		folder, content, err := readTemplateFolder(folderArgument(args))
 		if err != nil {
 			return err
 		}
@@ -257,11 +253,7 @@ func newTemplatesDiff() *cobra.Command {
 		Long: "Compare the draft on the server with a folder, using diff. If both are equal, the command prints nothing.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		folder, err := openTemplateFolder(folderArgument(args))
-		if err != nil {
-			return err
-		}
-		content, err := folder.read()
+		folder, content, err := readTemplateFolder(folderArgument(args))
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,6 +17,13 @@ type ran struct {
 	code     int
 	out, err string
 }
+
+// Exit codes, as `relaypdf help exit-codes` has them.
+const (
+	exitUsage = 2
+	exitAuth  = 3
+	exitInput = 8
+)
 
 // relaypdf runs a command line of the product in this process.
 func relaypdf(t testing.TB, args ...string) ran {
@@ -79,42 +82,4 @@ func (d diagnosis) of(check string) finding {
 		}
 	}
 	return finding{}
-}
-
-// missing reports whether there is no file at the path.
-func missing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// foreignFolder returns a folder that belongs to nobody. Its parents are open,
-// unlike those of t.TempDir.
-func foreignFolder(t testing.TB) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder to another user")
-	}
-	dir, err := os.MkdirTemp("", "relaypdf-owner-") //nolint:usetesting // nobody could not pass through the parents of t.TempDir.
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chown(dir, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// put writes a file into a new folder and returns its path.
-func put(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

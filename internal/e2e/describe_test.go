@@ -47,9 +47,7 @@ func TestTemplateFromADescription(t *testing.T) {
 		c.AI = llm.Config{Provider: llm.OpenAI, BaseURL: provider.URL, Key: "the-key", Model: "the-model"}
 		c.AIInput, c.AIOutput = 2_500_000, 10_000_000
 	})
-	maya := openScreen(t, openBrowser(t), app)
-	maya.join("maya@example.com")
-	maya.width(1440)
+	maya := openWide(t, app)
 	maya.blankTemplate("Letter")
 	maya.click("[data-describes]", "Describe it")
 	maya.fill("prompt", "a label with a name and a number")
@@ -117,10 +115,7 @@ func TestTemplateFromADescription(t *testing.T) {
 func TestNobodyWritesTemplates(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	app := startPages(t)
-	maya := openScreen(t, openBrowser(t), app)
-	maya.join("maya@example.com")
-	maya.width(1440)
+	_, maya := startWide(t)
 	maya.blankTemplate("Letter")
 	maya.click("[data-describes]", "Describe it")
 	maya.sees("No language model provider is configured here")

@@ -40,26 +40,6 @@ func (s *screen) edits() {
 	s.holds("the pages are there", `document.querySelectorAll("[data-stage] .paper img").length`)
 }
 
-// write replaces the text in the field of the HTML, like a user who selects all and pastes.
-func (s *screen) write(text string) {
-	s.t.Helper()
-	content, err := s.page.Timeout(pagePatience).Element(`.cm-content[aria-label="HTML"]`)
-	if err == nil {
-		err = content.Focus()
-	}
-	if err == nil {
-		// Typing over a selection makes the browser copy the selection's style, which violates the page's policy and
-		// logs an error.
-		err = s.page.KeyActions().Press(input.ControlLeft).Type(input.KeyA).Release(input.ControlLeft).Type(input.Backspace).Do()
-	}
-	if err == nil {
-		err = s.page.InsertText(text)
-	}
-	if err != nil {
-		s.t.Fatalf("write: %v", err)
-	}
-}
-
 // click presses what is not a form's button.
 func (s *screen) click(selector, words string) {
 	s.t.Helper()
@@ -232,4 +212,30 @@ func textOfPDF(t *testing.T, app *app.App, secret string, in map[string]any) str
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+// write replaces the text in the editor's field of the HTML.
+func (s *screen) write(text string) {
+	s.t.Helper()
+	s.writeInto("HTML", text)
+}
+
+// writeInto replaces the text in one of the editor's fields, like a user who selects all and pastes.
+func (s *screen) writeInto(label, text string) {
+	s.t.Helper()
+	content, err := s.page.Timeout(pagePatience).Element(`.cm-content[aria-label="` + label + `"]`)
+	if err == nil {
+		err = content.Focus()
+	}
+	if err == nil {
+		// Typing over a selection makes the browser copy the selection's style, which violates the page's policy and
+		// logs an error.
+		err = s.page.KeyActions().Press(input.ControlLeft).Type(input.KeyA).Release(input.ControlLeft).Type(input.Backspace).Do()
+	}
+	if err == nil {
+		err = s.page.InsertText(text)
+	}
+	if err != nil {
+		s.t.Fatalf("write into %s: %v", label, err)
+	}
 }

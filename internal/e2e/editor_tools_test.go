@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-rod/rod/lib/input"
-
 	"relaypdf/internal/app"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
@@ -43,24 +41,6 @@ func editorOf(t *testing.T, app *app.App, s *screen, source string) (store.Templ
 	return template, path
 }
 
-// writeInto is write for another of the editor's fields.
-func (s *screen) writeInto(label, text string) {
-	s.t.Helper()
-	content, err := s.page.Timeout(pagePatience).Element(`.cm-content[aria-label="` + label + `"]`)
-	if err == nil {
-		err = content.Focus()
-	}
-	if err == nil {
-		err = s.page.KeyActions().Press(input.ControlLeft).Type(input.KeyA).Release(input.ControlLeft).Type(input.Backspace).Do()
-	}
-	if err == nil {
-		err = s.page.InsertText(text)
-	}
-	if err != nil {
-		s.t.Fatalf("write into %s: %v", label, err)
-	}
-}
-
 // clickPage presses a place on a page of the preview, whose sides are 1.
 func (s *screen) clickPage(page int, x, y float64) {
 	s.t.Helper()
@@ -78,10 +58,7 @@ func (s *screen) clickPage(page int, x, y float64) {
 func TestEditorFindsPlaces(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	app := startPages(t)
-	maya := openScreen(t, openBrowser(t), app)
-	maya.join("maya@example.com")
-	maya.width(1440)
+	app, maya := startWide(t)
 	_, path := editorOf(t, app, maya, placedHTML)
 	const active = `document.querySelector(".cm-content[aria-label=HTML] .cm-activeLine")?.textContent === args[0]`
 	maya.clickPage(1, .4, .3)
@@ -135,10 +112,7 @@ func TestEditorFindsPlaces(t *testing.T) {
 func TestEditorKeepsWhatWasTyped(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	app := startPages(t)
-	maya := openScreen(t, openBrowser(t), app)
-	maya.join("maya@example.com")
-	maya.width(1440)
+	app, maya := startWide(t)
 	template, path := editorOf(t, app, maya, placedHTML)
 
 	maya.click("[data-side=options]", "Options")

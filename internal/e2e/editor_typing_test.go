@@ -179,10 +179,7 @@ func (w *typist) seen() []seenPreview {
 func TestTypingNeverShowsAnOlderPreview(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	app := startPages(t)
-	maya := openScreen(t, openBrowser(t), app)
-	maya.join("maya@example.com")
-	maya.width(1440)
+	_, maya := startWide(t)
 	w := newTypist(t, maya)
 	const pages = "previewsSeen.some(one => !one.frame && one.typed === args[0])"
 

@@ -257,9 +257,7 @@ func TestLogInWithAProvider(t *testing.T) {
 	maya.sees("Not linked yet")
 	maya.lookAt("not linked yet")
 	maya.open("/login")
-	maya.fill("email", "maya@example.com")
-	maya.fill("password", "correct horse battery")
-	maya.press("Log in")
+	maya.logIn("maya@example.com", "correct horse battery")
 	maya.sees("Welcome, Maya")
 	maya.open("/dashboard/settings")
 	maya.press("Link Example ID")
@@ -297,12 +295,7 @@ func (s *screen) follow(words string) {
 func TestTopUpOnTheTestPage(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	program := newProgram(t)
-	program.comeUp()
-	app, browser := startPages(t, program.reachable, func(c *app.Config) { c.Dev = true }), openBrowser(t)
-	maya := openScreen(t, browser, app)
-	maya.join("maya@example.com")
-	maya.addEndpoint(program.URL)
+	program, _, maya := startWithReceiver(t)
 	maya.open("/dashboard/wallet")
 	maya.sees("Test mode")
 	maya.press("Pay $20.00 with Stripe")
@@ -352,9 +345,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	}
 	maya.press("Make key")
 	maya.sees("What you typed is kept")
-	maya.fill("email", "maya@example.com")
-	maya.fill("password", "not the password")
-	maya.press("Log in")
+	maya.logIn("maya@example.com", "not the password")
 	maya.sees("Email and password do not match")
 	maya.fill("password", "correct horse battery")
 	maya.press("Log in")
@@ -448,18 +439,14 @@ func TestMemberComesAndGoes(t *testing.T) {
 	wait()
 	maya.sees("tom@example.com is developer from now on")
 	tom.open("/dashboard/keys")
-	tom.fill("email", "tom@example.com")
-	tom.fill("password", "a longer password")
-	tom.press("Log in")
+	tom.logIn("tom@example.com", "a longer password")
 	tom.sees("Make the first key")
 
 	maya.open("/dashboard/settings")
 	maya.press("Remove")
 	maya.sees("tom@example.com is not a member any more")
 	tom.open("/dashboard/keys")
-	tom.fill("email", "tom@example.com")
-	tom.fill("password", "a longer password")
-	tom.press("Log in")
+	tom.logIn("tom@example.com", "a longer password")
 	tom.sees("You are in no account")
 	maya.open("/dashboard/settings")
 	maya.sees("Member removed: tom@example.com")
@@ -517,9 +504,7 @@ func TestEverythingWorksWithoutScript(t *testing.T) {
 	maya.sees("Welcome, Maya")
 	maya.press("Log out")
 	maya.open("/login")
-	maya.fill("email", "maya@example.com")
-	maya.fill("password", "correct horse battery")
-	maya.press("Log in")
+	maya.logIn("maya@example.com", "correct horse battery")
 	maya.sees("Welcome, Maya")
 
 	maya.open("/dashboard/keys/new")
@@ -656,4 +641,25 @@ func TestFromLogInToAKeyByKeyboard(t *testing.T) {
 	maya.enter()
 	maya.sees("Key “website” is made")
 	maya.calm("the keyboard")
+}
+
+// startWithReceiver starts a developer's App, with the stand-in for Stripe, and signs maya up to it. Her program
+// receives the events.
+func startWithReceiver(t *testing.T) (*customerProgram, *app.App, *screen) {
+	t.Helper()
+	receiver := newProgram(t)
+	receiver.comeUp()
+	a := startPages(t, receiver.reachable, func(c *app.Config) { c.Dev = true })
+	maya := openScreen(t, openBrowser(t), a)
+	maya.join("maya@example.com")
+	maya.addEndpoint(receiver.URL)
+	return receiver, a, maya
+}
+
+// logIn fills and sends the form that logs a person in.
+func (s *screen) logIn(email, password string) {
+	s.t.Helper()
+	s.fill("email", email)
+	s.fill("password", password)
+	s.press("Log in")
 }

@@ -617,3 +617,19 @@ func openBrowser(t *testing.T, flags ...string) *rod.Browser {
 	}
 	return browser
 }
+
+// openWide signs maya up to an App, on a wide screen.
+func openWide(t *testing.T, a *app.App) *screen {
+	t.Helper()
+	maya := openScreen(t, openBrowser(t), a)
+	maya.join("maya@example.com")
+	maya.width(1440)
+	return maya
+}
+
+// startWide starts an App and signs maya up to it, on a wide screen.
+func startWide(t *testing.T) (*app.App, *screen) {
+	t.Helper()
+	a := startPages(t)
+	return a, openWide(t, a)
+}

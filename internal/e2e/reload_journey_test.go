@@ -75,12 +75,7 @@ func (s *screen) changesCard(words, shown string) {
 func TestAutoReload(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	program := newProgram(t)
-	program.comeUp()
-	app, browser := startPages(t, program.reachable, func(c *app.Config) { c.Dev = true }), openBrowser(t)
-	maya := openScreen(t, browser, app)
-	maya.join("maya@example.com")
-	maya.addEndpoint(program.URL)
+	_, app, maya := startWithReceiver(t)
 	account := maya.account()
 	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "website", Test: true})
 	if err != nil {

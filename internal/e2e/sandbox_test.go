@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"relaypdf/internal/sharedtest"
 	"relaypdf/internal/slow"
 )
 
@@ -123,7 +124,7 @@ func TestSandboxLevels(t *testing.T) {
 			if (tt.masked || tt.without == "mounts") && program == os.Args[0] && usesC() {
 				t.Skip("a build with cgo looks for its threads in /proc by numbers that are others there")
 			}
-			dir := foreignFolder(t) // reachable for the browser's user, and removed with what others leave in it
+			dir := sharedtest.ForeignFolder(t) // reachable for the browser's user, and removed with what others leave in it
 			if !tt.nobody {
 				if err := os.Chown(dir, 0, 0); err != nil {
 					t.Fatal(err)

@@ -145,11 +145,11 @@ func TestSetup(t *testing.T) {
 	for name, args := range map[string][]string{"as JSON": {"--json"}, "no answer": nil} {
 		args = append([]string{"setup", "--no-browser", "--api-url", app.URL, "--env-file", file}, args...)
 		var errs bytes.Buffer
-		if code := cli.Run(t.Context(), nil, args, strings.NewReader("n\n"), io.Discard, &errs); code != 2 || !strings.Contains(errs.String(), "--force") {
+		if code := cli.Run(t.Context(), nil, args, strings.NewReader("n\n"), io.Discard, &errs); code != exitUsage || !strings.Contains(errs.String(), "--force") {
 			t.Errorf("%s: exit code %d: %s", name, code, errs.String())
 		}
 	}
-	if _, stderr, code := setsUp(t, post, "deny", "", "--force", "--api-url", app.URL, "--env-file", file); code != 3 || !strings.Contains(stderr, "denied") {
+	if _, stderr, code := setsUp(t, post, "deny", "", "--force", "--api-url", app.URL, "--env-file", file); code != exitAuth || !strings.Contains(stderr, "denied") {
 		t.Errorf("denied: exit code %d: %s", code, stderr)
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, text) {

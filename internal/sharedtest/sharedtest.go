@@ -1,4 +1,5 @@
-// Package sharedtest holds what parallel tests use together, because it takes long to start.
+// Package sharedtest holds what tests of several packages share: a browser, which takes long to start, and folders with
+// files.
 package sharedtest
 
 import (
