@@ -144,10 +144,10 @@ type MCPBackend struct {
 
 	handlers map[string]http.Handler // by method and pattern
 	issuer   *oauth.Issuer           // nil where only tokens of our own are taken
-	tell     store.TellingGrant
+	tell     store.GrantMailBuilder
 }
 
-func newAgentDoor(a *API, cfg Config) *MCPBackend {
+func newMCPBackend(a *API, cfg Config) *MCPBackend {
 	d := &MCPBackend{API: a, handlers: map[string]http.Handler{}, issuer: cfg.Issuer, tell: cfg.TellGrant}
 	for _, r := range a.routes() {
 		handle, name := r.handle, r.method+" "+r.pattern

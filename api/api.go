@@ -86,7 +86,7 @@ type Config struct {
 	// Issuer verifies the tokens of an external issuer, which agents may use as well as our own; nil means none.
 	// TellGrant notifies users by email when a new client connects with such a token; nil sends nothing.
 	Issuer    *oauth.Issuer
-	TellGrant store.TellingGrant
+	TellGrant store.GrantMailBuilder
 }
 
 // API serves the interface. Its methods are safe for concurrent use.
@@ -201,7 +201,7 @@ func New(cfg Config) (*API, error) {
 	watchStore(a)
 	a.openapi = sync.OnceValues(a.describe)
 	if cfg.Agents != nil {
-		if a.agents, err = cfg.Agents(newAgentDoor(a, cfg)); err != nil {
+		if a.agents, err = cfg.Agents(newMCPBackend(a, cfg)); err != nil {
 			return nil, err
 		}
 	}

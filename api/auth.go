@@ -76,7 +76,7 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	case strings.HasPrefix(secret, store.AccessPrefix):
 		access, err = d.store.Grants().Access(ctx, secret, d.baseURL+AgentPath)
 	case d.issuer != nil && oauth.Looks(secret):
-		access, err = d.outside(ctx, secret)
+		access, err = d.externalAccess(ctx, secret)
 	default:
 		return d.callerOf(ctx, secret)
 	}
@@ -91,8 +91,8 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	return call.OfGrant(access), nil
 }
 
-// outside returns what a token of the outside issuer opens.
-func (d *MCPBackend) outside(ctx context.Context, token string) (store.GrantAccess, error) {
+// externalAccess returns what a token of the external issuer opens.
+func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.GrantAccess, error) {
 	holder, err := d.issuer.Holder(ctx, token)
 	refuse := func(text string) (store.GrantAccess, error) {
 		return store.GrantAccess{}, &apierror.Error{Code: apierror.Unauthorized, Message: text, Cause: err}
@@ -116,7 +116,7 @@ func (d *MCPBackend) outside(ctx context.Context, token string) (store.GrantAcce
 	if name == "" {
 		name = "A program without a name"
 	}
-	access, err := d.store.Grants().Outside(ctx, store.ExternalClient{
+	access, err := d.store.Grants().ExternalAccess(ctx, store.ExternalClient{
 		Email: holder.Email, ClientID: d.issuer.Name() + " " + holder.Client, Name: name, Home: d.issuer.Name(), Resource: d.baseURL + AgentPath, Scopes: scopes,
 	}, d.tell)
 	switch {

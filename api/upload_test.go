@@ -44,8 +44,8 @@ func copies(t *testing.T, db *storetest.DB) *apitest.Server {
 	row := schema.Spec[*operation.Deps, copyInput]{
 		Info:    schema.Info{Name: "test.copy", Summary: "Answer with a file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
 		Example: copyInput{FileSource: operation.FileSource{FileID: &file}},
-		Run: func(ctx context.Context, env *operation.Deps, in *copyInput) (schema.Result, error) {
-			body, err := env.Stored(ctx, *in.FileID)
+		Run: func(ctx context.Context, deps *operation.Deps, in *copyInput) (schema.Result, error) {
+			body, err := deps.Stored(ctx, *in.FileID)
 			if errors.Is(err, store.ErrNotFound) {
 				return schema.Result{}, schema.Faults{{Field: "fileId", Message: "is gone"}}
 			}

@@ -185,7 +185,7 @@ func serveEverything(t *testing.T) (service, []call) {
 		}
 		cfg.AI = &operation.AI{Model: model, Input: 2 * credit.Dollar, Output: 10 * credit.Dollar, MaxTokens: 3000, Timeout: patience}
 		cfg.Render, cfg.MaxBody, cfg.DrawTime = lab.renderer(t), 8<<20, patience
-		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewDoor(d, nil, cfg.Logger) }
+		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewHandler(d, nil, cfg.Logger) }
 	})
 	gone := apitest.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	endpoint := s.NewWebhook(t, `{"url":"`+gone.URL+`"}`)

@@ -124,7 +124,7 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	s.reports.SetMaxOpenConns(reportConns)
 	s.pages.SetMaxOpenConns(pageConns)
 	s.pages.SetMaxIdleConns(pageConns)
-	s.writer = newWriter(s.write, s.read)
+	s.writer = newGroupCommitter(s.write, s.read)
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)

@@ -73,9 +73,9 @@ type CollectedKey struct {
 	Account string // as it is shown
 }
 
-// TellingKey writes the sealed emails that notify the users with these addresses of a key made for a device. It is
+// KeyMailBuilder writes the sealed emails that notify the users with these addresses of a key made for a device. It is
 // called within the key's transaction, which may run again.
-type TellingKey func(key Key, device Device, to []string) ([]Letter, error)
+type KeyMailBuilder func(key Key, device Device, to []string) ([]Letter, error)
 
 type deviceRow struct {
 	bun.BaseModel `bun:"table:device_codes,alias:d"`
@@ -232,7 +232,7 @@ func (d *Devices) decide(ctx context.Context, doing, id, personID string, set fu
 // account's owners and to the user who approved it. It returns ErrWaiting, ErrTooEarly, ErrDenied, ErrExpired,
 // ErrUsed for a secret that a key was made for, or ErrNotFound. A secret that comes again has two owners: its key is
 // revoked.
-func (d *Devices) Collect(ctx context.Context, secret string, tell TellingKey) (CollectedKey, error) {
+func (d *Devices) Collect(ctx context.Context, secret string, tell KeyMailBuilder) (CollectedKey, error) {
 	var collected CollectedKey
 	var verdict error
 	err := d.store.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -297,7 +297,7 @@ func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.T
 }
 
 // mint makes the key of a device.
-func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell TellingKey) (CollectedKey, error) {
+func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell KeyMailBuilder) (CollectedKey, error) {
 	made, secret := d.store.newRow(NewKey{
 		AccountID: *row.AccountID, Name: row.KeyName, Test: row.KeyTest, ExpiresAt: fromMicrosPtr(row.KeyExpiresAt), SpendLimit: row.KeyLimit,
 	})
@@ -325,7 +325,7 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell Telling
 }
 
 // tellOwners queues the emails about a device's key.
-func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Key, tell TellingKey) error {
+func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Key, tell KeyMailBuilder) error {
 	if tell == nil {
 		return nil
 	}

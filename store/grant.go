@@ -93,9 +93,9 @@ type GrantAccess struct {
 	Scopes  []string
 }
 
-// TellingGrant writes the sealed emails that notify the users with these addresses of a new application. It is called
+// GrantMailBuilder writes the sealed emails that notify the users with these addresses of a new application. It is called
 // within the grant's transaction, which may run again.
-type TellingGrant func(grant Grant, to []string) ([]Letter, error)
+type GrantMailBuilder func(grant Grant, to []string) ([]Letter, error)
 
 type grantRow struct {
 	bun.BaseModel `bun:"table:oauth_grants,alias:g"`
@@ -172,7 +172,7 @@ func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) 
 // for, or the person may not allow it any more, and ErrUsed for a code that comes
 // again: it has two owners, and the grant that was made for it is revoked. A code
 // that was shown with anything wrong works no more.
-func (g *Grants) Redeem(ctx context.Context, r Redemption, tell TellingGrant) (GrantTokens, error) {
+func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -231,7 +231,7 @@ func refusal(ctx context.Context, tx txn, accountID, personID string) (verdict, 
 }
 
 // make writes the grant of a code, and tokens for it.
-func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell TellingGrant) (GrantTokens, error) {
+func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell GrantMailBuilder) (GrantTokens, error) {
 	key, err := g.keep(ctx, tx, code, tell)
 	if err != nil {
 		return GrantTokens{}, err
@@ -243,7 +243,7 @@ func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell TellingGr
 }
 
 // keep writes a grant, with its entry in the audit log and the emails of tell.
-func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell TellingGrant) (*keyRow, error) {
+func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell GrantMailBuilder) (*keyRow, error) {
 	now := toMicros(g.store.now())
 	key := keyRow{
 		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // a secret that is never returned
@@ -263,7 +263,7 @@ func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell TellingGr
 }
 
 // tell writes a new grant to the audit log and emails the account's owners and the user who has allowed it.
-func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, tell TellingGrant) error {
+func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, tell GrantMailBuilder) error {
 	var who string
 	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.reading, err = compile(ctx, s.read.DB, authenticate, accessQuery, outsideQuery, versionByID, versionBySlug, versionPinned)
+	s.reading, err = compile(ctx, s.read.DB, authenticate, accessQuery, externalQuery, versionByID, versionBySlug, versionPinned)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // UnknownError means that the response to a commit is lost: the transaction has happened, or it has not.
@@ -182,11 +183,8 @@ func locked(err error) bool {
 // sqliteBusy reports whether another process kept the write lock of a SQLite database for longer than busy_timeout.
 func sqliteBusy(err error) bool {
 	var lite *sqlite.Error
-	return errors.As(err, &lite) && lite.Code() == sqliteLocked
+	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_BUSY
 }
-
-// sqliteLocked is SQLITE_BUSY.
-const sqliteLocked = 5
 
 // retryable reports whether PostgreSQL rolled a transaction back for a reason that a retry fixes: serialization
 // failure, deadlock, or a call begun by an attempt whose connection was lost while it was under way.

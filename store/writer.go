@@ -46,7 +46,7 @@ type write struct {
 	done chan struct{}
 }
 
-func newWriter(db, beside *bun.DB) *groupCommitter {
+func newGroupCommitter(db, beside *bun.DB) *groupCommitter {
 	return &groupCommitter{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 }
 

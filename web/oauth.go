@@ -20,7 +20,7 @@ func newAuthServer(w *Web) *oauth.Server {
 }
 
 // TellGrants writes to people of programs that were let in.
-func TellGrants(mailer Mailer, base string) store.TellingGrant {
+func TellGrants(mailer Mailer, base string) store.GrantMailBuilder {
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
 		return sealAll(mailer, to, mail.Message{
 			Subject: grant.Name + " may use relaypdf now",

@@ -39,7 +39,7 @@ var excepted = []struct {
 	scenarios []string
 }{
 	{
-		"They call tools that are to answer a fixed text, picture, sound, error or schema: the door answers routes, whose results and errors TestPaidCall, TestAlike and TestOfficialClient look at.",
+		"They call tools that are to answer a fixed text, picture, sound, error or schema: the server answers routes, whose results and errors TestPaidCall, TestAlike and TestOfficialClient look at.",
 		`unknown tool "test_|Tool 'json_schema_2020_12_tool' not found`,
 		[]string{
 			"tools-call-simple-text", "tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error",
@@ -47,7 +47,7 @@ var excepted = []struct {
 		},
 	},
 	{
-		"They call tools that write to the client or tell of progress before they answer: the door answers in one piece of JSON, as the protocol allows. Over standard input and output TestProgress has it.",
+		"They call tools that write to the client or tell of progress before they answer: the server answers in one piece of JSON, as the protocol allows. Over standard input and output TestProgress has it.",
 		`unknown tool "test_`, []string{"tools-call-with-logging", "tools-call-with-progress"},
 	},
 	{

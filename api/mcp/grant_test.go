@@ -163,7 +163,7 @@ func TestTokensOpenOneDoor(t *testing.T) {
 	header := http.Header{"Authorization": {"Bearer " + token}}
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	if got := send(t, s, ping, header); got.Status != http.StatusOK {
-		t.Errorf("the door of agents: got %d", got.Status)
+		t.Errorf("the MCP endpoint: got %d", got.Status)
 	}
 	if got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"ab"}`, Header: header}); got.Status != http.StatusUnauthorized {
 		t.Errorf("the interface takes a token: status %d", got.Status)
@@ -196,7 +196,7 @@ func TestTokensOpenOneDoor(t *testing.T) {
 // TestGrantsAreCountedApart: each has windows of its own.
 func TestGrantsAreCountedApart(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, door)
+	s := newServer(t, withMCP)
 	first, second := grantOf(t, s, credit.Dollar, "documents"), grantOf(t, s, credit.Dollar, "documents")
 	for range 5 {
 		if r := useAs(t, s, first, "test_echo", `{"text":"ab"}`); r.IsError {

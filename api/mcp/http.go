@@ -30,9 +30,9 @@ const (
 	maxLarge     = 4
 )
 
-// Door answers agents over HTTP: one message in each request, its answer in JSON,
+// Handler answers agents over HTTP: one message in each request, its answer in JSON,
 // and nothing kept from one to the next.
-type Door struct {
+type Handler struct {
 	api      *api.MCPBackend
 	protocol http.Handler
 	log      *slog.Logger
@@ -49,9 +49,9 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// NewDoor returns the handler for agents.
-func NewDoor(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Door, error) {
-	d := &Door{api: a, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{}}
+// NewHandler returns the handler for agents.
+func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Handler, error) {
+	d := &Handler{api: a, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{}}
 	tools := a.Tools()
 	for _, t := range tools {
 		d.scopes[t.Name] = t.Scope
@@ -69,7 +69,7 @@ func NewDoor(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Door, 
 }
 
 // ServeHTTP answers one request.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "*, WWW-Authenticate")
@@ -90,7 +90,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // browser's own machine, by its origin or by a name that was made to lead there.
 // Elsewhere any origin may ask: what counts is the key, which no browser adds by
 // itself.
-func (d *Door) fromHere(r *http.Request) bool {
+func (d *Handler) fromHere(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if !d.api.Local() {
 		u, err := url.Parse(origin)
@@ -100,7 +100,7 @@ func (d *Door) fromHere(r *http.Request) bool {
 }
 
 // answer reads what a caller sends, and answers it.
-func (d *Door) answer(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
+func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" && (err != nil || media != "application/json") {
 		reply(w, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
 		return nil
@@ -146,7 +146,7 @@ func (d *Door) answer(w http.ResponseWriter, r *http.Request, caller call.Caller
 
 // read reads a message. One that is large waits for nothing: it has a place while
 // it is answered, or is refused.
-func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+func (d *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
 	done = func() {}
 	from := d.api.Body(w, r, maxMessage)
 	head, err := io.ReadAll(io.LimitReader(from, largeMessage))
@@ -173,7 +173,7 @@ func (d *Door) read(w http.ResponseWriter, r *http.Request) (body []byte, done f
 }
 
 // count counts messages other than tool calls, which the routes count.
-func (d *Door) count(w http.ResponseWriter, r *http.Request, caller call.Caller, messages []message) error {
+func (d *Handler) count(w http.ResponseWriter, r *http.Request, caller call.Caller, messages []message) error {
 	for _, m := range messages {
 		if m.Method == methodCall {
 			continue
@@ -186,7 +186,7 @@ func (d *Door) count(w http.ResponseWriter, r *http.Request, caller call.Caller,
 }
 
 // one answers one message.
-func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
+func (d *Handler) one(ctx context.Context, r *http.Request, m message) Answer {
 	if answer, ok := m.refused(); ok {
 		return answer
 	}
@@ -214,7 +214,7 @@ func (d *Door) one(ctx context.Context, r *http.Request, m message) Answer {
 }
 
 // carry answers a tool's request by the interface's own route.
-func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answer, error) {
+func (d *Handler) carry(ctx context.Context, pattern string, q *http.Request) (Answer, error) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return Answer{}, errors.New("a tool was called outside of a request")
@@ -233,7 +233,7 @@ func (d *Door) carry(ctx context.Context, pattern string, q *http.Request) (Answ
 }
 
 // draw renders a result of the caller.
-func (d *Door) draw(ctx context.Context, id string) (picture []byte, why string) {
+func (d *Handler) draw(ctx context.Context, id string) (picture []byte, why string) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, "Nobody asked for it."

@@ -16,14 +16,14 @@ import (
 // documents are what the servers of these tests have to read.
 var documents = []mcp.Document{{Name: "quick-start", Title: "Quick start", Description: "Begin here.", Text: "# Quick start\n"}}
 
-// door adds the agent endpoint to a server.
-func door(cfg *api.Config) {
-	cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewDoor(d, documents, cfg.Logger) }
+// withMCP adds the agent endpoint to a server.
+func withMCP(cfg *api.Config) {
+	cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewHandler(d, documents, cfg.Logger) }
 }
 
 // open is the agent endpoint without rate limits.
 func open(cfg *api.Config) {
-	door(cfg)
+	withMCP(cfg)
 	cfg.NoRateLimits = true
 }
 

@@ -58,7 +58,7 @@ func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Deps
 		open(cfg)
 		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) {
 			tools = d.Tools()
-			return mcp.NewDoor(d, documents, cfg.Logger)
+			return mcp.NewHandler(d, documents, cfg.Logger)
 		}
 	}, rows...)
 	in, toServer := io.Pipe()

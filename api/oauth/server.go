@@ -71,8 +71,8 @@ type ServerConfig struct {
 	Now       func() time.Time
 	// GrantEmails and KeyEmails write the emails about a new grant and about the key of a device, SendEmails sends
 	// them. All are nil in a service without email.
-	GrantEmails store.TellingGrant
-	KeyEmails   store.TellingKey
+	GrantEmails store.GrantMailBuilder
+	KeyEmails   store.KeyMailBuilder
 	SendEmails  func()
 }
 

@@ -79,7 +79,7 @@ func (in *SiteInput) validate(faults *schema.Faults, hasURL bool) {
 func assetAt(i int) string { return fmt.Sprintf("assets[%d].", i) }
 
 // withAssets gets what belongs to a page, puts it into src, and calls do.
-func withAssets[T any](ctx context.Context, env *Deps, in *AssetInput, src *render.Source, do func() (T, error)) (T, error) {
+func withAssets[T any](ctx context.Context, deps *Deps, in *AssetInput, src *render.Source, do func() (T, error)) (T, error) {
 	if len(in.Assets) == 0 {
 		return do()
 	}
@@ -87,7 +87,7 @@ func withAssets[T any](ctx context.Context, env *Deps, in *AssetInput, src *rend
 	for i := range in.Assets {
 		sources[i] = stagedFile{&in.Assets[i].FileSource, assetAt(i)}
 	}
-	return withFiles(ctx, env, sources, func(_ context.Context, files []openFile) (result T, err error) {
+	return withFiles(ctx, deps, sources, func(_ context.Context, files []openFile) (result T, err error) {
 		var total int64
 		for i, file := range files {
 			total += file.Size()
@@ -101,12 +101,12 @@ func withAssets[T any](ctx context.Context, env *Deps, in *AssetInput, src *rend
 }
 
 // withSite is withAssets for an input that may be a whole site.
-func withSite[T any](ctx context.Context, env *Deps, in *SiteInput, src *render.Source, do func() (T, error)) (result T, err error) {
+func withSite[T any](ctx context.Context, deps *Deps, in *SiteInput, src *render.Source, do func() (T, error)) (result T, err error) {
 	if in.File.IsZero() && in.FileID == nil {
-		return withAssets(ctx, env, &in.AssetInput, src, do)
+		return withAssets(ctx, deps, &in.AssetInput, src, do)
 	}
 	archive := stagedFile{&FileSource{File: in.File, FileID: in.FileID}, ""}
-	return withFiles(ctx, env, []stagedFile{archive}, func(ctx context.Context, files []openFile) (result T, err error) {
+	return withFiles(ctx, deps, []stagedFile{archive}, func(ctx context.Context, files []openFile) (result T, err error) {
 		site, err := render.OpenSite(ctx, files[0])
 		var wrong *render.SiteError
 		if errors.As(err, &wrong) {

@@ -172,27 +172,27 @@ func (in *ConvertInput) target() office.Target {
 }
 
 // Admit reports whether there is room in the queue of the engine.
-func (in *ConvertInput) Admit(env *Deps) error {
+func (in *ConvertInput) Admit(deps *Deps) error {
 	switch {
-	case env.Render == nil:
+	case deps.Render == nil:
 		return nil
 	case in.Engine == engineWebKit:
-		return env.Render.AdmitTool()
+		return deps.Render.AdmitTool()
 	}
-	return env.Render.AdmitConvert()
+	return deps.Render.AdmitConvert()
 }
 
 // runConvert converts the source.
-func runConvert(ctx context.Context, env *Deps, in *ConvertInput) (schema.Result, error) {
+func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
 	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))
 	}
 	if in.Engine == engineWebKit {
-		return in.runPage(ctx, env)
+		return in.runPage(ctx, deps)
 	}
-	result, err := withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	result, err := withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		conversion.Content = files[0]
 		if in.URL != nil {
 			conversion.Address = *in.URL
@@ -202,9 +202,9 @@ func runConvert(ctx context.Context, env *Deps, in *ConvertInput) (schema.Result
 			return schema.Result{}, err
 		}
 		var page render.Source
-		made, err := withAssets(ctx, env, &in.AssetInput, &page, func() (render.Converted, error) {
+		made, err := withAssets(ctx, deps, &in.AssetInput, &page, func() (render.Converted, error) {
 			conversion.Assets = page.Assets
-			return env.Render.Convert(ctx, conversion)
+			return deps.Render.Convert(ctx, conversion)
 		})
 		if err != nil {
 			return schema.Result{}, err
@@ -239,10 +239,10 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 const optionUnused = "option_unused"
 
 // runPage converts HTML, or the page of an address, with wkhtmltopdf.
-func (in *ConvertInput) runPage(ctx context.Context, env *Deps) (result schema.Result, err error) {
+func (in *ConvertInput) runPage(ctx context.Context, deps *Deps) (result schema.Result, err error) {
 	if in.URL == nil {
-		result, err = withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-			made, err := env.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
+		result, err = withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+			made, err := deps.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
 			if err != nil {
 				return schema.Result{}, err
 			}
@@ -250,7 +250,7 @@ func (in *ConvertInput) runPage(ctx context.Context, env *Deps) (result schema.R
 		})
 		return result, in.fault(err)
 	}
-	made, err := env.Render.ConvertPage(ctx, render.PageConversion{URL: *in.URL, TOC: in.Options.TOC})
+	made, err := deps.Render.ConvertPage(ctx, render.PageConversion{URL: *in.URL, TOC: in.Options.TOC})
 	switch {
 	case err == nil:
 		return convertResult(in, made), nil

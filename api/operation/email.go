@@ -32,14 +32,14 @@ func (in *EmailInput) paper(faults *schema.Faults) paper {
 }
 
 // Admit asks the browser's queue.
-func (in *EmailInput) Admit(env *Deps) error { return env.admit() }
+func (in *EmailInput) Admit(deps *Deps) error { return deps.admit() }
 
-func runEmail(ctx context.Context, env *Deps, in *EmailInput) (schema.Result, error) {
+func runEmail(ctx context.Context, deps *Deps, in *EmailInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := in.paper(&checked)
 	how := render.Email{Width: size.width, Height: size.height, Files: render.EmailFiles(cmp.Or(in.Attachments, string(render.EmbedFiles)))}
-	return withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		doc, err := env.Render.PrintEmail(ctx, files[0], how)
+	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+		doc, err := deps.Render.PrintEmail(ctx, files[0], how)
 		result, err := pdfResult("email")(doc.Body, err)
 		result.Warnings = warnings(doc.Warnings)
 		return result, err

@@ -138,19 +138,19 @@ func (o *ImageOptions) capture() chrome.Screenshot {
 }
 
 // Admit asks the browser's queue.
-func (in *ImageInput) Admit(env *Deps) error { return env.admit() }
+func (in *ImageInput) Admit(deps *Deps) error { return deps.admit() }
 
 // Pin fixes the template's version.
-func (in *ImageInput) Pin(ctx context.Context, env *Deps, input map[string]any) (changed bool, err error) {
-	return in.pin(ctx, env, input, pageOption)
+func (in *ImageInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
+	return in.pin(ctx, deps, input, pageOption)
 }
 
 // runImage captures the source.
-func runImage(ctx context.Context, env *Deps, in *ImageInput) (schema.Result, error) {
+func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, error) {
 	src, page := render.Source{HTML: text(in.HTML), URL: text(in.URL)}, in.Options.page(in.URL != nil)
 	if in.TemplateID != nil {
 		var err error
-		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {
+		if src.HTML, err = in.fill(ctx, deps, in.Options.TemplateOptions, &page); err != nil {
 			return schema.Result{}, err
 		}
 	}
@@ -159,8 +159,8 @@ func runImage(ctx context.Context, env *Deps, in *ImageInput) (schema.Result, er
 	if page.WaitForSelector == "" {
 		page.WaitForSelector = shot.Selector
 	}
-	image, err := withSite(ctx, env, &in.SiteInput, &src, func() (chrome.Image, error) {
-		return env.Render.Screenshot(ctx, src, page, shot)
+	image, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.Image, error) {
+		return deps.Render.Screenshot(ctx, src, page, shot)
 	})
 	switch {
 	case errors.Is(err, chrome.ErrNoElement):

@@ -32,15 +32,15 @@ func (in *ConvertImageInput) Validate() error {
 }
 
 // Admit reports whether there is room in the queue of the file tools.
-func (in *ConvertImageInput) Admit(env *Deps) error { return (&PDFSource{}).Admit(env) }
+func (in *ConvertImageInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
-func runConvertImage(ctx context.Context, env *Deps, in *ConvertImageInput) (schema.Result, error) {
+func runConvertImage(ctx context.Context, deps *Deps, in *ConvertImageInput) (schema.Result, error) {
 	how := pdf.ConvertImageArgs{To: in.To, Quality: cmp.Or(in.Quality, defaultQuality), Width: in.Width, Height: in.Height, Fit: pdf.Fit(in.Fit)}
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)
 	}
-	return withFiles(ctx, env, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		made, more, err := env.Render.ConvertImage(ctx, files[0], how)
+	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+		made, more, err := deps.Render.ConvertImage(ctx, files[0], how)
 		if err != nil {
 			return schema.Result{}, err
 		}

@@ -29,7 +29,7 @@ func TestAssetsInHeaders(t *testing.T) {
 		}
 	}))
 	t.Cleanup(site.Close)
-	a := newEnv(t, strings.TrimPrefix(site.URL, "http://")).Render
+	a := newDeps(t, strings.TrimPrefix(site.URL, "http://")).Render
 	one := 1.0
 	settings := render.PDF{
 		Margin: render.Margin{Top: &one, Bottom: &one},

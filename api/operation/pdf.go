@@ -213,26 +213,26 @@ func (o *PDFOptions) settings() render.PDF {
 }
 
 // Admit asks the browser's queue.
-func (in *PDFInput) Admit(env *Deps) error { return env.admit() }
+func (in *PDFInput) Admit(deps *Deps) error { return deps.admit() }
 
 // Pin fixes the template's version.
-func (in *PDFInput) Pin(ctx context.Context, env *Deps, input map[string]any) (changed bool, err error) {
-	return in.pin(ctx, env, input, anyOption)
+func (in *PDFInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
+	return in.pin(ctx, deps, input, anyOption)
 }
 
 // runPDF prints the source.
-func runPDF(ctx context.Context, env *Deps, in *PDFInput) (schema.Result, error) {
+func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML}
 	if in.TemplateID != nil {
 		var err error
-		if src.HTML, err = in.fill(ctx, env, in.Options.TemplateOptions, &page); err != nil {
+		if src.HTML, err = in.fill(ctx, deps, in.Options.TemplateOptions, &page); err != nil {
 			return schema.Result{}, err
 		}
 	}
-	doc, err := withSite(ctx, env, &in.SiteInput, &src, func() (chrome.Document, error) {
-		return env.Render.PDF(ctx, src, page, in.Options.settings())
+	doc, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.Document, error) {
+		return deps.Render.PDF(ctx, src, page, in.Options.settings())
 	})
 	if err != nil {
 		return schema.Result{}, fieldError(err)

@@ -102,12 +102,12 @@ func (f *AttachedFile) validate(faults *schema.Faults, at string, names map[stri
 	}
 }
 
-func runAttachments(ctx context.Context, env *Deps, in *AttachmentsInput) (schema.Result, error) {
+func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (schema.Result, error) {
 	if in.Action == addAttachments {
-		return addFiles(ctx, env, in)
+		return addFiles(ctx, deps, in)
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		attachments := env.Render
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		attachments := deps.Render
 		switch in.Action {
 		case extractAttachments:
 			archive, err := attachments.ExtractAttachments(ctx, file, in.names())
@@ -124,13 +124,13 @@ func runAttachments(ctx context.Context, env *Deps, in *AttachmentsInput) (schem
 }
 
 // addFiles adds files to the PDF, which is fetched at the same time.
-func addFiles(ctx context.Context, env *Deps, in *AttachmentsInput) (schema.Result, error) {
+func addFiles(ctx context.Context, deps *Deps, in *AttachmentsInput) (schema.Result, error) {
 	sources := append([]stagedFile{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var added []render.NewAttachment
 		for i, f := range in.Files {
 			added = append(added, render.NewAttachment{Filename: f.Filename, ContentType: f.ContentType, Description: f.Description, Content: files[i+1]})
 		}
-		return pdfResult("document")(env.Render.AddAttachments(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
+		return pdfResult("document")(deps.Render.AddAttachments(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
 	})
 }

@@ -91,8 +91,8 @@ func (in *BookmarksInput) Validate() error {
 	return failures(faults)
 }
 
-func runBookmarks(ctx context.Context, env *Deps, in *BookmarksInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("document")(env.Render.AddBookmarks(ctx, file, in.Bookmarks.render()))
+func runBookmarks(ctx context.Context, deps *Deps, in *BookmarksInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("document")(deps.Render.AddBookmarks(ctx, file, in.Bookmarks.render()))
 	})
 }

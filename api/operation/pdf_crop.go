@@ -55,7 +55,7 @@ func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
 	return pdf.Margin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
 }
 
-func runCrop(ctx context.Context, env *Deps, in *CropInput) (schema.Result, error) {
+func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, error) {
 	var margin pdf.Margin
 	if in.Margins != nil {
 		var checked schema.Faults // by Validate, which found none
@@ -65,8 +65,8 @@ func runCrop(ctx context.Context, env *Deps, in *CropInput) (schema.Result, erro
 	if in.Box != nil {
 		field = "box"
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		cropped, err := env.Render.CropPDF(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		cropped, err := deps.Render.CropPDF(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
 		return pdfResult("cropped")(cropped, offPage(err, field))
 	})
 }
@@ -77,9 +77,9 @@ type RepairInput struct {
 	PDFFileInput
 }
 
-func runRepair(ctx context.Context, env *Deps, in *RepairInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("repaired")(env.Render.RepairPDF(ctx, file))
+func runRepair(ctx context.Context, deps *Deps, in *RepairInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("repaired")(deps.Render.RepairPDF(ctx, file))
 	})
 }
 
@@ -96,9 +96,9 @@ type ExtractImagesInput struct {
 // Validate checks what the schema cannot state.
 func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-func runExtractImages(ctx context.Context, env *Deps, in *ExtractImagesInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		archive, err := env.Render.ExtractImages(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
+func runExtractImages(ctx context.Context, deps *Deps, in *ExtractImagesInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		archive, err := deps.Render.ExtractImages(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
 		if err != nil {
 			return schema.Result{}, err
 		}

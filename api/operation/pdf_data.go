@@ -75,11 +75,11 @@ func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
 // Price returns the amount of the hold: with the price of OCR, if pages may need it, and the price of the longest
 // responses of a model, if one is used.
-func (in *DataInput) Price(ctx context.Context, env *Deps) (schema.Price, error) {
+func (in *DataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
 	switch {
 	case in.Schema.IsZero():
-		return schema.Price{Amount: in.most(env)}, nil
-	case env.AI == nil:
+		return schema.Price{Amount: in.most(deps)}, nil
+	case deps.AI == nil:
 		return schema.Price{}, errNoAI
 	case in.Quote:
 		return schema.Price{}, nil
@@ -88,23 +88,23 @@ func (in *DataInput) Price(ctx context.Context, env *Deps) (schema.Price, error)
 		if err != nil {
 			return schema.Price{}, err
 		}
-		return env.promised(ctx, in.QuoteID, digest)
+		return deps.promised(ctx, in.QuoteID, digest)
 	}
-	return schema.Price{Amount: in.most(env) + env.AI.charge(llm.MostReading(in.Schema.RawMessage, env.AI.MaxTokens))}, nil
+	return schema.Price{Amount: in.most(deps) + deps.AI.charge(llm.MostReading(in.Schema.RawMessage, deps.AI.MaxTokens))}, nil
 }
 
 // most is the most that a call costs but for a model.
-func (in *DataInput) most(env *Deps) credit.Amount {
-	if in.reads() && !env.NoOCR {
-		return env.Prices["pdf.data"] + env.Prices["pdf.ocr"]
+func (in *DataInput) most(deps *Deps) credit.Amount {
+	if in.reads() && !deps.NoOCR {
+		return deps.Prices["pdf.data"] + deps.Prices["pdf.ocr"]
 	}
-	return env.Prices["pdf.data"]
+	return deps.Prices["pdf.data"]
 }
 
 // how returns how pages are read.
-func (in *DataInput) how(env *Deps) render.Markdown {
+func (in *DataInput) how(deps *Deps) render.Markdown {
 	how := render.Markdown{Pages: in.Pages.text()}
-	if !in.reads() || env.NoOCR {
+	if !in.reads() || deps.NoOCR {
 		return how
 	}
 	for _, language := range in.Languages {
@@ -116,18 +116,18 @@ func (in *DataInput) how(env *Deps) render.Markdown {
 	return how
 }
 
-func runData(ctx context.Context, env *Deps, in *DataInput) (schema.Result, error) {
+func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, error) {
 	if !in.Schema.IsZero() {
-		return runSchema(ctx, env, in)
+		return runSchema(ctx, deps, in)
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		text, about, err := env.Render.MarkdownOfPDF(ctx, file, in.how(env))
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		text, about, err := deps.Render.MarkdownOfPDF(ctx, file, in.how(deps))
 		if err != nil {
 			return schema.Result{}, err
 		}
-		charge := env.Prices["pdf.data"]
+		charge := deps.Prices["pdf.data"]
 		if len(about.Read) > 0 {
-			charge += env.Prices["pdf.ocr"]
+			charge += deps.Prices["pdf.ocr"]
 		}
 		return schema.Result{
 			Stem: "data", Extension: ".json", ContentType: "application/json", Body: text, Charge: &charge, Warnings: dataWarnings(about),

@@ -44,36 +44,36 @@ func (in *DataInput) digest() ([]byte, error) {
 }
 
 // runSchema promises a price, or has the model fill the schema.
-func runSchema(ctx context.Context, env *Deps, in *DataInput) (schema.Result, error) {
-	if env.AI == nil {
+func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, error) {
+	if deps.AI == nil {
 		return schema.Result{}, errNoAI
 	}
 	wanted, err := newDataSchema(in.Schema.RawMessage)
 	if err != nil {
 		return schema.Result{}, apierror.Invalid("schema", err.Error())
 	}
-	said, err := in.read(ctx, env)
+	said, err := in.read(ctx, deps)
 	if err != nil {
 		return schema.Result{}, err
 	}
 	c := llm.BeginReading(llm.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
-	c.MaxTokens = env.AI.MaxTokens
+	c.MaxTokens = deps.AI.MaxTokens
 	length := len(said.whole) + said.assumed
 	expected := c.ExpectedUsage(min(expectedAnswer, aroundData+length)).Add(llm.TextUsage(said.assumed))
-	price := said.price(env, expected)
+	price := said.price(deps, expected)
 	if in.Quote {
 		digest, err := in.digest()
 		if err != nil {
 			return schema.Result{}, err
 		}
-		promised, err := env.promise(ctx, digest, price)
+		promised, err := deps.promise(ctx, digest, price)
 		return schema.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
-	if in.QuoteID != "" && price > longerThanQuoted*env.Held {
+	if in.QuoteID != "" && price > longerThanQuoted*deps.Held {
 		return schema.Result{}, apierror.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
 	}
 	var made foundData
-	used, err := env.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
+	used, err := deps.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
 		made, faults = readData(answer, wanted, said.texts)
 		return faults, nil
 	})
@@ -85,7 +85,7 @@ func runSchema(ctx context.Context, env *Deps, in *DataInput) (schema.Result, er
 	}
 	if in.QuoteID == "" {
 		// A provider that counts more than it was asked for is not the customer's matter.
-		charge := min(said.price(env, used), env.Held)
+		charge := min(said.price(deps, used), deps.Held)
 		result.Charge = &charge
 	}
 	return result, nil
@@ -104,24 +104,24 @@ type saidDocument struct {
 }
 
 // price returns the price of filling the schema with that many tokens.
-func (s *saidDocument) price(env *Deps, used llm.Usage) credit.Amount {
-	price := env.Prices["pdf.data"] + env.AI.charge(used)
+func (s *saidDocument) price(deps *Deps, used llm.Usage) credit.Amount {
+	price := deps.Prices["pdf.data"] + deps.AI.charge(used)
 	if len(s.about.Read) > 0 || s.assumed > 0 {
-		price += env.Prices["pdf.ocr"]
+		price += deps.Prices["pdf.ocr"]
 	}
 	return price
 }
 
 // read returns the text of the pages: their own, or else the text that OCR finds in their images. For a document
 // without text the model gets images. A quote reads no image.
-func (in *DataInput) read(ctx context.Context, env *Deps) (*saidDocument, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
-		how := in.how(env)
+func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
+		how := in.how(deps)
 		how.Apart = true
 		if in.Quote {
 			how.Languages = nil
 		}
-		pages := env.Render
+		pages := deps.Render
 		body, about, err := pages.MarkdownOfPDF(ctx, file, how)
 		if err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (in *DataInput) read(ctx context.Context, env *Deps) (*saidDocument, error)
 			if in.Quote {
 				said.assumed = min(len(about.Unread)*expectedPage, llm.MostText)
 			} else if len(said.texts) == 0 {
-				err = said.look(ctx, env, file)
+				err = said.look(ctx, deps, file)
 			}
 		}
 		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
@@ -168,12 +168,12 @@ func (s *saidDocument) take(body schema.Body) error {
 }
 
 // look renders the pages of a document without text.
-func (s *saidDocument) look(ctx context.Context, env *Deps, file render.PDFFile) error {
+func (s *saidDocument) look(ctx context.Context, deps *Deps, file render.PDFFile) error {
 	if len(s.about.Unread) > llm.MostPictures {
 		return apierror.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))
 	}
 	for _, n := range s.about.Unread {
-		drawn, _, err := env.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
+		drawn, _, err := deps.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
 		if err != nil {
 			return err
 		}

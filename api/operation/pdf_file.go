@@ -26,15 +26,15 @@ type CompressInput struct {
 	Described
 }
 
-func runCompress(ctx context.Context, env *Deps, in *CompressInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("compressed")(env.Render.CompressPDF(ctx, file))
+func runCompress(ctx context.Context, deps *Deps, in *CompressInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("compressed")(deps.Render.CompressPDF(ctx, file))
 	})
 }
 
-func runInfo(ctx context.Context, env *Deps, in *PDFFileInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		info, err := env.Render.DescribePDF(ctx, file)
+func runInfo(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		info, err := deps.Render.DescribePDF(ctx, file)
 		return schema.Result{Stem: "info", JSON: info}, err
 	})
 }

@@ -43,14 +43,14 @@ func (in *FormFillInput) Validate() error {
 	return failures(faults)
 }
 
-func runFormFields(ctx context.Context, env *Deps, in *PDFFileInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		form, err := env.Render.PDFFormFields(ctx, file)
+func runFormFields(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		form, err := deps.Render.PDFFormFields(ctx, file)
 		return schema.Result{Stem: "fields", JSON: form}, err
 	})
 }
 
-func runFormFill(ctx context.Context, env *Deps, in *FormFillInput) (schema.Result, error) {
+func runFormFill(ctx context.Context, deps *Deps, in *FormFillInput) (schema.Result, error) {
 	values := make(map[string]any, len(in.Fields))
 	for name, value := range in.Fields {
 		if n, ok := value.(int64); ok {
@@ -58,8 +58,8 @@ func runFormFill(ctx context.Context, env *Deps, in *FormFillInput) (schema.Resu
 		}
 		values[name] = value
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		filled, err := env.Render.FillPDFForm(ctx, file, values, in.Flatten)
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		filled, err := deps.Render.FillPDFForm(ctx, file, values, in.Flatten)
 		return pdfResult("filled")(filled, formFault(err))
 	})
 }

@@ -85,16 +85,16 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 	return size
 }
 
-func runFromImages(ctx context.Context, env *Deps, in *FromImagesInput) (schema.Result, error) {
+func runFromImages(ctx context.Context, deps *Deps, in *FromImagesInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	var checked schema.Faults // by Validate, which found none
 	pages := in.Options.layout(&checked)
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var images []engine.Content
 		for _, file := range files {
 			images = append(images, file)
 		}
-		file, omitted, err := env.Render.PDFFromImages(ctx, images, pages)
+		file, omitted, err := deps.Render.PDFFromImages(ctx, images, pages)
 		result, err := pdfResult("images")(file, err)
 		var told []chrome.Warning
 		for _, i := range omitted {

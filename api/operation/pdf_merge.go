@@ -50,15 +50,15 @@ func (f *MergeFile) title() string {
 }
 
 // runMerge joins the files.
-func runMerge(ctx context.Context, env *Deps, in *MergeInput) (schema.Result, error) {
+func runMerge(ctx context.Context, deps *Deps, in *MergeInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var inputs []render.MergeInput
 		for i, file := range files {
 			inputs = append(inputs, render.MergeInput{
 				PDFFile: render.PDFFile{Content: file, Password: in.Files[i].Password}, Title: in.Files[i].title(),
 			})
 		}
-		return pdfResult("merged")(env.Render.MergePDFs(ctx, inputs))
+		return pdfResult("merged")(deps.Render.MergePDFs(ctx, inputs))
 	})
 }

@@ -29,8 +29,8 @@ type describer[In any] interface {
 // described runs an operation, and gives the PDF that it makes the information
 // that its input asks for.
 func described[In any, P describer[In]](run func(context.Context, *Deps, *In) (schema.Result, error)) func(context.Context, *Deps, *In) (schema.Result, error) {
-	return func(ctx context.Context, env *Deps, in *In) (schema.Result, error) {
-		result, err := run(ctx, env, in)
+	return func(ctx context.Context, deps *Deps, in *In) (schema.Result, error) {
+		result, err := run(ctx, deps, in)
 		info := P(in).describes()
 		if err != nil || info == (pdfmeta.Info{}) {
 			return result, err
@@ -43,7 +43,7 @@ func described[In any, P describer[In]](run func(context.Context, *Deps, *In) (s
 		if opened, ok := any(in).(interface{ opens() string }); ok {
 			password = opened.opens()
 		}
-		result.Body, err = env.Render.SetPDFInfo(ctx, made, password, info)
+		result.Body, err = deps.Render.SetPDFInfo(ctx, made, password, info)
 		return result, err
 	}
 }

@@ -50,7 +50,7 @@ func (in *OCRInput) Validate() error {
 	return failures(faults)
 }
 
-func runOCR(ctx context.Context, env *Deps, in *OCRInput) (schema.Result, error) {
+func runOCR(ctx context.Context, deps *Deps, in *OCRInput) (schema.Result, error) {
 	how := render.OCR{Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew, Text: in.Output == textOutput}
 	for _, language := range in.Languages {
 		how.Languages = append(how.Languages, string(language))
@@ -58,8 +58,8 @@ func runOCR(ctx context.Context, env *Deps, in *OCRInput) (schema.Result, error)
 	if len(how.Languages) == 0 {
 		how.Languages = []string{"eng"}
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		read, err := env.Render.OCRPDF(ctx, file, how)
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		read, err := deps.Render.OCRPDF(ctx, file, how)
 		if err != nil || !how.Text {
 			return pdfResult("searchable")(read, err)
 		}

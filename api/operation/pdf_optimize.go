@@ -26,13 +26,13 @@ func (in *OptimizeInput) optimization() render.PDFOptimization {
 	}
 }
 
-func runOptimize(ctx context.Context, env *Deps, in *OptimizeInput) (schema.Result, error) {
-	return optimize(ctx, env, &in.PDFSource, in.optimization(), "optimized")
+func runOptimize(ctx context.Context, deps *Deps, in *OptimizeInput) (schema.Result, error) {
+	return optimize(ctx, deps, &in.PDFSource, in.optimization(), "optimized")
 }
 
-func optimize(ctx context.Context, env *Deps, source *PDFSource, how render.PDFOptimization, stem string) (schema.Result, error) {
-	return withPDF(ctx, env, source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult(stem)(env.Render.OptimizePDF(ctx, file, how))
+func optimize(ctx context.Context, deps *Deps, source *PDFSource, how render.PDFOptimization, stem string) (schema.Result, error) {
+	return withPDF(ctx, deps, source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult(stem)(deps.Render.OptimizePDF(ctx, file, how))
 	})
 }
 
@@ -52,8 +52,8 @@ var compressions = map[string]render.PDFOptimization{
 	"high":   {Linearize: true, Quality: 50, MaxDPI: 96},
 }
 
-func runCompressAdvanced(ctx context.Context, env *Deps, in *CompressAdvancedInput) (schema.Result, error) {
+func runCompressAdvanced(ctx context.Context, deps *Deps, in *CompressAdvancedInput) (schema.Result, error) {
 	how := compressions[cmp.Or(in.Level, "medium")]
 	how.Gray = in.Grayscale
-	return optimize(ctx, env, &in.PDFSource, how, "compressed")
+	return optimize(ctx, deps, &in.PDFSource, how, "compressed")
 }

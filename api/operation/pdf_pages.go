@@ -52,20 +52,20 @@ func validatePages(source *PDFSource, pages Pages) error {
 	return failures(faults)
 }
 
-func runExtract(ctx context.Context, env *Deps, in *ExtractInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("pages")(env.Render.ExtractPages(ctx, file, in.Pages.text()))
+func runExtract(ctx context.Context, deps *Deps, in *ExtractInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("pages")(deps.Render.ExtractPages(ctx, file, in.Pages.text()))
 	})
 }
 
-func runRotate(ctx context.Context, env *Deps, in *RotateInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("rotated")(env.Render.RotatePages(ctx, file, in.Degrees, in.Pages.text()))
+func runRotate(ctx context.Context, deps *Deps, in *RotateInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("rotated")(deps.Render.RotatePages(ctx, file, in.Degrees, in.Pages.text()))
 	})
 }
 
-func runDeletePages(ctx context.Context, env *Deps, in *DeletePagesInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("pages")(env.Render.DeletePages(ctx, file, in.Pages.text()))
+func runDeletePages(ctx context.Context, deps *Deps, in *DeletePagesInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("pages")(deps.Render.DeletePages(ctx, file, in.Pages.text()))
 	})
 }

@@ -18,9 +18,9 @@ type ArchiveInput struct {
 }
 
 // runArchive makes PDF/A and returns its differences from the source as warnings.
-func runArchive(ctx context.Context, env *Deps, in *ArchiveInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		made, changes, err := env.Render.ArchivePDF(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())
+func runArchive(ctx context.Context, deps *Deps, in *ArchiveInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		made, changes, err := deps.Render.ArchivePDF(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())
 		return changedResult("archive", made, changes, err)
 	})
 }

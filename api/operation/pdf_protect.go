@@ -64,13 +64,13 @@ func (in *ProtectInput) Validate() error {
 	return failures(faults)
 }
 
-func runProtect(ctx context.Context, env *Deps, in *ProtectInput) (schema.Result, error) {
+func runProtect(ctx context.Context, deps *Deps, in *ProtectInput) (schema.Result, error) {
 	protection := render.PDFProtection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
 	if protection.OwnerPassword == "" {
 		protection.OwnerPassword = rand.Text()
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("protected")(env.Render.ProtectPDF(ctx, file, protection))
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("protected")(deps.Render.ProtectPDF(ctx, file, protection))
 	})
 }
 
@@ -91,9 +91,9 @@ func (in *UnlockInput) Validate() error {
 	return failures(faults)
 }
 
-func runUnlock(ctx context.Context, env *Deps, in *UnlockInput) (schema.Result, error) {
+func runUnlock(ctx context.Context, deps *Deps, in *UnlockInput) (schema.Result, error) {
 	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
-	return withPDF(ctx, env, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("unlocked")(env.Render.UnlockPDF(ctx, file))
+	return withPDF(ctx, deps, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("unlocked")(deps.Render.UnlockPDF(ctx, file))
 	})
 }

@@ -30,10 +30,10 @@ const (
 // Validate checks what the schema cannot state.
 func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-func runRaster(ctx context.Context, env *Deps, in *RasterInput) (schema.Result, error) {
+func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result, error) {
 	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI)}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		image, archive, err := env.Render.RasterPages(ctx, file, how)
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		image, archive, err := deps.Render.RasterPages(ctx, file, how)
 		switch {
 		case err != nil:
 			return schema.Result{}, err

@@ -84,7 +84,7 @@ func (in *RedactInput) Validate() error {
 	return failures(faults)
 }
 
-func runRedact(ctx context.Context, env *Deps, in *RedactInput) (schema.Result, error) {
+func runRedact(ctx context.Context, deps *Deps, in *RedactInput) (schema.Result, error) {
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
 	how := render.Redaction{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
@@ -97,8 +97,8 @@ func runRedact(ctx context.Context, env *Deps, in *RedactInput) (schema.Result, 
 	for _, area := range in.Areas {
 		how.Areas = append(how.Areas, pdf.RedactArea(area))
 	}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		redacted, changes, err := env.Render.RedactPDF(ctx, file, how)
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		redacted, changes, err := deps.Render.RedactPDF(ctx, file, how)
 		return changedResult("redacted", redacted, changes, offPage(err, "areas"))
 	})
 }

@@ -45,11 +45,11 @@ func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 	return size
 }
 
-func runResize(ctx context.Context, env *Deps, in *ResizeInput) (schema.Result, error) {
+func runResize(ctx context.Context, deps *Deps, in *ResizeInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := in.sheet(&checked)
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("resized")(env.Render.ResizePDF(
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("resized")(deps.Render.ResizePDF(
 			ctx, file, in.Pages.text(), size.width*pointsPerInch, size.height*pointsPerInch, in.Fit == "fill"))
 	})
 }

@@ -62,11 +62,11 @@ func sheetPaper(faults *schema.Faults, format string) paper {
 	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
 }
 
-func runNUp(ctx context.Context, env *Deps, in *NUpInput) (schema.Result, error) {
+func runNUp(ctx context.Context, deps *Deps, in *NUpInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	how := in.sheets(&checked)
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("sheets")(env.Render.NUp(ctx, file, in.Pages.text(), how))
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("sheets")(deps.Render.NUp(ctx, file, in.Pages.text(), how))
 	})
 }
 
@@ -90,11 +90,11 @@ func (in *BookletInput) Validate() error {
 	return failures(faults)
 }
 
-func runBooklet(ctx context.Context, env *Deps, in *BookletInput) (schema.Result, error) {
+func runBooklet(ctx context.Context, deps *Deps, in *BookletInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
 	how := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("booklet")(env.Render.Booklet(ctx, file, how))
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("booklet")(deps.Render.Booklet(ctx, file, how))
 	})
 }

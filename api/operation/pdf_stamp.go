@@ -146,7 +146,7 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 	checkColor(faults, at+"color", in.Color)
 }
 
-func runStamp(ctx context.Context, env *Deps, in *StampInput) (schema.Result, error) {
+func runStamp(ctx context.Context, deps *Deps, in *StampInput) (schema.Result, error) {
 	sources := []stagedFile{{&in.FileSource, ""}}
 	marks, at := in.Stamps, stampAt
 	if len(marks) == 0 {
@@ -157,7 +157,7 @@ func runStamp(ctx context.Context, env *Deps, in *StampInput) (schema.Result, er
 			sources = append(sources, stagedFile{&marks[i].Image.FileSource, at(i) + "image."})
 		}
 	}
-	return withFiles(ctx, env, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
+	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var stamps []render.Stamp
 		images := files[1:]
 		for i := range marks {
@@ -168,7 +168,7 @@ func runStamp(ctx context.Context, env *Deps, in *StampInput) (schema.Result, er
 			stamps = append(stamps, stamp)
 		}
 		file := render.PDFFile{Content: files[0], Password: in.Password}
-		return pdfResult("stamped")(env.Render.StampPDF(ctx, file, stamps))
+		return pdfResult("stamped")(deps.Render.StampPDF(ctx, file, stamps))
 	})
 }
 

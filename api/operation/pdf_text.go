@@ -22,9 +22,9 @@ func (in *TextInput) Validate() error {
 	return failures(faults)
 }
 
-func runText(ctx context.Context, env *Deps, in *TextInput) (schema.Result, error) {
-	return withPDF(ctx, env, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		text, err := env.Render.PDFText(ctx, file, in.MergePages)
+func runText(ctx context.Context, deps *Deps, in *TextInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		text, err := deps.Render.PDFText(ctx, file, in.MergePages)
 		if err != nil {
 			return schema.Result{}, err
 		}

@@ -79,27 +79,27 @@ func offPage(err error, field string) error {
 }
 
 // Admit reports whether there is room in the queue of the file tools.
-func (s *PDFSource) Admit(env *Deps) error {
-	if env.Render == nil {
+func (s *PDFSource) Admit(deps *Deps) error {
+	if deps.Render == nil {
 		return nil
 	}
-	return env.Render.AdmitTool()
+	return deps.Render.AdmitTool()
 }
 
 // withPDF gets the PDF of a source and runs do with it. Errors name the field
 // that they are about.
-func withPDF[T any](ctx context.Context, env *Deps, src *PDFSource, do func(context.Context, render.PDFFile) (T, error)) (T, error) {
-	return withFiles(ctx, env, []stagedFile{{&src.FileSource, ""}}, func(ctx context.Context, files []openFile) (T, error) {
+func withPDF[T any](ctx context.Context, deps *Deps, src *PDFSource, do func(context.Context, render.PDFFile) (T, error)) (T, error) {
+	return withFiles(ctx, deps, []stagedFile{{&src.FileSource, ""}}, func(ctx context.Context, files []openFile) (T, error) {
 		return do(ctx, render.PDFFile{Content: files[0], Password: src.Password})
 	})
 }
 
 // withFiles gets the files of several sources and runs do with them, as
 // withPDF does with one.
-func withFiles[T any](ctx context.Context, env *Deps, sources []stagedFile, do func(context.Context, []openFile) (T, error)) (result T, err error) {
+func withFiles[T any](ctx context.Context, deps *Deps, sources []stagedFile, do func(context.Context, []openFile) (T, error)) (result T, err error) {
 	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	files, err := env.openSources(bounded, sources)
+	files, err := deps.openSources(bounded, sources)
 	if err != nil && ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return result, errFetchTimeout
 	}

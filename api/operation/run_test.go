@@ -17,8 +17,8 @@ import (
 	"relaypdf/render/spool"
 )
 
-// newEnv starts a renderer that reaches these hosts besides public ones.
-func newEnv(t *testing.T, hosts ...string) *Deps {
+// newDeps starts a renderer that reaches these hosts besides public ones.
+func newDeps(t *testing.T, hosts ...string) *Deps {
 	t.Helper()
 	// Not t.TempDir, which lies in a folder that the browser's user cannot enter.
 	dir, err := os.MkdirTemp("", "operation-test-") //nolint:usetesting // for the reason above
@@ -43,7 +43,7 @@ func newEnv(t *testing.T, hosts ...string) *Deps {
 }
 
 // run binds a body and runs the call.
-func run(t *testing.T, env *Deps, name, body string) (schema.Result, error) {
+func run(t *testing.T, deps *Deps, name, body string) (schema.Result, error) {
 	t.Helper()
 	table, err := schema.NewTable(Rows)
 	if err != nil {
@@ -53,11 +53,11 @@ func run(t *testing.T, env *Deps, name, body string) (schema.Result, error) {
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
-	return call.Run(t.Context(), env)
+	return call.Run(t.Context(), deps)
 }
 
 func TestRunsMakeFiles(t *testing.T) {
-	env := newEnv(t)
+	deps := newDeps(t)
 	example := func(v any) string {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -75,7 +75,7 @@ func TestRunsMakeFiles(t *testing.T) {
 		{"images.create", with(`"type":"jpeg","quality":50,"fullPage":true`), "screenshot.jpeg", "image/jpeg", "\xff\xd8\xff"},
 		{"images.create", with(`"type":"webp","clip":{"x":0,"y":0,"width":10,"height":10}`), "screenshot.webp", "image/webp", "RIFF"},
 	} {
-		result, err := run(t, env, test.name, test.body)
+		result, err := run(t, deps, test.name, test.body)
 		if err != nil {
 			t.Errorf("%s: %v", test.body, err)
 			continue
@@ -97,10 +97,10 @@ func TestRunsMakeFiles(t *testing.T) {
 }
 
 func TestRunsNameTheField(t *testing.T) {
-	env := newEnv(t)
+	deps := newDeps(t)
 	for _, address := range []string{"http://example.com/", "https://127.0.0.1/", "https://metadata.google.internal/", "file:///etc/passwd"} {
 		for _, name := range []string{"pdf.create", "images.create"} {
-			_, err := run(t, env, name, `{"url":"`+address+`"}`)
+			_, err := run(t, deps, name, `{"url":"`+address+`"}`)
 			var refused *URLError
 			if !errors.As(err, &refused) || refused.Field != "url" {
 				t.Errorf("%s of %s: error %v, want a URLError on url", name, address, err)
@@ -111,7 +111,7 @@ func TestRunsNameTheField(t *testing.T) {
 		`"pageRanges":"2"`:         "options.pageRanges goes beyond the end; the document's page count is 1",
 		`"waitForSelector":"p[[["`: "options.waitForSelector is not a valid CSS selector",
 	} {
-		_, err := run(t, env, "pdf.create", with(options))
+		_, err := run(t, deps, "pdf.create", with(options))
 		var faults schema.Faults
 		if !errors.As(err, &faults) || faults.Error() != want+"." {
 			t.Errorf("%s: error %v, want %q", options, err, want)
@@ -141,7 +141,7 @@ func zipOf(t *testing.T, files ...string) string {
 
 // A page finds what came with it, and a site what is in it.
 func TestAssetsAndSites(t *testing.T) {
-	env := newEnv(t)
+	deps := newDeps(t)
 	const page = `<!doctype html><link rel=stylesheet href="css/site.css"><p id=x>plain</p><script src="./app.js"></script>`
 	inline := func(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }
 	const style, script = `#x::before{content:"styled "}`, `x.append(" scripted")`
@@ -150,7 +150,7 @@ func TestAssetsAndSites(t *testing.T) {
 		"markdown": `{"markdown":` + quoted("# Title\n\n"+page) + `,"assets":[{"filename":"css/site.css","file":"` + inline(style) + `"},{"filename":"./app.js","file":"` + inline(script) + `"}],"options":{"html":"allow"}}`,
 		"site":     `{"file":"` + zipOf(t, "my site/index.html", page, "my site/css/site.css", `@import "none.css";`+style, "my site/css/none.css", "", "my site/app.js", script, "my site/deep/index.html", "other") + `"}`,
 	} {
-		result, err := run(t, env, "pdf.create", body)
+		result, err := run(t, deps, "pdf.create", body)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -162,7 +162,7 @@ func TestAssetsAndSites(t *testing.T) {
 			t.Errorf("%s: %v", name, result.Warnings)
 		}
 	}
-	result, err := run(t, env, "images.create", `{"html":"<img src=missing.png>","assets":[{"filename":"a.css","file":"eA=="}]}`)
+	result, err := run(t, deps, "images.create", `{"html":"<img src=missing.png>","assets":[{"filename":"a.css","file":"eA=="}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestAssetsAndSites(t *testing.T) {
 		`{"file":"` + zipOf(t, "index.html", "x", "bomb", strings.Repeat("0", 51<<20)) + `"}`: "larger than 50 MiB when it is unpacked",
 		`{"file":"` + zipOf(t, "index.html", " ") + `"}`:                                      "empty index.html",
 	} {
-		_, err := run(t, env, "pdf.create", body)
+		_, err := run(t, deps, "pdf.create", body)
 		var faults schema.Faults
 		if !errors.As(err, &faults) || faults[0].Field != "file" || !strings.Contains(faults[0].Message, want) {
 			t.Errorf("%.60s: %v, want a fault of file: %s", body, err, want)

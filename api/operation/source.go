@@ -124,7 +124,7 @@ func fileAt(i int) string { return fmt.Sprintf("files[%d].", i) }
 
 // openSources fetches the contents of several sources in parallel and returns them in order. The caller closes them.
 // Each error names the field of its source.
-func (env *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []openFile, err error) {
+func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []openFile, err error) {
 	files := make([]openFile, len(sources))
 	defer func() {
 		if err != nil {
@@ -138,7 +138,7 @@ func (env *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []ope
 	for i, source := range sources {
 		group.Go(func() {
 			err := guard.Try(func() error {
-				body, err := env.openSource(ctx, source)
+				body, err := deps.openSource(ctx, source)
 				files[i] = openFile{Body: body, field: source.field(source.at)}
 				return err
 			})
@@ -192,12 +192,12 @@ func (s stagedFile) container() string {
 }
 
 // openSource gets the content of one source.
-func (env *Deps) openSource(ctx context.Context, s stagedFile) (schema.Body, error) {
+func (deps *Deps) openSource(ctx context.Context, s stagedFile) (schema.Body, error) {
 	switch {
 	case s.URL != nil:
-		return env.fetch(ctx, s.at+"url", *s.URL)
+		return deps.fetch(ctx, s.at+"url", *s.URL)
 	case s.FileID != nil:
-		return env.openStored(ctx, s.at+"fileId", *s.FileID)
+		return deps.openStored(ctx, s.at+"fileId", *s.FileID)
 	}
 	// The call owns a file that came with it.
 	return borrowedBody{s.File}, nil
@@ -219,18 +219,18 @@ func closeFiles(files []openFile) {
 }
 
 // fetch gets a file from its address.
-func (env *Deps) fetch(ctx context.Context, field, address string) (schema.Body, error) {
-	file, err := env.Render.Fetch(ctx, address, env.MaxFile)
+func (deps *Deps) fetch(ctx context.Context, field, address string) (schema.Body, error) {
+	file, err := deps.Render.Fetch(ctx, address, deps.MaxFile)
 	var failed *render.FetchError
 	switch {
-	case err == nil && file.Size() == 0 && !env.takesEmpty:
+	case err == nil && file.Size() == 0 && !deps.takesEmpty:
 		return nil, errors.Join(schema.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
 	case err == nil:
 		return file, nil
 	case errors.Is(err, egress.ErrRefused):
 		return nil, &fileURLError{field: field, cause: err}
 	case errors.Is(err, spool.ErrTooLarge):
-		return nil, &schema.SizeError{Field: field, Limit: env.MaxFile}
+		return nil, &schema.SizeError{Field: field, Limit: deps.MaxFile}
 	case errors.As(err, &failed):
 		return nil, &fetchError{field: field, cause: failed}
 	}
@@ -242,8 +242,8 @@ func (env *Deps) fetch(ctx context.Context, field, address string) (schema.Body,
 const Unreadable = "is not the id of a file of this account that can still be read"
 
 // openStored opens an upload or an earlier result of the account.
-func (env *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {
-	body, err := env.Stored(ctx, id)
+func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {
+	body, err := deps.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, schema.Faults{{Field: field, Message: Unreadable}}
 	}

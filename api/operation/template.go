@@ -85,11 +85,11 @@ func (o *TemplateOptions) validate(faults *schema.Faults) {
 
 // pin fixes the version of a template in an input, together with the template's own options; takes reports which of
 // them the operation accepts.
-func (t *TemplateInput) pin(ctx context.Context, env *Deps, input map[string]any, takes func(name string) bool) (changed bool, err error) {
+func (t *TemplateInput) pin(ctx context.Context, deps *Deps, input map[string]any, takes func(name string) bool) (changed bool, err error) {
 	if t.TemplateID == nil {
 		return false, nil
 	}
-	found, err := env.Templates.Find(ctx, *t.TemplateID, t.TemplateVersion)
+	found, err := deps.Templates.Find(ctx, *t.TemplateID, t.TemplateVersion)
 	if err != nil {
 		return false, templateNotFound(err, *t.TemplateID, t.TemplateVersion)
 	}
@@ -155,12 +155,12 @@ func templateNotFound(err error, ref string, version int) error {
 }
 
 // fill makes HTML of the template, and takes the time off the page's.
-func (t *TemplateInput) fill(ctx context.Context, env *Deps, o TemplateOptions, page *render.Page) (string, error) {
-	found, err := env.Templates.Pinned(ctx, *t.TemplateID, t.TemplateVersion)
+func (t *TemplateInput) fill(ctx context.Context, deps *Deps, o TemplateOptions, page *render.Page) (string, error) {
+	found, err := deps.Templates.Pinned(ctx, *t.TemplateID, t.TemplateVersion)
 	if err != nil {
 		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
 	}
-	return env.fill(ctx, template.Call{
+	return deps.fill(ctx, template.Call{
 		Template: template.Template{HTML: found.HTML, Partials: found.Partials}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
 		Locale: o.Locale, Zone: o.TimeZone,
 	}, page)

@@ -107,8 +107,8 @@ func (in *GenerateInput) digest() ([]byte, error) {
 }
 
 // Price returns the amount of the hold: the quote's amount, or else the price of the longest responses.
-func (in *GenerateInput) Price(ctx context.Context, env *Deps) (schema.Price, error) {
-	if env.AI == nil {
+func (in *GenerateInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
+	if deps.AI == nil {
 		return schema.Price{}, errNoAI
 	}
 	if in.Quote {
@@ -119,10 +119,10 @@ func (in *GenerateInput) Price(ctx context.Context, env *Deps) (schema.Price, er
 		if err != nil {
 			return schema.Price{}, err
 		}
-		return env.promised(ctx, in.QuoteID, digest)
+		return deps.promised(ctx, in.QuoteID, digest)
 	}
-	c, err := in.conversation(env.AI)
-	return schema.Price{Amount: env.generation(c.MostUsage())}, err
+	c, err := in.conversation(deps.AI)
+	return schema.Price{Amount: deps.generation(c.MostUsage())}, err
 }
 
 // generation is the price of a generated template: its own, that of the tokens, and
@@ -132,11 +132,11 @@ func (e *Deps) generation(used llm.Usage) credit.Amount {
 }
 
 // runGenerate promises a price, or has the model write a template.
-func runGenerate(ctx context.Context, env *Deps, in *GenerateInput) (schema.Result, error) {
-	if env.AI == nil {
+func runGenerate(ctx context.Context, deps *Deps, in *GenerateInput) (schema.Result, error) {
+	if deps.AI == nil {
 		return schema.Result{}, errNoAI
 	}
-	conversation, err := in.conversation(env.AI)
+	conversation, err := in.conversation(deps.AI)
 	if err != nil {
 		return schema.Result{}, err
 	}
@@ -145,18 +145,18 @@ func runGenerate(ctx context.Context, env *Deps, in *GenerateInput) (schema.Resu
 		if err != nil {
 			return schema.Result{}, err
 		}
-		promised, err := env.promise(ctx, digest, env.generation(conversation.ExpectedUsage(expectedAnswer)))
+		promised, err := deps.promise(ctx, digest, deps.generation(conversation.ExpectedUsage(expectedAnswer)))
 		return schema.Result{Stem: "quote", JSON: GeneratedTemplate{Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
-	g := &generator{env: env, in: in}
-	used, err := env.ask(ctx, conversation, g.judge)
+	g := &generator{deps: deps, in: in}
+	used, err := deps.ask(ctx, conversation, g.judge)
 	if err != nil {
 		return schema.Result{}, err
 	}
 	result := schema.Result{Stem: "template", JSON: g.made}
 	if in.QuoteID == "" {
 		// A provider that counts more than it was asked for is not the customer's matter.
-		charge := min(env.generation(used), env.Held)
+		charge := min(deps.generation(used), deps.Held)
 		result.Charge = &charge
 	}
 	return result, nil
@@ -164,7 +164,7 @@ func runGenerate(ctx context.Context, env *Deps, in *GenerateInput) (schema.Resu
 
 // generator is one generation of a template.
 type generator struct {
-	env  *Deps
+	deps *Deps
 	in   *GenerateInput
 	made GeneratedTemplate
 }
@@ -252,7 +252,7 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 	call := template.Call{
 		Template: template.Template{HTML: made.HTML}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
 	}
-	report, err := g.env.Render.ValidateTemplate(ctx, call)
+	report, err := g.deps.Render.ValidateTemplate(ctx, call)
 	if err == nil && len(report.Faults) > 0 {
 		err = &template.Error{Faults: report.Faults}
 	}
@@ -263,14 +263,14 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 		return err
 	}
 	page := options.page(false)
-	html, err := g.env.fill(ctx, call, &page)
+	html, err := g.deps.fill(ctx, call, &page)
 	if err == nil {
 		err = alone(html)
 	}
 	if err != nil {
 		return err
 	}
-	doc, err := g.env.Render.PDF(ctx, render.Source{HTML: html}, page, options.settings())
+	doc, err := g.deps.Render.PDF(ctx, render.Source{HTML: html}, page, options.settings())
 	if err != nil {
 		return fieldError(err)
 	}

@@ -43,11 +43,11 @@ func (in *PreviewInput) Validate() error {
 }
 
 // Pin replaces the name of the draft with its current content.
-func (in *PreviewInput) Pin(ctx context.Context, env *Deps, input map[string]any) (changed bool, err error) {
+func (in *PreviewInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
 	if in.TemplateID == nil {
 		return false, nil
 	}
-	found, err := env.Templates.Draft(ctx, *in.TemplateID)
+	found, err := deps.Templates.Draft(ctx, *in.TemplateID)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, &apierror.Error{
 			Code: apierror.NotFound, Message: fmt.Sprintf("There is no template %.100q.", *in.TemplateID),
@@ -66,13 +66,13 @@ func (in *PreviewInput) Pin(ctx context.Context, env *Deps, input map[string]any
 }
 
 // Admit asks the browser's queue.
-func (in *PreviewInput) Admit(env *Deps) error { return env.admit() }
+func (in *PreviewInput) Admit(deps *Deps) error { return deps.admit() }
 
 // runPreview fills and prints the template.
-func runPreview(ctx context.Context, env *Deps, in *PreviewInput) (schema.Result, error) {
+func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Result, error) {
 	page := in.Options.page(false)
 	page.Media = in.Options.MediaType
-	partials, err := env.Templates.Partials(ctx)
+	partials, err := deps.Templates.Partials(ctx)
 	if err != nil {
 		return schema.Result{}, err
 	}
@@ -81,25 +81,25 @@ func runPreview(ctx context.Context, env *Deps, in *PreviewInput) (schema.Result
 		data = in.TemplateData
 	}
 	source, settings := text(in.HTML), in.Options.settings()
-	if env.View == Placed {
+	if deps.View == Placed {
 		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written after the browser's own metadata
 	}
-	html, err := env.fill(ctx, template.Call{
+	html, err := deps.fill(ctx, template.Call{
 		Template: template.Template{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
 		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
 	}, &page)
 	if err != nil {
 		return schema.Result{}, err
 	}
-	switch env.View {
+	switch deps.View {
 	case Filled:
 		return schema.Result{Stem: "preview", JSON: html}, nil
 	case Placed:
 		html = render.NameLines(html)
 	}
 	src := render.Source{HTML: html}
-	doc, err := withAssets(ctx, env, &in.AssetInput, &src, func() (chrome.Document, error) {
-		return env.Render.PDF(ctx, src, page, settings)
+	doc, err := withAssets(ctx, deps, &in.AssetInput, &src, func() (chrome.Document, error) {
+		return deps.Render.PDF(ctx, src, page, settings)
 	})
 	if err != nil {
 		return schema.Result{}, fieldError(err)

@@ -36,8 +36,8 @@ func (in *ZipInput) Validate() error {
 }
 
 // runZip puts the files in an archive. They may be empty.
-func runZip(ctx context.Context, env *Deps, in *ZipInput) (schema.Result, error) {
-	lenient := *env
+func runZip(ctx context.Context, deps *Deps, in *ZipInput) (schema.Result, error) {
+	lenient := *deps
 	lenient.takesEmpty = true
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, &lenient, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {

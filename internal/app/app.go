@@ -144,7 +144,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if a.money != nil {
 		apiConfig.Payments = a.money
 	}
-	if err := a.letOutsidersIn(&apiConfig); err != nil {
+	if err := a.enableExternalIssuer(&apiConfig); err != nil {
 		return nil, err
 	}
 	if a.API, err = api.New(apiConfig); err != nil {
@@ -178,7 +178,7 @@ func openAgents(d *api.MCPBackend, log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcp.NewDoor(d, documents, log)
+	return mcp.NewHandler(d, documents, log)
 }
 
 // AgentDocuments are the guides, for agents to read.

@@ -66,9 +66,9 @@ func (a *App) identities() (web.Identities, error) {
 	}), nil
 }
 
-// letOutsidersIn makes the agent endpoint accept the tokens of an external issuer, if one is set. It sends no request
+// enableExternalIssuer makes the agent endpoint accept the tokens of an external issuer, if one is set. It sends no request
 // yet.
-func (a *App) letOutsidersIn(to *api.Config) error {
+func (a *App) enableExternalIssuer(to *api.Config) error {
 	if a.Config.MCPIssuer == "" {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		}
 	}
 	config.Outward = a.render.Webhooks()
-	config.Draw, config.Ready = a.draw, (&board{ask: a.ready, now: time.Now}).read
+	config.Draw, config.Ready = a.draw, (&statusCache{ask: a.ready, now: time.Now}).read
 	if config.OpenAPI, err = api.Description(a.API); err != nil {
 		return nil, err
 	}

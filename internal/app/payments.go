@@ -20,12 +20,12 @@ const (
 	FakeStripeSecret = "whsec_" + "development"
 )
 
-// outside are our handlers for requests of Stripe and its stand-in.
-type outside struct{ webhook, pages http.Handler }
+// stripeHandlers are our handlers for requests of Stripe and its stand-in.
+type stripeHandlers struct{ webhook, pages http.Handler }
 
 // openPayments prepares payments, if the settings have a key of Stripe. A developer's server has a stand-in
 // otherwise.
-func (a *App) openPayments(ctx context.Context) (found outside, err error) {
+func (a *App) openPayments(ctx context.Context) (found stripeHandlers, err error) {
 	config := payments.Config{
 		Store: a.Store, SecretKey: a.Config.StripeSecretKey, WebhookSecret: a.Config.StripeWebhookSecret, APIURL: a.Config.StripeAPIURL,
 		BaseURL: a.Config.BaseURL, Logger: a.log, Now: a.Store.Now,
@@ -72,7 +72,7 @@ func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address 
 
 // before puts the addresses in front of the pages; in a process without pages, in
 // front of what answers for them.
-func (o outside) before(pages, otherwise http.Handler) http.Handler {
+func (o stripeHandlers) before(pages, otherwise http.Handler) http.Handler {
 	if o.webhook == nil {
 		return pages
 	}

@@ -20,8 +20,8 @@ const (
 	statusTime = 5 * time.Second
 )
 
-// board is the service status for visitors. It is safe for concurrent use.
-type board struct {
+// statusCache is the service status for visitors. It is safe for concurrent use.
+type statusCache struct {
 	ask func(context.Context) views.ServiceStatus
 	now func() time.Time
 
@@ -31,7 +31,7 @@ type board struct {
 }
 
 // read returns what the service was like at most statusLasts ago.
-func (b *board) read(ctx context.Context) views.ServiceStatus {
+func (b *statusCache) read(ctx context.Context) views.ServiceStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.at.IsZero() || b.now().Sub(b.at).Abs() >= statusLasts {

@@ -15,7 +15,7 @@ func TestStatusIsAskedOnceForAll(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 5, 0, 0, 0, time.UTC)
 	asked := int64(0)
-	b := board{now: func() time.Time { return now }}
+	b := statusCache{now: func() time.Time { return now }}
 	b.ask = func(ctx context.Context) views.ServiceStatus {
 		if ctx.Err() != nil {
 			t.Error("the visitor's going broke it off")

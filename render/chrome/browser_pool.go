@@ -65,7 +65,7 @@ const (
 	readyBrowsers = 2
 )
 
-func newFleet(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, count *counters) *browserPool {
+func newBrowserPool(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, count *counters) *browserPool {
 	return &browserPool{
 		cfg: cfg, home: h, count: count, ctx: ctx, tasks: tasks,
 		changed: make(chan struct{}), suspects: map[string]time.Time{},

@@ -168,7 +168,7 @@ func Start(ctx context.Context, cfg Config) (*Pool, error) {
 		Slots: cfg.Slots, Extra: extraSlots, Limit: cfg.Queue, Now: cfg.Now,
 	})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	p.fleet = newFleet(p.ctx, &p.tasks, cfg, h, p.count)
+	p.fleet = newBrowserPool(p.ctx, &p.tasks, cfg, h, p.count)
 	v, err := p.fleet.visit(ctx, "", true)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())

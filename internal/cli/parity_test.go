@@ -30,7 +30,7 @@ func openDoors(t *testing.T) doors {
 	t.Helper()
 	return doors{apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(c *api.Config) {
 		c.NoRateLimits = true
-		c.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewDoor(d, nil, c.Logger) }
+		c.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewHandler(d, nil, c.Logger) }
 	}}), t}
 }
 

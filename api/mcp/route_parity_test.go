@@ -206,15 +206,15 @@ func TestAlike(t *testing.T) {
 		} else {
 			q.Path += queryOf(t, c.path, c.input)
 		}
-		door, tool := s.Send(t, q), use(t, s, c.tool, c.input)
-		if refused := door.Status >= 400; refused != tool.IsError {
-			t.Errorf("%s: the route answers %d %s, the tool %+v", short, door.Status, door.Body, tool)
+		route, tool := s.Send(t, q), use(t, s, c.tool, c.input)
+		if refused := route.Status >= 400; refused != tool.IsError {
+			t.Errorf("%s: the route answers %d %s, the tool %+v", short, route.Status, route.Body, tool)
 			continue
 		}
 		if !tool.IsError {
 			continue
 		}
-		want, got := door.Failure(t), tool.failure(t)
+		want, got := route.Failure(t), tool.failure(t)
 		if got.Code != want.Code || got.Message != want.Message || fmt.Sprint(got.Details) != fmt.Sprint(want.Details) {
 			t.Errorf("%s: the tool says %+v, the route %+v", short, got, want)
 		}
@@ -354,7 +354,7 @@ func TestUpload(t *testing.T) {
 // TestLimits shows that agents have the limits of their key, and no way around.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, door)
+	s := newServer(t, withMCP)
 	for range 5 {
 		use(t, s, "test_echo", `{"text":"a"}`)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ExternalClient is a program that an outside issuer of tokens has let in for a person. It
+// ExternalClient is a program that an external issuer of tokens has let in for a person. It
 // has a grant as one that was let in here has, so that its cap, the list of connected
 // apps and their revocation are the same.
 type ExternalClient struct {
@@ -19,29 +19,29 @@ type ExternalClient struct {
 	Scopes   []string
 }
 
-// outsideQuery finds the latest grant of a user for an application. $1 email address, $2 application, $3 resource, $4
+// externalQuery finds the latest grant of a user for an application. $1 email address, $2 application, $3 resource, $4
 // and $5 the roles.
-var outsideQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
+var externalQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
 	" FROM people AS p JOIN members AS m ON m.person_id = p.id JOIN oauth_grants AS g ON g.account_id = m.account_id AND g.person_id = p.id" +
 	" JOIN keys AS k ON k.id = g.key_id JOIN accounts AS a ON a.id = k.account_id" +
 	" WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5) ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1"
 
-// Outside returns the permissions of an application that an external issuer has authorised. It makes the grant when
+// ExternalAccess returns the permissions of an application that an external issuer has authorised. It makes the grant when
 // the application first connects, or after the grant before has expired; the new grant inherits the cap of the old
 // one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
 // applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
 // undo that.
-func (g *Grants) Outside(ctx context.Context, o ExternalClient, tell TellingGrant) (GrantAccess, error) {
+func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell GrantMailBuilder) (GrantAccess, error) {
 	var err error
 	if o.Email, err = MailAddress(o.Email); err != nil {
 		return GrantAccess{}, ErrNotFound
 	}
 	now := toMicros(g.store.now())
 	args := []any{o.Email, o.ClientID, o.Resource, RoleOwner, RoleDeveloper}
-	found, err := foundOutside(func(places ...any) error { return g.store.readRow(ctx, places, outsideQuery, args...) })
+	found, err := scanExternal(func(places ...any) error { return g.store.readRow(ctx, places, externalQuery, args...) })
 	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
 		err = g.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-			found, err = g.letOutside(ctx, tx, o, args, tell)
+			found, err = g.createExternalGrant(ctx, tx, o, args, tell)
 			return err
 		})
 	}
@@ -52,14 +52,14 @@ func (g *Grants) Outside(ctx context.Context, o ExternalClient, tell TellingGran
 		err = g.widen(ctx, found, o.Scopes)
 	}
 	if err != nil {
-		return GrantAccess{}, wrapped("read grant of an outside issuer", err)
+		return GrantAccess{}, wrapped("read grant of an external issuer", err)
 	}
 	noteUse(g.store.keyUses, found.key.key(), g.store.now())
 	return GrantAccess{found.key.key(), found.account.account(g.store.now()), o.Scopes}, nil
 }
 
 // widen writes down what the issuer has come to allow besides, for people to see.
-func (g *Grants) widen(ctx context.Context, found outsideRow, scopes []string) error {
+func (g *Grants) widen(ctx context.Context, found externalRow, scopes []string) error {
 	all := strings.Fields(found.scopes)
 	for _, scope := range scopes {
 		if !slices.Contains(all, scope) {
@@ -80,50 +80,50 @@ func (r *keyRow) over(now int64) bool {
 	return r.RevokedAt == nil && r.ExpiresAt != nil && *r.ExpiresAt <= now
 }
 
-// outsideRow is the row found for an application.
-type outsideRow struct {
+// externalRow is the row found for an application.
+type externalRow struct {
 	scopes  string
 	key     keyRow
 	account accountRow
 }
 
-func foundOutside(scan func(places ...any) error) (found outsideRow, err error) {
+func scanExternal(scan func(places ...any) error) (found externalRow, err error) {
 	places := append(append([]any{&found.scopes}, keysTable.places(&found.key)...), accountsTable.places(&found.account)...)
 	return found, notFound(scan(places...))
 }
 
-// letOutside makes the grant of an application, unless another request has made it.
-func (g *Grants) letOutside(ctx context.Context, tx txn, o ExternalClient, args []any, tell TellingGrant) (outsideRow, error) {
+// createExternalGrant makes the grant of an application, unless another request has made it.
+func (g *Grants) createExternalGrant(ctx context.Context, tx txn, o ExternalClient, args []any, tell GrantMailBuilder) (externalRow, error) {
 	var person personRow
 	// The empty update locks the row: no one else can make the same grant before the end.
 	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))
 	if err != nil {
-		return outsideRow{}, err
+		return externalRow{}, err
 	}
 	now := toMicros(g.store.now())
 	ends, limit := toMicros(g.store.now().AddDate(0, 0, GrantDays)), GrantLimit
-	found, err := foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...).Scan)
+	found, err := scanExternal(g.store.queryRow(ctx, tx, externalQuery, args...).Scan)
 	switch {
 	case err == nil && !found.key.over(now):
 		return found, nil
 	case err == nil && found.key.SpendLimit != nil:
 		limit = *found.key.SpendLimit
 	case err != nil && !errors.Is(err, ErrNotFound):
-		return outsideRow{}, err
+		return externalRow{}, err
 	}
 	// A member of several accounts works for the first of them.
 	var accountID string
 	err = notFound(tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("m.account_id").
 		Where("m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", person.ID, RoleOwner, RoleDeveloper).OrderExpr("m.created_at, m.account_id").Limit(1).Scan(ctx, &accountID))
 	if err != nil {
-		return outsideRow{}, err
+		return externalRow{}, err
 	}
 	_, err = g.keep(ctx, tx, &codeRow{
 		ClientID: o.ClientID, ClientName: clean(o.Name, 100), Redirect: o.Home, Resource: o.Resource, Scopes: strings.Join(o.Scopes, " "),
 		AccountID: accountID, PersonID: person.ID, SpendLimit: limit, EndsAt: ends,
 	}, tell)
 	if err != nil {
-		return outsideRow{}, err
+		return externalRow{}, err
 	}
-	return foundOutside(g.store.queryRow(ctx, tx, outsideQuery, args...).Scan)
+	return scanExternal(g.store.queryRow(ctx, tx, externalQuery, args...).Scan)
 }

@@ -9,9 +9,9 @@ import (
 	"relaypdf/store"
 )
 
-// TestOutsidersHaveOneGrantEach, though many come at once, the first time and after the
+// TestExternalClientsHaveOneGrantEach, though many come at once, the first time and after the
 // end of their grant; and none whose person may not let programs in.
-func TestOutsidersHaveOneGrantEach(t *testing.T) {
+func TestExternalClientsHaveOneGrantEach(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()
 		dev, err := f.CreatePerson(ctx, store.NewPerson{Email: "dev@example.com", Verified: true})
@@ -27,7 +27,7 @@ func TestOutsidersHaveOneGrantEach(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					if access, err := grants.Outside(ctx, o, nil); err != nil || access.Account.ID != f.acc.ID {
+					if access, err := grants.ExternalAccess(ctx, o, nil); err != nil || access.Account.ID != f.acc.ID {
 						t.Errorf("got %+v, %v", access, err)
 					}
 				})
@@ -41,11 +41,11 @@ func TestOutsidersHaveOneGrantEach(t *testing.T) {
 		if err := f.SetMemberRole(ctx, f.acc.ID, dev.ID, store.RoleViewer); err != nil {
 			t.Fatal(err)
 		}
-		if access, err := grants.Outside(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
+		if access, err := grants.ExternalAccess(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a viewer lets in %+v, %v", access, err)
 		}
 		o.Email = "nobody@example.com"
-		if access, err := grants.Outside(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
+		if access, err := grants.ExternalAccess(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a stranger lets in %+v, %v", access, err)
 		}
 	})
