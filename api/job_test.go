@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
+	"relaypdf/render/chrome"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
@@ -185,6 +188,37 @@ func TestJobOutlivesItsWorkers(t *testing.T) {
 		expectEffects(t, s, append(want, "job ended tries 3")...)
 		expectBalance(t, s, apitest.Trial)
 	})
+}
+
+// TestUnstartedJobIsTriedAgain: a job that got no page in time, as browsers hang, is tried
+// again, and fails when that is so the third time.
+func TestUnstartedJobIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for late := 1; late <= store.MaxTries; late++ {
+		begun := atomic.Int64{}
+		hang := func(context.Context, *apitest.EchoInput) error {
+			if begun.Add(1) <= int64(late) {
+				return &chrome.TimeoutError{Step: chrome.StepPage, After: time.Second, Unstarted: true}
+			}
+			return nil
+		}
+		s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(hang)}, Change: quiet})
+		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+		s.Work(t)
+		got := s.Await(t, job.ID)
+		if late < store.MaxTries {
+			if got.Status != "completed" {
+				t.Errorf("after %d the job is %+v, want it completed", late, got)
+			}
+			want := append([]string{"call test.echo done charged 2000"}, settled...)
+			expectEffects(t, s, append(want, fmt.Sprintf("job ended tries %d", late+1), "file echo.txt 1", "blob 1")...)
+			continue
+		}
+		if got.Status != "failed" || got.Error == nil || !strings.Contains(got.Error.Message, "No browser was ready") {
+			t.Errorf("after %d the job is %+v, %+v, want it failed", late, got, got.Error)
+		}
+		expectBalance(t, s, apitest.Trial)
+	}
 }
 
 // TestJobOfAnUnknownKindFailsAfterADay: a job that no worker knows how to run does not hold

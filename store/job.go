@@ -89,10 +89,20 @@ func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) e
 // stop. The try does not count. A job that is not this worker's any more is
 // left alone.
 func (s *Store) ReturnJob(ctx context.Context, job Job) error {
+	return s.requeueJob(ctx, job, job.Tries-1)
+}
+
+// RetryJob puts a job back that failed for a reason of the service's own. The try counts:
+// see MaxTries. A job that is not this worker's any more is left alone.
+func (s *Store) RetryJob(ctx context.Context, job Job) error {
+	return s.requeueJob(ctx, job, job.Tries)
+}
+
+func (s *Store) requeueJob(ctx context.Context, job Job, tries int) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = tries - 1
+		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = ?
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
-			jobQueued, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx)
+			jobQueued, tries, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx)
 		return err
 	})
 	if err != nil {

@@ -85,7 +85,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		failure := Fault(err)
 		outcome = string(failure.Code)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || c.retries(err):
 			outcome = "returned" // to the queue, see giveUp
 		case failure.Code == apierror.InternalError:
 			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", err))

@@ -509,22 +509,21 @@ func (c *paidCall) try() int {
 // whatever the run made of that.
 var cutOff = &apierror.Error{Code: apierror.InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
 
-// giveUp ends a held call that failed. A job that was cut off because its
-// process stops goes back into the queue.
+// giveUp ends a held call that failed. A job goes back into the queue if it was cut off
+// because its process stops, and for another try if its document was not begun.
 func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	switch {
+	case c.retries(cause):
+		c.requeue(ctx, c.store.RetryJob)
 	case !stopped:
 		c.release(ctx, Fault(cause))
 	case c.job == nil:
 		c.release(ctx, cutOff)
 	default:
-		if err := c.store.ReturnJob(ctx, *c.job); err != nil {
-			// The lease's reaper queues it again when this process is gone.
-			c.log.LogAttrs(ctx, slog.LevelError, "return job failed", slog.String("call", c.id), slog.Any("error", err))
-		}
+		c.requeue(ctx, c.store.ReturnJob)
 	}
 	if c.outcome == nil {
 		return
@@ -534,6 +533,19 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	}
 	if c.outcome.File != nil {
 		c.Files.drop(ctx, c.outcome)
+	}
+}
+
+// retries reports whether a job that failed is tried again.
+func (c *paidCall) retries(cause error) bool {
+	return c.job != nil && c.job.Tries < store.MaxTries && operation.Unstarted(cause)
+}
+
+// requeue puts the job back into the queue.
+func (c *paidCall) requeue(ctx context.Context, put func(context.Context, store.Job) error) {
+	if err := put(ctx, *c.job); err != nil {
+		// The lease's reaper queues it again when this process is gone.
+		c.log.LogAttrs(ctx, slog.LevelError, "return job failed", slog.String("call", c.id), slog.Any("error", err))
 	}
 }
 

@@ -92,6 +92,13 @@ func slowedText(left time.Duration) string {
 		max(left.Round(time.Second), time.Second))
 }
 
+// Unstarted reports whether a render failed before its document was begun, because no
+// browser was ready in time: one that hangs, and not the document, is the cause.
+func Unstarted(err error) bool {
+	var late *chrome.TimeoutError
+	return errors.As(err, &late) && late.Unstarted
+}
+
 // renderError words the failures of a render for the customer: what failed,
 // why, and where there is something to do about it, what.
 func renderError(err error) *apierror.Error {
@@ -110,6 +117,9 @@ func renderError(err error) *apierror.Error {
 	case errors.As(err, &timeout) && timeout.Still:
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
 			"Nothing in the document matches the selector%s, and no script runs in it that could add it.", wantText(timeout))}
+	case errors.As(err, &timeout) && timeout.Unstarted:
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
+			"No browser was ready for the document within %v, so it was not started. Send it again.", timeout.After.Round(100*time.Millisecond))}
 	case errors.As(err, &timeout):
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
 			"The document was not done after %v: time ran out while %s%s.%s Raise options.timeout (at most 60000 ms), or make the document lighter.",

@@ -490,6 +490,26 @@ func TestHangingBrowserIsReplaced(t *testing.T) {
 	contains(t, log.String(), "browser does not answer, killing it")
 }
 
+// TestHangingBrowserLeavesDocumentsUnstarted: where no page is ready in time the error tells
+// that nothing of the document was loaded.
+func TestHangingBrowserLeavesDocumentsUnstarted(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	p := startPool(t, func(c *Config) { c.Browsers, c.Slots = 1, 1 })
+	if err := syscall.Kill(p.browserPID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: "x", Timeout: time.Second}, PDF{})
+	var late *TimeoutError
+	if !errors.As(err, &late) || !late.Unstarted || late.Step != StepPage {
+		t.Errorf("got %v, want no page in time", err)
+	}
+	_, err = startPool(t, nil).PDF(t.Context(), Job{Account: "a", HTML: "x", WaitForSelector: "b", Timeout: time.Second}, PDF{})
+	if errors.As(err, &late) && late.Unstarted {
+		t.Errorf("got %v, of a document that was loaded", err)
+	}
+}
+
 func TestIdlePagesRest(t *testing.T) {
 	p := startPool(t, nil)
 	const html = `<style>@keyframes k{to{margin-left:500px}} p{animation:k .5s infinite alternate}</style><p>moving`

@@ -60,6 +60,8 @@ func (e *HarmError) Is(target error) bool { return target == ErrCrashed }
 type TimeoutError struct {
 	Step  Step
 	After time.Duration
+	// Unstarted tells that no page was ready in time: nothing of the document was loaded.
+	Unstarted bool
 	// Want is the selector or the function that was waited for in that step.
 	Want string
 	// Still tells that the job was not waited for: the document lacks what is wanted,

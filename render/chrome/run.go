@@ -66,6 +66,7 @@ type running struct {
 	task task
 	step Step
 
+	started  bool // a page was ready
 	warnings []Warning
 	open     []string // requests that were under way when an attempt failed
 }
@@ -113,6 +114,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	r.started = true
 	pageCtx, cancel := pg.begin(ctx)
 	defer cancel(nil)
 	err = r.render(pageCtx, pg)
@@ -280,7 +282,7 @@ func (r *running) explain(ctx context.Context, err error) error {
 
 // late says what the job was doing when its time was over, or could only have gone by.
 func (r *running) late(still bool) error {
-	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Still: still, Open: r.open}
+	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Unstarted: !r.started, Still: still, Open: r.open}
 	switch r.step {
 	case StepSelector:
 		e.Want = r.job.WaitForSelector
