@@ -31,7 +31,7 @@ const (
 	InternalError      = wire.InternalError
 )
 
-// What the service answers with.
+// The service's responses.
 type (
 	// JobStatus is what has become of a job.
 	JobStatus = wire.JobStatus

@@ -3,9 +3,8 @@
 //	service := client.Client{BaseURL: "https://pdf.example.com", Key: os.Getenv("PDF_KEY")}
 //	result, err := service.Do(ctx, "pdf.create", map[string]any{"html": "<h1>Invoice 42</h1>"}, client.CallOptions{})
 //
-// An operation goes by its name in the price list; its input is what the
-// interface documents for it, as a map, a struct of your own or raw JSON. What
-// the service refuses comes back as an *Error with its Code.
+// Operations have the names of the price list. The input of an operation is a map, a struct or raw JSON with the
+// fields of the API documentation. If the service refuses a call, the error is an *Error with a Code.
 package client
 
 import (
@@ -50,7 +49,7 @@ type Client struct {
 type CallOptions struct {
 	// IdempotencyKey makes a retry safe; empty sends none.
 	IdempotencyKey string
-	// MaxCharge is the most that the call may cost, in microdollars (1 USD is 1,000,000); nil is no cap.
+	// MaxCharge is the maximum price of the call in microdollars (1 USD is 1,000,000); nil means no limit.
 	MaxCharge *int64
 }
 
@@ -276,7 +275,7 @@ func (r message) retryAfter(err error, attempt int) (time.Duration, bool) {
 	if e.RetryAfter > 0 {
 		pause = time.Duration(e.RetryAfter) * time.Second
 	}
-	// What was rate limited did not run, so it is safe in any case.
+	// Rate-limited requests did not run, so they can always be sent again.
 	return pause, pause <= maxRetryWait && (e.Code == RateLimited || safe && e.Status() >= http.StatusInternalServerError)
 }
 
@@ -295,7 +294,7 @@ func (c *Client) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// build makes the request anew, with its body from the beginning.
+// build creates a new request, with its body from the beginning.
 func (r message) build(ctx context.Context, base string) (*http.Request, error) {
 	open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(r.body, 0, r.size)), nil }
 	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, nil)

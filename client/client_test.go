@@ -160,7 +160,7 @@ func TestClientRetries(t *testing.T) {
 		retries  int
 		calls    int32
 		waits    string
-		want     client.Code // empty means a success, "-" an error that is none of ours
+		want     client.Code // empty means success, "-" an error without a code of the service
 	}{
 		"rate limited":                 {refuse(client.RateLimited, "3"), 2, "", 2, 3, "[3s 3s]", ""},
 		"rate limited too often":       {refuse(client.RateLimited, "3"), 9, "", 2, 3, "[3s 3s]", client.RateLimited},

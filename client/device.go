@@ -84,7 +84,7 @@ func (c *Client) WaitDevice(ctx context.Context, code DeviceCode) (DeviceKey, er
 	}
 }
 
-// deviceRefusal is an answer that is no success, in the words of RFC 6749.
+// deviceRefusal is an error response of RFC 6749.
 type deviceRefusal struct {
 	wire.DeviceError
 	status     int

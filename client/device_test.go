@@ -80,8 +80,8 @@ func TestBeginDevice(t *testing.T) {
 	}
 }
 
-// TestWaitDeviceIsPolite: it waits before it asks, longer when told to, and longer
-// where nobody answers.
+// TestWaitDeviceIsPolite checks that the client waits before its first request, and waits longer after slow_down
+// and after a failed connection.
 func TestWaitDeviceIsPolite(t *testing.T) {
 	t.Parallel()
 	service, asked, waited := devices(t, said("authorization_pending"), said("slow_down"), said("authorization_pending"),

@@ -29,8 +29,8 @@ func (c *Client) job(ctx context.Context, id string) (job JobStatus, pause time.
 	return job, pause, err
 }
 
-// WaitJob polls a job until it is completed or failed, as often as the service
-// asks for, or until ctx ends. A failed job is no error of WaitJob.
+// WaitJob polls a job until it has completed or failed, at the interval that the service asks for, or until ctx
+// ends. A failed job does not make WaitJob return an error.
 func (c *Client) WaitJob(ctx context.Context, id string) (JobStatus, error) {
 	for {
 		job, pause, err := c.job(ctx, id)

@@ -26,7 +26,7 @@ type TemplateState struct {
 	ETag string
 }
 
-// TemplateChange is what a new template has, or what changes. What is empty is left out.
+// TemplateChange holds the fields of a new template, or the fields to change. Empty fields are left out.
 type TemplateChange struct {
 	Name       string          `json:"name,omitempty"`
 	Slug       string          `json:"slug,omitempty"`

@@ -32,7 +32,7 @@ type call struct {
 	// in the last answer of the operation that follows.
 	Arguments []any           `json:"arguments"`
 	Body      json.RawMessage `json:"body,omitempty"`
-	Upload    string          `json:"upload,omitempty"` // a body that is no JSON
+	Upload    string          `json:"upload,omitempty"` // a body that is not JSON
 	Status    int             `json:"status"`
 	// Types are those that the answer may have.
 	Types []string `json:"types"`

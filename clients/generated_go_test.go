@@ -11,9 +11,8 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// TestGeneratedGo makes a client with oapi-codegen, compiles it and calls every
-// operation with it. What is pinned of the generator and its runtime is a module of its own, in
-// testdata/go.
+// TestGeneratedGo generates a client with oapi-codegen, compiles it and calls every operation with it. The versions
+// of the generator and its runtime are pinned in a separate module, testdata/go.
 func TestGeneratedGo(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -43,7 +42,7 @@ func TestGeneratedGo(t *testing.T) {
 	write(t, filepath.Join(dir, "service", "README"), "The generator writes into this folder.\n")
 	env := append(s.environment(t), "GOFLAGS=", "GO111MODULE=on", "GOWORK=off")
 	run(t, dir, env, "go", "tool", "oapi-codegen", "-config", "config.yaml", "openapi.json")
-	// What building says, such as of modules that it downloads, is not the client's.
+	// The output of go build, such as a list of downloaded modules, is ignored.
 	run(t, dir, env, "go", "build", "-o", "generated", ".")
 	if out := run(t, dir, env, filepath.Join(dir, "generated")); out != "ok" {
 		t.Errorf("the client says %q", out)

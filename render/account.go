@@ -7,14 +7,12 @@ import (
 	"relaypdf/render/queue"
 )
 
-// Account is a Renderer as one account uses it. Its documents never meet those
-// of another, and its work waits in a line of its own, so that no account keeps
-// another from the slots. It is safe for concurrent use, and costs nothing to
-// make.
+// Account is a Renderer as one account uses it. Its documents are isolated from those of other accounts, and its
+// jobs have their own queue, so that one account cannot occupy all slots. An Account is safe for concurrent use and
+// cheap to create.
 type Account struct{ Tools }
 
-// Tools is what engines do for an account: they work on files, and fill
-// templates.
+// Tools holds the functions that engines run for an account: work on files, and filling templates.
 type Tools struct {
 	render *Renderer
 	id     string
@@ -28,17 +26,14 @@ func (r *Renderer) For(account string) *Account {
 	return &Account{Tools{render: r, id: account}}
 }
 
-// Guests returns the Renderer as those use it who have no account, such as
-// visitors of the pages: one document at a time, and only with what no account
-// wants at that moment.
+// Guests returns the Renderer for users without an account, such as visitors of the public pages. It renders one
+// document at a time, and only when no account waits for a slot.
 func (r *Renderer) Guests() *Account { return r.For(queue.Guests) }
 
-// Admit returns the *chrome.BusyError that PDF and Screenshot would return at this
-// moment because the queue is full, or nil.
+// Admit returns the *chrome.BusyError that PDF and Screenshot would return now because the queue is full, or nil.
 func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }
 
-// AdmitTool returns the *chrome.BusyError that work on files would return at this
-// moment because the queue is full, or nil.
+// AdmitTool returns the *chrome.BusyError that work on files would return now because the queue is full, or nil.
 func (t *Tools) AdmitTool() error {
 	err := t.render.engines.Admit(t.id)
 	if err != nil && !errors.Is(err, chrome.ErrBusy) {

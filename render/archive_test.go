@@ -12,9 +12,9 @@ import (
 	"relaypdf/render/pdfmeta"
 )
 
-// TestArchiveOfFigures makes an archive of an invoice as the browser prints it, with
-// figures of equal width, which it tells beside what it draws: they can be copied from the
-// archive as from the invoice.
+// TestArchiveOfFigures makes an archive of an invoice with figures of equal width, as the browser prints it. The
+// PDF stores the text of these figures apart from their glyphs: the text can be copied from the archive as from the
+// invoice.
 func TestArchiveOfFigures(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

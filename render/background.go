@@ -12,11 +12,10 @@ import (
 	"relaypdf/render/engine"
 )
 
-// Background returns the Renderer as an account uses it for what nobody pays for,
-// such as previews while somebody types. Browser and engines are of its own kind
-// there, and have what the others leave of the processor: apart tells so. Where the
-// machine has no memory for both, until they have started, and where they do not, it
-// is For.
+// Background returns the Renderer of an account for work without a charge, such as previews during typing. This
+// work has its own browser and engines, which use only the processor time that the others leave. In that case apart
+// is true. If they have not started yet, cannot start, or there is too little memory for both, Background returns
+// the same as For.
 func (r *Renderer) Background(account string) (a *Account, apart bool) {
 	if r == nil || !r.behind.cfg.plan.Background {
 		return r.For(account), false
@@ -27,27 +26,25 @@ func (r *Renderer) Background(account string) (a *Account, apart bool) {
 	return r.For(account), false
 }
 
-// background is a browser and an engine of low priority, which start when they are
-// first wanted.
+// background holds a browser and an engine of low priority. They start on first use.
 type background struct {
 	front *Renderer
 	cfg   Config
 
 	mu      sync.Mutex
 	made    *Renderer
-	failed  time.Time // when it last did not start
+	failed  time.Time // time of the latest failed start
 	leave   context.CancelFunc
 	closed  bool
 	started sync.WaitGroup
 }
 
 const (
-	backgroundStart = time.Minute // bounds a start
-	backgroundPause = time.Minute // after one that failed
+	backgroundStart = time.Minute // limit of one start
+	backgroundPause = time.Minute // pause after a failed start
 )
 
-// renderer returns what has started; nil where that is still to come, for which
-// nobody waits.
+// renderer returns the started Renderer. If there is none yet, it returns nil without waiting.
 func (b *background) renderer() *Renderer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +71,7 @@ func (b *background) renderer() *Renderer {
 	return nil
 }
 
-// running is renderer without a start.
+// running returns the started Renderer, or nil, and starts nothing.
 func (b *background) running() *Renderer {
 	if b == nil {
 		return nil
@@ -84,7 +81,7 @@ func (b *background) running() *Renderer {
 	return b.made
 }
 
-// start starts what works, beside all else of the Renderer in front.
+// start starts the low-priority Renderer while the main one runs.
 func (b *background) start(ctx context.Context) (*Renderer, error) {
 	made := *b.front
 	e := b.cfg.engine()
@@ -102,7 +99,7 @@ func (b *background) start(ctx context.Context) (*Renderer, error) {
 	return &made, nil
 }
 
-// close ends what has started, and what is about to.
+// close ends the started Renderer, and one that is starting.
 func (b *background) close() error {
 	b.mu.Lock()
 	b.closed = true

@@ -5,10 +5,9 @@ import (
 	"relaypdf/render/spool"
 )
 
-// DrawBarcode draws a barcode. The caller closes the image. It needs neither a
-// browser nor an engine: a text is not parsed, only encoded, in less than a
-// millisecond as a rule. The error is a *barcode.ContentError where the type cannot
-// hold the text.
+// DrawBarcode draws a barcode. The caller closes the image. It needs neither a browser nor an engine process,
+// because the text is encoded and not parsed; this usually takes less than a millisecond. The error is a
+// *barcode.ContentError if the type cannot encode the text.
 func DrawBarcode(code barcode.Request) (File, error) {
 	image, err := barcode.Make(code)
 	if err != nil {

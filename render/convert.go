@@ -26,57 +26,55 @@ const convertDPI = 150
 // Conversion is a document to convert.
 type Conversion struct {
 	Content engine.Content
-	// Name is the document's own. Its extension tells kinds of text apart.
+	// Name is the document's file name. Its extension distinguishes kinds of text.
 	Name string
 	// Password opens the document.
 	Password string
 	To       office.Target
-	// Print is how a PDF is made.
+	// Print holds the settings of a PDF result.
 	Print ConvertPrint
-	// Markdown is how Markdown is printed that becomes a PDF or images; nil takes
-	// its own size of paper, else Letter.
+	// Markdown holds the print settings of Markdown that becomes a PDF or images. Nil means the document's own
+	// paper size, or else Letter.
 	Markdown *MarkdownPrint
-	// AllowHTML is as in Source.
+	// AllowHTML has the meaning of Source.AllowHTML.
 	AllowHTML bool
-	// Assets are what HTML and Markdown refer to by relative links.
+	// Assets are the files that HTML and Markdown refer to by relative links.
 	Assets []chrome.Asset
-	// Address is the URL that the document was fetched from, which its relative links
-	// start from where there are no assets; empty where it was sent.
+	// Address is the URL that the document was fetched from, and the base of its relative links if there are no
+	// assets. It is empty for a document that was sent in the request.
 	Address string
 }
 
-// ConvertPrint is how a document becomes a PDF.
+// ConvertPrint holds the settings of the PDF.
 type ConvertPrint struct {
 	office.Print
 	// PageRanges selects pages, in the grammar of CheckPageRanges; empty means all.
 	PageRanges string
-	// Password opens the PDF; empty leaves it open.
+	// Password is required to open the PDF; empty means no password.
 	Password string
 }
 
-// MarkdownPrint is how a browser prints Markdown.
+// MarkdownPrint holds the settings with which a browser prints Markdown.
 type MarkdownPrint struct {
 	PDF
 	Media string // as in Page
 }
 
-// Converted is a conversion's result.
+// Converted is the result of a conversion.
 type Converted struct {
 	// Body must be closed.
 	Body *spool.File
-	// Archive tells that Body is a ZIP archive of several images.
+	// Archive is true if Body is a ZIP archive of several images.
 	Archive bool
-	// Warnings are faults inside the document.
+	// Warnings are the problems inside the document.
 	Warnings []chrome.Warning
 }
 
-// AdmitConvert returns the *chrome.BusyError that Convert would return at this moment
-// because the queue is full, or nil.
+// AdmitConvert returns the *chrome.BusyError that Convert would return now because the queue is full, or nil.
 func (a *Account) AdmitConvert() error { return convertError(a.render.office.Admit(a.id)) }
 
-// WarmConvert starts the office programs in the background, so that the first
-// document does not wait for them. The error matches office.ErrUnavailable
-// where they are not installed.
+// WarmConvert starts the LibreOffice processes in the background, so that the first document does not wait for
+// them. The error matches office.ErrUnavailable if LibreOffice is not installed.
 func (r *Renderer) WarmConvert() error {
 	if r.behind.cfg.NoOffice {
 		return nil
@@ -84,10 +82,9 @@ func (r *Renderer) WarmConvert() error {
 	return r.office.Warm()
 }
 
-// Convert converts a document with the office programs, or with what else reads
-// its kind. Errors are *office.Error, *office.PairError, *pdf.Error (of PDFs and
-// images), *chrome.BusyError, office.ErrUnavailable, *chrome.LimitError, chrome.ErrClosed and that
-// of ctx, which bounds the conversion.
+// Convert converts a document with LibreOffice, or with another engine for kinds of files that LibreOffice does not
+// read. Errors are *office.Error, *office.PairError, *pdf.Error (of PDFs and images), *chrome.BusyError,
+// office.ErrUnavailable, *chrome.LimitError, chrome.ErrClosed and the error of ctx, which limits the conversion.
 func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) {
 	source, err := office.Sniff(c.Content.Open(), c.Name)
 	if err != nil {
@@ -111,17 +108,17 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	made, err := a.convertFile(ctx, c, source)
 	var pair *office.PairError
 	if errors.As(err, &pair) && c.To == office.ToHTML && pair.Kind.Drawn() {
-		return a.convertPages(ctx, c, source) // what it is showed only now
+		return a.convertPages(ctx, c, source) // the kind was found only during the conversion
 	}
 	return made, err
 }
 
-// isPage tells whether a browser draws what a PDF is made of.
+// isPage reports whether a browser renders the document for its PDF.
 func isPage(source office.Source) bool {
 	return source.Format == office.FormatHTML || source.Format == office.FormatMarkdown
 }
 
-// convertToPDF converts a document to a PDF, and does to it what was asked for.
+// convertToPDF converts a document to a PDF, and applies the requested print settings.
 func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ Converted, err error) {
 	made, err := a.convertFile(ctx, c, source)
 	if err == nil && c.Print.PageRanges != "" {
@@ -137,10 +134,10 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 	return made, err
 }
 
-// everything is what whoever opens a protected result may do with it.
+// everything holds all permissions: readers who can open a protected result may do anything with it.
 var everything = pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
 
-// pageSizes returns the sizes of a PDF's pages as they are shown.
+// pageSizes returns the displayed sizes of a PDF's pages.
 func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize, error) {
 	about, err := a.DescribePDF(ctx, file)
 	if err != nil {
@@ -158,13 +155,13 @@ func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize
 	return sizes, nil
 }
 
-// The margins of HTML that becomes a PDF, in inches, on all sides where its own
-// @page says nothing.
+// convertMargin is the margin of HTML that becomes a PDF, in inches, on each side for which the page's own @page
+// has no margin.
 const convertMargin = 0.75
 
-// FrontMatterOf reads the front matter of a document of that name, which is empty
-// where the document is no Markdown. Errors are those of ReadFrontMatter, of the content,
-// and a *office.Error for a document of an unknown kind.
+// FrontMatterOf reads the front matter of a document with that name. The result is empty if the document is not
+// Markdown. Errors are those of ReadFrontMatter, those of reading the content, and a *office.Error for a document
+// of an unknown kind.
 func FrontMatterOf(content engine.Content, name string) (markup.FrontMatter, error) {
 	source, err := office.Sniff(content.Open(), name)
 	if err != nil || source.Format != office.FormatMarkdown {
@@ -177,7 +174,7 @@ func FrontMatterOf(content engine.Content, name string) (markup.FrontMatter, err
 	return ReadFrontMatter(string(head))
 }
 
-// printText makes a PDF of HTML or Markdown as a browser does.
+// printText makes a PDF of HTML or Markdown with the browser.
 func printText(ctx context.Context, a *Account, c Conversion, source office.Source) (Converted, error) {
 	text, err := io.ReadAll(c.Content.Open())
 	if err != nil {
@@ -197,14 +194,14 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 		how.Landscape = *c.Print.Landscape
 	}
 	if c.Print.PageRanges != "" {
-		how.PageRanges = "" // of the whole document the pages are taken
+		how.PageRanges = "" // pages are selected from the whole document
 	}
 	src.Assets = c.Assets
 	doc, err := a.PDF(ctx, src, Page{Media: how.Media}, how.PDF)
 	return Converted{Body: doc.Body, Warnings: doc.Warnings}, err
 }
 
-// convertFile converts a document with the office, or to a PDF of images.
+// convertFile converts a document with LibreOffice, or to a PDF of images.
 func (a *Account) convertFile(ctx context.Context, c Conversion, source office.Source) (made Converted, err error) {
 	if c.To == office.ToPDF && isPage(source) {
 		if c.Print.PDFA != 0 {
@@ -228,7 +225,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		made.Body = body
 		return made, err
 	case office.KindPDF:
-		// The office has no good word on what is wrong with a PDF.
+		// LibreOffice reports no usable error for a damaged PDF.
 		plain, err := a.UnlockPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
 		if err != nil {
 			return made, err
@@ -251,8 +248,8 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 	return made, convertError(err)
 }
 
-// convertLinked has the office convert a document. It has no network: images that a Word
-// document links to are fetched here and given to it, as those of a page are.
+// convertLinked has LibreOffice convert a document. LibreOffice has no network: images that a Word document links
+// to are fetched here, like those of a page, and passed to it.
 func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made Converted, err error) {
 	body, about, err := a.render.office.Convert(ctx, c)
 	p := pageFetch{account: a, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{Files: map[string]string{}}}
@@ -270,8 +267,8 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 	return Converted{Body: body, Warnings: p.lacking[:min(len(p.lacking), chrome.MaxWarnings)]}, err
 }
 
-// archived fails unless what the office made is PDF/A of a level, by the rules for what
-// PDFPages.Archive makes.
+// archived returns an error unless LibreOffice's result conforms to a level of PDF/A, checked by the same rules as
+// the result of PDFPages.Archive.
 func archived(ctx context.Context, a *Account, content engine.Content, level int) error {
 	files, input := PDFFile{Content: content}.input()
 	args := pdf.ArchivedArgs{Input: input, Level: pdf.ArchiveLevel(strconv.Itoa(level) + "b")}
@@ -279,7 +276,7 @@ func archived(ctx context.Context, a *Account, content engine.Content, level int
 	return err
 }
 
-// convertPages converts a document by way of a PDF, whose pages are drawn.
+// convertPages converts a document to a PDF, and renders the pages of the PDF.
 func (a *Account) convertPages(ctx context.Context, c Conversion, source office.Source) (made Converted, err error) {
 	file := PDFFile{Content: c.Content, Password: c.Password}
 	if source.Kind != office.KindPDF {
@@ -306,8 +303,7 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 	return made, err
 }
 
-// resolution returns at how many pixels per inch the page of an image shows it,
-// so that drawing the page gives the image's own pixels.
+// resolution returns the pixels per inch at which the page of an image has exactly the image's own pixels.
 func (a *Account) resolution(ctx context.Context, file PDFFile) (dpi int, err error) {
 	result, err := a.runTool(ctx, engine.Job{
 		Name: office.ResolutionJob, Args: inputName, Files: []engine.File{{Name: inputName, Content: file.Content}},
@@ -333,7 +329,7 @@ func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *s
 	return html, convertError(err)
 }
 
-// convertWeb converts HTML or Markdown by way of HTML that holds all it refers to.
+// convertWeb converts HTML or Markdown. It first makes HTML with every referenced file embedded.
 func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Source) (made Converted, err error) {
 	if a.render.behind.cfg.NoOffice && c.To != office.ToHTML {
 		return made, office.ErrUnavailable
@@ -368,7 +364,7 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 	return made, err
 }
 
-// convertError turns the errors of the offices into those of this package.
+// convertError maps the errors of package office to those of this package.
 func convertError(err error) error {
 	var failed *office.Error
 	var tool *pdf.Error

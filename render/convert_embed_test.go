@@ -63,9 +63,8 @@ func unpacked(t *testing.T, content []byte) (text string, images int) {
 	return all.String(), images
 }
 
-// TestConvertEmbeds: HTML and Markdown become documents that hold their images, those of
-// the assets and those of public addresses. What cannot be had is reported as for PDFs.
-// No path of the server is in the result.
+// TestConvertEmbeds checks that documents made of HTML and Markdown contain their images, both from assets and from
+// public URLs. Missing images are reported as for PDFs, and the result contains no path of the server.
 func TestConvertEmbeds(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -169,8 +168,8 @@ func linkedWord(t *testing.T, addresses ...string) []byte {
 	return out.Bytes()
 }
 
-// TestConvertEmbedsLinked: images that a Word document links to, and what a fetched page
-// refers to by relative links, come into the result. What cannot be had is reported.
+// TestConvertEmbedsLinked checks that the result contains images that a Word document links to, and files that a
+// fetched page refers to by relative links. Missing files are reported.
 func TestConvertEmbedsLinked(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

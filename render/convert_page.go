@@ -20,8 +20,8 @@ import (
 	"relaypdf/render/spool"
 )
 
-// What a page may refer to. Style sheets refer to more, up to a depth; pages
-// with more than this are printed without the rest.
+// Limits of the files that a page refers to. Style sheets refer to further files, up to a depth. Files above the
+// limits are left out.
 const (
 	maxReferences     = 200
 	maxReferenceBytes = 50 << 20
@@ -29,27 +29,24 @@ const (
 	referencesAtOnce  = 8
 )
 
-// PageConversion is an HTML document to convert with wkhtmltopdf: exactly one
-// of Content and URL is set.
+// PageConversion is an HTML document to convert with wkhtmltopdf. Exactly one of Content and URL is set.
 type PageConversion struct {
 	Content engine.Content
 	URL     string // https
-	// TOC puts a table of contents in front, made of the headings, which become
-	// bookmarks as well.
+	// TOC adds a table of contents at the front, made of the headings. The headings become bookmarks as well.
 	TOC bool
 }
 
-// ConvertPage makes a PDF of an HTML document with wkhtmltopdf. The program has
-// no network: what the document refers to is fetched here, as far as egress
-// allows it; what cannot be had is left out, and told. Errors are *egress.RefusedError and
-// *chrome.LoadError of the URL, *office.Error, office.ErrUnavailable, *chrome.LimitError,
-// *chrome.BusyError, *engine.TimeoutError, chrome.ErrClosed and that of ctx.
+// ConvertPage makes a PDF of an HTML document with wkhtmltopdf. wkhtmltopdf has no network: the files that the
+// document refers to are fetched here, as far as egress allows. Missing files are left out and reported as
+// warnings. Errors are *egress.RefusedError and *chrome.LoadError of the URL, *office.Error, office.ErrUnavailable,
+// *chrome.LimitError, *chrome.BusyError, *engine.TimeoutError, chrome.ErrClosed and the error of ctx.
 func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Converted, err error) {
 	p := pageFetch{account: a, content: c.Content, args: office.PageArgs{
 		TOC: c.TOC, MaxPages: MaxPages, Files: map[string]string{},
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
-	// One time for all that is fetched; the engines' have times of their own.
+	// One deadline for all fetches; the engines have their own timeouts.
 	p.fetchUntil = time.Now().Add(maxFetchTime)
 	if c.URL != "" {
 		if err := p.fetchPage(ctx, c.URL); err != nil {
@@ -83,8 +80,7 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 	return made, err
 }
 
-// embed makes one file of HTML: images and style sheets come into it, those of the
-// assets included.
+// embed makes one HTML file with images and style sheets embedded, including those of the assets.
 func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warnings []chrome.Warning, err error) {
 	p := pageFetch{account: a, content: c.Content, assets: c.Assets, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{
 		Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != office.ToHTML,
@@ -121,19 +117,19 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 	return result.Output(0), p.lacking[:min(len(p.lacking), chrome.MaxWarnings)], nil
 }
 
-// lacks notes what is left out of a page.
+// lacks records a file that is left out of a page.
 func (p *pageFetch) lacks(address, why string) {
 	p.lacking = append(p.lacking, chrome.Warning{Code: chrome.ResourceFailed, Message: why, URL: address}.Bounded())
 }
 
-// lacksBecause says why something that a page refers to is left out; err is Fetch's.
+// lacksBecause returns the reason why a referenced file is left out. err is the error of Fetch.
 func lacksBecause(err error) string {
 	var failed *FetchError
 	switch {
 	case errors.As(err, &failed):
 		return "could not be loaded: " + failed.Error()
 	case errors.Is(err, errNoAsset):
-		return fmt.Sprintf("was answered with status %d", http.StatusNotFound) // as pages have it
+		return fmt.Sprintf("was answered with status %d", http.StatusNotFound) // the wording of missing files of pages
 	case errors.Is(err, egress.ErrRefused):
 		return "could not be loaded: only public addresses are"
 	case errors.Is(err, spool.ErrTooLarge):
@@ -142,7 +138,7 @@ func lacksBecause(err error) string {
 	return "was not loaded in time"
 }
 
-// refuseOther refuses what is no text: wkhtmltopdf would print its bytes.
+// refuseOther returns an error if the content is not text, because wkhtmltopdf would print its bytes.
 func refuseOther(content engine.Content) error {
 	source, err := office.Sniff(content.Open(), "page.html")
 	var unknown *office.Error
@@ -167,7 +163,7 @@ func headingBookmarks(headings []office.Heading) (bookmarks []pdf.Bookmark) {
 	return bookmarks
 }
 
-// pageFetch gathers a page and what it refers to.
+// pageFetch collects a page and the files that it refers to.
 type pageFetch struct {
 	account *Account
 	content engine.Content
@@ -177,7 +173,7 @@ type pageFetch struct {
 	bytes   int64
 	lacking []chrome.Warning
 	assets  []chrome.Asset
-	// fetchUntil bounds everything that is fetched.
+	// fetchUntil is the deadline of all fetches.
 	fetchUntil time.Time
 }
 
@@ -185,7 +181,7 @@ func (p *pageFetch) files() []engine.File {
 	return append([]engine.File{{Name: office.PageInput, Content: p.content}}, p.fetched...)
 }
 
-// sheets are the files that may refer to others, and the page.
+// sheets returns the page and the style sheets, which may refer to other files.
 func (p *pageFetch) sheets() []engine.File {
 	files := []engine.File{{Name: office.PageInput, Content: p.content}}
 	for _, f := range p.fetched {
@@ -204,7 +200,7 @@ func (p *pageFetch) close() error {
 	return errors.Join(faults...)
 }
 
-// fetchPage gets the page itself, in the place of a browser.
+// fetchPage fetches the page itself, instead of a browser.
 func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
@@ -234,7 +230,7 @@ func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	return nil
 }
 
-// pageError says why a page did not load.
+// pageError returns the reason why a page did not load.
 func pageError(ctx context.Context, address string, err error) error {
 	var failed *FetchError
 	err = fetchError(ctx, err)
@@ -247,7 +243,7 @@ func pageError(ctx context.Context, address string, err error) error {
 	return err
 }
 
-// fetchReferences gets what the page refers to, and then what that refers to.
+// fetchReferences fetches the files that the page refers to, and then the files that these refer to.
 func (p *pageFetch) fetchReferences(ctx context.Context) error {
 	for range referenceDepth {
 		result, err := p.account.runTool(ctx, engine.Job{Name: office.ReferencesJob, Args: p.present(), Files: p.sheets()})
@@ -268,8 +264,8 @@ func (p *pageFetch) fetchReferences(ctx context.Context) error {
 	return nil
 }
 
-// present are the arguments with the sheets only, which are what a job of
-// references is given, and with everything else as if it were nowhere.
+// present returns the arguments of a job that lists references: the sheets only, with every other file marked as
+// missing.
 func (p *pageFetch) present() office.PageArgs {
 	args := p.args
 	args.Files = map[string]string{}
@@ -282,8 +278,7 @@ func (p *pageFetch) present() office.PageArgs {
 	return args
 }
 
-// fetchAll gets references side by side. What cannot be had is left out, as
-// browsers do.
+// fetchAll fetches references concurrently. Missing files are left out, as in browsers.
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
@@ -336,7 +331,7 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 	return ctx.Err()
 }
 
-// add gives the document a file, and returns its name.
+// add adds a file to the document and returns its name.
 func (p *pageFetch) add(reference office.Reference, content engine.Content) string {
 	name := referenceName(len(p.fetched), reference)
 	p.fetched = append(p.fetched, engine.File{Name: name, Content: content})
@@ -345,8 +340,8 @@ func (p *pageFetch) add(reference office.Reference, content engine.Content) stri
 
 var errNoAsset = errors.New("no asset has this name")
 
-// asset returns the asset that a reference means, or nil where there is none of its
-// name, and whether the reference means an asset at all.
+// asset returns the asset that a reference names, or nil if there is no such asset. The second result reports
+// whether the reference names an asset at all.
 func (p *pageFetch) asset(reference office.Reference) (engine.Content, bool) {
 	if len(p.assets) == 0 {
 		return nil, false
@@ -360,8 +355,7 @@ func (p *pageFetch) asset(reference office.Reference) (engine.Content, bool) {
 	return nil, ok
 }
 
-// referenceName names a file so that the printer, which goes by extensions,
-// takes it for what it is.
+// referenceName names a file so that wkhtmltopdf, which goes by extensions, recognises its type.
 func referenceName(number int, reference office.Reference) string {
 	extension := office.StyleExtension
 	if !reference.Style {

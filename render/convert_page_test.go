@@ -181,8 +181,8 @@ func linksOf(t *testing.T, path string) (links [][]string) {
 	return links
 }
 
-// TestPageGetsWhatItRefersTo prints a page with pictures, style sheets that
-// import others, and a script, which all come through the server.
+// TestPageGetsWhatItRefersTo prints a page with images, style sheets that import others, and a script. All of them
+// are fetched by the server.
 func TestPageGetsWhatItRefersTo(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -267,8 +267,8 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 	}
 }
 
-// TestPageReachesNothing prints a document that refers to this machine in every
-// way that HTML has, with scripts that go on their own.
+// TestPageReachesNothing prints a document that refers to this machine in every way that HTML has, with scripts
+// that navigate by themselves.
 func TestPageReachesNothing(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int64

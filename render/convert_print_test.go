@@ -69,7 +69,7 @@ func workbook(t *testing.T) []byte {
 	)
 }
 
-// noise is a picture that compresses badly, as a data address.
+// noise returns an image that compresses badly, as a data URL.
 func noise(t *testing.T) string {
 	t.Helper()
 	picture := image.NewRGBA(image.Rect(0, 0, 300, 300))
@@ -258,7 +258,7 @@ func testReview(t *testing.T, convert func(*testing.T, string, []byte, office.Ta
 		if coloured != test.coloured {
 			t.Errorf("%s: colours on the page: %v, want %v", test.what, coloured, test.coloured)
 		}
-		// The sign of a note is some twenty pixels of grey beside the text.
+		// The sign of a note is about 20 grey pixels next to the text.
 		if _, bare := seen(drawnPage(t, path, "-hide-annotations")); (drawn > bare) != test.comments {
 			t.Errorf("%s: %d pixels are drawn, and %d without notes", test.what, drawn, bare)
 		}

@@ -43,7 +43,7 @@ const slidesSource = `<?xml version="1.0" encoding="UTF-8"?>
 
 const pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
 
-// pagesSource is a document of two pages with a picture.
+// pagesSource is a document of two pages with an image.
 const pagesSource = `<html><head><meta charset="utf-8"></head><body><h1>Lovelace</h1><p><img src="` + pixel + `" width="40" height="40"></p>` +
 	`<table><tr><td>cell</td><td>1</td></tr></table><p style="page-break-before: always">Hopper</p></body></html>`
 
@@ -136,8 +136,8 @@ func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to off
 	return made, result.Archive, err
 }
 
-// TestConvertPairs converts a document of every kind to every target. What is
-// not possible names what is.
+// TestConvertPairs converts a document of every kind to every target. If a pair is not supported, the error lists
+// the supported targets.
 func TestConvertPairs(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -187,7 +187,7 @@ func convertToAll(t *testing.T, r *Renderer, name string, document []byte, count
 				t.Errorf("%s: reading it again: %v", what, err)
 				continue
 			}
-			want := 0 // tables are laid out anew
+			want := 0 // tables get a new layout
 			if to == office.ToDOCX && name == "source.pdf" {
 				want = count
 			}

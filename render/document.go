@@ -12,30 +12,29 @@ import (
 	"relaypdf/render/spool"
 )
 
-// The limits of one result. A document above them could hardly be opened by
-// its reader, and would keep a slot for minutes.
+// The limits of one result. A larger document could hardly be opened, and would occupy a slot for minutes.
 const (
 	MaxBytes = 200 << 20
 	MaxPages = 2000
 )
 
-// Source is what is rendered: exactly one of its fields is set.
+// Source is the source of a document. Exactly one of its fields is set.
 type Source struct {
 	HTML     string
 	URL      string // https
 	Markdown string
-	// AllowHTML keeps the tags of Markdown that GitHub's tag filter makes text of.
+	// AllowHTML retains the tags of Markdown that GitHub's tag filter escapes.
 	AllowHTML bool
-	// Assets are what HTML and Markdown refer to by relative links. Index is the
-	// HTML's own name among them.
+	// Assets are the files that HTML and Markdown refer to by relative links. Index is the name of the HTML file
+	// among them.
 	Assets []chrome.Asset
 	Index  string
 }
 
-// Page says how a page is requested and when it counts as loaded.
+// Page holds the settings for loading a page.
 type Page struct {
-	// Timeout is the one deadline for all that is done for the page, counted
-	// from when its turn comes. Zero means 30 seconds.
+	// Timeout is the deadline for everything that is done for the page, from the moment it gets a slot. Zero means
+	// 30 seconds.
 	Timeout time.Duration
 	// WaitUntil is load (when empty), domcontentloaded, networkidle0 or
 	// networkidle2.
@@ -45,22 +44,22 @@ type Page struct {
 	// WaitForFunction is a JavaScript expression that must become truthy after
 	// that.
 	WaitForFunction string
-	// WaitForTimeout is a pause after everything else.
+	// WaitForTimeout is a pause after all other conditions.
 	WaitForTimeout time.Duration
-	// Animate leaves animations where they are; otherwise they are ended.
+	// Animate leaves animations as they are; otherwise they are finished.
 	Animate bool
-	// Strict says which faults inside the page fail it. Others are warnings.
+	// Strict selects the problems inside the page that fail it. Others are warnings.
 	Strict chrome.FailOn
-	// Headers go to the origin of a URL, or else to https sub-resources.
+	// Headers are sent to the origin of a URL, or for other sources to https sub-resources.
 	Headers map[string]string
 	Cookies []chrome.Cookie
 	// Media is the CSS media type, print or screen. Empty means print for a
 	// PDF and screen for an image.
 	Media string
-	// ColorScheme is light or dark, for pages that ask; empty is light.
+	// ColorScheme is light or dark, for pages that query it; empty means light.
 	ColorScheme string
-	// Offline is for a document that has no network, so that what it refers to is
-	// not there, and no other document before it or after it, even of its account.
+	// Offline disables the network for the document, so that external resources are missing. The document also
+	// shares no state with documents before or after it, even of the same account.
 	Offline bool
 }
 
@@ -80,20 +79,19 @@ type PDF struct {
 	Metadata        pdfmeta.Info
 }
 
-// Margin holds the page margins in inches. Nil is the source's own: none, or
-// for Markdown those of its style sheet.
+// Margin holds the page margins in inches. Nil means the source's own: none, or for Markdown those of its style
+// sheet.
 type Margin struct{ Top, Right, Bottom, Left *float64 }
 
 func (m Margin) sides() markup.Sides {
 	return markup.Sides{Top: m.Top != nil, Right: m.Right != nil, Bottom: m.Bottom != nil, Left: m.Left != nil}
 }
 
-// PDF prints a source. Besides the errors of this package it
-// returns that of ctx when the caller left.
+// PDF prints a source. Besides the errors of this package, it returns the error of ctx if the caller cancelled.
 func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chrome.Document, error) {
 	style := markup.MarkdownOptions{Title: opt.Metadata.Title, Own: opt.Margin.sides()}
 	if src.Markdown != "" {
-		about, _ := markup.ReadFrontMatter(src.Markdown) // its options are the caller's matter
+		about, _ := markup.ReadFrontMatter(src.Markdown) // its options are the caller's responsibility
 		opt.Metadata.Author = cmp.Or(opt.Metadata.Author, about.Author)
 		opt.Metadata.Subject = cmp.Or(opt.Metadata.Subject, about.Description)
 		opt.Metadata.Keywords = cmp.Or(opt.Metadata.Keywords, about.Keywords)
@@ -118,7 +116,7 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 	return doc, nil
 }
 
-// Screenshot captures a source, with the errors of PDF.
+// Screenshot captures a source. It returns the same errors as PDF.
 func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt chrome.Screenshot) (chrome.Image, error) {
 	job, err := a.prepare(ctx, src, page, markup.MarkdownOptions{})
 	if err != nil {
@@ -130,7 +128,7 @@ func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt chr
 	return image, a.render.refusal(ctx, err)
 }
 
-// print returns the settings as the browser takes them.
+// print returns the settings in the browser's type.
 func (o PDF) print() chrome.PDF {
 	inches := func(n *float64) float64 {
 		if n == nil {
@@ -148,7 +146,7 @@ func (o PDF) print() chrome.PDF {
 	}
 }
 
-// tooLarge names the limit that the spool only knows as its own.
+// tooLarge replaces the spool's error with one that names the limit.
 func tooLarge(err error) error {
 	if errors.Is(err, spool.ErrTooLarge) {
 		return &chrome.LimitError{What: "bytes", Max: MaxBytes}
@@ -160,8 +158,7 @@ func tooLarge(err error) error {
 // while small, on disk when large.
 func NewFile() *spool.File { return spool.New("", 0) }
 
-// ReadFrontMatter reads the front matter of Markdown. An error says what in its
-// options cannot be read.
+// ReadFrontMatter reads the front matter of Markdown. An error names the option that cannot be read.
 func ReadFrontMatter(markdown string) (markup.FrontMatter, error) {
 	return markup.ReadFrontMatter(markdown)
 }

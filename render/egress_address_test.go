@@ -296,8 +296,8 @@ func TestNamesThatChange(t *testing.T) {
 	}
 }
 
-// siteAndTripwire starts a site, and listens on its port of another address, where
-// the site's names point later. What connects waits there to be counted.
+// siteAndTripwire starts a site, and listens on the same port of another IP address, to which the site's names
+// point later. Connections to it wait there to be counted.
 func siteAndTripwire(t *testing.T, ca *authority, hosts ...string) (*website, net.Listener) {
 	t.Helper()
 	for try := 0; ; try++ {

@@ -125,7 +125,7 @@ func TestNothingReachesTheCanary(t *testing.T) {
 		return refused.has(token+canaryDomain) || os.Getenv(withoutNamespaces) != "" && strings.HasPrefix(token, "turns-")
 	}
 	for _, o := range renderUntil(t, r, f.documents(), seen) {
-		// What a document leads to is the document; what it embeds is not.
+		// A link target becomes the document itself; an embedded frame does not.
 		if refused := errors.Is(o.err, egress.ErrRefused); refused != o.leaves || !refused && o.err != nil {
 			t.Errorf("%s: error %v", o.name, o.err)
 		}
@@ -164,7 +164,7 @@ func TestCanaryIsReachedWhereOpen(t *testing.T) {
 	}
 }
 
-// What is offline reaches nothing, although the operator has opened everything.
+// Offline documents reach nothing, even if the operator has allowed every address.
 func TestOfflineDocumentsReachNothing(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

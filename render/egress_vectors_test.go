@@ -161,7 +161,7 @@ func rtcVectors() []vector {
 	}
 }
 
-// rtc gathers candidates from an ICE server until there are no more.
+// rtc gathers all candidates of an ICE server.
 func rtc(server string) string {
 	return `const c = new RTCPeerConnection({iceServers: [` + server + `]}); c.createDataChannel("x"); ` +
 		`const end = new Promise(done => { c.onicegatheringstatechange = () => { if (c.iceGatheringState === "complete") done() } }); ` +

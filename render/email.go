@@ -18,41 +18,41 @@ import (
 	"relaypdf/render/spool"
 )
 
-// EmailFiles says what becomes of the files that came with an email.
+// EmailFiles selects what is done with the attachments of an email.
 type EmailFiles string
 
 const (
-	// EmbedFiles puts them into the PDF as files.
+	// EmbedFiles attaches them to the PDF.
 	EmbedFiles EmailFiles = "embed"
-	// AppendFiles makes pages of those that can be pages, and embeds the rest.
+	// AppendFiles appends attachments as pages where this is possible, and embeds the others.
 	AppendFiles EmailFiles = "append"
-	// IgnoreFiles leaves them out. The first page names them.
+	// IgnoreFiles leaves them out. The first page lists their names.
 	IgnoreFiles EmailFiles = "ignore"
 )
 
-// Email says how an email becomes a PDF. Lengths are in inches.
+// Email holds the settings for making a PDF of an email. Lengths are in inches.
 type Email struct {
 	Width, Height float64
 	Files         EmailFiles
 }
 
-// What is told of an email.
+// The codes of an email's warnings.
 const (
-	// EmailUnread is that a part of it could not be read.
+	// EmailUnread means that a part of the email could not be read.
 	EmailUnread = "content_unread"
-	// EmailEmbedded is that a file did not become pages.
+	// EmailEmbedded means that an attachment was not appended as pages.
 	EmailEmbedded = "attachment_embedded"
 )
 
 const (
-	// maxAppended is how many files become pages.
+	// maxAppended is the maximum number of attachments that become pages.
 	maxAppended = 30
-	// emailDepth is how deep emails may lie in emails that become pages.
+	// emailDepth is the maximum nesting depth of emails that become pages.
 	emailDepth = 3
 )
 
-// PrintEmail makes a PDF of an email, without the network: what it would load is left out
-// and told. A file that is no email is a *pdf.Error of the kind pdf.NotEmail.
+// PrintEmail makes a PDF of an email without using the network. Remote content is left out and reported as
+// warnings. A file that is not an email returns a *pdf.Error of the kind pdf.NotEmail.
 func (e *Account) PrintEmail(ctx context.Context, content engine.Content, how Email) (chrome.Document, error) {
 	p := emailPrint{Account: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
@@ -60,14 +60,14 @@ func (e *Account) PrintEmail(ctx context.Context, content engine.Content, how Em
 	return doc, err
 }
 
-// emailPrint is one email, with those in it, on its way to be a PDF.
+// emailPrint is the state of printing one email with its nested emails.
 type emailPrint struct {
 	*Account
 	how  Email
-	left int // files that may still become pages
+	left int // number of attachments that may still become pages
 }
 
-// message makes a PDF of an email that lies so deep in others.
+// message makes a PDF of an email at a nesting depth.
 func (p *emailPrint) message(ctx context.Context, content engine.Content, depth int) (_ chrome.Document, err error) {
 	const name = "message.eml"
 	made, err := p.runTool(ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}})
@@ -115,7 +115,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 	return doc, err
 }
 
-// emailWarnings tells what whoever reads the PDF cannot see.
+// emailWarnings returns warnings for content that the PDF does not show.
 func emailWarnings(about email.Result) (told []chrome.Warning) {
 	if count := len(about.Remote); count > 0 {
 		told = append(told, chrome.Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
@@ -127,8 +127,8 @@ func emailWarnings(about email.Result) (told []chrome.Warning) {
 	return told
 }
 
-// appendTo appends pages of files to a document, and returns those of which there are
-// none, with the reasons as warnings.
+// appendTo appends attachments as pages to a document. It returns the attachments that have no pages, with the
+// reasons as warnings.
 func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files []NewAttachment, depth int) (rest []NewAttachment, err error) {
 	parts := []MergeInput{{PDFFile: PDFFile{Content: doc.Body}}}
 	var made []*spool.File
@@ -163,12 +163,12 @@ func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files [
 	return rest, err
 }
 
-// noPagesError is why a file does not become pages.
+// noPagesError is the reason why an attachment does not become pages.
 type noPagesError struct{ text string }
 
 func (e *noPagesError) Error() string { return e.text }
 
-// whyNot says in a few words why a file did not become pages.
+// whyNot returns a short reason why an attachment did not become pages.
 func whyNot(err error) string {
 	var none *noPagesError
 	var failed *pdf.Error
@@ -186,7 +186,7 @@ func whyNot(err error) string {
 	return "it is damaged, or of a kind that cannot be read"
 }
 
-// pagesOf makes pages of a file.
+// pagesOf makes pages of an attachment.
 func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*spool.File, []chrome.Warning, error) {
 	if p.left--; p.left < 0 {
 		return nil, nil, &noPagesError{fmt.Sprintf("%d files became pages, and more are not made", maxAppended)}
@@ -203,7 +203,7 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 	case err != nil:
 		return nil, nil, &noPagesError{"it is of no kind that has pages"}
 	case source.Kind == office.KindPDF:
-		// Opened, as it may be encrypted, and mended where it is damaged.
+		// Decrypted if it is encrypted, and repaired if it is damaged.
 		pages, err := p.UnlockPDF(ctx, PDFFile{Content: f.Content})
 		return pages, nil, err
 	case source.Kind == office.KindWeb:

@@ -5,12 +5,11 @@ import (
 	"relaypdf/render/pagerange"
 )
 
-// ReasonText words chrome.LoadError.Reason for the customer, who never reads Chromium's names.
+// ReasonText returns the text of chrome.LoadError.Reason for users, without Chromium's error names.
 func ReasonText(reason string) string { return chrome.ReasonText(reason) }
 
-// CheckPageRanges says what is wrong with page ranges, in words that go on from
-// the name of the field that holds them. Whether the pages exist is found out
-// by printing.
+// CheckPageRanges returns an error if page ranges are invalid. Its text continues a sentence that begins with the
+// field's name. Printing finds out whether the pages exist.
 func CheckPageRanges(ranges string) error {
 	_, err := pagerange.Parse(ranges)
 	return err

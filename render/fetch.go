@@ -16,19 +16,17 @@ import (
 	"relaypdf/render/spool"
 )
 
-// maxFileRedirects is how often a file's address may send us on, as browsers
-// and curl have it at most.
+// maxFileRedirects is the maximum number of redirects of a fetch, as in browsers and curl.
 const maxFileRedirects = 10
 
-// maxFetchTime bounds a fetch whose context has a later deadline or none.
+// maxFetchTime limits a fetch whose context has a later deadline or none.
 const maxFetchTime = time.Minute
 
-// FetchError says why a file could not be fetched from its address.
+// FetchError is the reason why a file could not be fetched from its URL.
 type FetchError struct {
-	// Status is the HTTP status of an answer that is no success; 0 where there
-	// was none.
+	// Status is the HTTP status of an error response; 0 means that there was no response.
 	Status int
-	// Reason goes on from "the address" where Status is 0.
+	// Reason continues a sentence that begins with "the address". It is set if Status is 0.
 	Reason string
 	cause  error
 }
@@ -43,10 +41,9 @@ func (e *FetchError) Error() string {
 // Unwrap returns the network's error.
 func (e *FetchError) Unwrap() error { return e.cause }
 
-// Fetch gets a file of at most limit bytes from an http or https address. The
-// caller closes it. What the server says of its type is ignored. Errors are
-// egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and that of
-// ctx, which bounds the fetch.
+// Fetch fetches a file of at most limit bytes from an http or https URL. The caller closes it. The server's
+// Content-Type is ignored. Errors are egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and the
+// error of ctx, which limits the fetch.
 func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *spool.File, err error) {
 	if _, err := a.render.policy.CheckURL(address, "http", "https"); err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *sp
 	return file, nil
 }
 
-// fetchError tells the errors of a fetch apart.
+// fetchError returns the error of this package for an error of a fetch.
 func fetchError(ctx context.Context, err error) error {
 	var unknown *net.DNSError
 	var network *url.Error

@@ -19,8 +19,8 @@ import (
 	"relaypdf/render/spool"
 )
 
-// ownFonts are a folder of typefaces as an operator has it: one of a name of its
-// own, and one of a name that another would stand in for.
+// ownFonts returns a folder of fonts such as an operator has. One font has a unique name, and one has a name for
+// which another font would stand in.
 func ownFonts(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "own-fonts-") //nolint:usetesting // The engines' own user cannot pass through testing's folder.
@@ -56,9 +56,8 @@ func houseGeorgia() []byte {
 	return bytes.ReplaceAll(font, wide(from), wide(to))
 }
 
-// TestOwnFonts shows that the browser and the engines find the typefaces of the
-// operator's folder, which none of them sees otherwise, at each level of the
-// sandbox: see TestIsolationWithoutNamespaces.
+// TestOwnFonts checks that the browser and the engines find the fonts of the operator's folder at each level of the
+// sandbox (see TestIsolationWithoutNamespaces). They cannot see these fonts otherwise.
 func TestOwnFonts(t *testing.T) {
 	t.Parallel()
 	r := launch(t, render.Config{Fonts: ownFonts(t), OfficeSlots: 1})
@@ -74,7 +73,7 @@ func TestOwnFonts(t *testing.T) {
 	if len(doc.Warnings) > 0 {
 		t.Errorf("warned of typefaces that are there: %v", doc.Warnings)
 	}
-	// Nobody has these: the one is no name, and the other no character.
+	// No font has these: the first is an unknown font name, the second an unassigned character.
 	doc, err = account.PDF(t.Context(), render.Source{HTML: html + `<p style="font-family:No Such Grotesk">한국어 हिन्दी 😀 &#x10fab;`}, render.Page{}, render.PDF{})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +95,7 @@ func TestOwnFonts(t *testing.T) {
 	}
 }
 
-// convertRTF has an office make a PDF of a text in some typefaces.
+// convertRTF has LibreOffice make a PDF of a text in some fonts.
 func convertRTF(t *testing.T, account *render.Account, fonts ...string) string {
 	t.Helper()
 	var table, text strings.Builder
@@ -113,7 +112,7 @@ func convertRTF(t *testing.T, account *render.Account, fonts ...string) string {
 	return keep(t, made.Body, "office.pdf")
 }
 
-// hasFonts says which typefaces a PDF lacks.
+// hasFonts fails if a PDF lacks one of the fonts.
 func hasFonts(t *testing.T, who, path string, want ...string) {
 	t.Helper()
 	fonts := string(output(t, "pdffonts", path))
@@ -125,8 +124,8 @@ func hasFonts(t *testing.T, who, path string, want ...string) {
 	}
 }
 
-// typefaces are the names that documents ask for most, with the PostScript name
-// of what they get.
+// typefaces holds the font names that documents ask for most often, with the PostScript name of the font that they
+// get.
 var typefaces = map[string]string{
 	"Roboto": "Roboto-Regular", "Open Sans": "OpenSans", "Lato": "Lato-Regular", "Montserrat": "Montserrat-Regular",
 	"Source Sans 3": "SourceSans3-Regular", "Source Sans Pro": "SourceSans3-Regular",
@@ -138,8 +137,7 @@ var typefaces = map[string]string{
 	"Arial Narrow": "LiberationSansNarrow",
 }
 
-// testTypefaces shows that every typeface that is listed is what documents get,
-// and as a font, not as shapes.
+// testTypefaces checks that a document gets each listed font, embedded as a font and not as shapes.
 func (s *studio) testTypefaces(t *testing.T) {
 	t.Parallel()
 	listed := map[string]font.Family{}

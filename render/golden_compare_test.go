@@ -26,10 +26,9 @@ const (
 	tolerance = 16
 )
 
-// fingerprint is a perceptual hash of a picture. Its four planes say of each
-// cell whether it is clearly lighter than the one to its right, lighter than
-// the one below, more colourful than the one to its right and than the one
-// below. Evenly coloured areas are zero.
+// fingerprint is a perceptual hash of an image. Its four planes hold one bit per cell: the cell is clearly lighter
+// than the cell to its right, lighter than the cell below, more colourful than the cell to its right, and more
+// colourful than the cell below. Evenly coloured areas are zero.
 type fingerprint [4 * cells * cells / 8]byte
 
 func fingerprintOf(img image.Image) fingerprint {
@@ -178,8 +177,8 @@ func paper(down int, chart color.Color) *image.RGBA {
 	return page
 }
 
-// noisy returns a picture as another rasteriser might draw it: edges blurred
-// by half a pixel and every pixel off by up to three levels.
+// noisy returns an image as another rasteriser might draw it: edges blurred by half a pixel and every pixel off by
+// up to three levels.
 func noisy(img *image.RGBA) *image.RGBA {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := image.NewRGBA(img.Rect)
@@ -220,7 +219,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// turned returns a picture upside down.
+// turned returns an image upside down.
 func turned(img *image.RGBA) *image.RGBA {
 	out := image.NewRGBA(img.Rect)
 	for y := range img.Rect.Dy() {

@@ -14,7 +14,8 @@ import (
 	"relaypdf/render/chrome"
 )
 
-// What a document asked for is over with it, on the account's warm pages too.
+// testEmulationEnds checks that the emulation settings of one document do not apply to the next one, even on the
+// account's warm pages.
 func (s *studio) testEmulationEnds(t *testing.T) {
 	t.Parallel()
 	const account = "acct_emulation" // with pages of its own, so that each is used again

@@ -54,14 +54,13 @@ func newStudio(t *testing.T) *studio {
 	s.Renderer = launch(t, render.Config{
 		AllowHosts: []string{"assets.test", "elsewhere.test"}, ExtraCA: ca.file,
 		Resolver: dns{"assets.test": always(siteAddr), "elsewhere.test": always(siteAddr)},
-		// What is drawn late is waited for on a busy machine, too.
+		// Wait for late drawing even on a busy machine.
 		Times: chrome.Times{Settle: 20 * time.Second, Animation: patience},
 	})
 	return s
 }
 
-// servePhoto answers /photo/HUE.jpg with a picture of hills under a sky of that
-// hue in degrees.
+// servePhoto answers /photo/HUE.jpg with an image of hills under a sky of that hue in degrees.
 func servePhoto(w http.ResponseWriter, r *http.Request) {
 	hue, err := strconv.ParseFloat(strings.TrimSuffix(r.PathValue("hue"), ".jpg"), 64)
 	if err != nil {
@@ -346,7 +345,7 @@ func (s *studio) shoot(t *testing.T, src render.Source, shot chrome.Screenshot) 
 	return img
 }
 
-// decode returns the picture in a file and the name of its format.
+// decode returns the image in a file and the name of its format.
 func decode(t *testing.T, path string) (image.Image, string) {
 	t.Helper()
 	raw, err := os.ReadFile(path)

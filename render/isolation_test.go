@@ -296,7 +296,7 @@ func TestCredentialsEnd(t *testing.T) {
 	}
 }
 
-// What one document loaded is loaded again for the next one.
+// TestCachesEnd checks that a resource that one document loaded is loaded again for the next one.
 func TestCachesEnd(t *testing.T) {
 	t.Parallel()
 	m := newRoom(t)

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// maxLetterheadImage is the size of one picture in a header or footer.
+	// maxLetterheadImage is the maximum size of one image in a header or footer.
 	maxLetterheadImage = 5 << 20
-	// maxLetterheadImages is how many a header or footer may have.
+	// maxLetterheadImages is the maximum number of images in a header or footer.
 	maxLetterheadImages = 20
-	// letterheadTime bounds the wait for all of them.
+	// letterheadTime limits the wait for all of them.
 	letterheadTime = 10 * time.Second
 )
 
-// letterhead puts the pictures of a header or footer into it: the browser loads
-// nothing for these. What cannot be had is told.
+// letterhead embeds the images of a header or footer, because the browser loads nothing for these. Missing images
+// are reported as warnings.
 type letterhead struct {
 	account *Account
 	assets  []chrome.Asset
@@ -37,10 +37,10 @@ type letterhead struct {
 	found   []chrome.Warning
 }
 
-// addressed finds what else a style would load.
+// addressed matches other URLs that a style would load.
 var addressed = regexp.MustCompile(`(?i)@import|url\(\s*["']?\s*(?:https?:)?//`)
 
-// fill returns the template with its pictures. name is header or footer.
+// fill returns the template with its images embedded. name is header or footer.
 func (l *letterhead) fill(ctx context.Context, name, template string) string {
 	if !strings.Contains(template, "<") || !loadsSomething(template) {
 		return template
@@ -66,13 +66,13 @@ func (l *letterhead) fill(ctx context.Context, name, template string) string {
 	}
 }
 
-// loadsSomething says whether a template may refer to anything.
+// loadsSomething reports whether a template may refer to other files.
 func loadsSomething(template string) bool {
 	lower := strings.ToLower(template)
 	return strings.Contains(lower, "src") || strings.Contains(lower, "<link") || addressed.MatchString(template)
 }
 
-// tag puts a picture into its element, and reports whether it did.
+// tag embeds the image of an element, and reports whether it did.
 func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bool {
 	changed := false
 	for i, attribute := range token.Attr {
@@ -101,7 +101,7 @@ func (l *letterhead) warn(name, text, address string) {
 	}
 }
 
-// picture returns what an address leads to as a data: URI.
+// picture returns the image at a URL as a data: URI.
 func (l *letterhead) picture(ctx context.Context, address string) (string, error) {
 	if l.images++; l.images > maxLetterheadImages {
 		return "", fmt.Errorf("it has more than %d", maxLetterheadImages)
@@ -144,8 +144,7 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 	return io.ReadAll(file.Open())
 }
 
-// letterheads fills the header and the footer of a document, and returns what they
-// lack.
+// letterheads fills the header and the footer of a document, and returns warnings for missing images.
 func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PDF) ([]chrome.Warning, error) {
 	if opt.Header == "" && opt.Footer == "" {
 		return nil, nil

@@ -7,24 +7,22 @@ import (
 	"relaypdf/render/pdf"
 )
 
-// How long work on files may take, by its kind and from when its turn comes: a
-// few times what the largest sound files need. What takes longer is hostile, or
-// better split.
+// Time limits of work on files, by kind and from the moment a job gets a slot. Each is a few times what the largest
+// valid files need. Jobs that take longer are hostile or should be split.
 const (
-	// ReadTime is for what describes a file: its information, its form's fields.
+	// ReadTime is for jobs that describe a file, such as its information or its form fields.
 	ReadTime = 10 * time.Second
 	// TextTime is for reading the text of a file.
 	TextTime = 20 * time.Second
-	// ChangeTime is for what rearranges a file or adds to it: pages, bookmarks,
-	// passwords, stamps, filled forms.
+	// ChangeTime is for jobs that rearrange a file or add to it: pages, bookmarks, passwords, stamps, filled forms.
 	ChangeTime = 30 * time.Second
-	// MakeTime is for what draws, compresses, joins or converts.
+	// MakeTime is for jobs that render, compress, join or convert.
 	MakeTime = time.Minute
-	// OCRTime is for reading scans: fifty pages take some seconds each, two at a time.
+	// OCRTime is for OCR of scans. Fifty pages take a few seconds each, two at a time.
 	OCRTime = 4 * time.Minute
 )
 
-// timeLimit returns how long an engine's job may take.
+// timeLimit returns the time limit of an engine's job.
 func timeLimit(job string) time.Duration {
 	switch job {
 	case pdf.InfoJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.ArchivedJob, office.ResolutionJob, office.ReferencesJob:

@@ -22,7 +22,7 @@ func (a *Account) ListAttachments(ctx context.Context, file PDFFile) (list pdf.A
 	return list, err
 }
 
-// ExtractAttachments makes a ZIP archive of files in a PDF. No names are all.
+// ExtractAttachments makes a ZIP archive of files in a PDF. Empty names mean all files.
 func (a *Account) ExtractAttachments(ctx context.Context, file PDFFile, names []string) (_ *spool.File, err error) {
 	files, input := file.input()
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.DetachJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})
@@ -47,7 +47,7 @@ type NewAttachment struct {
 	Content                            engine.Content
 }
 
-// AddAttachments puts files into a PDF. One of the same name that is there is replaced.
+// AddAttachments adds files to a PDF. An existing file with the same name is replaced.
 func (a *Account) AddAttachments(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.NewAttachments{Input: input}
@@ -59,7 +59,7 @@ func (a *Account) AddAttachments(ctx context.Context, file PDFFile, added []NewA
 	return a.runPDF(ctx, engine.Job{Name: pdf.AttachJob, Args: args, Files: files})
 }
 
-// RemoveAttachments takes files out of a PDF.
+// RemoveAttachments removes files from a PDF.
 func (a *Account) RemoveAttachments(ctx context.Context, file PDFFile, names []string) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.RemoveAttachmentsJob, Args: pdf.NamedAttachments{Input: input, Names: names}, Files: files})

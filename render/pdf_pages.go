@@ -14,15 +14,14 @@ import (
 	"relaypdf/render/spool"
 )
 
-// Raster says how pages are drawn.
+// Raster holds the settings for rendering pages as images.
 type Raster struct {
 	Pages string // in the grammar of CheckPageRanges; empty is all
 	JPEG  bool   // or else PNG
 	DPI   int    // pixels per inch
 }
 
-// RasterPages draws pages of a PDF, and returns one image, or a ZIP archive of
-// several and true.
+// RasterPages renders pages of a PDF. It returns one image and false, or a ZIP archive of several images and true.
 func (t *Tools) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
 	files, input := file.input()
 	args := pdf.RasterArgs{Input: input, Pages: how.Pages, JPEG: how.JPEG, DPI: how.DPI}
@@ -37,27 +36,25 @@ func (t *Tools) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *s
 	return result.Output(0), made.Images > 1, nil
 }
 
-// ImagePages says what the pages look like that are made of images.
+// ImagePages holds the settings of pages made of images.
 type ImagePages struct {
-	// Width and Height are in points. Zero takes the size of each image.
+	// Width and Height are in points. Zero means the size of each image.
 	Width, Height float64
 	Margin        pdf.Margin
 	// Fit is contain (when empty), cover, fill or none, as in CSS.
 	Fit string
 }
 
-// PicturesOmitted is the code of the warning that a result has not all of a file's
-// pictures.
+// PicturesOmitted is the code of the warning that the result lacks some images of a file.
 const PicturesOmitted = "pictures_omitted"
 
-// OmittedPictures warns that of a file, by what it is called, only the first picture is
-// in the result.
+// OmittedPictures returns the warning that the result contains only the first image of a file.
 func OmittedPictures(file string) chrome.Warning {
 	return chrome.Warning{Code: PicturesOmitted, Message: file + " has several pictures, such as those of an animation or pages; only the first is in the result"}
 }
 
-// PDFFromImages makes a PDF of images, each a page. Omitted are those, from 0, that move:
-// their first picture is the page.
+// PDFFromImages makes a PDF with one page per image. Omitted holds the indices of animated images, from 0; their
+// page shows the first frame.
 func (t *Tools) PDFFromImages(ctx context.Context, images []engine.Content, pages ImagePages) (_ *spool.File, omitted []int, err error) {
 	args := pdf.FromImagesArgs{Width: pages.Width, Height: pages.Height, Margin: pages.Margin, Fit: pdf.Fit(pages.Fit)}
 	job := engine.Job{Name: pdf.FromImagesJob}
@@ -78,33 +75,29 @@ func (t *Tools) PDFFromImages(ctx context.Context, images []engine.Content, page
 	return result.Output(0), made.Omitted, nil
 }
 
-// Stamp is what is drawn on pages, and how. Exactly one of Text and Image is
-// set.
+// Stamp is a text or an image to draw on pages. Exactly one of Text and Image is set.
 type Stamp struct {
 	Text string
 	Bold bool
-	// FontSize is that of the text, in points, and Color its CSS colour, which
-	// the caller has checked.
+	// FontSize is in points. Color is a CSS colour that the caller has checked.
 	FontSize float64
 	Color    string
 	Image    engine.Content
 
 	Pages string // in the grammar of CheckPageRanges; empty is all
-	// Position is center, top, bottom, top-left, top-right, bottom-left or
-	// bottom-right; or nil, and X and Y are in points from the top left of the
-	// page as it is shown.
+	// Position is center, top, bottom, top-left, top-right, bottom-left or bottom-right. If it is nil, X and Y are
+	// in points from the top left of the page as it is shown.
 	Position *string
 	X, Y     float64
 	Opacity  float64 // 0 to 1
 	Rotate   float64 // counter-clockwise in degrees
 	Scale    float64
 	Below    bool
-	Tiled    bool // all over the page, wherever Position is
+	Tiled    bool // repeated over the whole page; Position is ignored
 }
 
-// StampPDF draws texts and images on pages of a PDF, in their order. A text is
-// printed by the browser first, which has every script and writes in any
-// direction.
+// StampPDF draws texts and images on pages of a PDF, in order. The browser prints a text first, because it supports
+// every script and direction of writing.
 func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_ *spool.File, err error) {
 	files, input := file.input()
 	args := pdf.StampArgs{Input: input}
@@ -135,18 +128,16 @@ func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_
 	return a.runPDF(ctx, engine.Job{Name: pdf.StampJob, Args: args, Files: files})
 }
 
-// The size of a stamp's letters as they are printed. They are outlines, so the
-// stamp is enlarged without loss; small ones keep a long text within what a
-// page may have.
+// The size of a stamp's letters as they are printed. They are outlines, so the stamp is enlarged without loss.
+// Small letters keep a long text within the maximum page size.
 const (
 	stampPixels  = 16
 	stampPoints  = stampPixels * 0.75
 	stampTimeout = 30 * time.Second
 )
 
-// stampPage is a page as large as the text on it. The letters get some room
-// around them, for accents above the line and swashes beside it. Colours are exact: the
-// browser prints light ones darker otherwise.
+// stampPage is a page as large as its text. The text has padding for accents above the line and swashes next to it.
+// Colours are exact, because the browser prints light ones darker otherwise.
 const stampPage = `<!DOCTYPE html>
 <meta charset="utf-8">
 <title>Stamp</title>
@@ -164,7 +155,7 @@ document.head.append(style);
 </script>
 `
 
-// printStamp prints the text of a stamp on a page as large as itself.
+// printStamp prints the text of a stamp on a page of the text's size.
 func (a *Account) printStamp(ctx context.Context, s Stamp) (*spool.File, error) {
 	weight := "normal"
 	if s.Bold {
@@ -180,15 +171,14 @@ func (a *Account) printStamp(ctx context.Context, s Stamp) (*spool.File, error) 
 	return doc.Body, nil
 }
 
-// PDFText reads the text of a PDF. The result is JSON: with merge an object of
-// pageCount and text, where form feeds stand between pages; or else of
-// pageCount and pages, each an object of page and text.
+// PDFText reads the text of a PDF. The result is JSON. With merge, it is an object of pageCount and text, with form
+// feeds between pages; otherwise it is an object of pageCount and pages, each an object of page and text.
 func (t *Tools) PDFText(ctx context.Context, file PDFFile, merge bool) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.TextJob, Args: pdf.TextArgs{Input: input, Merge: merge}, Files: files})
 }
 
-// PDFFormFields lists the fields of a PDF's form, none where it has no form.
+// PDFFormFields lists the fields of a PDF's form. The list is empty if the PDF has no form.
 func (t *Tools) PDFFormFields(ctx context.Context, file PDFFile) (pdf.Form, error) {
 	var form pdf.Form
 	files, input := file.input()
@@ -200,15 +190,15 @@ func (t *Tools) PDFFormFields(ctx context.Context, file PDFFile) (pdf.Form, erro
 	return form, err
 }
 
-// FormError says why values do not fit a form: by the names of their fields,
-// in words that go on from them. An empty name is a fault of the whole.
+// FormError holds the reasons why values do not fit a form, by field name. Each text continues a sentence that
+// begins with the field's name. The entry of an empty name concerns the whole form.
 type FormError struct{ Faults map[string]string }
 
 func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the form: %v", e.Faults) }
 
-// FillPDFForm fills the form of a PDF. Values are by the names of the fields,
-// as JSON decodes them; nil clears a field. Flatten draws them on the pages and
-// removes the form. The error is a *FormError where values do not fit.
+// FillPDFForm fills the form of a PDF. Values are keyed by field name and have the types of decoded JSON; nil
+// clears a field. Flatten draws them on the pages and removes the form. The error is a *FormError if values do not
+// fit.
 func (t *Tools) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.FormFillArgs{Input: input, Values: values, Flatten: flatten}

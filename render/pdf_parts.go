@@ -12,23 +12,21 @@ import (
 	"relaypdf/render/spool"
 )
 
-// RepairPDF writes a PDF anew, from what can be read of it.
+// RepairPDF rewrites a PDF from the objects that can be read.
 func (a *Account) RepairPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
 	return a.runPDF(ctx, engine.Job{Name: pdf.RepairJob, Args: input, Files: files})
 }
 
-// CropPDF hides what lies outside of a box of pages, or else in their margins.
-// Empty pages are all.
+// CropPDF hides the content outside of a box of pages, or in their margins. Empty pages mean all.
 func (a *Account) CropPDF(ctx context.Context, file PDFFile, pages string, box *pdf.CropBox, margin pdf.Margin) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.CropArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Box: box, Margin: margin}
 	return a.runPDF(ctx, engine.Job{Name: pdf.CropJob, Args: args, Files: files})
 }
 
-// ResizePDF gives pages a size in points, as they are shown, and their content with
-// them: all of it as large as it can be, or else distorted to fill them. Empty pages
-// are all.
+// ResizePDF changes the size of pages, in points as they are shown, and scales their content: either as large as
+// fits, or stretched to fill the page. Empty pages mean all.
 func (a *Account) ResizePDF(ctx context.Context, file PDFFile, pages string, width, height float64, fill bool) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.ResizeArgs{Selection: pdf.Selection{Input: input, Pages: pages}, Width: width, Height: height, Fit: pdf.Contain}
@@ -38,34 +36,34 @@ func (a *Account) ResizePDF(ctx context.Context, file PDFFile, pages string, wid
 	return a.runPDF(ctx, engine.Job{Name: pdf.ResizeJob, Args: args, Files: files})
 }
 
-// PDFOptimization says how a PDF is made smaller.
+// PDFOptimization holds the settings for reducing the size of a PDF.
 type PDFOptimization struct {
 	Linearize bool // for who reads the first page before the rest has come
-	// AlwaysLinearize does so although the result is not smaller than its source.
+	// AlwaysLinearize linearizes the PDF even if the result is not smaller than its source.
 	AlwaysLinearize bool
-	Quality         int  // of JPEGs; 0 leaves images as they are
-	MaxDPI          int  // the most pixels per inch that images keep; 0 is all
-	Gray            bool // makes images grey
+	Quality         int  // quality of JPEGs; 0 leaves images as they are
+	MaxDPI          int  // maximum pixels per inch of images; 0 means no limit
+	Gray            bool // converts images to grey
 }
 
-// OptimizePDF makes a PDF smaller. A result is not larger than its source, unless it had to
-// be linearized or images had to become grey.
+// OptimizePDF reduces the size of a PDF. A result is not larger than its source, unless it had to be linearized or
+// images had to become grey.
 func (a *Account) OptimizePDF(ctx context.Context, file PDFFile, how PDFOptimization) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.OptimizeArgs{Input: input, Linearize: how.Linearize, AlwaysLinearize: how.AlwaysLinearize, Quality: how.Quality, MaxDPI: how.MaxDPI, Gray: how.Gray}
 	return a.runPDF(ctx, engine.Job{Name: pdf.OptimizeJob, Args: args, Files: files})
 }
 
-// ExtractImages makes a ZIP archive of the images on pages of a PDF, at least so many
-// pixels wide and high. Empty pages are all.
+// ExtractImages makes a ZIP archive of the images on pages of a PDF that have at least a width and height in
+// pixels. Empty pages mean all.
 func (a *Account) ExtractImages(ctx context.Context, file PDFFile, pages string, width, height int) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.ExtractImagesArgs{Selection: pdf.Selection{Input: input, Pages: pages}, MinWidth: width, MinHeight: height}
 	return a.runPDF(ctx, engine.Job{Name: pdf.ExtractImagesJob, Args: args, Files: files})
 }
 
-// ConvertImage makes an image of another, upright and without its metadata. More is
-// whether the file has other pictures, which are left out.
+// ConvertImage makes an image of another, upright and without its metadata. More is true if the file has further
+// images, which are left out.
 func (a *Account) ConvertImage(ctx context.Context, file engine.Content, how pdf.ConvertImageArgs) (_ *spool.File, more bool, err error) {
 	files, input := PDFFile{Content: file}.input()
 	how.Input = input
@@ -80,8 +78,8 @@ func (a *Account) ConvertImage(ctx context.Context, file engine.Content, how pdf
 	return result.Output(0), made.More, nil
 }
 
-// SetPDFInfo gives a PDF the information that is not empty, and leaves the rest
-// as it is. It closes the PDF that it was given.
+// SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
+// PDF.
 func (a *Account) SetPDFInfo(ctx context.Context, file File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	files, input := PDFFile{Content: file, Password: password}.input()
@@ -89,18 +87,18 @@ func (a *Account) SetPDFInfo(ctx context.Context, file File, password string, in
 	return a.runPDF(ctx, engine.Job{Name: pdf.SetInfoJob, Args: args, Files: files})
 }
 
-// OCR says which pages are read, and how. Empty pages are all.
+// OCR holds the pages to read and the settings of OCR. Empty pages mean all.
 type OCR struct {
 	Pages     string
-	Languages []string // those of tesseract, such as eng
-	// Force reads pages, too, that have text already.
+	Languages []string // languages of tesseract, such as eng
+	// Force also reads pages that already have text.
 	Force bool
-	// Turn has pages that lie on their side shown upright, Straighten makes lines
-	// level. Text wants what was read as JSON, in the place of a PDF.
+	// Turn rotates pages that are sideways, and Straighten makes lines level. Text returns the recognised text as
+	// JSON instead of a PDF.
 	Turn, Straighten, Text bool
 }
 
-// OCRPDF lays the text of pages that are pictures under them, or returns it as JSON.
+// OCRPDF adds an invisible text layer to pages that are images, or returns the text as JSON.
 func (a *Account) OCRPDF(ctx context.Context, file PDFFile, how OCR) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.OCRArgs{
@@ -110,15 +108,15 @@ func (a *Account) OCRPDF(ctx context.Context, file PDFFile, how OCR) (*spool.Fil
 	return a.runPDF(ctx, engine.Job{Name: pdf.OCRJob, Args: args, Files: files})
 }
 
-// ArchivePDF makes a PDF one for archives, which is checked. Changes say what is different
-// in it. What is empty of info is as the document has it.
+// ArchivePDF converts a PDF to PDF/A and validates the result. Changes lists the differences from the source. Empty
+// fields of info keep the document's values.
 func (a *Account) ArchivePDF(ctx context.Context, file PDFFile, level pdf.ArchiveLevel, info pdfmeta.Info) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.ArchiveArgs{Input: input, Level: level, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}
 	return a.runChanging(ctx, engine.Job{Name: pdf.ArchiveJob, Args: args, Files: files})
 }
 
-// runChanging runs a job that tells what is different in its result.
+// runChanging runs a job that reports the changes in its result.
 func (a *Account) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
 	result, err := a.runTool(ctx, job)
 	if err != nil {
@@ -131,32 +129,31 @@ func (a *Account) runChanging(ctx context.Context, job engine.Job) (_ *spool.Fil
 	return result.Output(0), made.Changes, nil
 }
 
-// Redaction says what goes of a PDF.
+// Redaction selects the content to remove from a PDF.
 type Redaction struct {
 	Terms, Patterns []string
 	Areas           []pdf.RedactArea
 	Color           [3]float64 // red, green and blue from 0 to 1
 }
 
-// RedactPDF takes words and parts of pages out of a PDF, with all that they are hidden in, and
-// tells what else is different in the result.
+// RedactPDF removes words and areas from the pages of a PDF, including hidden copies of their text. It returns the
+// other changes of the result.
 func (a *Account) RedactPDF(ctx context.Context, file PDFFile, what Redaction) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	args := pdf.RedactArgs{Input: input, Terms: what.Terms, Patterns: what.Patterns, Areas: what.Areas, Color: what.Color}
 	return a.runChanging(ctx, engine.Job{Name: pdf.RedactJob, Args: args, Files: files})
 }
 
-// Markdown says which pages are read as Markdown, and how. Empty pages are all.
+// Markdown holds the pages to read as Markdown and the settings. Empty pages mean all.
 type Markdown struct {
 	Pages string
-	// Languages are those in which pages without text are read. Without any they are
-	// not.
+	// Languages are the OCR languages for pages without text. If it is empty, such pages are not read.
 	Languages []string
-	// Apart wants the text of each page by itself.
+	// Apart returns the text of each page separately.
 	Apart bool
 }
 
-// MarkdownOfPDF returns what a PDF says as the JSON of a pdf.MarkdownText.
+// MarkdownOfPDF returns the content of a PDF as the JSON of a pdf.MarkdownText.
 func (a *Account) MarkdownOfPDF(ctx context.Context, file PDFFile, how Markdown) (_ *spool.File, about pdf.MarkdownAbout, err error) {
 	files, input := file.input()
 	args := pdf.MarkdownArgs{Selection: pdf.Selection{Input: input, Pages: how.Pages}, Languages: how.Languages, Apart: how.Apart}

@@ -8,19 +8,20 @@ import (
 	"relaypdf/render/spool"
 )
 
-// NUpCell is the room of each page on a sheet that is so large in portrait, in points.
+// NUpCell returns the size of the area for each page on a sheet, in points. width and height are the size of the
+// sheet in portrait.
 func NUpCell(perSheet int, width, height float64, landscape bool) (cellWidth, cellHeight float64) {
 	return pdf.NUpCell(perSheet, width, height, landscape)
 }
 
-// NUp puts several pages of a PDF on each sheet. Empty pages are all.
+// NUp puts several pages of a PDF on each sheet. Empty pages mean all.
 func (a *Account) NUp(ctx context.Context, file PDFFile, pages string, how pdf.NUpArgs) (*spool.File, error) {
 	files, input := file.input()
 	how.Selection = pdf.Selection{Input: input, Pages: pages}
 	return a.runPDF(ctx, engine.Job{Name: pdf.NUpJob, Args: how, Files: files})
 }
 
-// Booklet puts the pages of a PDF on sheets that make a booklet when they are folded.
+// Booklet arranges the pages of a PDF on sheets that are folded into a booklet.
 func (a *Account) Booklet(ctx context.Context, file PDFFile, how pdf.BookletArgs) (*spool.File, error) {
 	files, input := file.input()
 	how.Input = input

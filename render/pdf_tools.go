@@ -14,19 +14,18 @@ import (
 
 type (
 
-	// File is the content of a file that was made.
+	// File is the content of a result.
 	File = *spool.File
 )
 
-// PDFFile is a PDF to work on, and the password that opens it.
+// PDFFile is a PDF to work on, with its password.
 type PDFFile struct {
 	Content  engine.Content
 	Password string
 }
 
-// runTool runs a job of render/pdf or of another engine in a child. The caller
-// closes the result. Errors are *chrome.BusyError, *engine.TimeoutError, *pdf.Error,
-// *chrome.LimitError and that of ctx.
+// runTool runs a job of render/pdf or of another engine in a child process. The caller closes the result. Errors
+// are *chrome.BusyError, *engine.TimeoutError, *pdf.Error, *chrome.LimitError and the error of ctx.
 func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
 	job.MaxOutput, job.Account, job.Time, job.Observe = MaxBytes, t.id, timeLimit(job.Name), t.render.observer(ctx)
 	result, err := t.render.engines.Run(ctx, job)
@@ -53,10 +52,10 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 	return engine.Result{}, fmt.Errorf("%s: %w", job.Name, err)
 }
 
-// inputName is the name that the only PDF of a job has in its folder.
+// inputName is the file name of the PDF of a job with a single PDF.
 const inputName = "input.pdf"
 
-// input returns a PDF as the only file of a job, and what the job calls it.
+// input returns a PDF as the only file of a job, and the job's reference to it.
 func (f PDFFile) input() ([]engine.File, pdf.Input) {
 	return []engine.File{{Name: inputName, Content: f.Content}}, pdf.Input{Name: inputName, Password: f.Password}
 }
@@ -77,8 +76,8 @@ type MergeInput struct {
 	Title string
 }
 
-// MergePDFs joins PDFs in their order. Where one of them has an outline, so has
-// the result, with an entry for each file. The result is not encrypted.
+// MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
+// file. The result is not encrypted.
 func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
 	var args pdf.Merge
 	job := engine.Job{Name: pdf.MergeJob}
@@ -91,36 +90,33 @@ func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File
 	return t.runPDF(ctx, job)
 }
 
-// ExtractPages makes a PDF of pages of another, in the order in which they are
-// selected, repeats included. Empty pages are all.
+// ExtractPages makes a PDF of selected pages, in the selected order, including repeats. Empty pages mean all.
 func (t *Tools) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
 }
 
-// DeletePages makes a PDF without some of its pages. At least one must stay.
+// DeletePages makes a PDF without some of its pages. At least one page must remain.
 func (t *Tools) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
 }
 
-// RotatePages turns pages clockwise by a multiple of 90 degrees. Empty pages
-// are all.
+// RotatePages turns pages clockwise by a multiple of 90 degrees. Empty pages mean all.
 func (t *Tools) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.Rotation{Selection: pdf.Selection{Input: input, Pages: pages}, Degrees: degrees}
 	return t.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
 }
 
-// PDFProtection says how a PDF is encrypted.
+// PDFProtection holds the settings of encryption.
 type PDFProtection struct {
 	UserPassword  string // opens the document
 	OwnerPassword string // opens it with all permissions
 	Allow         pdf.Permissions
 }
 
-// ProtectPDF encrypts a PDF with AES-256. An encryption that it has already is
-// replaced.
+// ProtectPDF encrypts a PDF with AES-256, replacing an existing encryption.
 func (t *Tools) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
 	files, input := file.input()
 	args := pdf.Protection{
@@ -129,14 +125,13 @@ func (t *Tools) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProt
 	return t.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
 }
 
-// UnlockPDF takes the encryption off a PDF.
+// UnlockPDF removes the encryption of a PDF.
 func (t *Tools) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
 }
 
-// CompressPDF makes a PDF smaller without losing anything. Where it cannot, the
-// result is the PDF as it was.
+// CompressPDF reduces the size of a PDF without loss. If this is not possible, the result is the original PDF.
 func (t *Tools) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
@@ -148,7 +143,7 @@ func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []pdf.
 	return t.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
 }
 
-// DescribePDF reads what a PDF says of itself.
+// DescribePDF reads the information about a PDF.
 func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
 	var info pdf.Info
 	files, input := file.input()

@@ -22,12 +22,11 @@ import (
 	"relaypdf/render/template"
 )
 
-// lookupTimeout bounds the check of a name in the DNS.
+// lookupTimeout limits the DNS lookup of a host name.
 const lookupTimeout = 10 * time.Second
 
-// prepare turns a source into a job of the browser, whose deadline is what is
-// left of the page's: it checks where a URL leads, converts Markdown and
-// chooses the lane.
+// prepare turns a source into a job of the browser, whose deadline is the rest of the page's timeout. It checks
+// where a URL leads, converts Markdown and chooses the render mode.
 func (a *Account) prepare(ctx context.Context, src Source, page Page, style markup.MarkdownOptions) (chrome.Job, error) {
 	if page.Timeout <= 0 {
 		page.Timeout = a.render.timeout
@@ -57,7 +56,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 		job.Lane = lane(job.HTML)
 	}
 	if about.Diagrams {
-		// What draws them is ours, and asks nobody for anything.
+		// Trusted scripts of relaypdf draw them, and they send no requests.
 		job.Lane = max(job.Lane, chrome.Realm)
 		if job.HTML, err = markup.WithDiagrams(job.HTML); err != nil {
 			return chrome.Job{}, err
@@ -67,7 +66,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	return job, nil
 }
 
-// faultsOf are the warnings of Markdown that cannot be shown as it was meant.
+// faultsOf returns the warnings of Markdown that cannot be shown as intended.
 func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 	for _, f := range doc.Faults {
 		faults = append(faults, chrome.Warning{Code: chrome.ScriptError, Message: fmt.Sprintf("line %d: %s", f.Line, f.Text)})
@@ -81,8 +80,8 @@ func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 // HTMLFiltered is the code of the warning that tags in Markdown became text.
 const HTMLFiltered = "html_filtered"
 
-// lane returns the fastest lane that a document may take. Chromium does not
-// have to trust it: there, scripts and the network are off in fact.
+// lane returns the fastest render mode that a document may use. Chromium does not have to trust this choice,
+// because it really disables scripts and the network in that mode.
 func lane(html string) chrome.Lane {
 	traits := markup.Inspect(html)
 	switch {
@@ -95,8 +94,7 @@ func lane(html string) chrome.Lane {
 	}
 }
 
-// resolve checks an address before the browser sees it, as text and in the
-// DNS, and returns the text that was checked.
+// resolve checks a URL before the browser loads it, both as text and in the DNS, and returns the checked text.
 func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duration) (string, error) {
 	u, err := r.policy.CheckURL(raw, "https")
 	if err != nil {
@@ -117,9 +115,8 @@ func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duratio
 	return "", err
 }
 
-// refusal turns a page that did not load into a refusal where that is why: its
-// address, or the one it redirected to, is not allowed. Chromium only knows
-// that the proxy did not connect.
+// refusal returns a refusal if a page did not load because its URL, or the URL of a redirect, is not allowed.
+// Chromium only knows that the proxy did not connect.
 func (r *Renderer) refusal(ctx context.Context, err error) error {
 	var load *chrome.LoadError
 	if !errors.As(err, &load) {
@@ -140,8 +137,7 @@ func (r *Renderer) refusal(ctx context.Context, err error) error {
 // markdownJob is the name of the engines' job that converts Markdown.
 const markdownJob = "markdown"
 
-// convert turns Markdown into a document in a process of its own, because some
-// short inputs take for ever.
+// convert turns Markdown into a document in a separate process, because some short inputs never finish.
 func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (doc markup.MarkdownDocument, err error) {
 	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
 	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
@@ -166,22 +162,19 @@ func (a *Account) convert(ctx context.Context, source string, style markup.Markd
 	return doc, fmt.Errorf("convert Markdown: %w", err)
 }
 
-// runMarkup runs a job that makes a document of a text, such as Markdown or a
-// template, in the children that are kept for these: they take milliseconds,
-// and nothing that is done to files keeps them waiting. Errors are those of
-// engine.Pool.Run.
+// runMarkup runs a job that makes a document of text, such as Markdown or a template. These jobs have their own
+// children: they take milliseconds and never wait behind work on files. Errors are those of engine.Pool.Run.
 func (t *Tools) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
 	job.Account = t.id
 	return t.render.markup.Do(ctx, job)
 }
 
-// ExecBrowser makes this process a browser that is locked in from outside. It is
-// what the engine's command does with more arguments, the first of which is
-// "browser": args are the others. It returns only an error.
+// ExecBrowser turns this process into a browser that is confined from outside. The engine's command runs it if its
+// first argument is "browser"; args are the arguments after that. It returns only an error.
 func ExecBrowser(args []string) error { return engine.ExecBrowser(args) }
 
-// ServeEngine is the whole life of an engine process: it does the jobs that
-// arrive on in, and returns when in ends. See engine.Serve.
+// ServeEngine is the main function of an engine process. It runs the jobs that arrive on in, and returns when in
+// ends. See engine.Serve.
 func ServeEngine(in io.Reader, out io.Writer) error {
 	handlers := pdf.Handlers()
 	maps.Copy(handlers, office.Handlers())

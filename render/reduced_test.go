@@ -66,8 +66,7 @@ func TestIsolationWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestReducedIsReduced shows that the tests beside it ran at the level that they
-// are said to have run at.
+// TestReducedIsReduced checks that the other tests of this file ran at the sandbox level that they claim.
 func TestReducedIsReduced(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(withoutNamespaces) == "" {
@@ -78,9 +77,8 @@ func TestReducedIsReduced(t *testing.T) {
 	}
 }
 
-// TestAttacksWithoutNamespaces prints an account's small documents beside another's
-// attack of each kind, as TestAttacksHurtNobodyElse of render/chrome does where
-// there are namespaces.
+// TestAttacksWithoutNamespaces prints small documents of one account while another account runs an attack of each
+// kind. TestAttacksHurtNobodyElse of render/chrome does the same with namespaces.
 func TestAttacksWithoutNamespaces(t *testing.T) {
 	if os.Getenv(withoutNamespaces) == "" {
 		t.Skip("it is for TestIsolationWithoutNamespaces")

@@ -1,11 +1,9 @@
-// Package render turns HTML, web pages and Markdown into PDFs and images. It
-// knows nothing of HTTP, JSON or money: an account is a name whose documents
-// never meet those of another, and whose work waits in a line of its own.
+// Package render turns HTML, web pages and Markdown into PDFs and images, and works on PDFs and office documents.
+// It does not know HTTP, JSON or money: an account is a name whose documents and queue are separate from those of
+// others.
 //
-// Behind it stand a pool of browsers (render/chrome), one of office programs
-// (render/office), a pool of engine processes for everything else that reads
-// what a customer sent (render/engine), and the one way out to the network
-// (render/egress).
+// It uses a pool of browsers (render/chrome), a pool of LibreOffice processes (render/office), a pool of engine
+// processes for all other parsing of users' files (render/engine), and one proxy to the network (render/egress).
 package render
 
 import (
@@ -27,62 +25,57 @@ import (
 	"relaypdf/render/plan"
 )
 
-// Config says what a Renderer uses. Its zero value works.
+// Config holds the settings of a Renderer. The zero value is valid.
 type Config struct {
-	// Dir is the parent of all folders and files made; empty means the
-	// system's temporary folder.
+	// Dir is the parent of all temporary folders and files; empty means the system's temporary folder.
 	Dir string
-	// Memory is how many bytes all of it may take; 0 means what the machine or
-	// the control group has. The bounds that are not set derive from it.
+	// Memory is the maximum memory of all processes in bytes; 0 means the memory of the machine or the control
+	// group. Limits that are not set derive from it.
 	Memory int64
-	// Slots is how many documents are rendered at once; 0 means one per core, or
-	// fewer where there is little memory.
+	// Slots is the maximum number of documents that are rendered at once; 0 means one per core, or fewer if there
+	// is little memory.
 	Slots int
-	// Queue is how many more may wait; 0 means 32 per slot. Documents take 10
-	// to 100 ms as a rule, so the last in the line waits a few seconds.
+	// Queue is the maximum number of waiting documents; 0 means 32 per slot. Documents usually take 10 to 100 ms,
+	// so the last one waits a few seconds.
 	Queue int
-	// OfficeSlots is how many office documents are converted at once; 0 means
-	// one per core, or fewer where there is little memory. Each takes an office
-	// program of its own, of some 200 MB.
+	// OfficeSlots is the maximum number of office documents that are converted at once; 0 means one per core, or
+	// fewer if there is little memory. Each uses its own LibreOffice process of about 200 MB.
 	OfficeSlots int
-	// NoOffice converts nothing by the office programs, and starts none.
+	// NoOffice disables LibreOffice.
 	NoOffice bool
-	// User is whom the browser and the engines run as when this process runs
-	// as root; empty means "relaypdf", or "nobody" where there is no such user.
+	// User is the user that the browser and the engines run as if this process runs as root; empty means
+	// "relaypdf", or "nobody" if there is no such user.
 	User string
-	// Sandbox is the least protection to start with; empty means SandboxFull.
+	// Sandbox is the minimum protection; New fails with less. Empty means SandboxFull.
 	Sandbox Sandbox
-	// Chromium is the browser's program; empty means the first one found.
+	// Chromium is the path of the browser; empty means the first one found.
 	Chromium string
-	// AllowHosts are hosts, host:ports and CIDRs that are reached although they
-	// are not public.
+	// AllowHosts are hosts, host:ports and CIDRs that are allowed although they are not public.
 	AllowHosts []string
-	// OwnHosts are the names and addresses under which this service itself is
-	// reached: no document may.
+	// OwnHosts are the host names and IP addresses of this service itself, which no document may reach.
 	OwnHosts []string
-	// ExtraCA is a file of certificates in PEM that are trusted besides the
-	// system's, by the browser and by our own requests.
+	// ExtraCA is a PEM file of certificates that the browser and the server's own requests trust in addition to the
+	// system's.
 	ExtraCA string
-	// Fonts is a folder of typefaces besides the system's; empty means none.
+	// Fonts is a folder of fonts in addition to the system's; empty means none.
 	Fonts string
-	// Engine is the command that runs ServeEngine; empty means this program
-	// with the argument "engine".
+	// Engine is the command that runs ServeEngine; empty means this executable with the argument "engine".
 	Engine []string
-	// Times bound documents by the clock.
+	// Times holds the time limits of documents.
 	Times chrome.Times
 	// Resolver looks up names; nil means the system's.
 	Resolver egress.Resolver
-	// OnRefuse, if set, is called for each address that was refused.
+	// OnRefuse, if set, is called for each refused address.
 	OnRefuse func(host, reason string)
-	// Observe, if set, is called with the time that each step of a render took.
+	// Observe, if set, is called with the duration of each step of a render.
 	Observe func(step string, took time.Duration)
-	// Logger receives what an operator should know; nil discards it. It never
-	// receives content, or more of a URL than its host.
+	// Logger receives events for operators; nil discards them. Log lines contain no content, and no more of a URL
+	// than its host.
 	Logger *slog.Logger
 
 	plan  plan.Plan // of Memory
 	fonts *font.Fonts
-	bare  error // why the browser has no sandbox of its own
+	bare  error // reason why the browser has no sandbox of its own
 }
 
 // Renderer renders documents. It is safe for concurrent use.
@@ -94,19 +87,18 @@ type Renderer struct {
 	markup  *engine.Pool // make documents of texts
 	office  *office.Pool
 	fonts   *font.Fonts
-	files   *http.Client // fetches the files that requests name by address
-	pages   *http.Client // fetches pages that no browser loads
+	files   *http.Client // fetches the files that requests name by URL
+	pages   *http.Client // fetches pages that are not loaded in a browser
 	hooks   *http.Client // sends to callbacks and webhooks
 	observe func(step string, took time.Duration)
-	timeout time.Duration // of a page that names none
-	sandbox Sandbox       // that is in force
-	lacks   error         // of a better one
+	timeout time.Duration // default timeout of a page
+	sandbox Sandbox       // current level
+	lacks   error         // reason why the level is not higher
 	behind  *background
 }
 
-// New starts the egress proxy, the browser and the engines, and ends what was
-// started when one of them fails. Its errors say what to mend. ctx bounds the
-// start and has no effect afterwards.
+// New starts the egress proxy, the browser and the engines. If one of them fails, it stops the others and returns
+// an error with the remedy. ctx limits the start and has no effect afterwards.
 func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -161,7 +153,7 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if r.browser, err = chrome.Start(ctx, cfg.chrome("http://"+r.proxy.Addr())); err != nil {
 		return fmt.Errorf("start the browser: %w", err)
 	}
-	// The children have started beside the browser.
+	// The children have started in parallel with the browser.
 	if err := r.engines.Ready(ctx); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
 	}
@@ -177,11 +169,11 @@ func (c Config) egress(roots *x509.CertPool) egress.Config {
 	return cfg
 }
 
-// extraChildren is how many accounts that come beside one that uses every child
-// find one at once.
+// extraChildren is the number of additional children, so that other accounts find a free child while one account
+// uses all the others.
 const extraChildren = 1
 
-// engine configures the children that work on files.
+// engine returns the configuration of the children that work on files.
 func (c Config) engine() engine.Config {
 	return engine.Config{
 		Command: c.Engine, Size: min(c.Slots, c.plan.EngineSlots), Extra: extraChildren, Queue: c.Queue,
@@ -190,15 +182,14 @@ func (c Config) engine() engine.Config {
 	}
 }
 
-// markup configures those that make documents of texts.
+// markup returns the configuration of the children that make documents of text.
 func (c Config) markup() engine.Config {
 	e := c.engine()
 	e.Size, e.Memory = c.plan.MarkupSlots, c.plan.MarkupMemory
 	return e
 }
 
-// office configures those of the offices, which have a queue and a bound of
-// their own.
+// office returns the configuration of LibreOffice, which has its own queue and limits.
 func (c Config) office() office.Config {
 	e := c.engine()
 	e.Size, e.Extra, e.Queue, e.Memory = c.OfficeSlots, 0, 0, c.plan.OfficeMemory
@@ -216,8 +207,7 @@ func (c Config) chrome(proxy string) chrome.Config {
 	}
 }
 
-// LoadRoots returns the system's certificates and those of a PEM file, or nil
-// where there is no such file.
+// LoadRoots returns the system's certificates and those of a PEM file. It returns nil if file is empty.
 func LoadRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -236,21 +226,20 @@ func LoadRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// CheckURL says whether the text of a page's address is that of an https page
-// that may be reached. The error matches egress.ErrRefused. Whether its name leads
-// inwards is found out by rendering.
+// CheckURL returns an error if a URL is not an https URL that may be reached, judging by its text. The error
+// matches egress.ErrRefused. Rendering finds out whether the host name resolves to a private address.
 func (r *Renderer) CheckURL(raw string) error {
 	_, err := r.policy.CheckURL(raw, "https")
 	return err
 }
 
-// Webhooks returns the client that sends to callbacks and webhooks: to https
-// addresses that may be reached, following no redirect. Its requests bound
-// their own time. Errors match egress.ErrRefused where an address is refused.
+// Webhooks returns the client that sends callbacks and webhooks. It connects only to allowed https addresses and
+// follows no redirect. Its requests set their own timeouts. Errors match egress.ErrRefused if an address is
+// refused.
 func (r *Renderer) Webhooks() *http.Client { return r.hooks }
 
-// Protections returns what protects the system from the engines on this
-// machine. It waits until the first of them is ready.
+// Protections returns the protections of the system against the engines on this machine. It waits until the first
+// engine is ready.
 func (r *Renderer) Protections(ctx context.Context) ([]engine.Protection, error) {
 	all, err := r.engines.Protections(ctx)
 	if err != nil {
@@ -263,19 +252,18 @@ func (r *Renderer) Protections(ctx context.Context) ([]engine.Protection, error)
 	return append(slices.Clone(all), own), nil
 }
 
-// BrowserMemory is the protection that keeps a page from taking the memory of
-// all, at once and not when it is next looked at.
+// BrowserMemory is the protection that stops a page from using up all memory. The kernel enforces it at once; other
+// checks run only at intervals.
 const BrowserMemory = "kernel's bound on the memory of a browser's process"
 
-// Fonts returns the families that documents find, in the order of the alphabet,
-// as they were when this started.
+// Fonts returns the available font families in alphabetical order, as found at the start.
 func (r *Renderer) Fonts() []font.Family { return r.fonts.Families() }
 
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 
-// Close ends the browsers, the engines and the proxy, and with them the renders
-// under way. It is bounded in time and leaves no process and no file.
+// Close stops the browsers, the engines and the proxy, and cancels the renders in progress. It takes a limited time
+// and leaves no process and no file.
 func (r *Renderer) Close() error {
 	var faults []error
 	if r.behind != nil {

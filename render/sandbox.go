@@ -15,15 +15,15 @@ import (
 	"relaypdf/render/engine"
 )
 
-// Sandbox is how well the system and other accounts are protected from what a
-// document may make of a browser or an engine. See docs/security.md.
+// Sandbox is the level of protection of the system and of other accounts against a document that takes over a
+// browser or an engine. See docs/security.md.
 type Sandbox string
 
-// The best comes first.
+// The levels, best first.
 const (
-	// SandboxFull gives the browser's processes and each engine namespaces.
+	// SandboxFull runs the browser's processes and each engine in namespaces.
 	SandboxFull Sandbox = "full"
-	// SandboxReduced has no namespaces, but Landlock, which keeps files closed.
+	// SandboxReduced has no namespaces, but Landlock, which restricts access to files.
 	SandboxReduced Sandbox = "reduced"
 	// SandboxNone has neither.
 	SandboxNone Sandbox = "none"
@@ -31,16 +31,16 @@ const (
 
 var sandboxes = []Sandbox{SandboxFull, SandboxReduced, SandboxNone}
 
-// Below tells whether s protects less than other.
+// Below reports whether s protects less than other.
 func (s Sandbox) Below(other Sandbox) bool {
 	return slices.Index(sandboxes, s) > slices.Index(sandboxes, other)
 }
 
-// SandboxError is a start that was refused for want of protection.
+// SandboxError is the error of a start with too little protection.
 type SandboxError struct {
-	// Wanted is the least that was asked for, and Got what there is.
+	// Wanted is the required minimum, and Got the available level.
 	Wanted, Got Sandbox
-	// Missing says what is missing.
+	// Missing is the reason why the level is not higher.
 	Missing error
 }
 
@@ -50,18 +50,17 @@ func (e *SandboxError) Error() string {
 
 func (e *SandboxError) Unwrap() error { return e.Missing }
 
-// CheckLandlock says why there is no Landlock here, if there is none.
+// CheckLandlock returns the reason why Landlock is unavailable, or nil.
 func CheckLandlock() error { return engine.CheckLandlock() }
 
-// Sandboxes are all levels, the best first.
+// Sandboxes returns all levels, best first.
 func Sandboxes() []Sandbox { return slices.Clone(sandboxes) }
 
-// Sandbox returns the level that is in force, and what keeps it from being
-// SandboxFull, if it is not.
+// Sandbox returns the current level, and the reason why it is not SandboxFull, or nil.
 func (r *Renderer) Sandbox() (level Sandbox, lacks error) { return r.sandbox, r.lacks }
 
-// checkBrowser finds out, before the browser starts, why it can have no sandbox
-// of its own, and whether it may go without.
+// checkBrowser finds out before the start why the browser cannot have its own sandbox, and whether it may run
+// without one.
 func (c Config) checkBrowser(ctx context.Context) (bare, err error) {
 	if bare = chrome.CheckSandbox(ctx, c.User); bare == nil {
 		return nil, nil
@@ -73,7 +72,7 @@ func (c Config) checkBrowser(ctx context.Context) (bare, err error) {
 	return bare, c.refuse(got, missing)
 }
 
-// refuse returns the error of a level that is less than what is wanted.
+// refuse returns the error of a level below the required one.
 func (c Config) refuse(got Sandbox, missing error) error {
 	if wanted := cmp.Or(c.Sandbox, SandboxFull); got.Below(wanted) {
 		return &SandboxError{Wanted: wanted, Got: got, Missing: missing}
@@ -81,7 +80,7 @@ func (c Config) refuse(got Sandbox, missing error) error {
 	return nil
 }
 
-// judge says which level has come of what the browser and the engines could do.
+// judge determines the level from the protections of the browser and the engines.
 func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 	all, err := r.engines.Protections(ctx)
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// confine locks in a browser that cannot do so itself.
+// confine confines a browser that cannot do so itself.
 func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string) ([]string, error) {
 	if c.bare == nil {
 		return nil

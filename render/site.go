@@ -18,20 +18,20 @@ import (
 	"relaypdf/render/spool"
 )
 
-// The limits of what comes with a page.
+// The limits of the files that come with a page.
 const (
 	MaxAssets     = 100
 	MaxAssetBytes = 50 << 20 // together
-	// MaxSiteFiles is how many files an archive may have.
+	// MaxSiteFiles is the maximum number of files in an archive.
 	MaxSiteFiles = 1000
-	// maxIndex is the size of a page.
+	// maxIndex is the maximum size of a page.
 	maxIndex = 10 << 20
 )
 
-// indexName is the page that an archive shows.
+// indexName is the name of an archive's page.
 const indexName = "index.html"
 
-// Site is a page with all that it refers to. It must be closed.
+// Site is a page with all files that it refers to. It must be closed.
 type Site struct {
 	HTML   string
 	Index  string // its own name
@@ -39,17 +39,16 @@ type Site struct {
 	files  []*spool.File
 }
 
-// SiteError says what is wrong with an archive, in words that go on from the name
-// of the field that holds it.
+// SiteError is the reason why an archive is invalid. Its text continues a sentence that begins with the field's
+// name.
 type SiteError struct{ Text string }
 
 func (e *SiteError) Error() string { return e.Text }
 
 func siteError(format string, args ...any) error { return &SiteError{fmt.Sprintf(format, args...)} }
 
-// OpenSite unpacks an archive with an index.html: the one that lies nearest to
-// the top, or first among equals. Errors are *SiteError, that of ctx, and those of
-// the disk.
+// OpenSite unpacks an archive with an index.html. If there are several, it uses the one nearest to the top, or the
+// first of equals. Errors are *SiteError, the error of ctx, and those of the disk.
 func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) {
 	source, ok := archive.Open().(io.ReaderAt)
 	if !ok {
@@ -87,7 +86,7 @@ func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) 
 	return site, nil
 }
 
-// choose checks the names of an archive, and finds its page.
+// choose checks the names of an archive and finds its page.
 func (s *Site) choose(files []*zip.File) error {
 	if len(files) > MaxSiteFiles {
 		return siteError("has %d files; an archive may have %d", len(files), MaxSiteFiles)
@@ -117,7 +116,7 @@ func (s *Site) choose(files []*zip.File) error {
 	return nil
 }
 
-// unpack reads one file of an archive. How large it says to be is not trusted.
+// unpack reads one file of an archive. It does not trust the size that the archive declares.
 func (s *Site) unpack(file *zip.File, left *int64) error {
 	content, err := file.Open()
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 	return err
 }
 
-// Close frees what was unpacked.
+// Close removes the unpacked files.
 func (s *Site) Close() error {
 	var faults []error
 	for _, file := range s.files {
@@ -159,8 +158,8 @@ func (s *Site) Close() error {
 	return errors.Join(faults...)
 }
 
-// ValidAssetName says whether a page can refer to a name: relative, with slashes
-// between its parts, none of which is empty or leads upwards.
+// ValidAssetName reports whether a page can refer to a name. Such a name is relative and has parts separated by
+// slashes. No part is empty or leads upwards.
 func ValidAssetName(name string) bool {
 	return utf8.ValidString(name) && len(name) <= 1024 && !strings.ContainsAny(name, "\\\x00") && !strings.Contains(name, ":/") &&
 		!slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return part == "" || part == "." || part == ".." })

@@ -4,24 +4,23 @@ import "relaypdf/render/queue"
 
 // Stats is the state of a Renderer at one moment.
 type Stats struct {
-	Pools    []Pool // in the order in which people think of them: the browser's first
+	Pools    []Pool // the browser's first
 	Renders  int64  // results made so far
 	Restarts int64  // browsers replaced as planned
-	Crashes  int64  // pages and browsers that died
-	Memory   int64  // bytes that the browser's processes hold
-	// Previews is the state of what Background draws with: nil where that has not
-	// started.
+	Crashes  int64  // pages and browsers that crashed
+	Memory   int64  // memory of the browser's processes in bytes
+	// Previews is the state of the Renderer that Background uses; nil if it has not started.
 	Previews *Stats
 }
 
-// Pool is the state of one kind of programs and of the queue before them.
+// Pool is the state of one kind of process and of its queue.
 type Pool struct {
 	// Name is browser, files, texts or office.
 	Name string
 	queue.State
 }
 
-// Full tells that nobody finds a place in the queue.
+// Full reports whether the queue is full.
 func (p Pool) Full() bool { return p.Waiting > 0 && p.Waiting >= p.Limit }
 
 // Stats returns the present state.

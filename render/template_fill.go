@@ -11,8 +11,7 @@ import (
 	"relaypdf/render/template"
 )
 
-// CheckTemplates returns an error that says what to do where this program was
-// built without Handlebars.js.
+// CheckTemplates returns an error with the remedy if this executable was built without Handlebars.js.
 func CheckTemplates() error {
 	if err := template.Check(); err != nil {
 		return err
@@ -20,33 +19,31 @@ func CheckTemplates() error {
 	return markup.Check()
 }
 
-// TemplateHelpers returns the names of all that a template may call.
+// TemplateHelpers returns the names of all helpers that a template can call.
 func TemplateHelpers() []string { return template.Helpers() }
 
-// Inspect reads an HTML document once, and says what it may do.
+// Inspect reads an HTML document once, and returns which features it uses.
 func Inspect(html string) markup.Traits { return markup.Inspect(html) }
 
-// CheckLocale says what is wrong with the tag of a locale, such as de-AT.
+// CheckLocale returns an error if the tag of a locale, such as de-AT, is invalid.
 func CheckLocale(tag string) error { return template.CheckLocale(tag) }
 
-// CheckTimeZone says what is wrong with the name of a time zone.
+// CheckTimeZone returns an error if the name of a time zone is invalid.
 func CheckTimeZone(name string) error { return template.CheckZone(name) }
 
-// templateTime bounds all that is done for one template, where the limits of
-// JavaScript do not reach.
+// templateTime limits all work on one template, as a backstop for the limits of JavaScript.
 const templateTime = 30 * time.Second
 
-// FillTemplate makes HTML of a template and its data, in an engine's process. The
-// errors are a *template.Error, *template.MissingError or *template.LimitError, what
-// images returned, a *chrome.BusyError, or that of ctx.
+// FillTemplate makes HTML of a template and its data in an engine process. The errors are a *template.Error,
+// *template.MissingError or *template.LimitError, the error of images, a *chrome.BusyError, or the error of ctx.
 func (t *Tools) FillTemplate(ctx context.Context, call template.Call, images template.Images) (string, error) {
 	defer func(start time.Time) { t.render.seen(ctx, "template", time.Since(start)) }(time.Now())
 	html, err := template.Render(ctx, t.runTemplate, t.id, call, images)
 	return html, templateFailure(ctx, err)
 }
 
-// ValidateTemplate says what is wrong with a template, and what it uses. The
-// errors are a *template.LimitError, a *chrome.BusyError, or that of ctx.
+// ValidateTemplate reports the errors of a template and the values that it uses. The errors are a
+// *template.LimitError, a *chrome.BusyError, or the error of ctx.
 func (t *Tools) ValidateTemplate(ctx context.Context, call template.Call) (template.Report, error) {
 	report, err := template.Validate(ctx, t.runTemplate, call)
 	return report, templateFailure(ctx, err)
@@ -57,8 +54,7 @@ func (t *Tools) runTemplate(ctx context.Context, job engine.Job) (engine.Result,
 	return t.render.markup.Run(ctx, job)
 }
 
-// templateFailure turns the end of an engine's process into the limit that ended
-// it.
+// templateFailure turns the end of an engine process into the error of the limit that ended it.
 func templateFailure(ctx context.Context, err error) error {
 	var late *engine.TimeoutError
 	switch {

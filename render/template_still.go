@@ -2,5 +2,5 @@ package render
 
 import "relaypdf/render/markup"
 
-// Still leaves out of a document what may ask another server for something.
+// Still removes everything from a document that may send a request to another server.
 func Still(html string) string { return markup.Still(html) }

@@ -10,27 +10,24 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// Place is where an element of a template lies on a page, and which line of the
-// template begins it.
+// Place is the position of a template's element on a page, with the line of the template on which the element
+// begins.
 type Place struct {
 	Line int `json:"line"`
 	Page int `json:"page"` // from 1
-	// X and Y are how far from the left and from the top it begins, where the
-	// page's sides are 1.
+	// X and Y are the distance of its start from the left and from the top, where the page's sides are 1.
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
 }
 
-// LineTemplate has a template's elements keep their lines, for Places.
+// LineTemplate stores the line number of each element of a template in the element, for Places.
 func LineTemplate(source string) string { return markup.LineTemplate(source) }
 
-// NameLines has a browser write down where the elements of a filled template lie
-// that keep their lines.
+// NameLines makes a browser record the positions of the elements of a filled template that have line numbers.
 func NameLines(html string) string { return markup.NameLines(html) }
 
-// Places are where elements lie on the first pages of a document of which
-// NameLines was made, in the order of pages and lines. A document that was not
-// made so has none.
+// Places returns the positions of elements on the first pages of a document, in the order of pages and lines. The
+// document must have been made with NameLines; otherwise the result is empty.
 func Places(doc engine.Content, pages int) ([]Place, error) {
 	f, err := pdffile.ReadPrinted(doc.Open(), doc.Size())
 	if err != nil {
@@ -52,7 +49,7 @@ func Places(doc engine.Content, pages int) ([]Place, error) {
 	return places, nil
 }
 
-// unread has a document without places where its places cannot be read.
+// unread returns nil for a document whose positions cannot be read.
 func unread(err error) error {
 	if errors.Is(err, pdffile.ErrUnread) {
 		return nil

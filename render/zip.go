@@ -17,26 +17,25 @@ import (
 	"relaypdf/render/spool"
 )
 
-// ZipEntry is one file of an archive. Name may hold folders; what could lead
-// out of the folder that the archive is unpacked in is taken off it.
+// ZipEntry is one file of an archive. Name may contain folders. Parts that would lead out of the folder in which
+// the archive is unpacked are removed.
 type ZipEntry struct {
 	Name    string
 	Content engine.Content
 }
 
-// Zip makes an archive of files in their order, whose names it makes unique.
-// The caller closes it. Files that deflating does not make smaller are stored.
-// Errors are *chrome.LimitError, that of ctx, and those of the disk.
+// Zip makes an archive of files in order, and makes their names unique. The caller closes it. Files that would not
+// become smaller are stored without compression. Errors are *chrome.LimitError, the error of ctx, and those of the
+// disk.
 //
-// The files are deflated side by side before the archive is written, so that
-// every entry begins with its sizes: readers of streams cannot tell the end of
-// a stored entry that names its size behind itself.
+// The files are compressed concurrently before the archive is written, so that every entry begins with its sizes.
+// Streaming readers cannot find the end of a stored entry whose size follows its content.
 func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
 	packed := make([]*zipContent, len(entries))
 	defer func() {
 		for _, content := range packed {
 			if content != nil && content.deflated != nil {
-				// All of it was read. What fails leaves no more than a descriptor.
+				// All of it was read. A failed Close leaks only a file descriptor.
 				_ = content.deflated.Close()
 			}
 		}
@@ -61,7 +60,7 @@ func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
 	return writeZip(ctx, zipNames(entries), packed)
 }
 
-// writeZip writes an archive of contents that are ready for it.
+// writeZip writes an archive of prepared contents.
 func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ File, err error) {
 	out := spool.New("", MaxBytes)
 	defer func() {
@@ -92,10 +91,10 @@ func zipError(err error) error {
 	return fmt.Errorf("zip: %w", err)
 }
 
-// zipContent is a file as it will stand in an archive.
+// zipContent is a file in the form in which the archive stores it.
 type zipContent struct {
 	source   engine.Content
-	deflated *spool.File // nil where the file is stored as it is
+	deflated *spool.File // nil if the file is stored without compression
 	checksum uint32
 	size     int64 // of source
 }
@@ -108,13 +107,12 @@ func (c *zipContent) open() io.Reader {
 }
 
 const (
-	zipVersion  = 20      // of the format: 2.0 knows folders and Deflate
-	zipUTF8     = 1 << 11 // flag: the name is UTF-8 and not in IBM's code page 437
+	zipVersion  = 20      // version of the format: 2.0 supports folders and Deflate
+	zipUTF8     = 1 << 11 // flag: the name is UTF-8 and not in code page 437
 	zipFileMode = 0o644
 )
 
-// header describes an entry. CreateRaw writes it as it stands, so that all of
-// it is set here.
+// header describes an entry. CreateRaw writes it unchanged, so that all fields are set here.
 func (c *zipContent) header(name string, modified time.Time) *zip.FileHeader {
 	h := &zip.FileHeader{
 		Name: name, Method: zip.Store, Flags: zipUTF8, CRC32: c.checksum, CreatorVersion: zipVersion, ReaderVersion: zipVersion,
@@ -128,13 +126,13 @@ func (c *zipContent) header(name string, modified time.Time) *zip.FileHeader {
 	return h
 }
 
-// packer packs one file after the other. A compressor has a megabyte of tables,
-// which takes longer to make than many a file to deflate.
+// packer packs one file after another. It reuses its compressors, because their tables of about 1 MB take longer to
+// create than many files take to compress.
 type packer struct {
-	fast, thorough *flate.Writer // nil until they are needed
+	fast, thorough *flate.Writer // nil until first use
 }
 
-// compressor returns one that writes to w: the kept one, or a new one.
+// compressor returns a compressor that writes to w: the stored one, or a new one.
 func compressor(kept **flate.Writer, level int, w io.Writer) (*flate.Writer, error) {
 	if *kept != nil {
 		(*kept).Reset(w)
@@ -145,7 +143,7 @@ func compressor(kept **flate.Writer, level int, w io.Writer) (*flate.Writer, err
 	return made, err
 }
 
-// pack reads a file for its checksum, and deflates it where that pays.
+// pack reads a file for its checksum, and compresses it if that makes it smaller.
 func (p *packer) pack(ctx context.Context, source engine.Content) (_ *zipContent, err error) {
 	c := &zipContent{source: source, size: source.Size()}
 	pays, err := p.deflates(source)
@@ -159,7 +157,7 @@ func (p *packer) pack(ctx context.Context, source engine.Content) (_ *zipContent
 		c.checksum = sum.Sum32()
 		return c, err
 	}
-	// Random bytes grow by five in 65,535; far more than that is no result.
+	// Random bytes grow by 5 in 65,535. A result far above that is useless.
 	c.deflated = spool.New("", 0)
 	defer func() {
 		if err != nil {
@@ -189,15 +187,15 @@ func (p *packer) deflate(w io.Writer, r io.Reader) error {
 }
 
 const (
-	// zipSamples pieces of zipSample bytes show whether a file is compressed
-	// already: several, because images begin with text and colour profiles.
+	// zipSamples pieces of zipSample bytes show whether a file is compressed already. Several are needed, because
+	// images begin with text and colour profiles.
 	zipSamples, zipSample = 4, 8 << 10
-	// zipGain is the part that deflating must take off a sample to pay.
+	// zipGain is the minimum reduction of a sample for which compression is used.
 	zipGain = 0.03
 )
 
-// deflates tells whether deflating makes a file smaller by enough, by its
-// content, because names and types may lie. Small files are tried whole.
+// deflates reports whether compression makes a file smaller by enough. It tests the content, because names and
+// types can be wrong. Small files are tested as a whole.
 func (p *packer) deflates(source engine.Content) (bool, error) {
 	size, file := source.Size(), source.Open()
 	if size <= zipSamples*zipSample {
@@ -221,7 +219,7 @@ func (p *packer) deflates(source engine.Content) (bool, error) {
 	return float64(made.size) < float64(read)*(1-zipGain), nil
 }
 
-// counter counts what is written to it.
+// counter counts the bytes that are written to it.
 type counter struct{ size int64 }
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -229,7 +227,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// boundedReader ends with its context.
+// boundedReader is a reader that fails when its context ends.
 type boundedReader struct {
 	ctx context.Context
 	r   io.Reader

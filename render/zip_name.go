@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// maxZipPart bounds a folder's or file's name in bytes. File systems take
-	// 255; the rest is for a number.
+	// maxZipPart is the maximum length of a folder's or file's name in bytes. File systems allow 255; the rest is
+	// for a number.
 	maxZipPart = 200
-	// zipNameless is what a file is called whose name has nothing to keep.
+	// zipNameless replaces a name without any usable character.
 	zipNameless = "file"
 )
 
-// zipNames returns the names of entries in an archive: relative, fit for any
-// file system, and no two of them the same where case does not count. The
-// second "a.txt" is "a (2).txt".
+// zipNames returns the names of entries in an archive. They are relative, valid on any file system, and unique
+// without regard to case. The second "a.txt" is "a (2).txt".
 func zipNames(entries []ZipEntry) []string {
 	names := make([]string, len(entries))
 	files, folders := map[string]bool{}, map[string]bool{}
@@ -31,7 +30,7 @@ func zipNames(entries []ZipEntry) []string {
 		name := zipName(entry.Name)
 		for _, folder := range above(name) {
 			if files[folder] {
-				// A file has the name that its folder would have.
+				// A file already has the name of this entry's folder.
 				name = path.Base(name)
 				break
 			}
@@ -58,11 +57,11 @@ func above(name string) []string {
 	return folders
 }
 
-// drive is how a path on Windows may begin.
+// drive matches the drive letter of a path on Windows.
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// zipName cleans a name. Folders are kept where they lead downwards only; of a
-// path that is absolute or climbs, the last part is left.
+// zipName cleans a name. It retains folders only of relative paths that do not climb; of other paths, it retains
+// the last part.
 func zipName(requested string) string {
 	name := strings.ReplaceAll(requested, `\`, "/")
 	plain := !strings.HasPrefix(name, "/") && !drive.MatchString(name)
@@ -86,8 +85,8 @@ func zipName(requested string) string {
 	return strings.Join(parts, "/")
 }
 
-// portable replaces what Windows does not allow in a name and removes what
-// hides in one: control characters and those that turn the direction of text.
+// portable replaces characters that Windows does not allow in a name, and removes control characters and characters
+// that change the direction of text.
 func portable(r rune) rune {
 	switch {
 	case strings.ContainsRune(`<>:"|?*`, r):
@@ -98,11 +97,11 @@ func portable(r rune) rune {
 	return r
 }
 
-// devices are names that Windows keeps for itself, with any extension.
+// devices matches the reserved names of Windows, with any extension.
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
-// trimPart makes one part of a path a name that every file system takes. The
-// result is empty where nothing of it is left, as of dots.
+// trimPart makes one part of a path valid on every file system. The result is empty if no character remains, such
+// as for dots.
 func trimPart(part string) string {
 	part = strings.TrimRight(strings.TrimLeft(part, " "), " .")
 	if devices.MatchString(part) {
@@ -119,8 +118,7 @@ func trimPart(part string) string {
 	return stem + extension
 }
 
-// cutExtension splits a name before its extension. A name that only begins
-// with a dot has none.
+// cutExtension splits a name before its extension. A name whose only dot is the first character has none.
 func cutExtension(name string) (stem, extension string) {
 	extension = path.Ext(name)
 	stem = strings.TrimSuffix(name, extension)

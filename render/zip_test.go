@@ -158,7 +158,7 @@ func TestZipNames(t *testing.T) {
 		{[]string{`C:\Windows\f`, "c:g", `\\host\share\h`, `\i`, "a/.. /j", "a/\u200e../k"}, []string{"f", "g", "h", "i", "j", "k"}},
 		{[]string{"..", "../", ".", "/", `\`, "C:", ". .", "a/"}, []string{"file", "file (2)", "file (3)", "file (4)", "file (5)", "file (6)", "file (7)", "a/file"}},
 		{[]string{"./a//b/./c", `d\e`, " f . ", "g/ h /i"}, []string{"a/b/c", "d/e", "f", "g/h/i"}},
-		// What hides, and what Windows does not take.
+		// Hidden characters, and characters that Windows does not allow.
 		{[]string{"a\x00b", "c\r\nd\x7f", "e\u202efdp.exe", "\x00", "g\ufffd"}, []string{"ab", "cd", "efdp.exe", "file", "g"}},
 		{[]string{`a<b>:"|?*c`, "NUL", "con.txt", "console.txt", "x/LPT1"}, []string{"a_b______c", "_NUL", "_con.txt", "console.txt", "x/_LPT1"}},
 		{[]string{long + ".pdf", long + ".pdf", "x." + long}, []string{

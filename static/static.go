@@ -1,6 +1,5 @@
-// Package static holds what browsers fetch beside the pages: style, scripts,
-// fonts and pictures, bundled by `make assets`. Their addresses carry a hash
-// of the content, so that they may be kept for ever.
+// Package static holds the files that browsers load for the pages: styles, scripts, fonts and images, bundled by
+// `make assets`. Their URLs contain a hash of the content, so browsers may cache them for ever.
 package static
 
 import (

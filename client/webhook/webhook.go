@@ -53,7 +53,7 @@ const Tolerance = 300 * time.Second
 var (
 	// ErrSecret means that the secret is not whsec_ and standard Base64.
 	ErrSecret = errors.New("the webhook secret must be whsec_ and standard Base64, as it was shown when the endpoint was made")
-	// ErrUnsigned means that there is no signature, or none that can be read.
+	// ErrUnsigned means that the signature is missing or cannot be read.
 	ErrUnsigned = errors.New("the request has no signature that can be read")
 	// ErrMismatch means that no signature is that of the body and the secret: one
 	// of the three is not what was sent or not what was signed with.

@@ -24,8 +24,7 @@ type face struct {
 	ppem fixed.Int26_6 // where one unit of the font is one pixel
 }
 
-// typeface is what a label is printed in. The first of its faces that has a
-// character draws it.
+// typeface is the font of a label. The first of its faces that has a character draws it.
 type typeface []*face
 
 // digitFaces are for the digits of EAN-13 and UPC-A: OCR-B, as their standard

@@ -26,8 +26,7 @@ type Config struct {
 	CAFile string
 	// Fonts is fontconfig's configuration. Empty means the system's.
 	Fonts string
-	// Typefaces lists the available fonts. Without it there are no warnings of missing
-	// ones.
+	// Typefaces lists the available fonts. If it is nil, missing fonts cause no warnings.
 	Typefaces Typefaces
 	// Dir is the parent of the Pool's folder, which Close removes. Empty means
 	// the system's temporary folder.

@@ -33,8 +33,8 @@ func isolations(root bool) []isolation {
 	return []isolation{{flags: namespaces | unix.CLONE_NEWUSER}, {}}
 }
 
-// startIsolated starts a child of command in the best way that works. What
-// failed once is not tried again by the pool.
+// startIsolated starts a child of command with the best isolation that works. The pool does not try again an
+// isolation that failed once.
 func (p *Pool) startIsolated(prepare func() *exec.Cmd) (*exec.Cmd, isolation, error) {
 	ways := p.isolations.Load()
 	var lost []string

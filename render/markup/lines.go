@@ -31,8 +31,8 @@ var unlined = map[string]bool{
 // verbatim are the unlined elements whose content is text, not markup.
 var verbatim = []string{"title", "style", "script", "textarea"}
 
-// LineTemplate gives the elements of a template their lines as an attribute. What
-// else the template says stays as it is; NameLines makes use of the attributes.
+// LineTemplate adds line numbers to the elements of a template as an attribute. The rest of the template stays as
+// it is. NameLines uses the attributes.
 func LineTemplate(source string) string {
 	s := liner{source: source, line: 1}
 	for s.at < len(source) {

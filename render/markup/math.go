@@ -359,8 +359,7 @@ func (m *math) set(f *formula) (string, error) {
 	return set.String(), nil
 }
 
-// typefaces are those of KaTeX beside the two that every formula takes, with the
-// classes that ask for them.
+// typefaces lists the fonts of KaTeX, except the two that every formula needs, with the classes that ask for them.
 var typefaces = []struct{ name, classes string }{
 	{"Main-Regular", ""}, {"Math-Italic", ""},
 	{"Size1-Regular", "delimsizing size1|small-op|delim-size1"}, {"Size2-Regular", "delimsizing size2|large-op"},

@@ -99,8 +99,8 @@ func checkPrint(t *testing.T, l Layout, format, variant string) int {
 	return p.pages
 }
 
-// checkFonts wants the typefaces that the layout names, embedded, as fonts with
-// names: outlines that Chromium can not embed become Type 3.
+// checkFonts checks that the fonts that the layout names are embedded under their names. Outlines that Chromium
+// cannot embed become Type 3 fonts.
 func checkFonts(t *testing.T, p printed, l Layout, what string) {
 	t.Helper()
 	list := run(t, "pdffonts", p.path)
@@ -139,7 +139,7 @@ func checkWords(t *testing.T, p printed, what string) {
 			words++
 			left, right := number(t, line, "xMin"), number(t, line, "xMax")
 			top, bottom := number(t, line, "yMin"), number(t, line, "yMax")
-			// The height that is told of Han is that of the whole font.
+			// The height that is reported for Han characters is the height of the whole font.
 			high := (top < edge/2 || bottom > height-edge/2) && !han.MatchString(line)
 			if left < edge || right > width-edge || high {
 				t.Errorf("%s: page %d of %.0f × %.0f: a word stands at the edge: %s", what, page, width, height, line)
@@ -167,7 +167,7 @@ func number(t *testing.T, line, name string) float64 {
 
 var (
 	han = regexp.MustCompile(`\p{Han}`)
-	// What is formatted or drawn instead of shown.
+	// Values that the page formats, or draws as a code, instead of showing them as text.
 	machine = regexp.MustCompile(`^(\d{4}-\d\d-\d\d.*|#[0-9a-f]{6}|https://.*|[A-Z]{3}|[A-Z0-9/ -]*\d{7,}[A-Z0-9/ -]*|M1.*)$`)
 	// Fields that choose a drawing or a code.
 	drawn = map[string]bool{"kind": true, "shape": true, "trackingData": true, "code": true, "trend": true}

@@ -299,7 +299,7 @@ func bothSides(items []item, gutter float64) bool {
 	return leftCount > 0 && rightCount > 0 && left.Top < right.Bottom && right.Top < left.Bottom && max(leftCount, rightCount) >= fewestBeside
 }
 
-// beside reads items that stand in columns: as a table, or one column after another.
+// beside reads items that are in columns, as a table or as one column after another.
 func (p *page) beside(items []item, depth int) []part {
 	columns := columnsOf(items)
 	if len(columns) < 2 {
