@@ -23,7 +23,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// AgentPath is where agents speak the Model Context Protocol.
+// AgentPath is the path of the Model Context Protocol endpoint.
 const AgentPath = "/mcp"
 
 // agentRoute is the route of the API that serves agents.

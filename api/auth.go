@@ -25,7 +25,7 @@ var (
 	readWindow = ratelimit.Window{Name: "minute", Limit: 120, Length: time.Minute}
 )
 
-// maxReads is how many reads of one caller run at once in this process.
+// maxReads is the maximum number of concurrent reads of one caller in this process.
 const maxReads = 8
 
 // authenticate finds the caller that a secret belongs to by find, such as callerOf.

@@ -125,7 +125,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// deadline is when the next part must have come.
+// deadline returns the time by which the next part must have arrived.
 func (b *pacedBody) deadline(now time.Time) time.Time {
 	average := b.start.Add(bodyGrace + time.Duration(b.read)*time.Second/bodyMinPer)
 	if stalled := now.Add(bodyGrace); stalled.Before(average) {

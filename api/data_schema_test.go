@@ -72,7 +72,7 @@ func (l generateLab) askData(body object, header ...string) apitest.Response {
 	return l.askAt(dataPath, body, header...)
 }
 
-// codes are those of the warnings of a result, which the answer as an address names.
+// codes returns the codes of a result's warnings, from the stored result if the response contains a URL.
 func (l generateLab) codes(body object) (codes []string) {
 	l.t.Helper()
 	body["response"] = "url"
@@ -213,7 +213,7 @@ func TestDataQuote(t *testing.T) {
 			l.t.Errorf("took %d, held %d, want %d", start-balance, held, amount)
 		}
 		l.refusedField(l.askData(bill("quoteId", id)), "quoteId", "was used")
-		// As a job, whose worker knows the quote from its call.
+		// As a job, whose worker gets the quote from the call.
 		l.Work(l.t)
 		quote = decode[operation.DataAnswer](l.t, l.askData(bill("quote", true)).OK(l.t))
 		body, err := json.Marshal(bill("quoteId", quote.QuoteID, "response", "async"))

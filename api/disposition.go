@@ -33,7 +33,7 @@ func disposition(kind, name string) string {
 	return fmt.Sprintf("%s; filename=%q; filename*=UTF-8''%s", kind, ascii, encoded.String())
 }
 
-// isJSON tells whether a Content-Type header names JSON in UTF-8.
+// isJSON reports whether a Content-Type header names JSON in UTF-8.
 func isJSON(contentType string) bool {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil {

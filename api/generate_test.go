@@ -129,7 +129,7 @@ func charged(t *testing.T, r apitest.Response) int64 {
 	return n
 }
 
-// tokensCost is what tokens of the labs' prices are charged with.
+// tokensCost returns the charge for tokens at the prices of the labs.
 func tokensCost(input, output int64) int64 { return 8 * (3*input + 15*output) }
 
 // TestGenerate has a template written, pays for exactly that, and makes a PDF of it.

@@ -69,7 +69,7 @@ func hostileFiles(t *testing.T, address string) map[string][]byte {
 	return files
 }
 
-// pdfParts are what is peculiar of a document of one page.
+// pdfParts holds the variable parts of a document of one page.
 type pdfParts struct {
 	catalog, page, resources, box string
 	content                       string // of the page's stream
@@ -101,7 +101,7 @@ func stream(entries string, content []byte) string {
 	return fmt.Sprintf("<< /Length %d %s >>\nstream\n%s\nendstream", len(content), entries, content)
 }
 
-// brokenFiles are those whose frame is wrong, or that are something else.
+// brokenFiles returns files whose frame is wrong, or that have another type.
 func brokenFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	good := letters("alpha", "beta", "gamma")

@@ -12,7 +12,7 @@ import (
 	"relaypdf/store"
 )
 
-// lookPath is where the API shows a member of an account what a stored result looks like.
+// lookPath is the path that shows the preview of a stored result to a member of the account.
 const lookPath = wire.FilePattern + "/look"
 
 // ForPerson serves the operations and uploads to a member of an account, without a key: the caller has authenticated

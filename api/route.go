@@ -49,7 +49,7 @@ type routeSpec struct {
 	takesKey bool
 	// verb is the last word of the route's operationId; empty is the method's.
 	verb string
-	// status is that of a success; 0 is 200.
+	// status is the status of a success; 0 means 200.
 	status int
 	// refused is the status of a negative answer of the same shape.
 	refused int

@@ -30,7 +30,7 @@ type linker interface {
 	Link(ctx context.Context, key string, lifetime time.Duration, header http.Header) (string, error)
 }
 
-// linkLifetime is how long such an address works: as long as it takes to follow it.
+// linkLifetime is the lifetime of such a URL, enough to follow it at once.
 const linkLifetime = time.Minute
 
 // downloadInput names a file, and who asks for it.

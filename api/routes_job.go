@@ -68,7 +68,7 @@ type jobQuery struct {
 	Operation string `json:"operation,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Filter by operation, such as pdf.create."`
 }
 
-// storedStatus is how the store spells what has become of a job.
+// storedStatus maps the API's job statuses to those of the store.
 var storedStatus = map[string]string{
 	wire.JobProcessing: store.CallRunning, wire.JobCompleted: store.CallDone, wire.JobFailed: store.CallFailed,
 }

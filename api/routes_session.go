@@ -40,7 +40,7 @@ func (c *capabilities) SetJSON(v any) error {
 	return nil
 }
 
-// How long a link works, in seconds.
+// The lifetime of a link in seconds.
 const defaultSession = 3600
 
 // newSession asks for a link to the editor of a template.
@@ -88,8 +88,8 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	return answer, a.note(ctx, made, found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
 }
 
-// linksNoted is how often links of one kind are noted in the audit log. Sites ask
-// for one whenever their page is shown.
+// linksNoted is the minimum interval between two audit entries for links of one kind. Sites request a link whenever
+// their page is shown.
 const linksNoted = time.Hour
 
 // note puts into the audit log who may be let in where, and to what.

@@ -10,8 +10,7 @@ import (
 // escaped.
 const maxTemplateBody = 80 << 20
 
-// templateRoutes are those of templates, the first of the paths that begin alike before
-// the others.
+// templateRoutes returns the routes of templates. Of paths with the same prefix, the more specific ones come first.
 func (a *API) templateRoutes() []route {
 	s := a.Templates
 	codes := []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.ConvertUnavailable}

@@ -181,7 +181,7 @@ func headerName(h http.Header) string {
 	return strings.ToValidUTF8(name, "_")
 }
 
-// headSize is how much of a file is read to detect its type.
+// headSize is the number of bytes that are read to detect a file's type.
 const headSize = 512
 
 // uploadReader counts a file as it comes in and keeps its beginning.

@@ -61,7 +61,7 @@ type noise struct {
 	sent *atomic.Int64
 }
 
-// noises is how many attempts meet noise.
+// noises is the number of attempts that meet noise.
 const noises = 4
 
 func (n noise) RoundTrip(r *http.Request) (*http.Response, error) {

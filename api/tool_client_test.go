@@ -12,7 +12,7 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// asDouble is how Java writes a whole number of a field that may have a fraction.
+// asDouble writes a whole number as Java writes it for a field of type double.
 func asDouble(whole string) json.RawMessage { return json.RawMessage(whole + ".0") }
 
 // described is the OpenAPI description of inputs.

@@ -55,7 +55,7 @@ func TestRowsOnOfficeDocuments(t *testing.T) {
 				t.Errorf("%s, %s%s: status %d: %.300s", name, call.row, call.fields, got.Status, got.Body)
 				continue
 			}
-			// Where a word is gone, poppler may read a row's cells in another order.
+			// If a word is missing, poppler may read the cells of a row in another order.
 			said, want := words(t, got.Body, ""), strings.Fields(call.want)
 			if call.row == "redact" {
 				slices.Sort(said)

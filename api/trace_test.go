@@ -18,7 +18,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// Of a client's trace: the ids as its header names them.
+// The IDs of a client's trace, as its header contains them.
 const (
 	clientSpan = "00f067aa0ba902b7"
 	syncTrace  = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -33,11 +33,11 @@ const (
 
 // The service's responses.
 type (
-	// JobStatus is what has become of a job.
+	// JobStatus is the status of a job.
 	JobStatus = wire.JobStatus
-	// JobError is why a job failed.
+	// JobError is the error of a failed job.
 	JobError = wire.JobError
-	// FileURL is where a stored result can be fetched.
+	// FileURL is the URL of a stored result.
 	FileURL = wire.FileURL
 	// Upload is a file that was sent.
 	Upload = wire.Upload
@@ -49,9 +49,9 @@ type (
 	Wallet = wire.Wallet
 	// Price is one line of the price list.
 	Price = wire.Price
-	// PriceList is what the operations cost.
+	// PriceList lists the prices of the operations.
 	PriceList = wire.PriceList
-	// Usage is what successful calls of a span came to.
+	// Usage is the number and the cost of successful calls in a period.
 	Usage = wire.Usage
 	// OperationUsage is the calls of one operation.
 	OperationUsage = wire.OperationUsage
@@ -59,7 +59,7 @@ type (
 	DayUsage = wire.DayUsage
 	// Limits is an account's own spending limits.
 	Limits = wire.Limits
-	// Health is what a running service says of itself.
+	// Health is the state of a running service.
 	Health = wire.Health
 )
 

@@ -37,15 +37,15 @@ type Client struct {
 	HTTP *http.Client
 	// UserAgent is sent along when it is not empty.
 	UserAgent string
-	// Retries is how often a request is sent again: after rate_limited, when
-	// its Retry-After is a minute at most; after a failure of the service or
-	// the network, when it is a GET or carries an idempotency key.
+	// Retries is the maximum number of retries of a request. A request is sent again after rate_limited, if its
+	// Retry-After is a minute at most. It is also sent again after a failure of the service or the network, if it
+	// is a GET or carries an idempotency key.
 	Retries int
 	// Wait pauses before a retry; nil waits for d or until ctx ends.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// CallOptions are what a call of an operation may carry besides its input.
+// CallOptions holds the options of a call besides the operation's input.
 type CallOptions struct {
 	// IdempotencyKey makes a retry safe; empty sends none.
 	IdempotencyKey string
@@ -53,7 +53,7 @@ type CallOptions struct {
 	MaxCharge *int64
 }
 
-// Result is what a call of an operation, or a download, came to.
+// Result is the result of an operation's call, or of a download.
 type Result struct {
 	// ID is the id of the result.
 	ID string
@@ -62,11 +62,11 @@ type Result struct {
 	// ContentType and Size (in bytes, -1 if unknown) describe Body.
 	ContentType string
 	Size        int64
-	// Charged is what the call was charged, in microdollars; zero for a replay or a download.
+	// Charged is the charge for the call in microdollars; zero for a replay or a download.
 	Charged int64
 	// Replayed marks the result of an earlier call with the same idempotency key.
 	Replayed bool
-	// RequestID is what to quote to the operator.
+	// RequestID is the ID to quote to the operator.
 	RequestID string
 	// File is set when the input asked for response "url"; Body is nil then.
 	File *FileURL
@@ -196,7 +196,7 @@ func (c *Client) SetLimits(ctx context.Context, limits Limits) (Limits, error) {
 	return ask[Limits](ctx, c, jsonRequest(http.MethodPatch, "/v1/billing/limits", body))
 }
 
-// Health tells that the service runs.
+// Health returns the state of the service.
 func (c *Client) Health(ctx context.Context) (Health, error) { return get[Health](ctx, c, "/health") }
 
 func get[Answer any](ctx context.Context, c *Client, path string) (Answer, error) {
@@ -264,7 +264,7 @@ func (c *Client) send(ctx context.Context, request message) (*http.Response, err
 	}
 }
 
-// retryAfter tells whether a failed request may be sent again, and when.
+// retryAfter reports whether a failed request may be sent again, and when.
 func (r message) retryAfter(err error, attempt int) (time.Duration, bool) {
 	pause := min(time.Second<<attempt, 16*time.Second)
 	safe := r.method == http.MethodGet || r.header.Get("Idempotency-Key") != ""

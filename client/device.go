@@ -14,21 +14,21 @@ import (
 	"relaypdf/api/wire"
 )
 
-// Machine is what asks a person for a key, as they read it.
+// Machine describes the device that requests a key, as the user reads it.
 type Machine struct {
 	Name   string // such as "lantern-ci-02"
 	System string // such as "Linux arm64"
 }
 
 type (
-	// DeviceCode is what to show to a person: UserCode, and where to type it.
+	// DeviceCode holds the UserCode to show to the user, and the URL where the user enters it.
 	DeviceCode = wire.DeviceBegun
 	// DeviceKey is the key that a person has allowed.
 	DeviceKey = wire.DeviceKey
 )
 
-// devicePause is how long is waited between two questions where the service does
-// not say, and how much longer after each that came too early, as RFC 8628 has it.
+// devicePause is the default pause between two requests, and the increase of the pause after each request that came
+// too early (RFC 8628).
 const devicePause = 5 * time.Second
 
 // BeginDevice asks for a code that a person types on the pages of the service, to
@@ -94,7 +94,7 @@ type deviceRefusal struct {
 
 func (e *deviceRefusal) Error() string { return e.Text }
 
-// fault says it in the words of the rest of the interface.
+// fault returns the refusal as an *Error, as for the rest of the API.
 func (e *deviceRefusal) fault() error {
 	told := &Error{Code: codeOf(e.status), Message: e.Text, RequestID: e.requestID, RetryAfter: int(e.retryAfter / time.Second), Received: e.status}
 	switch e.Code {

@@ -9,7 +9,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// Job tells what has become of a job.
+// Job returns the status of a job.
 func (c *Client) Job(ctx context.Context, id string) (JobStatus, error) {
 	job, _, err := c.job(ctx, id)
 	return job, err

@@ -10,7 +10,7 @@ import (
 
 // Page asks for a part of a list, the newest entries first.
 type Page struct {
-	// Limit is how many entries to answer with at most; 0 leaves it to the service.
+	// Limit is the maximum number of entries; 0 means the service's default.
 	Limit int
 	// Cursor is the NextCursor of the page before; empty is the first page.
 	Cursor string

@@ -70,8 +70,7 @@ func serve(t *testing.T, changes ...func(*api.Config)) service {
 	return service{s, door.URL}
 }
 
-// environment tells a client's program where the service is, and of an event
-// that it has signed.
+// environment returns the environment variables of a client program: the URL of the service, and a signed event.
 func (s service) environment(t *testing.T) []string {
 	t.Helper()
 	t.Helper()

@@ -28,13 +28,13 @@ type call struct {
 	Operation string `json:"operation"` // as the document names it
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	// Arguments are those of the path, in its order. One that begins with "$" is the id
-	// in the last answer of the operation that follows.
+	// Arguments are the arguments of the path, in order. An argument that begins with "$" is replaced by the ID in
+	// the latest response of the named operation.
 	Arguments []any           `json:"arguments"`
 	Body      json.RawMessage `json:"body,omitempty"`
 	Upload    string          `json:"upload,omitempty"` // a body that is not JSON
 	Status    int             `json:"status"`
-	// Types are those that the answer may have.
+	// Types are the media types that the response may have.
 	Types []string `json:"types"`
 }
 
@@ -97,7 +97,7 @@ func everyCall(t *testing.T, description []byte, delivery string) []call {
 	return described(t, description, calls)
 }
 
-// documented is what the document says of an operation.
+// documented is the documentation of an operation.
 type documented struct {
 	OperationID string
 	RequestBody struct {

@@ -29,8 +29,8 @@ import (
 	"relaypdf/render/spool"
 )
 
-// siteAddr is where the friendly sites of these tests stand. The canary's port
-// is another, and its addresses are refused.
+// siteAddr is the address of the friendly sites of these tests. The canary uses another port, and its addresses are
+// refused.
 const siteAddr = "127.0.0.2"
 
 // patience bounds what takes a moment, on machines that are busy as well.

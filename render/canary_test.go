@@ -255,8 +255,7 @@ func (c *canary) close() {
 	c.done.Wait()
 }
 
-// countedListener tells of every connection, also of one on which nothing is
-// said.
+// countedListener reports every connection, including connections that send nothing.
 type countedListener struct {
 	*net.TCPListener
 	note func(from net.Addr)

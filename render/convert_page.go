@@ -340,7 +340,7 @@ func (p *pageFetch) add(reference office.Reference, content engine.Content) stri
 
 var errNoAsset = errors.New("no asset has this name")
 
-// asset returns the asset that a reference names, or nil if there is no such asset. The second result reports
+// asset returns the asset that a reference names, or nil if no asset has the name. The second result reports
 // whether the reference names an asset at all.
 func (p *pageFetch) asset(reference office.Reference) (engine.Content, bool) {
 	if len(p.assets) == 0 {

@@ -104,7 +104,7 @@ func TestContentsHaveTheRightPages(t *testing.T) {
 	}
 }
 
-// qpdfFile is what qpdf tells of a PDF.
+// qpdfFile is the description of a PDF by qpdf.
 type qpdfFile struct {
 	Pages []struct {
 		Object string `json:"object"`

@@ -265,7 +265,7 @@ func testReview(t *testing.T, convert func(*testing.T, string, []byte, office.Ta
 	}
 }
 
-// seen says whether a page has colours, and how much of it is drawn on.
+// seen reports whether a page has colours, and how much of it is drawn on.
 func seen(page image.Image) (coloured bool, drawn int) {
 	for y := page.Bounds().Min.Y; y < page.Bounds().Max.Y; y++ {
 		for x := page.Bounds().Min.X; x < page.Bounds().Max.X; x++ {

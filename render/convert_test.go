@@ -277,7 +277,7 @@ func checkImages(t *testing.T, what string, content []byte, archive bool, pages 
 	}
 }
 
-// blank says whether an image has one colour.
+// blank reports whether an image has one colour.
 func blank(picture image.Image) bool {
 	bounds := picture.Bounds()
 	first := color.NRGBAModel.Convert(picture.At(bounds.Min.X, bounds.Min.Y))

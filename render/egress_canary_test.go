@@ -21,11 +21,11 @@ import (
 	"relaypdf/render/egress"
 )
 
-// together is how many documents are rendered at once: most of the time they
-// wait for the network to be idle.
+// together is the number of documents that are rendered at once. Most of the time they wait for the network to be
+// idle.
 const together = 4
 
-// outcome is what came of a document.
+// outcome is the result of a document.
 type outcome struct {
 	document
 	err error

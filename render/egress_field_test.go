@@ -39,7 +39,7 @@ func newField(t *testing.T) *field {
 		status := http.StatusFound
 		_, _ = fmt.Sscan(r.URL.Query().Get("status"), &status)
 		w.Header().Set("Access-Control-Allow-Origin", "*")
-		w.Header().Set("Location", r.URL.Query().Get("to")) // As it is: http.Redirect would clean it.
+		w.Header().Set("Location", r.URL.Query().Get("to")) // Set unchanged: http.Redirect would clean it.
 		w.WriteHeader(status)
 	})
 	f.site.HandleFunc("/to/{token}", func(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,8 @@ type vector struct {
 	// origin is set where it needs the origin of a page, which inline
 	// documents do not have.
 	origin bool
-	// quiet says why the platform makes no request for it even where the
-	// canary was opened, so that the positive control does not ask for one.
+	// quiet is the reason why the platform makes no request for the vector even if the canary is allowed. The
+	// positive control then expects none.
 	quiet string
 }
 

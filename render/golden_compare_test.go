@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// cells is how many cells a fingerprint has in each direction.
+	// cells is the number of cells of a fingerprint in each direction.
 	cells = 16
 	// step is the difference of two neighbouring cells, out of 255, that counts.
 	// Antialiasing moves the mean of a cell by less.
 	step = 4
-	// tolerance is how many of a fingerprint's 1,024 bits may differ: a cell
-	// whose difference lies just at a step may fall to either side of it.
+	// tolerance is the maximum number of differing bits among the 1,024 of a fingerprint. A cell whose difference
+	// is close to a step may fall to either side of it.
 	tolerance = 16
 )
 

@@ -64,7 +64,7 @@ func (s *studio) testPaper(t *testing.T) {
 	}
 }
 
-// box is where a word stands on its page, in points from the top left corner.
+// box is the position of a word on its page, in points from the top left corner.
 type box struct{ left, top, right, bottom float64 }
 
 var wordBox = regexp.MustCompile(`<word xMin="([-\d.]+)" yMin="([-\d.]+)" xMax="([-\d.]+)" yMax="([-\d.]+)">([^<]*)<`)

@@ -35,7 +35,7 @@ func TestIsolationWithoutNamespaces(t *testing.T) {
 	if os.Getenv(withoutNamespaces) != "" {
 		t.Skip("it is running already")
 	}
-	// Where an ordinary user may read the program.
+	// A folder where an ordinary user may read the executable.
 	dir, err := os.MkdirTemp("", "render-reduced-") //nolint:usetesting // for the reason above
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func copyProgram(t *testing.T, to string) {
 	}
 }
 
-// ordinary is what starts a command as a user who is not root.
+// ordinary returns the prefix of a command that runs as a user who is not root.
 func ordinary(t *testing.T) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {

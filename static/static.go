@@ -23,7 +23,7 @@ import (
 //go:embed all:dist
 var bundled embed.FS
 
-// Prefix is where the files are served.
+// Prefix is the path prefix of the files.
 const Prefix = "/static/"
 
 // ErrMissing means that the program was built without its assets.
@@ -137,7 +137,7 @@ func (f *Files) URL(name string) string {
 // noGzip is gzip in a header Accept-Encoding that refuses it.
 var noGzip = regexp.MustCompile(`(?i)gzip *; *q=0(\.0*)? *(,|$)`)
 
-// TakesGzip tells whether the client of a request takes an answer gzipped.
+// TakesGzip reports whether the client of a request takes an answer gzipped.
 func TakesGzip(r *http.Request) bool {
 	accepted := strings.Join(r.Header.Values("Accept-Encoding"), ",")
 	return strings.Contains(accepted, "gzip") && !noGzip.MatchString(accepted)

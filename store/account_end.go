@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// AccountGrace is how long an account's owner can think again.
+// AccountGrace is the period in which an account's owner can undo its deletion.
 const AccountGrace = 14 * 24 * time.Hour
 
 // EndAccount revokes the account's keys at once, and has all else of it deleted

@@ -20,7 +20,7 @@ type Activity struct {
 	Keys       map[string]Spent // by key, of the span
 }
 
-// Spent is how often a key was used, and what that cost.
+// Spent is the number of calls with a key, and their cost.
 type Spent struct {
 	Calls  int64
 	Amount credit.Amount

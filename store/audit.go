@@ -86,8 +86,7 @@ func (a *Audit) row(e AuditEntry) auditRow {
 	}
 }
 
-// Of returns entries of an account, the latest first, from before the id
-// before; empty is from the latest on.
+// Of returns entries of an account before the ID before, the latest first. Empty means from the latest on.
 func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]AuditEntry, error) {
 	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("account_id = ?", accountID) }, before, limit)
 }

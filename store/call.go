@@ -44,7 +44,7 @@ type Call struct {
 // Failure is the reason why a call failed, as its caller saw it.
 type Failure struct {
 	Code, Message string
-	// Steps is where the time went until then. It is read as Call.Steps.
+	// Steps holds the durations of the steps until then. It is read as Call.Steps.
 	Steps Steps
 }
 

@@ -236,8 +236,8 @@ func (s *Store) releasePostgres(ctx context.Context, end ending) (released bool,
 	return verdict == "released" || verdict == "notified", err
 }
 
-// outboxParams is who may be notified of a call's end, with the IDs it would have:
-// whether there is anyone, the database knows.
+// outboxParams holds the possible recipients of a call's end, with the IDs of their deliveries. The database knows
+// whether there is any recipient.
 type outboxParams struct {
 	EventType    string   `json:"event_type"`
 	EventID      string   `json:"event_id"`

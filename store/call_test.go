@@ -16,7 +16,7 @@ import (
 
 const trial = 5 * credit.Dollar
 
-// noon is where the tests' clocks begin.
+// noon is the start of the tests' clocks.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // fixture is a store with one account, one key and a live lease.

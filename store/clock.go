@@ -15,10 +15,9 @@ import (
 // counts on from there. On SQLite there is one machine, and one clock.
 
 const (
-	// MaxClockError is how far the clock of a process may be off before it does
-	// no periodic work and is not ready.
+	// MaxClockError is the clock error of a process from which it does no periodic work and is not ready.
 	MaxClockError = 5 * time.Second
-	// clockEvery is how often the clock is compared.
+	// clockEvery is the interval at which the clocks are compared.
 	clockEvery = 5 * time.Second
 	// clockTimeout bounds a comparison.
 	clockTimeout = 5 * time.Second
@@ -26,7 +25,7 @@ const (
 
 // ClockError means that the clock of this machine is wrong.
 type ClockError struct {
-	// Off is how far it is ahead of the database's; behind it where negative.
+	// Off is the time by which it is ahead of the database's clock; negative if it is behind.
 	Off time.Duration
 }
 
@@ -120,8 +119,8 @@ func (s *Store) CheckClock(ctx context.Context) error {
 	return r.fault()
 }
 
-// ClockOff is how far the clock of this machine was ahead of the database's when
-// they were last compared, or behind it where negative: 0 on SQLite.
+// ClockOff returns the time by which the clock of this machine was ahead of the database's at the latest
+// comparison; negative if it was behind, and 0 on SQLite.
 func (s *Store) ClockOff() time.Duration {
 	if s.clock == nil {
 		return 0

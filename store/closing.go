@@ -13,8 +13,8 @@ import (
 // last closing plus the postings since, without a scan of the whole history.
 
 const (
-	// closingDelay is how long after its end a month is closed: longer than any
-	// transaction lasts, and clocks differ.
+	// closingDelay is the time after the end of a month at which it is closed: longer than any transaction and any
+	// clock error.
 	closingDelay = time.Hour
 	// closingBatch bounds the accounts that one transaction closes.
 	closingBatch = 200

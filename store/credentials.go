@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// UndoLife is how long a change of credentials can be undone.
+// UndoLife is the period in which a change of credentials can be undone.
 const UndoLife = 7 * 24 * time.Hour
 
 // CredentialChange is a change of how a person signs in. Fields that are nil stay.

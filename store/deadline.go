@@ -22,10 +22,10 @@ const (
 	// probeTimeout bounds the probe of a connection. It is longer than any healthy round trip,
 	// and short enough to try several dead connections within queryTimeout.
 	probeTimeout = 3 * time.Second
-	// probeIdle is how long a connection of a pool is idle before it is probed.
+	// probeIdle is the idle time after which a connection of a pool is probed.
 	probeIdle = time.Second
-	// listenQuiet is how long a listening connection hears nothing before it is probed.
-	// Until then, jobs of other processes are found by polling.
+	// listenQuiet is the time without a message after which a listening connection is probed. Until then, jobs of
+	// other processes are found by polling.
 	listenQuiet = 10 * time.Second
 )
 

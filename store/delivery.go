@@ -30,12 +30,11 @@ type Delivery struct {
 	LastStatusCode int
 	// LastError is the reason why the last attempt failed.
 	LastError string
-	// LastResponse is how the body of the last answer began.
+	// LastResponse is the beginning of the latest response's body.
 	LastResponse []byte
-	// LastDuration is how long the last attempt took; nil when none was made,
-	// or none that left the house.
+	// LastDuration is the duration of the latest attempt; nil if there was none, or none that was sent.
 	LastDuration *time.Duration
-	// LastAttemptAt is when the last attempt ended, or began if its end is unknown; nil without attempts.
+	// LastAttemptAt is the end of the latest attempt, or its start if the end is unknown; nil without attempts.
 	LastAttemptAt *time.Time
 	// NextAttemptAt is nil when none follows, and while one is under way.
 	NextAttemptAt *time.Time

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// AttemptLease is how long an attempt may be under way. One that has not
-	// been reported by then was lost with its process, and is made again.
+	// AttemptLease is the maximum duration of an attempt. An attempt without a result after this time was lost with
+	// its process, and is repeated.
 	AttemptLease = 45 * time.Second
 	// accountAttempts bounds those of one account in all processes together,
 	// which may send callbacks to any number of hosts. To one receiver two may
@@ -39,15 +39,15 @@ type DueDelivery struct {
 type Attempt struct {
 	// Delivered is success. Gone means that the receiver wants nothing more.
 	Delivered, Gone bool
-	// StatusCode is that of the answer; 0 when there was none.
+	// StatusCode is the status of the response; 0 if there was none.
 	StatusCode int
 	// Error is the reason of the failure, for the owner.
 	Error string
-	// Response is how the answer's body began; at most 1 KB is kept.
+	// Response is the beginning of the response's body, at most 1 KB.
 	Response []byte
 	// Duration is nil when nothing was sent.
 	Duration *time.Duration
-	// RetryAfter is how long the receiver asks to be left alone; 0 when it does not.
+	// RetryAfter is the delay that the receiver asks for; 0 if it asks for none.
 	RetryAfter time.Duration
 }
 
@@ -71,7 +71,7 @@ WITH who AS (
 	FROM who `
 	receiversOf       = `SELECT receiver, began FROM receivers WHERE account_id = who.account_id AND ready > 0 AND under_way < 2 ORDER BY began, receiver LIMIT ?3`
 	receiversPostgres = `CROSS JOIN LATERAL (` + receiversOf + passLocked + `) AS r`
-	// SQLite knows no LATERAL; PostgreSQL would look at every receiver here.
+	// SQLite has no LATERAL; PostgreSQL would scan every receiver here.
 	receiversSQLite = `CROSS JOIN receivers AS r ON r.receiver IN (SELECT receiver FROM (` + receiversOf + `))`
 	takeHeads       = `
 ), chosen AS (
@@ -143,7 +143,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
 	for range lookAgain {
-		// Where nothing can be claimed, nothing is written.
+		// If nothing can be claimed, nothing is written.
 		if some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).Exists(ctx); err != nil || !some {
 			return nil, wrapped("claim deliveries", err)
 		}

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// MaxAttempts is how often a delivery is tried before it has failed.
+// MaxAttempts is the maximum number of attempts of a delivery.
 const MaxAttempts = 8
 
 const (
 	// maxRetryAfter bounds for how long a receiver may put an attempt off.
 	maxRetryAfter = 24 * time.Hour
-	// failingPeriod is how long an endpoint may fail without a success before
-	// it is disabled.
+	// failingPeriod is the period without a success after which a failing endpoint is disabled.
 	failingPeriod = 5 * 24 * time.Hour
 	// failingDays is the number of these days with failures: an endpoint with few events has not been down all the
 	// time.

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// DeviceLife is how long a device's code waits for a person.
+	// DeviceLife is the lifetime of a device's code.
 	DeviceLife = 10 * time.Minute
-	// DevicePause is how long a device waits between two questions at first, and
-	// how much longer after one that came too early.
+	// DevicePause is the initial pause between two requests of a device, and the increase of the pause after a
+	// request that came too early.
 	DevicePause = 5 * time.Second
 	// deviceEarly is by how much a question may come too early: what one on its way
 	// was held up for, the next was not.
 	deviceEarly = time.Second
-	// deviceCollect is how long a device has at least to collect its key.
+	// deviceCollect is the minimum time that a device has to collect its key.
 	deviceCollect = time.Minute
 )
 
@@ -110,11 +110,11 @@ type Devices struct{ store *Store }
 // Devices returns the devices of the store.
 func (s *Store) Devices() *Devices { return &Devices{s} }
 
-// codeLetters are those of codes that people type: no vowels, so that no words come
-// of them, and none that are taken for another.
+// codeLetters are the letters of codes that users type: no vowels, so that codes are not words, and no letters that
+// are easily confused.
 const codeLetters = "BCDFGHJKLMNPQRSTVWXZ"
 
-// codeLength is how many of them a code has, of which a hyphen parts the halves.
+// codeLength is the number of letters of a code. A hyphen separates the halves.
 const codeLength = 8
 
 // newTypedCode returns a code of random letters.

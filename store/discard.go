@@ -87,12 +87,11 @@ func (s *Store) postpone(ctx context.Context, tx txn, failed map[string]error) e
 	return nil
 }
 
-// FailedDeletions is how many deletions of blobs have failed in this process.
+// FailedDeletions returns the number of failed deletions of blobs in this process.
 func (s *Store) FailedDeletions() int64 { return s.failedDeletions.Load() }
 
-// dropPause is how long results of dead processes are left to DeleteOrphanBlobs after
-// one of them could not be deleted: a place that hangs must not keep the reaper from
-// its calls.
+// dropPause is the time for which results of dead processes are left to DeleteOrphanBlobs after a failed deletion,
+// so that slow storage does not delay the reaper.
 const dropPause = time.Minute
 
 // dropResult deletes the result that a dead process had written for a call. DeleteOrphanBlobs handles any failure.

@@ -21,7 +21,7 @@ type Dispute struct {
 	ID     string
 	State  string
 	Amount credit.Amount
-	// At is when the provider knew the state, by its own clock.
+	// At is the time of the state by the provider's clock.
 	At time.Time
 }
 

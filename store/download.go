@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// downloadsEvery is how often the downloads of this process are written.
+	// downloadsEvery is the interval at which the downloads of this process are written.
 	downloadsEvery = time.Second
 	// downloadsBatch bounds how many files one statement counts.
 	downloadsBatch = 500

@@ -121,7 +121,7 @@ type newEvent struct {
 	at        time.Time
 }
 
-// recipient is where an event goes.
+// recipient is the target of an event.
 type recipient struct {
 	ID  *string // of the endpoint; nil is a callback
 	URL string

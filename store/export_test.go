@@ -30,7 +30,7 @@ func (l *Lease) Abandon() error {
 // EndLease ends the lease of a process, as its successor does.
 func (s *Store) EndLease(ctx context.Context, id string) error { return s.endLease(ctx, id) }
 
-// Tx is what the body of a transaction gets.
+// Tx is the argument of a transaction's body.
 type Tx = txn
 
 // DB returns connections that write, for tests that spoil or inspect rows.
@@ -74,7 +74,7 @@ func (s *Store) OnLine(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// IDTime is how ids of the time begin, after their kind.
+// IDTime returns the beginning of IDs of the time, without the kind.
 func IDTime(at time.Time) string { return idTime(at) }
 
 // SweepBlobs is DeleteOrphanBlobs that looks at so many blobs.

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	// CodeLife is how long a program has to change its code for tokens.
+	// CodeLife is the time that a client has to exchange its code for tokens.
 	CodeLife = time.Minute
 	// AccessLife is the lifetime of an access token.
 	AccessLife = time.Hour
-	// RefreshLife is how long a token may wait that is changed for new ones. Neither
-	// outlives its grant.
+	// RefreshLife is the maximum age of an unused refresh token. No token outlives its grant.
 	RefreshLife = 30 * 24 * time.Hour
 	// GrantLimit is the default spending limit of an application.
 	GrantLimit = 5 * credit.Dollar

@@ -27,7 +27,7 @@ func (f *fixture) consent(t *testing.T, person store.Person) store.Consent {
 	}
 }
 
-// allowed is what a program shows after a person has allowed it.
+// allowed returns the redemption of a client after a user has authorized it.
 func (f *fixture) allowed(t *testing.T, c store.Consent) store.Redemption {
 	t.Helper()
 	code, err := f.Grants().Allow(t.Context(), c)

@@ -14,7 +14,7 @@ import (
 // Renewal is an application's request for new tokens.
 type Renewal struct {
 	Token, ClientID string
-	// Scopes are those that it wants; none are all that it was given.
+	// Scopes are the requested scopes; none means all granted scopes.
 	Scopes []string
 	// Resource is empty, or what the program wants the tokens for.
 	Resource string

@@ -7,7 +7,7 @@ type holder struct {
 	Kind  string `json:"holder"`
 	Lease string `json:"lease"` // of the process or the worker
 	Tries int    `json:"tries"` // of a job
-	// QueuedUntil is when a job in the queue was begun at the latest.
+	// QueuedUntil is the latest start of a queued job.
 	QueuedUntil int64 `json:"queued_until"`
 	// Silent leaves calls with a callback alone, whose end is to be reported.
 	Silent bool `json:"silent"`

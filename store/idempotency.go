@@ -8,7 +8,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// IdempotencyWindow is how long an idempotency key belongs to its call.
+// IdempotencyWindow is the period for which an idempotency key belongs to its call.
 const IdempotencyWindow = 24 * time.Hour
 
 // States of a Claim.

@@ -12,11 +12,11 @@ import (
 // Async is the Mode of a call that is a job.
 const Async = "async"
 
-// MaxTries is how often a job is begun: a process that dies takes one try with
-// it, and the job that kills three processes is not begun a fourth time.
+// MaxTries is the maximum number of starts of a job. A process that dies uses up one try, so a job that kills three
+// processes is not started a fourth time.
 const MaxTries = 3
 
-// JobRetention is how long a job can be asked for.
+// JobRetention is the period in which a job can be queried.
 const JobRetention = 30 * 24 * time.Hour
 
 // States of a job in the queue.
@@ -35,8 +35,8 @@ type NewJob struct {
 	Kind string
 }
 
-// MaxJobWait is how long a job waits for a worker. One of a kind that no worker knows
-// would hold its money for good.
+// MaxJobWait is the maximum time that a job waits for a worker. Without it, a job of a kind that no worker knows
+// would hold its money for ever.
 const MaxJobWait = 24 * time.Hour
 
 // MaxJobInput is the longest Input of a NewJob, in bytes.

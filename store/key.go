@@ -19,13 +19,13 @@ const (
 )
 
 const (
-	// shownChars is how many characters of a secret stay readable: its kind and three characters, enough for an owner
-	// to distinguish keys.
+	// shownChars is the number of readable characters of a secret: its kind and three characters, enough for an
+	// owner to distinguish keys.
 	shownChars = 12
 )
 
 const (
-	// keyUseEvery is how exact LastUsedAt is.
+	// keyUseEvery is the precision of LastUsedAt.
 	keyUseEvery = time.Minute
 	// keyUseQueue bounds the uses waiting to be recorded; more are dropped,
 	// and the key's next use records itself.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// KeyOverlap is how long a key works after it was rolled.
+// KeyOverlap is the time for which an old key works after its rotation.
 const KeyOverlap = 24 * time.Hour
 
 // RollKey makes a key of the same name and limits as another of the account,

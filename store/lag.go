@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Lag is how far what waits is behind.
+// Lag holds the ages of the oldest waiting job, delivery and task.
 type Lag struct {
-	// OldestJob is how long the job has waited that has waited the longest.
+	// OldestJob is the waiting time of the oldest waiting job.
 	OldestJob time.Duration
-	// Outbox is how long the most overdue attempt of a delivery has been due.
+	// Outbox is the delay of the most overdue delivery attempt.
 	Outbox time.Duration
-	// Tasks is how long the most overdue periodic task that no process runs has been due.
+	// Tasks is the delay of the most overdue periodic task that no process runs.
 	Tasks time.Duration
 }
 
@@ -49,6 +49,6 @@ func (s *Store) Pools() map[string]*sql.DB {
 	return pools
 }
 
-// LedgerProblems is how many contradictions the last check of a closed month has
-// found that this process did.
+// LedgerProblems returns the number of contradictions that this process found in its latest check of a closed
+// month.
 func (s *Store) LedgerProblems() int64 { return s.drift.Load() }

@@ -18,13 +18,12 @@ import (
 )
 
 const (
-	// LeaseTerm is how long a lease lives without renewal: a process that is
-	// gone with its machine has its holds released after this time.
+	// LeaseTerm is the lifetime of a lease without renewal: the holds of a process that is lost with its machine
+	// are released after this time.
 	LeaseTerm = 10 * time.Minute
-	// leaseEvery is how often a lease is renewed.
+	// leaseEvery is the interval at which a lease is renewed.
 	leaseEvery = time.Minute
-	// leaseWatch is how long a lease is watched for being renewed by a living
-	// process, before that counts as dead.
+	// leaseWatch is the time for which a lease must not be renewed before its process counts as dead.
 	leaseWatch = 2*leaseEvery + 30*time.Second
 	// leaseSlots bounds the processes that share one folder of lock files.
 	leaseSlots = 1024

@@ -24,7 +24,7 @@ type letterRow struct {
 	CreatedAt int64
 }
 
-// letterTerm is how long one process alone tries to send an email.
+// letterTerm is the time for which one process has the exclusive right to send an email.
 const letterTerm = 2 * time.Minute
 
 // letterPauses are the times between attempts; after the last the email is given up.

@@ -13,7 +13,7 @@ import (
 
 func amount(a credit.Amount) *credit.Amount { return &a }
 
-// midnight is when the clock's day ends, UTC.
+// midnight returns the end of the clock's UTC day.
 func (f *fixture) midnight() time.Time {
 	const day = 24 * time.Hour
 	return f.clock.Now().UTC().Truncate(day).Add(day)

@@ -102,7 +102,7 @@ func checkRelease(ctx context.Context, m *migrate.Migrator) error {
 const (
 	// migrationTimeout bounds the attempts of a migration, and of a start.
 	migrationTimeout = 10 * time.Minute
-	// unlockPause is how long others pass between two attempts.
+	// unlockPause is the pause in which others can take the lock between two attempts.
 	unlockPause = time.Second
 )
 

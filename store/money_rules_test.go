@@ -100,7 +100,7 @@ func (s *ledgerSide) named(text string) string {
 	return randomIDs.ReplaceAllString(s.names.Replace(text), "$1")
 }
 
-// outcome is what a method returned, as far as both databases must agree.
+// outcome returns the result of a method, as far as both databases must agree.
 func (s *ledgerSide) outcome(err error) string {
 	var claimed *store.ClaimedError
 	if errors.As(err, &claimed) {

@@ -33,16 +33,15 @@ func LeasedKey(lease string) string {
 	return leasedPrefix + lease + "-" + NewID("blob")
 }
 
-// orphanAge is how old a blob with a key of another form must be.
+// orphanAge is the minimum age of an orphan blob whose key has another form.
 const orphanAge = 24 * time.Hour
 
-// blobBatch is how many blobs one statement looks for.
+// blobBatch is the number of blobs per statement.
 const blobBatch = 500
 
 const (
-	// sweepMost is how many blobs are looked at in one go, which takes 500 requests to
-	// a bucket and 1,000 statements. Where there are more, an orphan may stay for as many
-	// hours longer as there are so many.
+	// sweepMost is the maximum number of blobs per run, which takes 500 requests to a bucket and 1,000 statements.
+	// With more blobs, a sweep takes several runs, and an orphan may stay for as many hours longer.
 	sweepMost = 500_000
 	// sweepNote is after how many batches it is noted how far that is: as much is done
 	// again when the process dies.

@@ -15,12 +15,12 @@ import (
 // old months rest. A row whose month has no partition goes into the table's
 // default partition, and moves when the month gets its own.
 
-// partitionedTables are those tables, with the kinds of their ids.
+// partitionedTables lists those tables, with the kinds of their IDs.
 var partitionedTables = []struct{ table, kind string }{
 	{"calls", "call"}, {"journal", "jrn"}, {"files", "file"}, {"events", "evt"}, {"deliveries", "dlv"},
 }
 
-// monthsAhead is how many months have their partitions before they begin.
+// monthsAhead is the number of future months that already have partitions.
 const monthsAhead = 3
 
 // month counts months from the year 0.

@@ -63,8 +63,7 @@ type bounds struct {
 const lockTimeout = 2 * time.Second
 
 var (
-	// workBounds are those of calls, pages and periodic work, whose transactions
-	// end within writeTimeout.
+	// workBounds are the limits of calls, pages and periodic work, whose transactions end within writeTimeout.
 	workBounds = bounds{statement: 2 * writeTimeout, lock: lockTimeout, idle: 5 * time.Second}
 	// reportBounds leave closing and exporting a month their time. A report holds
 	// no row, but its snapshot delays vacuuming; its reader may be a slow client.
@@ -166,7 +165,7 @@ func (r route) open(b bounds, conns int) *sql.DB {
 	return db
 }
 
-// config is how a connection is made.
+// config returns the configuration of a connection.
 func (r route) config(b bounds) *pgx.ConnConfig {
 	if r.pooled {
 		return r.Copy()
@@ -174,7 +173,7 @@ func (r route) config(b bounds) *pgx.ConnConfig {
 	return withBounds(r.ConnConfig, b)
 }
 
-// demotionsSeen is where a connection notes how many demotions there were before it.
+// demotionsSeen is the key under which a connection notes the number of demotions before it.
 const demotionsSeen = "relaypdf demotions"
 
 // discardDemoted closes a connection whose server refuses a write, as one does that

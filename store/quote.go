@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// QuoteLifetime is how long a promised price holds.
+	// QuoteLifetime is the validity of a quoted price.
 	QuoteLifetime = 15 * time.Minute
-	// MaxGenerationFailures is how many generations of templates may fail for an
-	// account on a UTC day.
+	// MaxGenerationFailures is the maximum number of failed generations of templates per account and UTC day.
 	MaxGenerationFailures = 20
 )
 

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// reloadLease is how long one process alone works on an attempt. It is
-	// longer than a provider of payments may take.
+	// reloadLease is the time for which one process alone works on an attempt. It is longer than a request to a
+	// payment provider.
 	reloadLease = 2 * time.Minute
-	// ReloadActionTime is how long an owner has to confirm a payment.
+	// ReloadActionTime is the time that an owner has to confirm a payment.
 	ReloadActionTime = 24 * time.Hour
 	// DefaultMonthlyReload is the default maximum of a month's charges.
 	DefaultMonthlyReload = 100 * credit.Dollar
@@ -24,7 +24,7 @@ const (
 // reloadPauses are the pauses after each failed attempt in a row. After the last failed attempt, refilling stops.
 var reloadPauses = []time.Duration{time.Hour, 24 * time.Hour}
 
-// AutoReload is how a wallet refills itself.
+// AutoReload holds the settings of a wallet's automatic top-up.
 type AutoReload struct {
 	Threshold credit.Amount // a balance below it is refilled
 	Amount    credit.Amount // what is taken, at least the threshold

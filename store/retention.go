@@ -13,22 +13,21 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Where a retention is set, whole months of calls, deliveries and events that are older
-// leave the database: PostgreSQL drops their partitions, SQLite deletes their rows. The
-// journal, payments, closings, usage and templates stay. No balance and no check of the
-// books reads what leaves. See docs/adr/0032-a-retention-by-month.md.
+// If a retention is set, whole months of older calls, deliveries and events leave the database: PostgreSQL drops
+// their partitions, SQLite deletes their rows. The journal, payments, closings, usage and templates stay. Balances
+// and ledger checks read no deleted rows. See docs/adr/0032-a-retention-by-month.md.
 
 // RetentionNotice is on how many days a month must have been found old before it is
 // removed. A clock that jumps ahead counts as one of them.
 const RetentionNotice = 7
 
 const (
-	// retentionEvery is how often old months are looked for.
+	// retentionEvery is the interval of the search for old months.
 	retentionEvery = time.Hour
 	// removeWait bounds how long readers and writers of a table wait behind a month
 	// that is about to leave it. The next round tries again.
 	removeWait = 500 * time.Millisecond
-	// removeBatch is how many rows one transaction deletes on SQLite.
+	// removeBatch is the number of rows that one transaction deletes on SQLite.
 	removeBatch = 500
 )
 
@@ -59,7 +58,7 @@ type OldMonth struct {
 	Open string
 }
 
-// RetentionMonths is how many whole months before this one stay; 0 is all.
+// RetentionMonths returns the number of whole months before this one that are retained; 0 means all.
 func (s *Store) RetentionMonths() int { return s.retention }
 
 // Removed reports whether the retention has removed calls, deliveries and events as old

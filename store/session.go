@@ -64,8 +64,8 @@ func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, err
 }
 
 const (
-	// seenEvery is how exact SeenAt is: a page that changes nothing of its session stores
-	// it no more often.
+	// seenEvery is the precision of SeenAt: a page that changes nothing else of its session stores it no more
+	// often.
 	seenEvery = time.Minute
 	// seenTimeout bounds storing it then. A page is shown without that.
 	seenTimeout = time.Second
@@ -136,7 +136,7 @@ func (s *Sessions) Commit(token string, data []byte, expiry time.Time) error {
 // Delete ends a session.
 func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
 
-// Of returns the sessions of a person, the one used last first.
+// Of returns the sessions of a user, the most recently used first.
 func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 	var rows []sessionRow
 	err := s.store.read.NewSelect().Model(&rows).ExcludeColumn("data").
@@ -167,8 +167,7 @@ func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
 	})
 }
 
-// endedFor is how long it is remembered that a session was ended: longer than any
-// request that it had begun.
+// endedFor is the time for which an ended session is remembered: longer than any request that it had begun.
 const endedFor = time.Hour
 
 // endSessions ends the sessions that match a condition: an ended session keeps only the fact of its end.

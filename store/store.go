@@ -65,13 +65,13 @@ type Config struct {
 	// DataDir holds the SQLite database and the blobs. It is created with
 	// mode 0700.
 	DataDir string
-	// RetentionMonths is how many whole months of calls, deliveries and events before
-	// this one stay; older ones are removed (Upkeep). 0 keeps everything.
+	// RetentionMonths is the number of whole months of calls, deliveries and events before this one that are
+	// retained; older ones are removed (Upkeep). 0 means all.
 	RetentionMonths int
 	// Blobs keeps the bytes of files; nil keeps them in DataDir/blobs.
 	Blobs blob.Store
-	// Region is where this process runs; empty is DefaultRegion. It is part of
-	// the ids that the process makes.
+	// Region is the region of this process; empty means DefaultRegion. It is part of the IDs that the process
+	// creates.
 	Region string
 	// Machine is the clock of this machine; nil is time.Now. On PostgreSQL it is
 	// compared with the database's, whose time counts.
@@ -115,11 +115,11 @@ type base struct {
 
 	keyUses   chan string
 	downloads tally // not written yet
-	// renewEvery is how often a lease is renewed.
+	// renewEvery is the interval at which a lease is renewed.
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
 	due        chan struct{} // signals that a transaction has written deliveries
-	// committed is what ListenJobs calls after a transaction that lets a job wait.
+	// committed is the function that ListenJobs calls after a transaction that queues a job.
 	committed atomic.Pointer[func() bool]
 	// unnotified has an entry while other processes have to be notified of jobs.
 	unnotified chan struct{}

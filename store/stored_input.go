@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// KeptInputLife is how long the input of a call is kept for an account that
-	// asks for that.
+	// KeptInputLife is the retention of a call's input, for an account that asks for it.
 	KeptInputLife = 7 * 24 * time.Hour
 	// MaxStoredInput is the longest input that is kept, encrypted, in bytes.
 	MaxStoredInput = 256 << 10
@@ -48,8 +47,7 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 	}))
 }
 
-// Of returns the input of an account's call, as it was given to Add, or
-// ErrNotFound.
+// Of returns the input of an account's call, as it was passed to Add, or ErrNotFound.
 func (k *StoredInputs) Of(ctx context.Context, accountID, callID string) ([]byte, error) {
 	var row storedInputRow
 	if !storable(callID) {

@@ -50,7 +50,7 @@ func (t table[Row]) insert() string {
 	return "INSERT INTO " + t.name + " AS added (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(places, ", ") + ")"
 }
 
-// values are those of a row, in the order of the columns.
+// values returns the values of a row in the order of the columns.
 func (t table[Row]) values(row *Row) []any {
 	from, values := reflect.ValueOf(row).Elem(), make([]any, len(t.fields))
 	for i, f := range t.fields {

@@ -20,13 +20,13 @@ type Task struct {
 }
 
 const (
-	// taskTerm is how long a task may take. Its process has it to itself for a little
-	// longer, so that no two do the same.
+	// taskTerm is the time limit of a task. Its process owns it for a little longer, so that no two processes run
+	// the same task.
 	taskTerm = 5 * time.Minute
 	// taskMargin is that little.
 	taskMargin = 30 * time.Second
-	// taskLook is how often a process looks for tasks that are due; each its own
-	// time, so that processes do not look at once.
+	// taskLook is the interval at which a process looks for due tasks. Each process has its own phase, so that they
+	// do not look at once.
 	taskLook = 5 * time.Second
 )
 

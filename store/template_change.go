@@ -193,7 +193,7 @@ func (s *Store) DeleteTemplate(ctx context.Context, accountID, ref string) error
 	return nil
 }
 
-// UndeleteTime is how long a deleted template can be taken back.
+// UndeleteTime is the period in which a deleted template can be restored.
 const UndeleteTime = 24 * time.Hour
 
 // UndeleteTemplate takes the deletion of a template back. Its slug is another one

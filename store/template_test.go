@@ -24,7 +24,7 @@ func (f *fixture) newTemplate(t testing.TB, slug, html string) store.Template {
 	return made
 }
 
-// model is what a template should be.
+// model is the expected state of a template.
 type model struct {
 	id       string
 	draft    string // empty is none

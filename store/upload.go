@@ -20,7 +20,7 @@ type QuotaError struct {
 	Files int64 // that are there
 	Bytes int64 // of them
 	Size  int64 // of the file that was refused
-	// Ends is when the first of them expires; zero where jobs alone keep them.
+	// Ends is the time at which the first upload expires; zero if only jobs retain them.
 	Ends time.Time
 }
 

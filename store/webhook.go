@@ -10,11 +10,11 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// MaxWebhooks is how many endpoints an account may have.
+// MaxWebhooks is the maximum number of endpoints of an account.
 const MaxWebhooks = 25
 
-// RollPeriod is how long the secret before a roll stays in use, unless the new
-// one is activated sooner.
+// RollPeriod is the time for which an old secret stays in use after a rotation, unless the new one is activated
+// sooner.
 const RollPeriod = 24 * time.Hour
 
 // Webhook is a URL that an account registered for events. The caller seals its secrets; the store cannot read them.
@@ -34,8 +34,8 @@ type Webhook struct {
 	Enabled        bool
 	// DisabledReason is the reason why an endpoint was disabled automatically.
 	DisabledReason string
-	// FailingSince is when the first of the attempts failed after which none
-	// succeeded; nil when the last one succeeded.
+	// FailingSince is the time of the first failed attempt since the latest success; nil if the latest attempt
+	// succeeded.
 	FailingSince *time.Time
 	CreatedAt    time.Time
 }

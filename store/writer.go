@@ -59,8 +59,8 @@ type line struct {
 	ready compiled
 }
 
-// How transactions begin and end on a line. A writer takes the lock at once, so that
-// it does not find out in the middle that it is another process's.
+// The statements that begin and end transactions on a connection. A writer takes the lock at once, so that it does
+// not fail in the middle because another process has it.
 const (
 	lineBegin    = "BEGIN IMMEDIATE"
 	lineCommit   = "COMMIT"

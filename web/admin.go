@@ -12,8 +12,7 @@ import (
 
 const (
 	adminPath = "/admin"
-	// regionSpan is how far back calls are counted by region: the count reads
-	// every call of it.
+	// regionSpan is the period for which calls are counted by region: the count reads every call of it.
 	regionSpan = time.Hour
 	// runningShown is the number of running calls on the page.
 	runningShown = 50

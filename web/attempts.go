@@ -25,7 +25,7 @@ const (
 	freeTries           = 5
 	freeTriesPerAddress = 20
 	maxDelay            = 10 * time.Second
-	// How many attempts may wait at once, so that waiting costs the server little.
+	// The maximum number of attempts that wait at once, so that waiting costs the server little.
 	maxWaiting           = 64
 	maxWaitingPerPerson  = 4
 	maxWaitingPerAddress = 2
@@ -59,7 +59,7 @@ func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
 	return leave, true
 }
 
-// delayOf is how long an attempt waits by how many there were beyond the free ones.
+// delayOf returns the delay of an attempt by the number of attempts beyond the free ones.
 func delayOf(beyond int) time.Duration {
 	if beyond <= 0 {
 		return 0
@@ -88,7 +88,7 @@ func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 	return true, w.cfg.Wait(v.ctx(), delay)
 }
 
-// maxCounted is where counting stops: the delay grows no more.
+// maxCounted is the count at which the delay stops growing.
 const maxCounted = freeTriesPerAddress + 10
 
 // count counts an attempt, and returns how many there were in triesWindow. A limiter

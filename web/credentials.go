@@ -26,8 +26,8 @@ const (
 	// confirm that it is them, undoPath the one of links that undo a change.
 	confirmPath = "/dashboard/settings/confirm"
 	undoPath    = "/undo"
-	// provenLife is how long a new sign-in or a confirmation counts, for members who have
-	// neither password nor second factor.
+	// provenLife is the period for which a new sign-in or a confirmation counts, for members who have neither
+	// password nor second factor.
 	provenLife = 10 * time.Minute
 	provenKey  = "proven"
 	// emailedKey holds the hash of an emailed code and its time, emailedLife is how long

@@ -23,7 +23,7 @@ func (h *house) link(t *testing.T, to string) string {
 	return strings.TrimPrefix(h.mail.last(t, to).Link.URL, h.url)
 }
 
-// count is how many emails went to an address.
+// count returns the number of emails sent to an address.
 func (l *letters) count(to string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

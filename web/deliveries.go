@@ -105,7 +105,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, ending)
 }
 
-// soon is how far ahead an attempt may be that its page waits for.
+// soon is the maximum time until an attempt for which its page waits.
 const soon = 15 * time.Second
 
 func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryDetail, error) {

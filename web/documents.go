@@ -207,7 +207,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))
 }
 
-// shownText is how much of a text within an input is shown.
+// shownText is the maximum length that is shown of a text within an input.
 const shownText = 4000
 
 // keptInput fills in what the call was asked to do, where that was kept.

@@ -23,7 +23,7 @@ import (
 const drawnPath = "/drawn/"
 
 const (
-	// drawnKept is how many bytes of them are kept in memory.
+	// drawnKept is the maximum number of bytes of them in memory.
 	drawnKept = 32 << 20
 	// drawnPatience limits the wait for an image. Clients retry after a timeout.
 	drawnPatience = 30 * time.Second

@@ -16,8 +16,8 @@ import (
 	"relaypdf/views"
 )
 
-// embedPath is where the editor is in a frame of another site. The token is all
-// that a browser has to show: third parties' frames have no cookies.
+// embedPath is the path of the editor in a frame of another site. The token is the only credential, because third
+// parties' frames have no cookies.
 const embedPath = embedding.Path + "{token}"
 
 // Reasons to refuse a link to the editor.
@@ -41,7 +41,7 @@ func (w *Web) identifyEmbed(v *pageRequest) error {
 	}
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "frame-ancestors 'none'", "frame-ancestors "+session.Origin, 1))
-	h.Del("X-Frame-Options") // It knows no origin but our own, and browsers that know the policy leave it aside.
+	h.Del("X-Frame-Options") // X-Frame-Options supports no other origin, and browsers that support the policy ignore it.
 	if v.r.Header.Get("Sec-Fetch-Dest") == "document" {
 		return errUnframed
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// factorPeriod is how long a code of an authenticator works, in seconds;
-	// one before and one after are taken as well.
+	// factorPeriod is the validity of an authenticator's code, in seconds; the code before and the code after are
+	// accepted as well.
 	factorPeriod = 30
 	// codeLife is the time limit between the password and the code.
 	codeLife      = 10 * time.Minute

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// defaultForms is how many bytes the forms of all pages may have in memory at once.
-	// A form takes about three times its length while it is read.
+	// defaultForms is the maximum memory of the forms of all pages at once, in bytes. A form takes about three
+	// times its length while it is read.
 	defaultForms = 96 << 20
-	// maxLargeForms is how many forms longer than maxStranger one member may send at once,
-	// formWait how long one waits for its bytes.
+	// maxLargeForms is the maximum number of forms longer than maxStranger that one member may send at once.
+	// formWait is the maximum time that a form waits for its bytes.
 	maxLargeForms = 4
 	formWait      = 10 * time.Second
 )

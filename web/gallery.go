@@ -21,7 +21,7 @@ func categoryName(category string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// layoutOptions are those of a layout's options that its page is drawn with.
+// layoutOptions holds the options of a layout that its page uses.
 type layoutOptions struct {
 	Format    string `json:"format"`
 	Landscape bool   `json:"landscape"`

@@ -13,8 +13,8 @@ const (
 	deviceCookie       = "relaypdf_device"
 	secureDeviceCookie = "__Host-" + deviceCookie
 	devicePurpose      = "known device"
-	// deviceLife is how long a browser is known after it was last signed in with,
-	// maxDevicePeople how many people one browser is known for.
+	// deviceLife is the period for which a browser is known after its latest sign-in. maxDevicePeople is the
+	// maximum number of users for whom one browser is known.
 	deviceLife      = 365 * 24 * time.Hour
 	maxDevicePeople = 8
 )

@@ -59,7 +59,7 @@ var scopeWords = map[string]struct{ text, note string }{
 	wire.ScopeAccount:   {"See balance and usage", "Not payments, members or keys."},
 }
 
-// backTo is where an address leads, as people read it.
+// backTo returns the target of a redirect URL in a readable form.
 func backTo(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {

@@ -37,7 +37,7 @@ type agent struct {
 	id string
 }
 
-// answered is what a program reads of an answer.
+// answered is the client's view of a response.
 type answered struct {
 	told
 	Refresh   string   `json:"refresh_token"`
@@ -79,7 +79,7 @@ func (h *house) agent(t *testing.T) *agent {
 	return a
 }
 
-// question is what an agent asks, with changes.
+// question returns the parameters of an agent's request, with changes.
 func (a *agent) question(changes ...string) url.Values {
 	q := url.Values{
 		"client_id": {a.id}, "redirect_uri": {callback}, "response_type": {"code"}, "state": {"s&t=1"}, "scope": {"documents templates unheard-of"},
@@ -109,7 +109,7 @@ func (a *agent) asks(person *visitor, q url.Values) (url.Values, answer) {
 	return form, page
 }
 
-// back is where a person is led.
+// back returns the URL to which a user is redirected.
 func (a *agent) back(page answer) *url.URL {
 	a.t.Helper()
 	to, ok := strings.CutPrefix(page.header.Get("Refresh"), "0; url=")
@@ -250,7 +250,7 @@ func TestAgentIsLetIn(t *testing.T) {
 	})
 }
 
-// TestAgentAttacks are those that threats.md names, and the standards.
+// TestAgentAttacks runs the attacks that threats.md and the standards name.
 func TestAgentAttacks(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	maya, a, thief := h.join(t, "maya@example.com"), h.agent(t), h.agent(t)

@@ -22,7 +22,7 @@ type Identities interface {
 }
 
 const (
-	// OIDCPath is where the provider leads back to.
+	// OIDCPath is the path to which the provider redirects.
 	OIDCPath         = "/login/oidc/callback"
 	identityPath     = "/dashboard/settings/identity"
 	oidcCookie       = "relaypdf_oidc"

@@ -12,7 +12,7 @@ import (
 	"relaypdf/web/identity"
 )
 
-// foreignSecret has what clients have to escape in a header.
+// foreignSecret contains characters that clients have to escape in a header.
 const foreignSecret = "a secret & more: +%"
 
 // TestForeignProvider signs users in by a certified provider, which returns email addresses only on request, and

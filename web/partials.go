@@ -16,7 +16,7 @@ import (
 
 const partialsPath = templatesPath + "/partials"
 
-// partialPages are those of partials.
+// partialPages returns the pages of partials.
 func (w *Web) partialPages() []page {
 	return []page{
 		{"GET", partialsPath, signedIn, w.showPartials},

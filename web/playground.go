@@ -38,7 +38,7 @@ const (
 	maxShownInput = 64 << 10
 	// uploadsPerMinute bounds the files that a person may upload here.
 	uploadsPerMinute = 60
-	// playHistory is how many calls are listed.
+	// playHistory is the number of listed calls.
 	playHistory = 5
 )
 
@@ -49,7 +49,7 @@ const (
 	answerJob     = "async"
 )
 
-// playgroundPages are those on which operations are tried.
+// playgroundPages returns the pages on which users try operations.
 func (w *Web) playgroundPages() []page {
 	return []page{
 		{"GET", playgroundPath, signedIn, w.showPlaygrounds},
@@ -399,7 +399,7 @@ func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
 	}
 }
 
-// textLanguages are those of results that can be read.
+// textLanguages maps the media types of readable results to their highlighting languages.
 var textLanguages = map[string]string{"application/json": "json", "image/svg+xml": "html", "text/html": "html"}
 
 // look shows the result. A result without a preview can still be downloaded.

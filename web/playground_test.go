@@ -69,7 +69,7 @@ func TestPlaygroundSaysABoundOnce(t *testing.T) {
 	v.sees("/dashboard/playground/barcodes_create", "From 8 to 8,192.")
 }
 
-// nodes are those below a node for which a condition holds.
+// nodes returns the descendants of a node for which a condition holds.
 func nodes(n *html.Node, holds func(*html.Node) bool) (found []*html.Node) {
 	for child := range n.Descendants() {
 		if child.Type == html.ElementNode && holds(child) {

@@ -19,7 +19,7 @@ import (
 
 type statementsKey struct{}
 
-// statements are those that one request has run.
+// statements holds the statements that one request has run.
 type statements struct {
 	mu   sync.Mutex
 	list []string
@@ -42,10 +42,9 @@ func (watcher) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	noted.list = append(noted.list, e.Query)
 }
 
-// mostStatements is how many statements a page may run, whatever its account
-// holds. Session, person, memberships and account are four of them, the keeping of
-// the session and the side bar's count two more; where a page changes the session, it is
-// stored by two.
+// mostStatements is the maximum number of statements of a page, whatever its account holds. Session, user,
+// memberships and account are four of them; saving the session and the side bar's count are two more. If a page
+// changes the session, two statements store it.
 var mostStatements = map[string]int{
 	"/dashboard":                                     16,
 	"/dashboard/deliveries":                          8,

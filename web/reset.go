@@ -10,7 +10,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// How often links may be asked for: by one address, and for one person.
+// The limits of requests for links: per address, and per user.
 const (
 	resetsPerAddress = 10
 	resetsPerPerson  = 3

@@ -57,7 +57,7 @@ type plan struct {
 	Plans     []plan
 }
 
-// read is how many rows were read from tables and indexes.
+// read returns the number of rows that were read from tables and indexes.
 func (p plan) read() (rows float64) {
 	for _, inner := range p.Plans {
 		rows += inner.read()

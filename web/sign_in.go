@@ -113,7 +113,7 @@ func (w *Web) enter(v *pageRequest, person store.Person, next string, remember b
 	return v.redirect(next)
 }
 
-// alertSpan is how long a device is known after it was signed in with.
+// alertSpan is the period for which a device is known after a sign-in.
 const alertSpan = 90 * 24 * time.Hour
 
 // alert emails a user about a sign-in with a kind of device that the user has not used lately. The first sign-in of

@@ -11,14 +11,13 @@ import (
 	"relaypdf/web/mail"
 )
 
-// How many accounts one address may make, and how many in all in an hour may
-// begin with money.
+// The maximum number of accounts per address, and the maximum number per hour that begin with money.
 const (
 	signUpsPerAddress = 5
 	signUpsWindow     = 24 * time.Hour
 )
 
-// How long the links of emails work.
+// The lifetimes of the links in emails.
 const (
 	verifyLife = 3 * 24 * time.Hour
 	resetLife  = time.Hour

@@ -61,7 +61,7 @@ func (w *Web) publicPages() []page {
 	}
 }
 
-// operatorPages are those of the installation.
+// operatorPages returns the pages of the installation.
 func (w *Web) operatorPages() []page {
 	return []page{
 		{"GET", "/admin", operates, w.showAccounts},
@@ -78,7 +78,7 @@ func (w *Web) operatorPages() []page {
 	}
 }
 
-// providerPages are those that lead to an outside provider of identities and back.
+// providerPages returns the pages that redirect to an outside identity provider and back.
 func (w *Web) providerPages() []page {
 	return []page{
 		{"POST", "/login/oidc", anybody, w.signInWithProvider},
@@ -89,7 +89,7 @@ func (w *Web) providerPages() []page {
 	}
 }
 
-// devicePages are those of command lines that ask for a key (RFC 8628).
+// devicePages returns the pages of command lines that request a key (RFC 8628).
 func (w *Web) devicePages() []page {
 	return []page{
 		{"GET", devicePath, manages, w.showDeviceCode},
@@ -98,7 +98,7 @@ func (w *Web) devicePages() []page {
 	}
 }
 
-// consentPages are those of people who are asked.
+// consentPages returns the consent pages.
 func (w *Web) consentPages() []page {
 	return []page{
 		{"GET", oauth.AuthorizePath, manages, w.askConsent},
@@ -106,7 +106,7 @@ func (w *Web) consentPages() []page {
 	}
 }
 
-// appPages are those of programs that were allowed.
+// appPages returns the pages of authorized apps.
 func (w *Web) appPages() []page {
 	return []page{
 		{"GET", appsPath, signedIn, w.showApps},
@@ -116,7 +116,7 @@ func (w *Web) appPages() []page {
 	}
 }
 
-// walletPages are those of an account's money.
+// walletPages returns the pages of an account's wallet.
 func (w *Web) walletPages() []page {
 	return []page{
 		{"GET", "/dashboard/wallet", signedIn, w.showWallet},
@@ -221,7 +221,7 @@ func (w *Web) factorPages() []page {
 	}
 }
 
-// embedPages are those behind a link to the editor.
+// embedPages returns the pages behind a link to the editor.
 func (w *Web) embedPages() []page {
 	return []page{
 		{"GET", embedPath, linked, w.showEmbed},

@@ -19,8 +19,8 @@ import (
 // The images of templates in the list are rendered by the engine and stored as blobs under the hash of their source.
 // No row refers to them: a swept image is rendered again on the next visit.
 
-// thumbnailScale is how large they are: a third of the pages' size is shown, at
-// two pixels each on dense screens.
+// thumbnailScale is the scale of thumbnails: a third of the pages' size is shown, at two pixels each on dense
+// screens.
 const thumbnailScale = 0.5
 
 // blankThumbnail is the image of a template that cannot be printed.

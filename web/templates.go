@@ -20,11 +20,11 @@ import (
 
 const (
 	templatesPath = "/dashboard/templates"
-	// templatesShown is how many templates a page of the list has: rows of four.
+	// templatesShown is the number of templates on a page of the list: rows of four.
 	templatesShown = 24
 )
 
-// templatePages are those of the list and of what makes templates.
+// templatePages returns the pages of the list and those that create templates.
 func (w *Web) templatePages() []page {
 	return []page{
 		{"GET", "/dashboard/templates", signedIn, w.showTemplates},

@@ -103,7 +103,7 @@ func TestTemplatesAreListedPageByPage(t *testing.T) {
 
 var etags = regexp.MustCompile(`name="etag" value="([^"]*)"`)
 
-// etagOf is that of the state which the editor shows.
+// etagOf returns the ETag of the state that the editor shows.
 func etagOf(t *testing.T, a answer) string {
 	t.Helper()
 	found := etags.FindStringSubmatch(a.body)

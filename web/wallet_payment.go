@@ -15,7 +15,7 @@ import (
 
 const (
 	receiptsPath = walletPath + "/receipts"
-	// shownPayments is how many payments the wallet's page shows.
+	// shownPayments is the number of payments on the wallet's page.
 	shownPayments = 5
 	// topUpsAnHour bounds the pages that an account may begin.
 	topUpsAnHour = 30
@@ -225,8 +225,7 @@ func (w *Web) openPortal(v *pageRequest) error {
 	return v.leave(address)
 }
 
-// leavePortal is where the provider's page leads back to: another card may have
-// been chosen there.
+// leavePortal handles the return from the provider's page, on which another card may have been chosen.
 func (w *Web) leavePortal(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound

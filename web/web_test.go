@@ -162,7 +162,7 @@ func (h *house) visitor(t *testing.T) *visitor {
 	}}
 }
 
-// answer is what a visitor got.
+// answer is the response to a visitor.
 type answer struct {
 	status int
 	header http.Header

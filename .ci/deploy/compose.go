@@ -13,7 +13,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// given is what the files ask to be given from outside.
+// given holds the environment variables that the files require.
 var given = types.Mapping{
 	"RELAYPDF_SECRET_KEY": strings.Repeat("k", 44), "POSTGRES_PASSWORD": "p", "S3_ACCESS_KEY": "a", "S3_SECRET_KEY": "s",
 }

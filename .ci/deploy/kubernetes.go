@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// cluster is what a kustomization makes.
+// cluster holds the objects of a kustomization.
 type cluster struct {
 	pods     []pod
 	services []*core.Service
@@ -31,7 +31,7 @@ type cluster struct {
 	claims   []string
 }
 
-// pod is what a workload makes.
+// pod is the pod template of a workload.
 type pod struct {
 	where string
 	kind  string // of the workload
@@ -289,7 +289,7 @@ func open(pods []pod, port intstr.IntOrString) error {
 	return nil
 }
 
-// number is that of a port, by its name or itself.
+// number returns the number of a port that is given by name or by number.
 func number(containers []core.Container, port intstr.IntOrString) (int, bool) {
 	for _, container := range containers {
 		for _, p := range container.Ports {
@@ -330,8 +330,8 @@ func (c *cluster) checkVolumes(p pod) (err error) {
 	return err
 }
 
-// process is what a container asks of the program. It must be one that the
-// restricted level of pod security allows, with our seccomp profile.
+// process returns the process that a container starts. It must satisfy the restricted level of pod security with
+// our seccomp profile.
 func (c *cluster) process(p pod, container core.Container) (one process, err error) {
 	one = process{Where: p.where, Args: container.Args, Env: map[string]string{}, Rolls: p.rolls, Room: map[string]int64{}}
 	if one.Inside, err = c.inside(p); err != nil {

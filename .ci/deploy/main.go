@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// found is what is asked of the program.
+// found is the output: the processes that the deployment files start, and the connections between them.
 type found struct {
 	Processes []process
 	Reach     []reach

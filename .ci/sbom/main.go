@@ -61,14 +61,14 @@ func describe(program string) (*cdx.BOM, error) {
 	return bom, nil
 }
 
-// part says of a component where it is.
+// part adds to a component the place where it is used.
 func part(c cdx.Component, where string) cdx.Component {
 	c.BOMRef = c.PackageURL + "#" + where
 	c.Properties = &[]cdx.Property{{Name: "relaypdf:part", Value: where}}
 	return c
 }
 
-// modules are those that the program says it was linked of.
+// modules returns the modules that an executable was linked from, as its build information lists them.
 func modules(program string) (list []cdx.Component, self cdx.Component, err error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -98,7 +98,7 @@ func modules(program string) (list []cdx.Component, self cdx.Component, err erro
 
 var licenceRow = regexp.MustCompile(`(?m)^\| (\S+) \| ([^|]+) \| (?:program|tests) \|$`)
 
-// licences are those of modules, from the list that `make licenses` writes.
+// licences returns the licences of modules, from the list that `make licenses` writes.
 func licences(file string) (map[string][]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -134,7 +134,7 @@ func named(names ...string) *cdx.Licenses {
 	return &list
 }
 
-// packages are those of a lock file of npm, which may have one more than once.
+// packages returns the packages of an npm lock file, which may list one more than once.
 func packages(file, where string) (list []cdx.Component, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

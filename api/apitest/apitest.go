@@ -38,11 +38,11 @@ func Start() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
 
 // Options configure a Server. Their zero value works.
 type Options struct {
-	// DB is where the data is; nil is a new SQLite database.
+	// DB is the database; nil means a new SQLite database.
 	DB *storetest.DB
 	// Operations are the product; nil is Echo and JSON.
 	Operations []schema.Row[*operation.Deps]
-	// Blobs is where the bytes of files are; nil is a folder.
+	// Blobs stores the bytes of files; nil means a folder.
 	Blobs blob.Store
 	// Change, if set, changes the settings before the API is made.
 	Change func(*api.Config)

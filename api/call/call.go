@@ -128,8 +128,7 @@ func (p *Pipeline) RenderStats() render.Stats {
 	return p.render.Stats()
 }
 
-// WithoutRenderer is when a client should come back that met a process without a
-// renderer, in seconds: the next may have one.
+// WithoutRenderer is the Retry-After, in seconds, of a process without a renderer. The next process may have one.
 const WithoutRenderer = 5
 
 // Wait returns when no paid call is under way, or when ctx ends. Calls that

@@ -35,8 +35,8 @@ type Caller struct {
 	// Scopes are the scopes of the grant, and Grant describes its cap. Keys and users have neither.
 	Scopes []string
 	Grant  *store.Key
-	// Operations are those that the caller may use; empty is all of them, and
-	// all else that the account may do.
+	// Operations are the operations that the caller may use. Empty means all operations and everything else that
+	// the account may do.
 	Operations []string
 	// Cap is the most that one call may cost; nil leaves that to the limits of
 	// the key and of the account, which are checked when the price is held.

@@ -19,7 +19,7 @@ import (
 	"relaypdf/store/blob"
 )
 
-// FileLifetime is how long a stored result can be downloaded.
+// FileLifetime is the period in which a stored result can be downloaded.
 const FileLifetime = 24 * time.Hour
 
 // Files keeps results.
@@ -49,7 +49,7 @@ func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
 	}, nil
 }
 
-// warningsText is how warnings are stored with a file.
+// warningsText returns warnings in the form in which they are stored with a file.
 func warningsText(warnings []wire.Warning) (string, error) {
 	if len(warnings) == 0 {
 		return "", nil

@@ -35,7 +35,7 @@ const inputVersion = 1
 // JobKind returns the kind of jobs that a worker must support to run an operation.
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
-// kinds are those of the jobs that this process can run.
+// kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
 		known = append(known, JobKind(operation.Name))
@@ -244,8 +244,7 @@ func (c *paidCall) runPatiently(ctx context.Context) (schema.Result, error) {
 	}
 }
 
-// How long a job waits for files that cannot be read or written, and how often it
-// tries.
+// The retry schedule of a job whose files cannot be read or written.
 const (
 	storagePatience = 2 * time.Minute
 	storagePause    = 100 * time.Millisecond

@@ -60,7 +60,7 @@ func outbox(call store.Call, status wire.JobStatus) *store.Outbox {
 	return n
 }
 
-// File is where a stored result can be fetched.
+// File returns the URL of a stored result.
 func (l Links) File(file *store.File) wire.FileURL {
 	return wire.FileURL{
 		ID: file.ID, Status: "completed", URL: l.BaseURL + "/v1/files/" + file.ID,

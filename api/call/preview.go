@@ -21,9 +21,9 @@ import (
 const (
 	// MaxPreviewPages is the number of pages rendered for a preview; the others are only counted.
 	MaxPreviewPages = 10
-	// previewYield is how long a preview steps back for calls that wait.
+	// previewYield is the maximum time for which a preview waits to let calls go first.
 	previewYield = 2 * time.Second
-	// cssDPI is how many pixels of CSS an inch has.
+	// cssDPI is the number of CSS pixels per inch.
 	cssDPI     = 96
 	minDPI     = 36
 	previewRow = "templates.preview"
@@ -32,7 +32,7 @@ const (
 	browserPool  = "browser"
 )
 
-// MaxPreviews is how many an account may have in a day.
+// MaxPreviews is the maximum number of previews per account and day.
 const MaxPreviews = 2000
 
 var (

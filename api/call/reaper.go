@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// reapEvery is how often dead processes' holds and jobs, and what has
-	// expired, are looked for. With a lease of ten minutes, a hold is back
-	// within a quarter of an hour.
+	// reapEvery is the interval at which the reaper looks for expired data and for holds and jobs of dead
+	// processes. With a lease of ten minutes, a hold is released within a quarter of an hour.
 	reapEvery = time.Minute
 	// reapBatch bounds what one statement of a round takes on.
 	reapBatch = 500
-	// lostAfter is how old a call must be to count as lost by this process: more
-	// than the time between its writing and its beginning.
+	// lostAfter is the age at which a call counts as lost by this process. It is longer than the time between the
+	// insert of a call and its start.
 	lostAfter = time.Minute
 )
 

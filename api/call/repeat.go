@@ -78,8 +78,8 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 	return errReplayed
 }
 
-// claimPatience is how long a request waits for the one that holds its
-// idempotency key: longer than any render may take.
+// claimPatience is the maximum time that a request waits for another request with the same idempotency key. It is
+// longer than any render takes.
 const claimPatience = 70 * time.Second
 
 // claimWait paces the looks at a claim that another request holds.

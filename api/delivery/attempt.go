@@ -23,7 +23,7 @@ const (
 	// attemptTimeout bounds an attempt, from the look-up of the name to the end
 	// of the answer.
 	attemptTimeout = 15 * time.Second
-	// keptResponse is how much of an answer is kept for the owner.
+	// keptResponse is the maximum number of bytes of a response that are stored for the owner.
 	keptResponse = 1 << 10
 )
 

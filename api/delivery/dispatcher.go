@@ -26,8 +26,8 @@ const (
 	maxAttempts = 1000
 	// claimBatch bounds the attempts that are taken on at once.
 	claimBatch = 100
-	// deliverEvery is how often deliveries are looked for that other processes
-	// have written, or whose next attempt has become due.
+	// deliverEvery is the polling interval for deliveries that other processes have written, or whose next attempt
+	// is due.
 	deliverEvery = time.Second
 	// recordTimeout bounds the writing down of what came of an attempt.
 	recordTimeout = 20 * time.Second

@@ -19,7 +19,7 @@ import (
 	"relaypdf/store/seal"
 )
 
-// Path is where the pages behind such links begin.
+// Path is the prefix of embedded pages.
 const Path = "/embed/"
 
 // Capability is one permission of a link. Every link may also read the template.

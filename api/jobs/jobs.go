@@ -20,8 +20,7 @@ import (
 	"relaypdf/store"
 )
 
-// workersPerCore is how many jobs run at once: while one is rendered, another is
-// read or stored.
+// workersPerCore is the number of concurrent jobs per core. While one job is rendered, another is read or stored.
 const workersPerCore = 2
 
 // endTimeout bounds the wait for jobs that were cut off and return themselves to the
@@ -35,11 +34,11 @@ type Config struct {
 	Lease string
 	// Kinds are the kinds of jobs that this process can run.
 	Kinds []string
-	// Workers is how many jobs run at once; default: 2 per core.
+	// Workers is the number of concurrent jobs; default: 2 per core.
 	Workers int
 	// Handle carries out a job and ends it, or returns it to the queue if ctx ends first.
 	Handle func(ctx context.Context, job store.Job)
-	// Grace is how long jobs may continue once the process stops.
+	// Grace is the maximum time for which running jobs continue after the process begins to stop.
 	Grace  time.Duration
 	Logger *slog.Logger
 }

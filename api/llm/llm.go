@@ -117,8 +117,7 @@ type Config struct {
 const (
 	// maxBody bounds an answer with all that is around it, in bytes.
 	maxBody = 4 << 20
-	// retries is how often a request that was refused for a passing reason is sent
-	// again.
+	// retries is the maximum number of retries of a request that failed for a transient reason.
 	retries = 1
 	// minRetryDelay and maxRetryDelay bound the delay before, which the provider may set.
 	minRetryDelay = 500 * time.Millisecond

@@ -78,10 +78,10 @@ func MostReading(schema json.RawMessage, maxTokens int) Usage {
 // TextUsage returns the usage of that many bytes of text yet to be read.
 func TextUsage(bytes int) Usage { return Usage{Input: int64(bytes) / bytesPerToken} }
 
-// Data are those of a document, as a model has found them.
+// Data holds the values of a document, as found by a model.
 type Data struct {
 	Data json.RawMessage `json:"data"`
-	// Pages are those that values are on, by their JSON Pointers.
+	// Pages maps the JSON Pointer of a value to its page.
 	Pages map[string]int `json:"pages"`
 }
 

@@ -19,7 +19,7 @@ import (
 // patience is for Node.js tools on a busy machine.
 const patience = 5 * time.Minute
 
-// modules is where `make setup` puts node's packages.
+// modules returns the folder in which `make setup` installs npm packages.
 func modules(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../.ci/node/node_modules")

@@ -342,7 +342,7 @@ func TestForeignIssuer(t *testing.T) {
 	o.comes(t, "for none", foreignToken(t, address, redirect, "maya", ""), http.StatusUnauthorized)
 }
 
-// foreignToken is what a program gets of the provider for a resource.
+// foreignToken returns a token that the provider issued for a resource.
 func foreignToken(t *testing.T, issuer, redirect, who, resource string) string {
 	t.Helper()
 	verifier := strings.Repeat("v", 43)

@@ -13,7 +13,7 @@ import (
 	"relaypdf/api/schema"
 )
 
-// documents are what the servers of these tests have to read.
+// documents are the readable documents of the servers in these tests.
 var documents = []mcp.Document{{Name: "quick-start", Title: "Quick start", Description: "Begin here.", Text: "# Quick start\n"}}
 
 // withMCP adds the agent endpoint to a server.
@@ -80,7 +80,7 @@ func parsed(t *testing.T, got apitest.Response) answer {
 	return a
 }
 
-// result is what a tool answers.
+// result is the result of a tool.
 type result struct {
 	IsError           bool            `json:"isError"`
 	StructuredContent json.RawMessage `json:"structuredContent"`

@@ -34,8 +34,7 @@ type Config struct {
 	Carry Carrier
 	// Documents are the readable documents.
 	Documents []Document
-	// Folders are those of this machine that tools may use; nil is none, for agents
-	// that are elsewhere.
+	// Folders are the folders of this machine that tools may use; nil means none, for remote agents.
 	Folders *folders
 	// Draw draws results.
 	Draw Drawer

@@ -83,7 +83,7 @@ func (m message) label() string {
 	return "other"
 }
 
-// methods are those that an agent may ask for.
+// methods lists the methods that an agent may call.
 var methods = []string{
 	methodInitialize, "ping", "tools/list", methodCall, "resources/list", "resources/templates/list", methodRead,
 	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "server/discover",

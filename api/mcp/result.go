@@ -99,7 +99,7 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool
 	return result, nil
 }
 
-// mediaTypes are those of results, by their extension.
+// mediaTypes maps extensions of results to media types.
 var mediaTypes = map[string]string{
 	".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp", ".svg": "image/svg+xml",
 	".zip": "application/zip", ".json": "application/json", ".html": "text/html",

@@ -11,8 +11,8 @@ import (
 // A model reads the list of tools with every conversation, so the list must be short. It leaves out limits that are
 // not exceeded by accident: the error of a value beyond such a limit names it.
 
-// inputDepth is how deep an input is described: what may nest without end, such as
-// bookmarks, is understood by then.
+// inputDepth is the maximum depth of a described input. Deeper levels of recursive types, such as bookmarks, repeat
+// the described ones.
 const inputDepth = 5
 
 // shrink returns a schema without what a model does not need in order to write a

@@ -26,7 +26,7 @@ type Local struct {
 	Tools     []api.Tool
 	Documents []Document
 	Version   string
-	// Service is where the tools' work is done.
+	// Service is the client of the service that runs the tools.
 	Service *client.Client
 	// Roots are the folders that tools may read files from and write them to;
 	// without any they touch none.

@@ -16,7 +16,7 @@ import (
 
 const (
 	jobTool, waitTool = "jobs_get", "jobs_wait"
-	// maxWait is how long a tool waits for a job.
+	// maxWait is the maximum time for which a tool waits for a job.
 	maxWait = 50 * time.Second
 	// A job is looked at often at first, then every other second.
 	firstLook, slowestLook = 250 * time.Millisecond, 2 * time.Second

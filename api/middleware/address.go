@@ -45,8 +45,8 @@ func clientIP(r *http.Request, trusted AddressHeader) string {
 	text := r.RemoteAddr
 	if trusted.Name != "" {
 		if entries := strings.Split(strings.Join(r.Header.Values(trusted.Name), ","), ","); entries[len(entries)-1] != "" {
-			// Where there are fewer entries than proxies, the request has passed fewer of
-			// them, and the first entry is one's own, too.
+			// If there are fewer entries than proxies, the request passed fewer of them, and the first entry
+			// belongs to the client itself.
 			text = entries[max(0, len(entries)-trusted.Hops)]
 		}
 	}

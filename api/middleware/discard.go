@@ -52,7 +52,7 @@ func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Hand
 	}
 }
 
-// countedBody knows how much of a request has not been read.
+// countedBody counts the unread bytes of a request body.
 type countedBody struct {
 	io.ReadCloser
 

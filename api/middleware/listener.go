@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// writePatience is how long a client may take for the next part of an
-	// answer. One that reads slowly gets all of it; one that does not read goes.
+	// writePatience is the maximum time that a client may take to read the next part of a response. A slow client
+	// gets the whole response; the connection of a client that does not read is closed.
 	writePatience = 30 * time.Second
 	// writePart is the minimum data that a client must accept in that time, in bytes.
 	writePart = 64 << 10

@@ -49,7 +49,7 @@ func New(c Config) http.Handler {
 	return chi.Chain(discardRest(c.MaxDiscard, discardTime), Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 
-// Methods are those that a route may take.
+// Methods returns the methods that a route may accept.
 func Methods() []string {
 	return []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,

@@ -14,7 +14,7 @@ type Recorder struct {
 	header http.Header
 }
 
-// Header is that of the answer.
+// Header returns the header of the response.
 func (r *Recorder) Header() http.Header {
 	if r.header == nil {
 		r.header = http.Header{}

@@ -19,7 +19,8 @@ import (
 const (
 	// maxDocument bounds a client ID metadata document in bytes, as its draft recommends.
 	maxDocument = 5 << 10
-	// documentLife is how long a document is cached, maxDocuments how many are, documentTimeout bounds a fetch.
+	// documentLife is the cache lifetime of a document, maxDocuments the maximum number of cached documents, and
+	// documentTimeout the time limit of a fetch.
 	documentLife    = 5 * time.Minute
 	maxDocuments    = 256
 	documentTimeout = 5 * time.Second

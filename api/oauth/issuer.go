@@ -42,16 +42,16 @@ const (
 	// pause is the interval before the provider is asked the same again: anyone can send tokens that name unknown
 	// keys.
 	pause = 10 * time.Second
-	// keysLife is how long the provider's keys are used without a refresh. From askAhead on, the refresh runs in the
-	// background, so no request has to wait for it.
+	// keysLife is the maximum age of the provider's keys. From askAhead on, the refresh runs in the background, so
+	// no request has to wait for it.
 	keysLife = time.Hour
 	askAhead = keysLife / 2
 	// maxToken bounds a token in bytes.
 	maxToken = 16 << 10
 )
 
-// algorithms are those whose keys are in two parts: with any other, who can verify
-// tokens could make them.
+// algorithms lists the accepted algorithms, which use asymmetric keys. With a symmetric key, everyone who can
+// verify tokens could also create them.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
@@ -70,7 +70,7 @@ var (
 	ErrAway = errors.New("the issuer of tokens does not answer")
 )
 
-// Holder is who has shown a token.
+// Holder is the holder of a verified token.
 type Holder struct {
 	// Email is the person's, as the provider has confirmed it; Client is the program's
 	// name at the provider.

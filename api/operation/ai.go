@@ -29,7 +29,7 @@ type AI struct {
 }
 
 const (
-	// aiFactor is how often the provider's cost is charged.
+	// aiFactor is the factor between the provider's cost and the charge.
 	aiFactor = 8
 	// million is the number of tokens that providers state prices for.
 	million = 1_000_000
@@ -76,8 +76,7 @@ func QuoteRefused(err error) error {
 	return err
 }
 
-// aiRetryAfter is when a client should come back whom the provider did not answer,
-// in seconds.
+// aiRetryAfter is the Retry-After, in seconds, after a failure of the provider.
 const aiRetryAfter = 30
 
 // errNoAI means that the service has no provider of models.
@@ -142,7 +141,7 @@ func (e *Deps) promised(ctx context.Context, id string, digest []byte) (schema.P
 }
 
 const (
-	// aiTries is how often a model is asked: once, and again with what is wrong.
+	// aiTries is the number of attempts with a model: the first, and a second with the errors of the first.
 	aiTries = 2
 	// maxReason limits the validation error of a model's response that a customer sees.
 	maxReason = 300

@@ -362,8 +362,7 @@ func (e *convertError) detail() apierror.Detail {
 	return apierror.Detail{Field: e.field, Message: "is damaged, or of a kind that cannot be read"}
 }
 
-// convertRetryAfter is when a client should come back whom the office programs
-// could not serve, in seconds: one starts in less.
+// convertRetryAfter is the Retry-After, in seconds, if LibreOffice is unavailable. It starts in less than that.
 const convertRetryAfter = 5
 
 // convertFailure words the failures of conversions for the customer.

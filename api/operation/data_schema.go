@@ -34,7 +34,7 @@ const (
 // schemaAddress is a placeholder URL for a schema, which has none. Nothing is there.
 const schemaAddress = "https://schema.invalid/"
 
-// drafts are those of JSON Schema that a schema may name.
+// drafts lists the drafts of JSON Schema that a schema may name.
 var drafts = []string{"json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema", "json-schema.org/draft-07/schema"}
 
 // elsewhere are keywords that give parts of a schema addresses, or mean others by them.
@@ -380,7 +380,7 @@ func pageOf(path string, pages map[string]int) (int, bool) {
 // isoDate is a date as data have it.
 var isoDate = regexp.MustCompile(`^([0-9]{4})-[0-9]{2}-([0-9]{2})`)
 
-// pageWords are those of a page: its text, and the letters and figures of that alone.
+// pageWords holds the text of a page, and its letters and its figures alone.
 type pageWords struct{ text, letters, figures string }
 
 // on reports whether a page contains a value, whatever is between its letters and digits. Dates may have the name of

@@ -145,7 +145,7 @@ func renderError(err error) *apierror.Error {
 	return nil
 }
 
-// shownWant is how much of the awaited function the message contains, in bytes.
+// shownWant is the maximum length of the awaited function in the message, in bytes.
 const shownWant = 200
 
 // wantText names what was waited for in vain.

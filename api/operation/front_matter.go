@@ -76,7 +76,7 @@ func markdownPrint(field string, about markup.FrontMatter, unread error) (*rende
 	if about.Options == nil || len(faults) > 0 {
 		return nil, failures(faults)
 	}
-	// As for HTML, the document's own size of paper holds where no other is asked for.
+	// As for HTML, the document's own paper size applies if no other is requested.
 	o.PreferCSSPageSize = o.PreferCSSPageSize || o.Format == "" && o.Width.IsZero() && o.Height.IsZero()
 	return &render.MarkdownPrint{PDF: o.settings(), Media: o.MediaType}, nil
 }

@@ -51,7 +51,7 @@ type LoadOptions struct {
 // Statuses are HTTP statuses: codes, or classes such as 4xx.
 type Statuses struct{ texts []string }
 
-// maxStatuses is how many items Statuses may have.
+// maxStatuses is the maximum number of items of Statuses.
 const maxStatuses = 100
 
 // JSONSchema returns the schema of Statuses: an array of numbers and strings.

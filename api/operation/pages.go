@@ -17,8 +17,7 @@ import (
 // zero value means that none was given.
 type Pages struct{ expr *string }
 
-// maxPageItems is how many page numbers an array may have: as many as a result
-// may have pages.
+// maxPageItems is the maximum number of page numbers in an array, which is the maximum number of pages of a result.
 const maxPageItems = render.MaxPages
 
 // SelectPages returns the Pages of an expression.

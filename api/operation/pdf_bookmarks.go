@@ -30,7 +30,8 @@ type Bookmark struct {
 	Children Bookmarks `json:"children,omitempty"`
 }
 
-// maxBookmarkDepth is how deep bookmarks may nest. Their schema is as deep, because schemas have no references.
+// maxBookmarkDepth is the maximum nesting depth of bookmarks. Their schema is as deep, because schemas have no
+// references.
 const maxBookmarkDepth = 6
 
 // JSONSchema describes bookmarks and the ones below them.

@@ -42,7 +42,7 @@ func (p Permissions) allow() pdf.Permissions {
 // opens is the password of the result.
 func (in *ProtectInput) opens() string { return in.UserPassword }
 
-// maxPassword is how many bytes of a password the encryption looks at.
+// maxPassword is the number of bytes of a password that the encryption uses.
 const maxPassword = 127
 
 // Validate checks what the schema cannot state.

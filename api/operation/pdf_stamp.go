@@ -119,7 +119,7 @@ func (in *StampInput) Validate() error {
 	return failures(faults)
 }
 
-// stampAt is where the members of one of several stamps are.
+// stampAt returns the prefix of the field names of one of several stamps.
 func stampAt(i int) string { return fmt.Sprintf("stamps[%d].", i) }
 
 // given reports whether any option of the stamp is set.

@@ -36,7 +36,7 @@ type Deps struct {
 	Held credit.Amount
 	// AI is the model; nil without a provider.
 	AI *AI
-	// Prices are those of all operations, by name.
+	// Prices holds the prices of all operations by name.
 	Prices map[string]credit.Amount
 	// Quotes are the account's.
 	Quotes Quotes

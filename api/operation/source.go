@@ -41,7 +41,7 @@ type FileItem struct {
 	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the file."`
 }
 
-// PDFSource is where an operation on one PDF takes it from.
+// PDFSource holds the source of an operation on one PDF.
 type PDFSource struct {
 	FileSource
 

@@ -17,7 +17,8 @@ import (
 	"relaypdf/store"
 )
 
-// Templates are those of the account that pays. Methods return store.ErrNotFound for an unknown template or version.
+// Templates gives access to the templates of the paying account. Methods return store.ErrNotFound for an unknown
+// template or version.
 type Templates interface {
 	// Find returns a published version by the id or the slug of its template; 0 is
 	// the last one.
@@ -136,7 +137,7 @@ func under(own, given map[string]any) map[string]any {
 // anyOption takes all of a template's options.
 func anyOption(string) bool { return true }
 
-// pageOptions are those of a template's options that an image takes too.
+// pageOptions lists the options of a template that an image accepts too.
 var pageOptions = []string{"waitUntil", "waitForSelector", "waitForFunction", "waitForTimeout", "timeout", "extraHTTPHeaders", "cookies", "animations",
 	"failOnHTTPStatus", "failOnResourceError", "failOnConsoleError", "locale", "timeZone"}
 

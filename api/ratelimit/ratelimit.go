@@ -28,7 +28,7 @@ type Verdict struct {
 	Allowed bool
 	// Refused names the window that is full for longest, where one is.
 	Refused string
-	// RetryAfter is how long until the event would be allowed, if nothing else is counted meanwhile.
+	// RetryAfter is the time until the event would be allowed, if nothing else is counted meanwhile.
 	RetryAfter time.Duration
 	// States holds the state of each window, in the order given.
 	States []WindowState
@@ -38,7 +38,7 @@ type Verdict struct {
 type WindowState struct {
 	Window
 	Remaining int
-	// Reset is when the next place becomes free; zero when none is taken.
+	// Reset is the time until the next event leaves the window; zero if there are none.
 	Reset time.Duration
 }
 

@@ -29,7 +29,7 @@ const (
 	redisReturn = 2 * time.Second
 	// redisPause is the pause after Redis did not respond: longer than Redis may take to execute earlier requests.
 	redisPause = time.Second
-	// addKeys is how many keys are added to Redis at a time when it is back.
+	// addKeys is the batch size in which keys are added to Redis when it is available again.
 	addKeys = 256
 )
 

@@ -20,7 +20,7 @@ type base64Reader struct {
 	err       error // that ended the text
 }
 
-// base64Chunk is how much text is decoded at a time, in bytes.
+// base64Chunk is the number of bytes of text that are decoded at a time.
 const base64Chunk = 32 << 10
 
 // maxDataURIPrefix bounds "data:…;base64,".

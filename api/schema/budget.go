@@ -45,9 +45,9 @@ func (e *BusyError) Error() string { return errBusy.Error() }
 var errBusy = errors.New("the inputs being read leave no room for another; try again")
 
 const (
-	// shareStep is how much is asked for at a time. Most requests never do.
+	// shareStep is the number of bytes that are reserved at a time. Most requests need no reservation.
 	shareStep = 64 << 10
-	// busyRetry is how long a client is asked to wait: long enough for calls to end.
+	// busyRetry is the Retry-After of a busy server, long enough for calls to end.
 	busyRetry = 2 * time.Second
 )
 

@@ -453,7 +453,7 @@ func (d *decoder) close() error {
 	return errors.Join(errs...)
 }
 
-// names are those of one object, to find one that is given twice.
+// names holds the field names of one object, to detect duplicates.
 type names struct {
 	d     *decoder
 	start int
@@ -461,7 +461,7 @@ type names struct {
 	count int
 }
 
-// fewNames is how many names are compared one by one.
+// fewNames is the maximum number of names that are compared one by one.
 const fewNames = 8
 
 func newNames(d *decoder) *names { return &names{d: d, start: len(d.seen)} }

@@ -93,7 +93,7 @@ func within(inner, outer string) bool {
 	return ok && outer != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// shown is how many faults Error spells out; the list itself has them all.
+// shown is the maximum number of validation errors in the text of Error. The list itself has them all.
 const shown = 3
 
 // rest counts the faults that Error does not spell out.

@@ -19,8 +19,8 @@ import (
 type scanner struct {
 	r  *bufio.Reader
 	at int64 // bytes read
-	// left is how much more may be read, in addition to free content: the contents of long texts and files, which
-	// have their own limits.
+	// left is the number of bytes that may still be read. It does not count free content: long texts and files,
+	// which have their own limits.
 	left int64
 	free bool
 	// rawCapture takes what is read, where it is not nil, up to its capacity.
@@ -35,7 +35,7 @@ type rawCapture struct {
 	most int64
 }
 
-// scanBuffer is how much of a body is read at a time, in bytes.
+// scanBuffer is the number of bytes of a body that are read at a time.
 const scanBuffer = 16 << 10
 
 var (

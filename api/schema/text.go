@@ -85,7 +85,7 @@ func (d *decoder) passed() (any, error) {
 	}
 }
 
-// chunk is how much of a long text is read at a time, in bytes.
+// chunk is the number of bytes of a long text that are read at a time.
 const chunk = 128 << 10
 
 // long reads a text that has its own limit. Its parts are joined once, so it is never in memory more than twice.

@@ -242,8 +242,7 @@ func (s *Service) Version(ctx context.Context, caller call.Caller, in VersionRef
 	}, failure(err)
 }
 
-// publishTries is how often a draft is looked at again that has changed while it
-// was validated.
+// publishTries is the maximum number of attempts to publish a draft that changes during its validation.
 const publishTries = 5
 
 // Publish makes the draft the next version, with the partials that it uses as they

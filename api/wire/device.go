@@ -6,7 +6,7 @@ import "time"
 const (
 	DeviceBeginPath = "/oauth/device_authorization"
 	DeviceTokenPath = "/oauth/token" //nolint:gosec // an address
-	// DeviceClient is who asks: the command line is the one client that there is.
+	// DeviceClient is the client ID of the command line, the only client of the device flow.
 	DeviceClient = "relaypdf"
 	DeviceGrant  = "urn:ietf:params:oauth:grant-type:device_code"
 )

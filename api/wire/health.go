@@ -12,10 +12,10 @@ type Health struct {
 type Readiness struct {
 	OK     bool              `json:"ok" jsonschema:"required" jsonschema_description:"If true, the server accepts work."`
 	Checks map[string]string `json:"checks" jsonschema:"required" jsonschema_description:"Result of each check. ok: works. failed: does not work; no work is accepted. stopping: shutting down. full: the queue is full; no work is accepted. alone: Redis is unreachable, so this server counts rate limits by itself. off: the server runs without this engine. unavailable: file storage is unreachable or full; only work that needs it fails."`
-	// Sandbox is how well the engines are locked in.
+	// Sandbox is the level of isolation of the engines.
 	Sandbox string     `json:"sandbox,omitempty" jsonschema_description:"Isolation of browsers and engines. full: complete. reduced, none: the machine or the container does not allow namespaces."`
 	Queue   QueueState `json:"queue" jsonschema:"required" jsonschema_description:"Load of the browser."`
-	// Queues are those of all pools.
+	// Queues holds the state of all pools' queues.
 	Queues map[string]QueueState `json:"queues" jsonschema:"required" jsonschema_description:"Load of each pool: browser, files (PDFs and images), texts (Markdown) and office (LibreOffice)."`
 }
 

@@ -13,7 +13,7 @@ func Scopes() []string {
 	return []string{ScopeDocuments, ScopeTemplates, ScopeWebhooks, ScopeAccount}
 }
 
-// Where programs find what they need to ask a person (RFC 8414, 9728).
+// The paths at which clients discover the authorization server (RFC 8414, 9728).
 const (
 	ServerMetadataPath   = "/.well-known/oauth-authorization-server"
 	ResourceMetadataPath = "/.well-known/oauth-protected-resource"

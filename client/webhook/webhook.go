@@ -46,7 +46,7 @@ const (
 	StandardHeader  = "Webhook-Signature"
 )
 
-// Tolerance is how far a signature's time may be from now, by default.
+// Tolerance is the default of the maximum difference between a signature's time and now.
 const Tolerance = 300 * time.Second
 
 // Errors of Verify. Compare with errors.Is.
@@ -72,14 +72,14 @@ type Event struct {
 
 // Options change how Verify judges. Their zero value is right for receivers.
 type Options struct {
-	// Tolerance is how far the signature's time may be from now, into the past
-	// and into the future; 0 means the package's Tolerance.
+	// Tolerance is the maximum difference between the signature's time and now, in the past or in the future; 0
+	// means the package's Tolerance.
 	Tolerance time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Verify tells whether a delivery with the headers and the body, byte for byte
+// Verify reports whether a delivery with the headers and the body, byte for byte
 // as it came, was signed with the secret within the tolerance. It is enough that
 // one signature of either kind is right: after a secret was rolled, requests
 // carry those of two secrets. The error matches ErrSecret, ErrUnsigned,

@@ -23,9 +23,9 @@ import (
 const (
 	folder = "static/gallery/thumbnails"
 	sheet  = "bin/gallery.pdf"
-	// wide is how wide a thumbnail is; one with much small type is less.
+	// wide is the width of a thumbnail; thumbnails with much small type are narrower.
 	wide = 480
-	// most is how many bytes a thumbnail may have.
+	// most is the maximum size of a thumbnail in bytes.
 	most = 12 << 10
 )
 

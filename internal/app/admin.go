@@ -29,7 +29,7 @@ func (a *App) engines(started time.Time) views.Engines {
 	return shown
 }
 
-// answers are those that operators look for first.
+// answers lists the classes of responses that operators look for first.
 var answers = []struct {
 	name, note string
 	counts     func(status int) bool

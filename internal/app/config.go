@@ -50,16 +50,16 @@ type Config struct {
 	SMTPURL         string // SMTP server; empty sends no emails
 	MailFrom        string // sender of emails
 
-	// Where the stored files are, and who asks for what is in buckets; without a key
-	// it is found as Amazon's programs do.
+	// The place of the stored files, and the credentials for buckets. Without a key, credentials are found as the
+	// AWS SDKs find them.
 	Blobs                    blobPlace
 	BlobsRedirect            bool // downloads of results are sent to the bucket
 	S3AccessKey, S3SecretKey string
 
-	// Of a provider of OpenID Connect; an empty issuer is none.
+	// The OpenID Connect provider; an empty issuer means none.
 	OIDCIssuer, OIDCClientID, OIDCClientSecret, OIDCName string
 	MCPIssuer, MCPAudience                               string
-	// Of Stripe's; an empty key takes no payments.
+	// Stripe's keys; an empty key disables payments.
 	StripeSecretKey, StripeWebhookSecret string
 	StripeAPIURL                         string                   // stand-in on this machine; empty is Stripe
 	Prices                               map[string]credit.Amount // overrides, by operation name

@@ -116,8 +116,8 @@ func (c *Config) ownHosts() []string {
 	return []string{u.Hostname()}
 }
 
-// offices is how many office documents are converted at once: by the plan, and no
-// more than the operator has documents rendered at once.
+// offices returns the number of office documents that are converted at once. It follows the resource plan and is
+// not above the number of renders that the operator allows.
 func (c *Config) offices() int {
 	p, _ := c.MemoryPlan()
 	return min(p.OfficeSlots, cmp.Or(c.RenderSlots, p.OfficeSlots))

@@ -244,8 +244,8 @@ func parseTokenPrice(text string) (credit.Amount, error) {
 
 const maxTokenPrice = 1000 * credit.Dollar
 
-// parsePrices knows the form of an operation's name, not which ones exist: the
-// table of operations refuses an override that it has no row for.
+// parsePrices checks only the form of an operation's name. The operation table refuses an override for an unknown
+// operation.
 func parsePrices(text string) (map[string]credit.Amount, error) {
 	operation := regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+$`)
 	prices := map[string]credit.Amount{}

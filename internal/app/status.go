@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// statusLasts is how long visitors see the same status, so more visitors do not mean more queries to the database
-	// and the browser.
+	// statusLasts is the cache lifetime of the status, so that more visitors do not cause more queries to the
+	// database and the browser.
 	statusLasts = 2 * time.Second
 	// statusTime is the timeout of a status check.
 	statusTime = 5 * time.Second

@@ -14,7 +14,7 @@ import (
 // clientTimeout is above the longest render with its wait in the queue.
 const clientTimeout = 2 * time.Minute
 
-// pdfMagic is how every PDF begins.
+// pdfMagic is the beginning of every PDF.
 var pdfMagic = []byte("%PDF-")
 
 // client calls the service on kept connections.

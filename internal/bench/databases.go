@@ -129,7 +129,7 @@ func (l *lab) jobs(ctx context.Context) ([]Row, error) {
 		expected := int64(0)
 		bare := &side{size: n, do: func(ctx context.Context, _ int) error {
 			expected += int64(n)
-			return repeat(ctx, 2, n, func(ctx context.Context, w int) error { // As many at once as one endpoint gets.
+			return repeat(ctx, 2, n, func(ctx context.Context, w int) error { // The concurrency of one endpoint.
 				q, err := http.NewRequestWithContext(ctx, http.MethodPost, receiver.URL, http.NoBody)
 				if err != nil {
 					return err

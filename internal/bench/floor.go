@@ -105,7 +105,7 @@ func (f *floor) stop() error {
 	_, _ = f.out.Close(), f.in.Close()
 	kill := time.AfterFunc(5*time.Second, func() { _ = f.cmd.Process.Kill() })
 	defer kill.Stop()
-	_ = f.cmd.Wait()                                      // How it ended does not matter.
+	_ = f.cmd.Wait()                                      // The exit status does not matter.
 	_ = syscall.Kill(-f.cmd.Process.Pid, syscall.SIGKILL) // Helpers, if any are left.
 	return f.remove()
 }

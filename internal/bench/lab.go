@@ -67,7 +67,7 @@ type part struct {
 	measure func(context.Context) ([]Row, error)
 }
 
-// inTurn is how many accounts are measured in turn, and another one alone.
+// inTurn is the number of accounts that are measured in turn, before another one is measured alone.
 const inTurn = 8
 
 // lab is everything that is measured, running.

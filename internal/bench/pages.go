@@ -100,7 +100,7 @@ func visit(user *client, path string) work {
 	}
 }
 
-// idAt is how IDs of a time begin, after their kind.
+// idAt returns the beginning of IDs of a time, without the kind.
 func idAt(at time.Time) string {
 	const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 	var text [10]byte

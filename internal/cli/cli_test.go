@@ -27,7 +27,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// ran is what a command line came to.
+// ran is the result of a command line.
 type ran struct {
 	code     int
 	out, err string
@@ -296,7 +296,7 @@ func TestBackupAndRestore(t *testing.T) {
 		if got := mustRun(t, "accounts", "list", "--data-dir", restored); !strings.Contains(got, "ada@example.com") {
 			t.Errorf("got %q, want the account", got)
 		}
-		// Where a server with these settings looks for it.
+		// The folder where a server with these settings looks for it.
 		found, err := blob.NewDisk(filepath.Join(restored, "blobs"))
 		if err != nil {
 			t.Fatal(err)

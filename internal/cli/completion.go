@@ -12,7 +12,7 @@ import (
 	"relaypdf/internal/app"
 )
 
-// completionTime is how long a shell waits for the ids of an account.
+// completionTime is the maximum time that a shell waits for the IDs of an account.
 const completionTime = 3 * time.Second
 
 // complete has shells complete what the flags of an operation take, and the

@@ -28,7 +28,7 @@ import (
 	"relaypdf/render/egress"
 )
 
-// deployed is what .ci/deploy prints.
+// deployed is the output of .ci/deploy.
 type deployed struct {
 	Processes []deployedProcess
 	Reach     []struct {

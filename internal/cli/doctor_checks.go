@@ -203,7 +203,7 @@ func checkChromium(ctx context.Context, config app.Config) []finding {
 	return okay("%s at %s", text, path)
 }
 
-// oldestChromium knows margin boxes of @page.
+// oldestChromium is the first version that supports margin boxes of @page.
 const oldestChromium = 131
 
 // checkSandbox tries what Chromium's sandbox is made of, as the user that
@@ -405,7 +405,7 @@ func checkClock(context.Context, app.Config) []finding {
 	return okay("%s, synchronised", now.Format(time.RFC3339))
 }
 
-// releaseYear is when this program was written; no clock can be right before.
+// releaseYear is the year of this release; an earlier clock is wrong.
 const releaseYear = 2026
 
 // checkRender makes a document the way the service does: Markdown goes through

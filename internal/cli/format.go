@@ -18,7 +18,7 @@ type format struct {
 	extensions []string // the usual one first
 }
 
-// formats are those of all operations.
+// formats lists the output formats of all operations.
 var formats = []format{
 	{"application/pdf", []string{".pdf"}},
 	{"application/json", []string{".json"}},
@@ -138,7 +138,7 @@ func (c *operationCall) checkOutput(input map[string]any) error {
 	return nil
 }
 
-// command is how the operation is called.
+// command returns the name of the operation's command.
 func (c *operationCall) command() string {
 	return "relaypdf " + strings.Join(c.operation.Words(), " ")
 }

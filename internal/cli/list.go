@@ -12,7 +12,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// maxPage is how many entries the service answers with at once.
+// maxPage is the maximum number of entries in one response of the service.
 const maxPage = 100
 
 // newListCommand shows the newest entries of one of the account's lists.

@@ -181,7 +181,7 @@ func TestAccountDotEnv(t *testing.T) {
 	}
 }
 
-// clientFlags are those of a client command that was given arguments.
+// clientFlags returns the flags of a client command that got arguments.
 func clientFlags(t *testing.T, args []string) *pflag.FlagSet {
 	t.Helper()
 	cmd := newAccountCommand()

@@ -10,7 +10,7 @@ import (
 // user.
 const actAsProgram = "TEST_RELAYPDF_PROGRAM"
 
-// patience is how long a test waits for what has to happen, on a machine that does much else.
+// patience is the time limit of a test's waits, on a machine that is busy with other work.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {

@@ -14,7 +14,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// priceTime is how long a start waits for the service's prices.
+// priceTime is the maximum time that a start waits for the service's prices.
 const priceTime = 10 * time.Second
 
 // newMCPCommand lets agents on this machine use the service.

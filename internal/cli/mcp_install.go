@@ -27,7 +27,7 @@ type agentClient struct {
 	typed  bool
 }
 
-// agentClients are those that install knows.
+// agentClients lists the clients that install supports.
 var agentClients = map[string]agentClient{
 	"claude-desktop": {title: "Claude Desktop", file: claudeDesktopFile, member: "mcpServers"},
 	"claude-code":    {title: "Claude Code, for this folder", file: func(string) string { return ".mcp.json" }, member: "mcpServers"},

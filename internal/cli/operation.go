@@ -358,7 +358,7 @@ type made struct {
 	ChargedMicrodollars credit.Amount `json:"chargedMicrodollars"`
 	Replayed            bool          `json:"replayed"`
 	RequestID           string        `json:"requestId"`
-	// LocalFiles are those that went along with the page.
+	// LocalFiles are the files that were sent with the page.
 	LocalFiles []string `json:"localFiles,omitempty"`
 }
 

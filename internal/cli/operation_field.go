@@ -323,7 +323,7 @@ func remark(err error, text string) error {
 	return errors.New(text)
 }
 
-// isMap tells whether a schema is one of names that the caller chooses, with
+// isMap reports whether a schema is one of names that the caller chooses, with
 // values of one simple type.
 func isMap(schema *jsonschema.Schema) bool {
 	if schema == nil || schema.Type != "object" || schema.AdditionalProperties == nil {

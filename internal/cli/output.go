@@ -19,8 +19,8 @@ import (
 	"relaypdf/client"
 )
 
-// destination is where the bytes of a result go. It is opened before the call,
-// so that a result that was paid for has a place.
+// destination is the target of a result's bytes. It is opened before the call, so that a paid result can always be
+// written.
 type destination struct {
 	name  string // of --output
 	force bool
@@ -214,7 +214,7 @@ func (d *destination) discard() error {
 	return err
 }
 
-// spinnerEvery is how often the progress line changes.
+// spinnerEvery is the interval at which the progress line changes.
 const spinnerEvery = 100 * time.Millisecond
 
 // startProgress shows on a terminal that something is going on and for how

@@ -13,7 +13,7 @@ import (
 	"relaypdf/store"
 )
 
-// signInLife is how long a link that signs in works.
+// signInLife is the lifetime of a sign-in link.
 const signInLife = 15 * time.Minute
 
 // newPeopleCommand administers those who sign in to the pages.

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are looked at.
+	// lookEvery is the interval at which the files are checked.
 	lookEvery = 300 * time.Millisecond
 	// liveRetries is the number of retries if a user saves faster than the limits allow.
 	liveRetries = 3
@@ -190,7 +190,7 @@ func (p *livePage) change(do func()) {
 	p.newer = make(chan struct{})
 }
 
-// livePatience is how long the page waits for a change before it asks again.
+// livePatience is the maximum time that the page waits for a change before it asks again.
 const livePatience = 25 * time.Second
 
 // wait answers when there is something else to show than the version that the page

@@ -34,8 +34,7 @@ const (
 	listenOverlap = 10 * time.Second
 	// listenRetries bridges a service that restarts.
 	listenRetries = 5
-	// forwardTime is how long a receiver may take, as it is for the service's own
-	// deliveries.
+	// forwardTime is the time limit of a receiver, the same as for the service's own deliveries.
 	forwardTime = 15 * time.Second
 )
 

@@ -21,11 +21,11 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// busyDays is how long the account of the busy pages has been used.
+// busyDays is the age of the account of the busy pages, in days.
 const busyDays = 30
 
-// busyCalls are what it calls for: how often in a hundred times, how long each
-// takes, and what the time is spent on.
+// busyCalls lists the account's calls: the share in percent, the duration of each, and the steps on which the time
+// is spent.
 var busyCalls = []struct {
 	operation            string
 	share, least, spread int // milliseconds

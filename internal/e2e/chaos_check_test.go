@@ -113,7 +113,7 @@ func (c *chaos) checkMoney(db *sql.DB) {
 	}
 	for _, customer := range c.customers {
 		if customer.pays {
-			continue // checkPayments knows what they must have.
+			continue // checkPayments checks their journals.
 		}
 		balance := c.number(db, `SELECT balance FROM accounts WHERE id = $1`, customer.account.ID)
 		spent := c.number(db, `SELECT COALESCE(SUM(charge), 0) FROM calls WHERE account_id = $1`, customer.account.ID)

@@ -39,7 +39,7 @@ type chaosServer struct {
 	heard       func(line []byte) // called with every logged line; nil means none
 }
 
-// chaosClocks are how far wrong clocks are ahead.
+// chaosClocks lists the offsets of wrong clocks.
 var chaosClocks = []string{"11m", "24h", "-1h"}
 
 // start starts the process and waits until it serves.
@@ -148,8 +148,8 @@ func (s *chaosServer) startAnyhow(more ...string) (err error) {
 	return err
 }
 
-// longFreeze is how long a part is frozen in a run of some length: 5 s at least, as what
-// has deadlines only shows then, and 60 s at most. Runs of seconds have less.
+// longFreeze returns the duration of a freeze in a run: at least 5 s, because shorter ones reach no deadline, and
+// at most 60 s. Runs of a few seconds have shorter freezes.
 func longFreeze(run time.Duration, random *rand.Rand) time.Duration {
 	if run < longRun {
 		return time.Duration(100+random.IntN(1900)) * time.Millisecond

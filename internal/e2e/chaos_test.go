@@ -23,8 +23,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// chaosTime is how long each part of TestChaos kills servers. `make chaos` sets
-// it, and runs all parts at once.
+// chaosTime is the duration for which each part of TestChaos kills servers. `make chaos` sets it, and runs all
+// parts at once.
 var chaosTime = flag.Duration("chaos", 3*time.Second, "how long each part of TestChaos kills servers")
 
 // chaosSeed repeats the choices of an earlier run; the interleaving is the
@@ -34,7 +34,7 @@ var chaosSeed = flag.Uint64("chaos-seed", 0, "seed of TestChaos; 0 picks one")
 const (
 	chaosAccounts = 3
 	chaosClients  = 3 // for each account
-	// chaosCuts is how many exchanges with PostgreSQL there are to one that is cut.
+	// chaosCuts is the average number of exchanges with PostgreSQL before one is cut.
 	chaosCuts = 150
 	// chaosLonger is the additional time for TestChaos if nothing was killed yet, no job accepted, nothing paid or no
 	// attack answered: on a machine that stalls, or starts servers more slowly than they are killed, seconds are not
@@ -264,8 +264,8 @@ func (c *chaos) run(kill time.Duration) {
 	}
 }
 
-// chaosCounts are how often servers and other parts were killed and frozen, how many jobs
-// were accepted, how many hostile documents answered, and how many payments made.
+// chaosCounts counts the kills and freezes of servers and other parts, the accepted jobs, the hostile documents
+// with a response, and the payments.
 type chaosCounts struct{ kills, freezes, parts, jobs, attacks, payments int }
 
 func (c *chaos) counts() (n chaosCounts) {

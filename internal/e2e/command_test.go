@@ -12,7 +12,7 @@ import (
 	"relaypdf/internal/cli"
 )
 
-// ran is what a command line came to.
+// ran is the result of a command line.
 type ran struct {
 	code     int
 	out, err string

@@ -15,7 +15,7 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// beginnings are those of the files that commands make, by extension.
+// beginnings maps an extension to the first bytes of the files that commands make.
 var beginnings = map[string]string{
 	".pdf": "%PDF-", ".png": "\x89PNG", ".zip": "PK", ".docx": "PK", ".xlsx": "PK", ".json": "{", ".svg": "<",
 }

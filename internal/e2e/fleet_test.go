@@ -23,7 +23,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// fleetTime is how long TestFleet hurts parts. `make fleet` sets it.
+// fleetTime is the duration for which TestFleet disturbs parts. `make fleet` sets it.
 var fleetTime = flag.Duration("fleet", 12*time.Second, "how long TestFleet hurts the parts of a fleet")
 
 const (
@@ -53,7 +53,7 @@ func TestFleet(t *testing.T) {
 	f.run(*fleetTime)
 }
 
-// fleet is what TestChaos has, in two regions.
+// fleet is the setup of TestChaos in two regions.
 type fleet struct {
 	*chaos
 

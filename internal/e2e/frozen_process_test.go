@@ -19,8 +19,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// freezeTime is how long the process of TestFrozenProcessHoldsUpNoOtherAccount is frozen, and freezeP95 the time
-// limit of most calls of others meanwhile.
+// freezeTime is the duration for which the process of TestFrozenProcessHoldsUpNoOtherAccount is frozen, and
+// freezeP95 the time limit of most calls of others meanwhile.
 const (
 	freezeTime = time.Minute
 	freezeP95  = 2 * time.Second

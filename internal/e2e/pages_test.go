@@ -246,7 +246,7 @@ func (s *screen) pressWhere(selector, words string) {
 	wait()
 }
 
-// text is what the page shows.
+// text returns the visible text of the page.
 func (s *screen) text() string {
 	body, err := s.page.Timeout(pagePatience).Element("body")
 	if err != nil {
@@ -462,8 +462,7 @@ func lookAtTheDoor(t *testing.T, app *app.App, s *screen) {
 	}
 }
 
-// mostBytes is what a first visit may fetch, compressed: the page with its style,
-// scripts and fonts.
+// mostBytes is the maximum compressed size of a first visit: the page with its styles, scripts and fonts.
 const mostBytes = 100_000
 
 // weigh checks the size of the files that the open page has fetched, cached or not. Customers' own images do not
@@ -512,7 +511,7 @@ func (s *screen) look(path, theme, axe string) {
 		s.t.Fatal(err)
 	}
 	s.picture(name + "-" + theme)
-	if theme == "dark" { // Which differs in its colours only: see TestThemesAreColours.
+	if theme == "dark" { // The dark page differs only in its colours: see TestThemesAreColours.
 		s.obeys(path+", "+theme, axe, coloursOnly)
 		return
 	}

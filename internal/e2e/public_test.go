@@ -455,7 +455,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// publicPages are those that are looked at.
+// publicPages lists the pages to check.
 var publicPages = []string{
 	"/", "/pdf-templates", "/pdf-templates/invoice", "/pdf-templates/invoice/invoice-atelier", "/pricing", "/status",
 	"/docs", "/docs/errors", "/docs/api", "/docs/api/pdf_create",
@@ -516,8 +516,8 @@ func (b *inPieces) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p[:min(len(p), 2<<10)])
 }
 
-// mostBefore is what the first page may wait for before it draws anything, compressed:
-// a second of a slow line.
+// mostBefore is the maximum compressed size of the resources that block the first paint of a page: one second on a
+// slow line.
 const mostBefore = 40_000
 
 // drawsSoon checks what the page that is open has waited for: itself and its style.

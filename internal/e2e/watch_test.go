@@ -100,7 +100,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// textOf is what is at an address, whatever its status.
+// textOf returns the body at a URL, whatever its status.
 func textOf(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -189,8 +189,8 @@ func selectors(t *testing.T) (all []selector) {
 	return all
 }
 
-// panelExpressions are those of the dashboard's panels and variables, with times in
-// the place of Grafana's variables.
+// panelExpressions returns the expressions of the dashboard's panels and variables, with durations instead of
+// Grafana's variables.
 func panelExpressions(t *testing.T) (list []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "grafana", "relaypdf.json"))

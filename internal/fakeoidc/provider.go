@@ -40,7 +40,7 @@ type Provider struct {
 
 	// Redirect is the only address that it leads back to.
 	Redirect string
-	// People are those who may choose who they are, by their names on the page.
+	// People are the users who may sign in, by their names on the page.
 	People map[string]Person
 	// TellLater leaves the email address out of the token; the userinfo endpoint returns it.
 	TellLater bool
@@ -143,7 +143,7 @@ func (p *Provider) Hang() (release func()) {
 	return sync.OnceFunc(func() { close(hangs) })
 }
 
-// KeysAsked is how often the provider was asked for its keys.
+// KeysAsked returns the number of requests for the provider's keys.
 func (p *Provider) KeysAsked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

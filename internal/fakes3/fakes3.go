@@ -168,7 +168,7 @@ func (s *Server) Break(fault Fault) {
 	s.fault.Store(&fault)
 }
 
-// Requests is how many there have been.
+// Requests returns the number of requests.
 func (s *Server) Requests() int64 { return s.requests.Load() }
 
 // File returns the path of the server's file for an object of the bucket, for tests that damage it.

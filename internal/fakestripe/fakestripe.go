@@ -34,9 +34,9 @@ const (
 type Config struct {
 	// SecretKey is the required key of requests, WebhookSecret the secret that signs events.
 	SecretKey, WebhookSecret string
-	// WebhookURL is where events are sent; empty keeps them for Events.
+	// WebhookURL is the URL to which events are sent; empty keeps them for Events.
 	WebhookURL string
-	// PageURL is where Pages is served.
+	// PageURL is the URL at which Pages is served.
 	PageURL string
 	// StyleURL is the style sheet of the pages.
 	StyleURL string

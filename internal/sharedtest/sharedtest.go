@@ -86,7 +86,7 @@ func startBrowser(flags []string) (_ *rod.Browser, end func() error, err error) 
 	browser := exec.Command("chromium-headless-shell", append(flags, "--no-sandbox", "--remote-debugging-port=0", "--user-data-dir="+dir, "--disable-gpu", "about:blank")...) //nolint:noctx // The last test that uses it ends it.
 	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	end = func() error {
-		if browser.Process != nil { // What Debian puts in the path is a script, which starts the browser.
+		if browser.Process != nil { // Debian's chromium in the path is a script that starts the browser.
 			_, _ = syscall.Kill(-browser.Process.Pid, syscall.SIGKILL), browser.Wait()
 		}
 		return os.RemoveAll(dir)

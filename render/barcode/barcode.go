@@ -51,7 +51,7 @@ var (
 	ErrScale  = errors.New("barcode: scale out of range")
 )
 
-// Request says what to draw.
+// Request describes the barcode to draw.
 type Request struct {
 	Type   Type
 	Text   string // UTF-8; see TypeInfo.Content for what each type takes
@@ -78,10 +78,10 @@ type Request struct {
 	QuietZone *int
 }
 
-// ContentError says that a type cannot hold a text.
+// ContentError means that a type cannot encode a text.
 type ContentError struct {
 	Type Type
-	// Field is that of the request which is at fault where it is not the text.
+	// Field is the invalid field of the request, if it is not the text.
 	Field string
 	// Message is fit for the customer and continues the name of the field that holds the
 	// text: "must be 12 or 13 digits for ean13; got 5".

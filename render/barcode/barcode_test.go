@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestContentErrors is what customers read when a type cannot hold their text.
+// TestContentErrors checks the messages for texts that a type cannot encode.
 func TestContentErrors(t *testing.T) {
 	tests := []struct {
 		typ  Type
@@ -58,7 +58,7 @@ func TestContentErrors(t *testing.T) {
 	}
 }
 
-// TestCaptionErrors is what includetext cannot print.
+// TestCaptionErrors checks the messages for texts that includetext cannot print.
 func TestCaptionErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"שלום", "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean where includetext prints it; got 'ש': leave includetext out"},

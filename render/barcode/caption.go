@@ -24,8 +24,8 @@ const (
 	captionLeast = 9.6
 	// captionMost is longer than any line that can be.
 	captionMost = maxCaption
-	// captionShare is how high the text may be next to the symbol before the lines get
-	// longer instead: scanners search for the symbol in the middle.
+	// captionShare is the maximum height of the text next to the symbol, as a share. Longer texts get longer lines
+	// instead, because scanners search for the symbol in the middle.
 	captionShare = 0.75
 )
 

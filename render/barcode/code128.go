@@ -4,8 +4,7 @@ import "strings"
 
 // Code 128 of ISO/IEC 15417, code sets A, B and C, and the FNC1 of GS1-128.
 
-// maxCode128 is where a line gets longer than scanners see: 80 characters are
-// 915 modules, about 240 mm in print.
+// maxCode128 is the maximum length that scanners can read: 80 characters are 915 modules, about 240 mm in print.
 const maxCode128 = 80
 
 // code128Patterns are the widths of bars and spaces of each value (ISO/IEC

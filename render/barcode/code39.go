@@ -5,8 +5,7 @@ import "strings"
 // Code 39 of ISO/IEC 16388, without a check character.
 
 const (
-	// maxCode39 is where a line gets longer than hand scanners see: 768
-	// modules, about 200 mm in print.
+	// maxCode39 is the maximum length that hand scanners can read: 768 modules, about 200 mm in print.
 	maxCode39 = 48
 	// code39Wide is the width of a wide element; 3 is the most that the
 	// standard allows and the easiest to read.

@@ -30,7 +30,7 @@ func (req *Request) colors() (dark, light color.NRGBA, err error) {
 	return dark, light, nil
 }
 
-// luminance is how bright a colour is on white, from 0 to 1.
+// luminance returns the brightness of a colour on white, from 0 to 1.
 func luminance(c color.NRGBA) float64 {
 	sum := 0.0
 	for i, v := range [3]uint8{c.R, c.G, c.B} {

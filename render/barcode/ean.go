@@ -8,7 +8,7 @@ import "strings"
 const (
 	// eanBarHeight is 22.85 mm at the nominal module of 0.33 mm.
 	eanBarHeight = 69
-	// eanGuardDrop is how much further the guard bars reach down.
+	// eanGuardDrop is the extra length of the guard bars at the bottom.
 	eanGuardDrop = 5
 	eanModules   = 95
 	eanCentre    = 45 // where the centre guard begins

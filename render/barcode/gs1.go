@@ -67,7 +67,7 @@ func gs1Data(t Type, text string) (string, error) {
 	return string(out), nil
 }
 
-// gs1Fault says what a value must be and is not.
+// gs1Fault returns the rule that a value violates.
 func gs1Fault(id, value string) string {
 	fixed := gs1Fixed[id[:2]] - len(id)
 	digits := strings.Trim(value, "0123456789") == ""

@@ -8,7 +8,7 @@ type symbol struct {
 	rows   []row // all of one length
 	quiet  margins
 	labels []label
-	// labelRows is how many of the last rows are there for the labels only.
+	// labelRows is the number of the last rows that exist only for the labels.
 	labelRows int
 	// labelSpace is the height that the labels take below the rows.
 	labelSpace int

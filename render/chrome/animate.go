@@ -43,11 +43,10 @@ const watchScript = `(() => {
   Object.defineProperty(window, Symbol.for('relaypdf'), {value: () => frames.size * 1e6 + timers.size});
 })()`
 
-// pendingScript is how many frames and timers scripts wait for: millions of the
-// former, ones of the latter.
+// pendingScript returns the number of frames and timers that scripts wait for: a frame counts frameUnit, a timer 1.
 const pendingScript = `(f => typeof f === 'function' ? Number(f()) || 0 : 0)(window[Symbol.for('relaypdf')])`
 
-// frameUnit is what a frame counts in the answer of pendingScript.
+// frameUnit is the value of a frame in the result of pendingScript.
 const frameUnit = 1_000_000
 
 // finishScript ends the animations and transitions of style sheets and of the Web
@@ -75,7 +74,7 @@ const finishScript = `async () => {
   return ended;
 }`
 
-// mayAnimate says whether the job's document can be under way when it has loaded.
+// mayAnimate reports whether the job's document can be under way when it has loaded.
 func (r *running) mayAnimate() bool {
 	switch {
 	case r.job.Animate:

@@ -23,9 +23,9 @@ type Asset struct {
 	}
 }
 
-// AssetOrigin is where a document with assets seems to come from. No request for
-// it leaves the browser: the name cannot exist (RFC 2606). It is not https, so that
-// the document may load what any other inline document may.
+// AssetOrigin is the origin of a document with assets. No request for it leaves the browser, because the name
+// cannot exist (RFC 2606). It is not https, so that the document may load the same resources as any other inline
+// document.
 const AssetOrigin = "http://assets.invalid"
 
 // serve answers a request for a document with assets, or for one of them.
@@ -70,8 +70,7 @@ func AssetName(raw string) (string, bool) {
 	return strings.TrimPrefix(path.Clean("/"+u.Path), "/"), true
 }
 
-// mediaTypes are those of files that pages are made of. The system's own table
-// differs from machine to machine.
+// mediaTypes maps extensions of assets to media types. The system's own table differs between machines.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json",

@@ -71,7 +71,7 @@ func Benchmark(b *testing.B) {
 	}
 }
 
-// block is how many documents run of one kind before the other's turn.
+// block is the number of documents of one kind that run in succession.
 const block = 20
 
 // compare runs b.N documents each way on c goroutines.

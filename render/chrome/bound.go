@@ -13,12 +13,12 @@ const (
 	// reservedCore is so much more for each core: a process has up to two threads
 	// for it, each with a stack of 8 MiB.
 	reservedCore = 16 << 20
-	// boundUnit is what the bound is a multiple of. With one such as 1607294976 bytes, a
-	// multiple of a page, every renderer of Chromium 156 crashes at its start.
+	// boundUnit is the unit of the limit. With a limit such as 1607294976 bytes, a multiple of a page, every
+	// renderer of Chromium 156 crashes at its start.
 	boundUnit = 1 << 20
 )
 
-// mostMemory is what the kernel lets a process of a browser map.
+// mostMemory returns the maximum number of bytes that the kernel lets a browser process map.
 func (c Config) mostMemory() int64 {
 	bytes := c.RendererBytes + reservedBytes + int64(runtime.NumCPU())*reservedCore
 	return (bytes + boundUnit - 1) / boundUnit * boundUnit
@@ -41,8 +41,8 @@ func (c Config) bound() ([]string, error) {
 	return []string{path, fmt.Sprintf("--data=%[1]d:%[1]d", c.mostMemory())}, nil
 }
 
-// Bounded says why the kernel keeps no bound on the memory of the browsers'
-// processes, if it keeps none: the guard alone does then.
+// Bounded returns the reason why the kernel does not limit the memory of the browsers' processes, or nil if it
+// does. Without the kernel's limit, only the guard limits memory.
 func (p *Pool) Bounded() error {
 	_, err := p.cfg.bound()
 	return err

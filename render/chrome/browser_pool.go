@@ -51,14 +51,14 @@ type visit struct {
 }
 
 const (
-	// suspicion is how long an account whose document went wrong has its
-	// documents, gentle ones too, in a browser apart.
+	// suspicion is the period for which an account whose document failed has its documents, even gentle ones, in a
+	// separate browser.
 	suspicion = 5 * time.Minute
-	// restTimeout is what a browser may take to answer after a job went wrong.
-	// It takes a millisecond; one that takes this long is replaced in less.
+	// restTimeout is the maximum time that a browser may take to respond after a failed job. A healthy browser
+	// takes a millisecond, and a replacement takes less than this timeout.
 	restTimeout = time.Second
-	// guestJobs is how many jobs of one account a browser takes before the
-	// account gets another browser too.
+	// guestJobs is the maximum number of jobs of one account in a browser before the account gets another browser
+	// too.
 	guestJobs = 4
 	// readyBrowsers are kept running although nobody needs them: one in use,
 	// and one for the next account.
@@ -159,8 +159,7 @@ func (b *browser) hasUntrusted() bool {
 	return false
 }
 
-// fitness says how well a browser suits a job, and is zero where it may not
-// take it.
+// fitness returns how well a browser suits a job; zero means that the browser must not run it.
 func (b *browser) fitness(account string, gentle, suspect bool) int {
 	if b.retired || b.resting || !b.alive() {
 		return 0

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// closedProxy is where nothing listens: a browser with it has no network.
+// closedProxy is an address on which nothing listens: a browser with this proxy has no network.
 const closedProxy = "http://127.0.0.1:9"
 
 // startPool starts a Pool with two slots and ends it with the test, after

@@ -80,8 +80,8 @@ type conn struct {
 	frames   *framer
 }
 
-// waiting is who gets an answer, and where the data in it goes: nil means into
-// the answer.
+// waiting is the receiver of a response, and the writer for its data; nil means that the data stays in the
+// response.
 type waiting struct {
 	answer chan<- reply
 	data   *sink

@@ -72,7 +72,7 @@ func (g *gate) await(t *testing.T, job <-chan result) {
 	}
 }
 
-// result is what PDF returned.
+// result is the result of PDF.
 type result struct {
 	doc Document
 	err error

@@ -60,12 +60,12 @@ func (e *HarmError) Is(target error) bool { return target == ErrCrashed }
 type TimeoutError struct {
 	Step  Step
 	After time.Duration
-	// Unstarted tells that no page was ready in time: nothing of the document was loaded.
+	// Unstarted is true if no page was ready in time, so nothing of the document was loaded.
 	Unstarted bool
 	// Want is the selector or the function that was waited for in that step.
 	Want string
-	// Still tells that the job was not waited for: the document lacks what is wanted,
-	// and has no script that could add it.
+	// Still is true if the job did not wait, because the document lacks the wanted element and has no script that
+	// could add it.
 	Still bool
 	// Open are the addresses of requests that were under way, at most a few.
 	Open []string
@@ -81,7 +81,7 @@ func (e *TimeoutError) Error() string {
 // Is reports that the error is an ErrTimeout.
 func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
 
-// FunctionError says how the function to wait for fails.
+// FunctionError is the error of the function to wait for.
 type FunctionError struct{ Text string }
 
 func (e *FunctionError) Error() string { return "chrome: the function to wait for fails: " + e.Text }

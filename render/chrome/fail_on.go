@@ -37,10 +37,10 @@ const (
 	AnimationUnfinished = "animation_unfinished"
 )
 
-// FailOn says which faults inside a document fail its job.
+// FailOn selects the problems inside a document that fail its job.
 type FailOn struct {
-	// Statuses are those of HTTP answers, of the document itself or of what it
-	// loads; one of the document of 400 or more fails it in any case.
+	// Statuses are statuses of HTTP responses, of the document itself or of the resources that it loads. A status
+	// of the document of 400 or more always fails it.
 	Statuses []StatusRange
 	// Resources are all that could not be loaded, for whatever reason.
 	Resources bool
@@ -52,7 +52,7 @@ type FailOn struct {
 // StatusRange is the HTTP statuses from First to Last.
 type StatusRange struct{ First, Last int }
 
-// matches says whether an answer of that status fails the job.
+// matches reports whether an answer of that status fails the job.
 func (s FailOn) matches(status int) bool {
 	return slices.ContainsFunc(s.Statuses, func(r StatusRange) bool { return r.First <= status && status <= r.Last })
 }
@@ -64,8 +64,8 @@ const (
 	// maxMessageText and maxMessageURL bound each part of a warning, in bytes.
 	maxMessageText = 500
 	maxMessageURL  = 500
-	// maxConsole is how many messages of a document's scripts are listened to. One
-	// that writes without end is not listened to any more.
+	// maxConsole is the maximum number of console messages that are read of a document. Further messages are
+	// ignored.
 	maxConsole = 200
 	// maxStatuses bounds how many answers are remembered for Strict.Statuses.
 	maxStatuses = 1000

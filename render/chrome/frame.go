@@ -16,11 +16,11 @@ const (
 	// part of a stream, 1.4 MB. An event about an image in a data: URL can be as large as
 	// the image, and is not needed. The rest of a longer message is read and discarded.
 	maxMessage = 8 << 20
-	// headSize is what is kept of a longer message's beginning, where its
-	// number or name stands, and tailSize of its end, where its session does.
+	// headSize is the number of bytes that are stored of the beginning of a long message, which contains its number
+	// or name. tailSize is the number of bytes of its end, which contains its session.
 	headSize    = 256
 	messageTail = 256
-	// readBuffer is what is read from the pipe at once.
+	// readBuffer is the number of bytes that are read from the pipe at once.
 	readBuffer = 256 << 10
 )
 
@@ -98,7 +98,7 @@ func (f *framer) skip(part []byte) (frame, error) {
 	}
 }
 
-// dataMark is where the data of an answer begins.
+// dataMark precedes the data of a response.
 var dataMark = []byte(`"result":{"data":"`)
 
 // pour decodes the Base64 of an answer's data into its sink as it arrives. The

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// guardEvery is how often the processes of running jobs are looked at. A
-	// document fills about a gigabyte a second.
+	// guardEvery is the interval at which the processes of running jobs are checked. A document can allocate about
+	// a gigabyte a second.
 	guardEvery = 250 * time.Millisecond
 	// guardAfter is the age from which a job is looked at; most are done by
 	// then.

@@ -95,7 +95,7 @@ func withoutAddresses(css string) string {
 	})
 }
 
-// loads says whether a template still loads something, in whatever spelling: the
+// loads reports whether a template still loads something, in whatever spelling: the
 // browser reads references in attributes, and escapes in CSS.
 func loads(template string) bool {
 	if !strings.Contains(template, `\`) && !strings.Contains(template, "&") {
@@ -126,7 +126,7 @@ func loads(template string) bool {
 	}
 }
 
-// cssLoads says whether CSS imports something or has an address outside of it.
+// cssLoads reports whether CSS imports something or has an address outside of it.
 func cssLoads(css string) bool {
 	css = cssEscape.ReplaceAllStringFunc(css, unescaped)
 	return cssImport.MatchString(css) || css != withoutAddresses(css)

@@ -9,7 +9,7 @@ import (
 	"relaypdf/render/spool"
 )
 
-// Lane says how much a document may share with the ones before it.
+// Lane is the render mode: it limits the state that a document shares with earlier ones.
 type Lane int
 
 const (
@@ -50,8 +50,8 @@ type Job struct {
 	Lane    Lane
 	HTML    string // exactly one of HTML and URL
 	URL     string // http or https
-	// Assets are what the HTML refers to by relative links. It is one of them
-	// itself, with the name Index, which may be empty.
+	// Assets are the files that the HTML refers to by relative links. The HTML is one of them itself, with the name
+	// Index, which may be empty.
 	Assets []Asset
 	Index  string
 
@@ -77,9 +77,9 @@ type Job struct {
 	// they are ended before, and scripts that draw frame by frame awaited.
 	Animate bool
 
-	// Strict says which faults inside the document fail the job.
+	// Strict selects the problems inside the document that fail the job.
 	Strict FailOn
-	// Faults are those that are known of the document before it is loaded.
+	// Faults are the problems of the document that are known before it is loaded.
 	Faults []Warning
 
 	// Headers go to the page's own origin when URL is set, and to all https
@@ -113,8 +113,8 @@ type Times struct {
 	// Settle bounds the wait for fonts and images after the load event: a document
 	// whose font server hangs is printed with another font. Zero means 5 seconds.
 	Settle time.Duration
-	// Animation is how long a document may go on drawing after it has loaded; zero
-	// means 4 seconds. The libraries that draw charts take one by default.
+	// Animation is the maximum time for which a document may continue to draw after it has loaded; zero means 4
+	// seconds. Chart libraries take one second by default.
 	Animation time.Duration
 }
 

@@ -12,15 +12,14 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 )
 
-// quiet is how long at most so many requests may be under way for the network
-// to count as idle. Chromium's own event takes up to a second even on a static
-// page.
+// quiet is the time for which no more than the allowed number of requests may be open before the network counts as
+// idle. Chromium's own event takes up to a second even on a static page.
 const quiet = 500 * time.Millisecond
 
-// blankURL is where documents stand that are given as HTML.
+// blankURL is the URL of documents that are given as HTML.
 const blankURL = "about:blank"
 
-// loadState is what is known about the document being loaded.
+// loadState is the state of the document being loaded.
 type loadState struct {
 	loader    string // of the main frame's document
 	inits     map[string]bool
@@ -35,10 +34,10 @@ type loadState struct {
 	troubles  troubles
 }
 
-// flight is where a request under way came from, and what it is for.
+// flight is the origin and the purpose of an open request.
 type flight struct {
 	loader, frame, kind, url string
-	// status is that of its answer, 0 before it has come.
+	// status is the status of its response, 0 before the response arrives.
 	status int
 }
 

@@ -10,14 +10,14 @@ import (
 
 // Typefaces reports which fonts the browsers find.
 type Typefaces interface {
-	// Named says whether there is one of that name, or one that stands in for it.
+	// Named reports whether there is one of that name, or one that stands in for it.
 	Named(family string) bool
-	// Draws says whether any of them has the character.
+	// Draws reports whether any of them has the character.
 	Draws(r rune) bool
 }
 
-// mostShrunk is how far the browser shrinks content that is wider than its page. Wider
-// content is cut.
+// mostShrunk is the maximum factor by which the browser shrinks content that is wider than its page. Wider content
+// is cut.
 const mostShrunk = 1.5
 
 // lookScript returns the parts of a document's preview that are only known once it is rendered: the font lists of its
@@ -100,7 +100,7 @@ const drawScript = `({lists = [], characters, apart}) => {
   return {lists: missing, characters: [...characters].filter(ch => picture(ch) === nothing).join('')};
 }`
 
-// looked is what lookScript answers.
+// looked is the result of lookScript.
 type looked struct {
 	Lists      []string `json:"lists"`
 	Characters string   `json:"characters"`
@@ -137,7 +137,7 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 	return nil
 }
 
-// LooseLink is what is wrong with relative links of a document without assets.
+// LooseLink is the text of the warning about relative links in a document without assets.
 const LooseLink = "could not be loaded: what is sent as text has no address that relative links could start from; send the file in assets, or write its whole address"
 
 // lookAt warns of what the document itself shows when it is drawn, on pages that cut
@@ -231,7 +231,7 @@ const (
 	// maxLists and maxCharacters bound what the browser is asked for, as lookScript
 	// does itself.
 	maxLists, maxCharacters = 100, 2000
-	// maxNamed is how many characters a warning names.
+	// maxNamed is the maximum number of characters that a warning names.
 	maxNamed = 8
 )
 

@@ -105,9 +105,10 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 }
 
 const (
-	// maxRead is how many lists of a text are read, and maxList how much of each.
+	// maxRead is the maximum number of lists that are read of a text, and maxList the maximum length that is read
+	// of each.
 	maxRead, maxList = 10_000, 2000
-	// maxSought is how many names are searched for in a text. If a text has more names, the
+	// maxSought is the maximum number of names that are searched for in a text. If a text has more names, the
 	// others count as missing until the browser is asked.
 	maxSought = 100
 )
@@ -158,7 +159,7 @@ func brings(html, family string) bool {
 	}
 }
 
-// maxFaceRule is how much of a rule is looked at.
+// maxFaceRule is the maximum length that is read of a rule.
 const maxFaceRule = 1000
 
 // afterSize removes the values before the font families in the property font: its last word
@@ -180,15 +181,15 @@ func afterSize(value string) string {
 }
 
 const (
-	// manyCells is how many cells a row has that may not fit next to each other.
+	// manyCells is the number of cells from which a row may not fit on the page.
 	manyCells = 8
-	// longLine is how many letters may be too wide where lines do not wrap, and
-	// longWord where they do.
+	// longLine is the number of letters from which a line that does not wrap may be too wide, and longWord the same
+	// for a word.
 	longLine = 90
 	longWord = 60
 )
 
-// mayOverflow says whether the text of a document without network may be laid out
+// mayOverflow reports whether the text of a document without network may be laid out
 // wider than the limit, in CSS pixels; 0 is none. It errs on the side of true for
 // what documents are made of, which costs two messages to the browser.
 func mayOverflow(html string, limit int) bool {
@@ -231,7 +232,7 @@ func mayOverflow(html string, limit int) bool {
 	return false
 }
 
-// wideText says whether a text between two tags has a line or a word that may be
+// wideText reports whether a text between two tags has a line or a word that may be
 // too long.
 func wideText(text string, fixed bool) bool {
 	if len(text) < longWord {
@@ -262,7 +263,7 @@ var units = []struct {
 	{"px", 1}, {"pt", 96. / 72}, {"mm", 96 / 25.4}, {"cm", 96 / 2.54}, {"in", 96}, {"pc", 16}, {"rem", 16}, {"em", 16}, {"ch", 9}, {"%", 0}, {"vw", 0},
 }
 
-// wideLength says whether a style has a length that is more than the limit, or a
+// wideLength reports whether a style has a length that is more than the limit, or a
 // share of the page that is.
 func wideLength(style string, limit int) bool {
 	for i := 0; i < len(style); i++ {

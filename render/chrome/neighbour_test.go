@@ -15,8 +15,8 @@ import (
 	"relaypdf/render/hostile"
 )
 
-// attackTime is how long the hostile jobs go on at least. With a longer one every
-// attack is made in every lane.
+// attackTime is the minimum duration of the hostile jobs. With a longer one, every attack runs in every render
+// mode.
 var attackTime = flag.Duration("attack", usualAttack, "how long each attack of TestAttacksHurtNobodyElse goes on")
 
 var (
@@ -29,9 +29,8 @@ const (
 	// neighbours is the minimum number of another account's documents to print during an
 	// attack.
 	neighbours = 5
-	// neighbourWait is what each may take. It is a third of a second on an idle
-	// machine of two cores; who had to wait for the end of an attack would wait for
-	// longer than this.
+	// neighbourWait is the time limit of each document of the other account. Each takes a third of a second on an
+	// idle machine of two cores. A document that had to wait for the end of an attack would take longer than this.
 	neighbourWait = time.Minute
 	// attackDeadline ends an attack that nobody has ended.
 	attackDeadline = 3 * neighbourWait

@@ -18,7 +18,7 @@ const (
 	pageMaxPages     = 200
 )
 
-// kind is what a page is made for.
+// kind is the purpose of a page.
 type kind struct {
 	lane Lane
 	// A still page draws no frames, because nobody asks it for any: it can be
@@ -54,8 +54,8 @@ type page struct {
 	serving sync.WaitGroup // what reads them
 }
 
-// emulation is what a job asked for and the next one may not see. The zero
-// value is a page's state after it was made.
+// emulation holds the settings of a job that must not apply to the next one. The zero value is the state of a new
+// page.
 type emulation struct {
 	media       string
 	scheme      string
@@ -341,7 +341,7 @@ func forbidden(p *page, rule FailOn) []Warning {
 	return p.load.troubles.strict(rule)
 }
 
-// maxOpen is how many requests an error names.
+// maxOpen is the maximum number of requests that an error names.
 const maxOpen = 5
 
 // openRequests returns the addresses of some requests that are under way.

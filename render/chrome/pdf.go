@@ -22,7 +22,7 @@ const (
 	// such a document cannot grow into a large PDF.
 	directHTML = 256 << 10
 
-	// How a printed file is returned.
+	// The transfer modes of a printed file.
 	asData   = "ReturnAsBase64"
 	asStream = "ReturnAsStream"
 )
@@ -95,7 +95,7 @@ func (o PDF) normalized() (PDF, error) {
 	return o, nil
 }
 
-// cssPerInch is how many CSS pixels an inch has.
+// cssPerInch is the number of CSS pixels per inch.
 const cssPerInch = 96
 
 // window returns the window that a document with script is loaded in: as large

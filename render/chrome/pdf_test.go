@@ -168,7 +168,7 @@ func TestPDFHeaderAndFooter(t *testing.T) {
 	}
 	text := pdfText(t, doc)
 	contains(t, text, "Report Quarter", "1 of 3, ", "2 of 3, ", "3 of 3, ")
-	// Where the browser is, it may be another day than here.
+	// The date of the browser may differ from the date here.
 	day := time.Now()
 	this, next := fmt.Sprint(day.AddDate(0, 0, -1).Year()%100), fmt.Sprint(day.AddDate(0, 0, 1).Year()%100)
 	if !strings.Contains(text, this) && !strings.Contains(text, next) {

@@ -12,7 +12,7 @@ import (
 	"relaypdf/render/queue"
 )
 
-// Config says how a Pool runs its browser. Only Proxy is required.
+// Config holds the settings of a Pool. Only Proxy is required.
 type Config struct {
 	// Binary is the browser's path. Empty means the first found of
 	// /usr/lib/chromium/chromium-headless-shell and, in PATH,
@@ -31,8 +31,8 @@ type Config struct {
 	// Dir is the parent of the Pool's folder, which Close removes. Empty means
 	// the system's temporary folder.
 	Dir string
-	// User is who the browser runs as when the program is root, so that its
-	// sandbox stays on. Empty means relaypdf, or nobody where that is unknown.
+	// User is the user that the browser runs as if this process runs as root, so that its sandbox stays on. Empty
+	// means relaypdf, or nobody if that user is unknown.
 	User string
 	// Confine is for machines that refuse the browser its own sandbox, which is
 	// off when it is set. It returns the command that locks itself in, becomes
@@ -47,24 +47,23 @@ type Config struct {
 	// waits three seconds at most, and with heavy ones of 0.6 s twenty. While
 	// others have jobs, one account may have 5 a slot waiting.
 	Queue int
-	// Browsers is how many browsers may run at once; zero means two more than
-	// slots, so that one is free while each runs a job and another rests.
+	// Browsers is the maximum number of browsers; zero means two more than slots, so that one is free while each
+	// runs a job and another rests.
 	Browsers int
-	// WarmPages is how many pages the browsers keep for accounts that may come
-	// again; zero means eight a slot.
+	// WarmPages is the maximum number of pages that the browsers retain for accounts that may come again; zero
+	// means eight per slot.
 	WarmPages int
 	// RecycleDocs replaces a browser after so many renders; zero means 5000.
 	RecycleDocs int
 	// RecycleBytes replaces a browser when its processes hold more memory than
 	// this; zero means 1 GiB plus 512 MiB a slot.
 	RecycleBytes int64
-	// RendererBytes is what one process of a browser may hold: one with more is
-	// killed, and the job fails. Zero means 2 GiB.
+	// RendererBytes is the maximum memory of one browser process: a process with more is killed, and the job fails.
+	// Zero means 2 GiB.
 	RendererBytes int64
 	// Times bound a job by the clock.
 	Times Times
-	// IdleContext is how long an account's warm context is kept without use;
-	// zero means two minutes.
+	// IdleContext is the time for which an unused warm context of an account is retained; zero means two minutes.
 	IdleContext time.Duration
 	// Background gives the browsers a few of the processors, and a tenth of one
 	// that other browsers and engines want at the same time.
@@ -111,8 +110,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// extraSlots is how many renders more than Config.Slots may run, each of an account that
-// has no other: a new account's while another uses every slot.
+// extraSlots is the maximum number of renders above Config.Slots. Each belongs to an account that has no other
+// render, such as a new account while another uses every slot.
 const extraSlots = 1
 
 // spareBrowsers is the number of browsers in addition to one for each slot: one for a new

@@ -13,8 +13,7 @@ import (
 	"relaypdf/render/priority"
 )
 
-// leaveTimeout is how long the browser gets to leave after its pipe closed,
-// before its process group is killed.
+// leaveTimeout is the time that the browser has to exit after its pipe closed, before its process group is killed.
 const leaveTimeout = 3 * time.Second
 
 // process is one running Chromium with its helpers.
@@ -69,7 +68,7 @@ func (p *process) start(cfg Config, h home) error {
 	p.conn = newConn(ourIn, ourOut, cfg.Logger)
 	go func() {
 		defer close(p.exited)
-		_ = p.cmd.Wait() // How it ended does not matter: its end is the news.
+		_ = p.cmd.Wait() // The exit status does not matter.
 	}()
 	return nil
 }

@@ -178,7 +178,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	// Helpers that were killed end when they get the processor.
 	for _, pid := range pids {
 		eventually(t, fmt.Sprintf("process %d ends", pid), func() bool {
-			// Of a zombie, only its parent, not ours, has yet to notice.
+			// A zombie has ended; only its parent, which is another process, has not waited for it yet.
 			return strings.Contains(procFile(t, pid, "status"), "State:\tZ") || !strings.Contains(procFile(t, pid, "cmdline"), "chromium")
 		})
 	}
@@ -224,7 +224,7 @@ func TestUnreachableFolderIsNamed(t *testing.T) {
 	}
 }
 
-// helperDir is how TestBrowserDiesWithUs tells its other self what to do.
+// helperDir is the variable that passes the folder of TestBrowserDiesWithUs to its helper process.
 const helperDir = "CHROME_TEST_HELPER_DIR"
 
 // TestHelperProcess is not a test: it is the program that is killed below.

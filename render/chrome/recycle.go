@@ -5,9 +5,9 @@ import (
 )
 
 const (
-	// tendEvery is how often idle pages, memory and age are looked at.
+	// tendEvery is the interval at which idle pages, memory and age are checked.
 	tendEvery = time.Second
-	// memoryEvery is how often, in rounds of that, memory is measured.
+	// memoryEvery is the number of such intervals between two measurements of memory.
 	memoryEvery = 3
 	// drainTimeout ends a retired browser whose jobs do not end; their own
 	// deadlines are at most a minute.

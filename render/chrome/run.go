@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// task is what a job does with its document once it is loaded.
+// task is the work of a job on its loaded document.
 type task struct {
 	step     Step
 	emulated emulation
@@ -225,8 +225,8 @@ func (r *running) settle(ctx context.Context, pg *page) error {
 	return r.lookAround(ctx, pg)
 }
 
-// settling says how to settle, and whether there is anything to wait for: the
-// text of a document without network can show that there is not.
+// settling returns the conditions to wait for, and whether there are any. The text of a document without network
+// can show that there are none.
 func (r *running) settling() (opt settleOptions, needed bool) {
 	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != WaitDOMContentLoaded}
 	switch r.job.Lane {
@@ -280,7 +280,8 @@ func (r *running) explain(ctx context.Context, err error) error {
 	}
 }
 
-// late says what the job was doing when its time was over, or could only have gone by.
+// late returns the error of a job at its deadline, with the step that it was in. still means that the result could
+// not have changed.
 func (r *running) late(still bool) error {
 	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Unstarted: !r.started, Still: still, Open: r.open}
 	switch r.step {

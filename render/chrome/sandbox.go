@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// CheckSandbox says what keeps the browser of a user, as in Config.User, from
-// making its sandbox here: namespaces of users, processes and the network, and
-// the right to use them, which a security module may keep from whoever has made
-// them.
+// CheckSandbox returns the reason why the browser of a user, as in Config.User, cannot create its sandbox here. The
+// sandbox needs namespaces of users, processes and the network, and the right to use them, which a security module
+// may refuse.
 func CheckSandbox(ctx context.Context, user string) error {
 	cred, err := credential(user)
 	if err != nil {

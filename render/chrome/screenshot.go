@@ -18,9 +18,8 @@ import (
 const (
 	defaultMaxSide   = 16_384 // the longest side that Chromium's own surfaces can have
 	defaultMaxPixels = 100_000_000
-	// pngPixelBytes is what a process of a browser must be able to hold for each
-	// pixel of a PNG: the pixels several times, and the file, which is as large where
-	// nothing can be packed. Other files are small.
+	// pngPixelBytes is the memory that a browser process needs per pixel of a PNG: several copies of the pixels,
+	// and the file, which is as large if the image cannot be compressed. Other files are small.
 	pngPixelBytes = 20
 )
 

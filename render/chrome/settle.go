@@ -152,8 +152,7 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 	}
 }
 
-// functionPause is how long the function to wait for is left alone between two
-// looks.
+// functionPause is the pause between two evaluations of the function to wait for.
 const functionPause = 50 * time.Millisecond
 
 // awaitFunction waits until an expression of the document's own scripts is truthy.
@@ -187,13 +186,13 @@ func awaitFunction(ctx context.Context, p *page, expression string) error {
 	}
 }
 
-// remoteValue is what an expression came to.
+// remoteValue is the value of an expression.
 type remoteValue struct {
 	Type, Subtype, UnserializableValue string
 	Value                              json.RawMessage
 }
 
-// truthy says what JavaScript says of a value.
+// truthy reports whether a value is truthy in JavaScript.
 func (v remoteValue) truthy() bool {
 	switch v.Type {
 	case "undefined":

@@ -94,7 +94,7 @@ func newAddrTable() addrTable {
 	return t
 }
 
-// verdict says why an address is refused; its zero value means it is public.
+// verdict is the reason why an address is refused; the zero value means that it is public.
 type verdict struct {
 	reason Reason
 	detail string

@@ -78,7 +78,7 @@ func (l *allowList) addOwn(entry string) error {
 	return nil
 }
 
-// isOwn tells whether an address is this machine's, by its interfaces or by what
+// isOwn reports whether an address is this machine's, by its interfaces or by what
 // the operator says, or leads to one by way of a translation.
 func (l *allowList) isOwn(addr netip.Addr) bool {
 	if l.own.has(addr) {
@@ -136,7 +136,7 @@ func (l *allowList) opensName(t target) bool {
 	return false
 }
 
-// opensAddr says whether an entry covers addr; with single, only an entry that
+// opensAddr reports whether an entry covers addr; with single, only an entry that
 // is this one address counts.
 func (l *allowList) opensAddr(addr netip.Addr, port uint16, single bool) bool {
 	addr = addr.Unmap()
@@ -148,7 +148,7 @@ func (l *allowList) opensAddr(addr netip.Addr, port uint16, single bool) bool {
 	return false
 }
 
-// opensPort says whether an entry names the port of t itself. An entry without
+// opensPort reports whether an entry names the port of t itself. An entry without
 // a port opens the web's ports of its host, not its mail server.
 func (l *allowList) opensPort(t target) bool {
 	for _, port := range l.names[t.host] {

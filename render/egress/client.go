@@ -17,22 +17,21 @@ const (
 	defaultClientTimeout = 30 * time.Second
 	// handshakeTimeout bounds a TLS handshake; a healthy one takes well under a second.
 	handshakeTimeout = 10 * time.Second
-	// clientIdleTimeout is how long a connection waits for the next request to
-	// the same host: long enough for a burst of files, no longer.
+	// clientIdleTimeout is the time for which a connection waits for the next request to the same host: long enough
+	// for a burst of files, no longer.
 	clientIdleTimeout = 30 * time.Second
 	// maxResponseHeader bounds what a server can make us keep before its body.
 	maxResponseHeader = 64 << 10
 )
 
-// ClientConfig says how a Client behaves. The zero value fetches https only,
-// follows no redirect and takes 30 seconds at most.
+// ClientConfig holds the settings of a Client. The zero value fetches https only, follows no redirect and takes 30
+// seconds at most.
 type ClientConfig struct {
 	// Schemes are allowed for the request and after every redirect; none means
 	// https.
 	Schemes []string
-	// MaxRedirects is how many redirects are followed. With 0 the redirect
-	// itself is the response, as a webhook wants it; with more, one too many is
-	// ErrTooManyRedirects.
+	// MaxRedirects is the maximum number of redirects to follow. With 0, the redirect itself is the response, as a
+	// webhook wants it; with more, one too many is ErrTooManyRedirects.
 	MaxRedirects int
 	// Timeout bounds the whole request, its body included; 0 means 30 seconds.
 	Timeout time.Duration

@@ -18,8 +18,8 @@ const (
 	dialTimeout = 10 * time.Second
 	// lookupTimeout leaves at least half of dialTimeout for connecting.
 	lookupTimeout = 5 * time.Second
-	// maxDialAddrs is how many addresses of one name are tried, so that a name
-	// with a hundred dead ones does not divide dialTimeout into nothing.
+	// maxDialAddrs is the maximum number of addresses of one name that are tried, so that a name with a hundred
+	// dead ones does not use up dialTimeout.
 	maxDialAddrs = 4
 )
 

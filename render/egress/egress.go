@@ -25,8 +25,7 @@ import (
 // ErrRefused is matched, with errors.Is, by every refusal of this package.
 var ErrRefused = errors.New("the address is not allowed")
 
-// Reason is why an address was refused. The set is small and fixed, so that a
-// reason can label a metric.
+// Reason is the reason why an address was refused. The set is small and fixed, so that a reason can label a metric.
 type Reason string
 
 // The reasons of a RefusedError.
@@ -40,9 +39,8 @@ const (
 	ReasonPort     Reason = "port"     // a port of a protocol that is not the web's
 )
 
-// RefusedError says that an address may not be reached. Its text is meant for
-// the customer and does not tell which rule spoke, so that it cannot be used to
-// map a network; the fields are for the log.
+// RefusedError means that an address may not be reached. Its text is meant for the user and does not name the rule,
+// so that it cannot be used to map a network; the fields are for the log.
 type RefusedError struct {
 	Host    string   // the host as far as it was understood, else empty; never a whole URL
 	Reason  Reason   // the rule that refused it
@@ -67,8 +65,7 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Config says what a Policy opens and where it reports. The zero value is the
-// strict policy.
+// Config holds the addresses that a Policy allows and its hooks. The zero value is the strict policy.
 type Config struct {
 	// AllowHosts opens targets that would be refused. Each entry is a host name
 	// or an IP address, either with an optional port ("intranet.example:8443",

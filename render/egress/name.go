@@ -34,13 +34,13 @@ func judgeName(name string) verdict {
 	return verdict{}
 }
 
-// isOrUnder says whether name is parent or a name below it.
+// isOrUnder reports whether name is parent or a name below it.
 func isOrUnder(name, parent string) bool {
 	rest, ok := strings.CutSuffix(name, parent)
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// blockedPort says whether port belongs to a protocol that is not the web's and
+// blockedPort reports whether port belongs to a protocol that is not the web's and
 // that could be made to act by the bytes of an HTTP request: mail, remote
 // shells, chat. The list is the Fetch Standard's "bad ports". Chromium has it
 // too, but wkhtmltopdf, webhooks and file fetches do not. All other ports stay

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// ownFor is how long the list of this machine's addresses is believed.
-// Interfaces come and go seldom, and looking them up takes less than a
-// millisecond.
+// ownFor is the cache lifetime of the list of this machine's addresses. Network interfaces rarely change, and
+// listing them takes less than a millisecond.
 const ownFor = 10 * time.Second
 
 // ownAddrs are the addresses of this machine, which may be public ones: what
@@ -31,7 +30,7 @@ func newOwnAddrs(list func() ([]net.Addr, error)) *ownAddrs {
 	return &ownAddrs{list: list, now: time.Now}
 }
 
-// has tells whether addr is one of this machine's, or leads to one.
+// has reports whether addr is one of this machine's, or leads to one.
 func (o *ownAddrs) has(addr netip.Addr) bool {
 	if o == nil {
 		return false

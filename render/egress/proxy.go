@@ -16,14 +16,12 @@ import (
 // proxyLimits bound what the programs behind a Proxy can hold. Tests shorten
 // the times.
 type proxyLimits struct {
-	// conns is how many tunnels and plain requests are open at once. Chromium
-	// opens at most 32 sockets to its proxy per context, so 512 serve sixteen
-	// contexts that use all of them, or a hundred with a few kept alive. Each
-	// costs two descriptors and, in a tunnel, two buffers of 32 KiB: 32 MiB when
-	// all are taken, and a bound on what pages can make the process hold.
+	// conns is the maximum number of open tunnels and plain requests. Chromium opens at most 32 sockets to its
+	// proxy per context. So 512 serve sixteen contexts that use all of them, or a hundred with a few idle
+	// connections. Each costs two descriptors and, in a tunnel, two buffers of 32 KiB. With all in use, that is 32
+	// MiB, which is the limit on the memory that pages can occupy here.
 	conns int
-	// slotWait is how long a request waits for one of conns before it is
-	// answered 503.
+	// slotWait is the maximum time that a request waits for one of conns before it gets a 503.
 	slotWait time.Duration
 	// header bounds reading a request's head; a local program sends it at once.
 	header time.Duration
@@ -45,7 +43,7 @@ const (
 	proxyMaxHeader = 64 << 10
 	// proxyMaxResponseHeader is Chromium's own bound on a response's head.
 	proxyMaxResponseHeader = 256 << 10
-	// proxyKeepAlive is how long an unused connection from the browser stays.
+	// proxyKeepAlive is the idle timeout of a connection from the browser.
 	proxyKeepAlive = 60 * time.Second
 	// copyBuffer is the size in bytes of the buffers bodies and tunnels use.
 	copyBuffer = 32 << 10

@@ -117,7 +117,7 @@ func (p *Policy) CheckTarget(ctx context.Context, u *url.URL) error {
 	return p.observe(ctx, err)
 }
 
-// CheckAddr says whether addr may be reached. host is the name it was found
+// CheckAddr reports whether addr may be reached. host is the name it was found
 // under, "host" or "host:port" (or empty), because the operator may have opened
 // that name. The error is a *RefusedError.
 func (p *Policy) CheckAddr(addr netip.Addr, host string) error {

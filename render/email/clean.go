@@ -62,7 +62,7 @@ func element(name string, attributes ...string) *html.Node {
 	return node
 }
 
-// bodyAttributes are those of a body, as any element can have them.
+// bodyAttributes returns the attributes of a body that any element can have.
 func bodyAttributes(attributes []html.Attribute) (kept []html.Attribute) {
 	style := ""
 	for _, a := range attributes {
@@ -199,7 +199,7 @@ func pixels(text string) int {
 	return n
 }
 
-// harmless tells links that may stay.
+// harmless reports whether a link may stay.
 func harmless(address string) bool {
 	u, err := url.Parse(strings.TrimSpace(address))
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "mailto" || u.Scheme == "tel")

@@ -46,14 +46,14 @@ type File struct {
 	shown bool   // is part of the text
 }
 
-// Message is what was read.
+// Message is a parsed email.
 type Message struct {
 	From, ReplyTo, To, CC, BCC People
 	Date, Subject              string
-	// Language is that of the text, as far as its letters say so.
+	// Language is the language of the text, as far as its letters show it.
 	Language string
 	Files    []*File
-	// Notes are what whoever reads the page cannot see: what could not be read.
+	// Notes describe the parts that could not be read and that the page does not show.
 	Notes []string
 
 	body  []block
@@ -149,7 +149,7 @@ func readLine(in *bufio.Reader, most int) (line []byte, err error) {
 	}
 }
 
-// headerLine says whether a line begins with the name of a field.
+// headerLine reports whether a line begins with the name of a field.
 func headerLine(line []byte) bool {
 	name, _, found := bytes.Cut(line, []byte(":"))
 	return found && len(name) > 0 && !bytes.ContainsFunc(bytes.TrimRight(name, " \t"), func(r rune) bool { return r <= ' ' || r > '~' })
@@ -227,7 +227,7 @@ func people(header mail.Header, key string) (list People) {
 	return list
 }
 
-// place is where a part stands.
+// place is the position of a part.
 type place struct {
 	depth int
 	group string // the kind of the parts that it is one of
@@ -365,7 +365,7 @@ func (m *Message) refuse(text string) block {
 	return block{kind: noteBlock, text: text}
 }
 
-// note says something of the message, once.
+// note adds a note to the message, once per text.
 func (m *Message) note(text string) {
 	if !slices.Contains(m.Notes, text) {
 		m.Notes = append(m.Notes, text)
@@ -436,7 +436,7 @@ func shows(kind string) bool {
 	return false
 }
 
-// newFile is what a part may be kept as.
+// newFile returns a part as an attachment.
 func newFile(header message.Header, kind string, content []byte) *File {
 	named := mail.AttachmentHeader{Header: header}
 	name, err := named.Filename()
@@ -491,7 +491,7 @@ func (m *Message) ownName(name string) string {
 	return name
 }
 
-// extension is that of a kind of file.
+// extension returns the extension of a kind of file.
 func extension(kind string) string {
 	switch kind {
 	case "message/rfc822":

@@ -14,7 +14,7 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// pageModel is what the page shows.
+// pageModel holds the values of the page.
 type pageModel struct {
 	*Message
 

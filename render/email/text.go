@@ -27,7 +27,7 @@ func decode(content []byte, kind string) string {
 	return strings.ToValidUTF8(string(content), "\uFFFD")
 }
 
-// flow says how the lines of a text are broken (RFC 3676).
+// flow is the way in which the lines of a text are wrapped (RFC 3676).
 type flow struct {
 	on   bool // a space at the end continues with the next line
 	join bool // without that space
@@ -75,7 +75,7 @@ func (f flow) line(text string) line {
 	return l
 }
 
-// signs tells whether the line begins a signature.
+// signs reports whether the line begins a signature.
 func (l line) signs() bool { return string(l.text) == signature }
 
 // signature is the line before a signature.

@@ -85,7 +85,7 @@ func write(_ context.Context, _ *engine.Work, path string, _ []byte) ([]byte, er
 	return nil, os.WriteFile(path, []byte("x"), 0o600)
 }
 
-// address is where an attack connects to.
+// address is the target of an attack's connection.
 type address struct{ Network, Address string }
 
 // dial connects and sends something.

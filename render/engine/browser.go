@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Browser says how a browser is locked in that cannot make a sandbox of its own,
-// because namespaces are refused. All its processes get the same: what pages
-// could do inside is what the whole browser can do.
+// Browser holds the confinement of a browser that cannot create its own sandbox because namespaces are refused. All
+// its processes have the same confinement: pages can do everything that the whole browser can do.
 type Browser struct {
 	// UID and GID are whom it becomes; 0 means that it stays who it is.
 	UID, GID int `json:",omitempty"`
@@ -41,7 +40,7 @@ func (b Browser) Args() ([]string, error) {
 	return []string{"browser", string(text)}, err
 }
 
-// browserReads is what a browser reads besides what all engines do.
+// browserReads lists the paths that a browser reads besides those of all engines.
 var browserReads = []string{
 	"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates", "/etc/chromium", "/etc/chromium.d", "/etc/passwd", "/etc/group",
 	"/etc/nsswitch.conf", "/etc/host.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf", "/etc/machine-id",
@@ -95,7 +94,7 @@ func (b Browser) confine(program string) error {
 			return err
 		}
 	}
-	// Of this thread, from which Landlock and the filter take it to the others.
+	// This applies to the thread; Landlock and the filter apply it to the others.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// searchPath is where programs that jobs start are looked for.
+	// searchPath is the path in which programs of jobs are searched.
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	// startTime bounds the time until a new child is ready.
 	startTime = time.Minute
-	// pipeSize is how much a pipe holds.
+	// pipeSize is the capacity of a pipe.
 	pipeSize = 1 << 20
 )
 
@@ -168,8 +168,8 @@ func (c *child) greet(p *Pool) error {
 	return nil
 }
 
-// broken says why the conversation ended: by our hand, by the
-// input's fault or by the child's.
+// broken returns the reason why the conversation ended: the pool's decision, a failure of the input, or a failure
+// of the child.
 func (c *child) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrKilled, context.Cause(ctx))

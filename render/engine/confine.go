@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setup is what a parent tells a new child about its limits.
+// setup is the message with which a parent sets the limits of a new child.
 type setup struct {
 	Identity identity `json:"identity"`
 	// Memory and MaxMemory, Disk in bytes and CPU in seconds: see Config.
@@ -26,7 +26,7 @@ type setup struct {
 
 func (s setup) has(namespace uintptr) bool { return s.Namespaces&namespace != 0 }
 
-// report is what a child tells its parent when it is ready.
+// report is the message of a child to its parent when it is ready.
 type report struct {
 	UID         int          `json:"uid"`
 	Protections []Protection `json:"protections"`
@@ -41,8 +41,8 @@ type confinement struct {
 	// base is the child's folder, which becomes a file system of its own.
 	base    string
 	private bool
-	// shared is why the list of processes is the system's, and list is that list.
-	// Exposed means that it was shown.
+	// shared is the reason why the child sees the system's list of processes, and list is that list. Exposed is
+	// true if it is visible.
 	shared  error
 	list    *os.File
 	exposed bool
@@ -120,7 +120,7 @@ func ownNamespace(flag uintptr) func(*confinement) error {
 	}
 }
 
-// lost is why a child has no namespaces.
+// lost returns the reason why a child has no namespaces.
 func (c *confinement) lost() error {
 	return errors.New("namespaces cannot be made here: " + c.Lost)
 }

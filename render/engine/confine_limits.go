@@ -89,8 +89,7 @@ func (c *confinement) swollen() bool {
 	return mapped[0].Value.Uint64() > uint64(c.Memory/2)
 }
 
-// jobMemory is how much each process of a job may take, which may ask for 0,
-// the usual.
+// jobMemory returns the memory limit of each process of a job; asked is the job's own limit, or 0 for the default.
 func (s setup) jobMemory(asked int64) int64 {
 	if asked > 0 {
 		return min(asked, s.MaxMemory)

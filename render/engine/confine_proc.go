@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is where the kernel lists processes.
+// proc is the folder in which the kernel lists processes.
 const proc = "/proc"
 
 // mountProc gives the new root at base a list of the child's own processes.
@@ -155,7 +155,7 @@ func readEntry(pid int) (e entry, err error) {
 	return e, nil
 }
 
-// checkMemory says whether all processes of the child together hold more than
+// checkMemory reports whether all processes of the child together hold more than
 // limit bytes of memory of their own.
 func (c *confinement) checkMemory(limit int64) error {
 	family, err := c.family()

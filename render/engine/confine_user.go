@@ -27,7 +27,7 @@ func becomeUser(c *confinement) error {
 	return syscall.Setresuid(c.Identity.UID, c.Identity.UID, c.Identity.UID)
 }
 
-// ownUser says whether the service is of another user, whose files and processes
+// ownUser reports whether the service is of another user, whose files and processes
 // the kernel keeps from this one whatever else fails.
 func ownUser(c *confinement) error {
 	if c.Identity.UID != 0 {

@@ -30,8 +30,7 @@ import (
 	"relaypdf/render/scratch"
 )
 
-// Config says how to start a Pool. The zero value is usable in the relaypdf
-// program itself.
+// Config holds the settings of a Pool. The zero value is usable in the relaypdf executable itself.
 type Config struct {
 	// Command starts a child. Default: this program with the argument
 	// "engine", reached through the kernel, so that it works when the file
@@ -39,10 +38,10 @@ type Config struct {
 	Command []string
 	// Size is the number of jobs at once. Default: one per core.
 	Size int
-	// Extra is how many more may run, each of an account that has no other; see
-	// queue.Config. There is a child for each of both.
+	// Extra is the maximum number of jobs above Size, each of an account that has no other; see queue.Config. There
+	// is a child for each.
 	Extra int
-	// Queue is how many jobs may wait. Default: 32 for each of Size.
+	// Queue is the maximum number of waiting jobs. Default: 32 for each of Size.
 	Queue int
 	// Dir holds the pool's folder, and that the children's: each 0700 and emptied after
 	// every job. Files that a killed server left in Dir are removed at the next start.
@@ -56,14 +55,12 @@ type Config struct {
 	// MaxTime bounds a job that names no time of its own, or more. Default: five
 	// minutes.
 	MaxTime time.Duration
-	// Memory is how many bytes each process of a child may allocate.
-	// Default: 1 GiB.
+	// Memory is the memory limit of each process of a child in bytes. Default: 1 GiB.
 	Memory int64
-	// MaxMemory is what a job may ask for instead. Default: Memory.
+	// MaxMemory is the maximum that a job may request instead. Default: Memory.
 	MaxMemory int64
-	// Disk is how many bytes of files a child may hold: inputs, outputs and
-	// what lies between them. Where possible they are in memory, as they
-	// come and go. Default: 1 GiB.
+	// Disk is the maximum number of bytes of files of a child: inputs, outputs and intermediate files. Where
+	// possible they are in memory. Default: 1 GiB.
 	Disk int64
 	// CPU is the processor time of each process in one job, in whole seconds.
 	// Default: MaxTime.
@@ -91,10 +88,10 @@ type Fonts struct {
 	Folder string `json:"folder,omitempty"`
 }
 
-// OwnFonts is where children with a file system of their own see Fonts.Folder.
+// OwnFonts is the path of Fonts.Folder in children with their own file system.
 const OwnFonts = "/own-fonts"
 
-// privateFonts is where they see Fonts.Config.
+// privateFonts is the path of Fonts.Config in such children.
 const privateFonts = "/fonts.conf"
 
 // folderPrefix names the pools' folders.

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// excerptSize is how much an excerpt keeps of the start, and how much of the
-// end.
+// excerptSize is the maximum number of bytes that an excerpt holds of the start, and of the end.
 const excerptSize = 2 << 10
 
 // excerpt is a writer that keeps the first bytes written to it, where a

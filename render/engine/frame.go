@@ -36,7 +36,7 @@ var errFrame = errors.New("engine: broken frame")
 type jobHeader struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args,omitempty"`
-	// Timeout is what is left until the deadline, in nanoseconds.
+	// Timeout is the time left until the deadline, in nanoseconds.
 	Timeout time.Duration `json:"timeout"`
 	Files   []fileHeader  `json:"files,omitempty"`
 	// MaxOutput bounds the sizes of all output files together.
@@ -59,7 +59,7 @@ type answerHeader struct {
 	Last bool `json:"last,omitempty"`
 }
 
-// check says whether a parent may believe what a child announces.
+// check reports whether a parent may believe what a child announces.
 func (h answerHeader) check(maxOutput int64) error {
 	if len(h.Files) > maxFiles {
 		return fmt.Errorf("%w: %d files", errFrame, len(h.Files))

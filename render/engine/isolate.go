@@ -19,7 +19,7 @@ const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS | un
 type isolation struct {
 	// flags are the namespaces of its own that it gets.
 	flags uintptr
-	// lost says why a better way did not work.
+	// lost is the reason why a better isolation did not work.
 	lost string
 }
 
@@ -57,18 +57,17 @@ func (p *Pool) startIsolated(prepare func() *exec.Cmd) (*exec.Cmd, isolation, er
 	return nil, isolation{}, errors.New("no way to start")
 }
 
-// refused says whether the kernel, a limit or a security module may permit
+// refused reports whether the kernel, a limit or a security module may permit
 // less than was asked for.
 func refused(err error) bool {
 	return slices.ContainsFunc([]syscall.Errno{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOSPC, unix.EUSERS},
 		func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
-// deathSignal is what a child with the namespaces of flags gets when the server
-// dies. The first process of a namespace takes all others with it; any other
-// child must live to kill the programs that it started. The kernel keeps the
-// signal by thread, so that the child cannot exchange the one it was started
-// with for another (see dieWithParent): both are the same.
+// deathSignal returns the signal that a child with the namespaces of flags gets when the server dies. The first
+// process of a namespace takes all others with it; any other child must live to kill the programs that it started.
+// The kernel stores the signal per thread, so the child cannot replace the one it was started with (see
+// dieWithParent): both are the same.
 func deathSignal(flags uintptr) syscall.Signal {
 	if flags&unix.CLONE_NEWPID != 0 {
 		return unix.SIGKILL

@@ -56,8 +56,8 @@ func (e *TimeoutError) Is(target error) bool { return target == context.Deadline
 
 // JobError is an error that a handler returned.
 type JobError struct {
-	// Code tells errors of one job apart. Empty is an error that the handler
-	// gave no code; those of this package match the sentinels above.
+	// Code distinguishes the errors of one job. It is empty if the handler gave the error no code; the codes of
+	// this package match the sentinels above.
 	Code string `json:"code,omitempty"`
 	// Message is the error's text. It may quote the input.
 	Message string `json:"message"`
@@ -77,7 +77,7 @@ func (e *JobError) Is(target error) bool {
 
 const codeCrashed = "crashed"
 
-// codes are how this package's own errors cross the pipe.
+// codes maps this package's own errors to their codes in the pipe.
 var codes = []struct {
 	code string
 	err  error
@@ -88,8 +88,8 @@ var codes = []struct {
 	{"no_program", ErrNoProgram},
 }
 
-// wireError is how a handler's error crosses the pipe: with the code of the
-// *JobError that it wraps, or of an error of this package.
+// wireError returns a handler's error in the form of the pipe: with the code of the *JobError that it wraps, or of
+// an error of this package.
 func wireError(err error) *JobError {
 	const longest = 8 << 10
 	text := err.Error()
@@ -135,10 +135,9 @@ const (
 type Job struct {
 	// Name is the handler's name.
 	Name string
-	// Account is whose work it is: slots are shared fairly between accounts.
+	// Account is the account of the job: slots are shared fairly between accounts.
 	Account string
-	// Time is how long it may take from when a child has it. Default, and the
-	// most: Config.MaxTime.
+	// Time is the time limit of the job from the moment a child has it. Default and maximum: Config.MaxTime.
 	Time time.Duration
 	// Retry tries a job once more whose child crashed, where that may have had
 	// another cause than the job.
@@ -171,9 +170,9 @@ func (j *Job) observe(step string, took time.Duration) {
 	}
 }
 
-// Result is what a job made.
+// Result is the result of a job.
 type Result struct {
-	// Body is what the handler returned.
+	// Body is the data that the handler returned.
 	Body []byte
 	// Files are the outputs in the order in which the handler named them. The
 	// content of each is a *spool.File.
@@ -225,7 +224,7 @@ func newRequest(job Job) (*request, error) {
 	return &request{late: &TimeoutError{After: job.Time}, job: job, header: header, reply: make(chan outcome, 1)}, nil
 }
 
-// plainName says whether name is one file's name and nothing else.
+// plainName reports whether name is one file's name and nothing else.
 func plainName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= maxFileName && !strings.ContainsAny(name, "/\x00")
 }

@@ -57,8 +57,8 @@ type greeting struct {
 	Times int
 }
 
-// handlers are what the engines of these tests can do; attacks are in
-// attack_test.go. The instance tells one engine from another.
+// handlers returns the handlers of the engines in these tests; attacks are in attack_test.go. The instance
+// distinguishes engines.
 func handlers(instance string) engine.Handlers {
 	all := engine.Handlers{
 		"markdown": engine.Handle(func(_ context.Context, _ *engine.Work, opt markup.MarkdownOptions, src []byte) ([]byte, error) {
@@ -187,7 +187,7 @@ func keeper() engine.Handler {
 	})
 }
 
-// process is what an engine says about itself.
+// process is the description of an engine by itself.
 type process struct {
 	Instance      string
 	PID, UID, GID int

@@ -16,7 +16,7 @@ import (
 // withoutNamespaces is set where the kernel refuses namespaces.
 const withoutNamespaces = "ENGINE_TEST_WITHOUT_NAMESPACES"
 
-// again says that this process was started by TestModes.
+// again is the variable that marks a process started by TestModes.
 const again = "ENGINE_TEST_AGAIN"
 
 // TestModes runs the tests of this package again: as an ordinary user, and as
@@ -27,7 +27,7 @@ func TestModes(t *testing.T) {
 	if os.Getenv(again) != "" {
 		t.Skip("it is running already")
 	}
-	// Where the engines' user may read the program.
+	// A folder where the engines' user may read the executable.
 	dir := sharedDir(t)
 	path := filepath.Join(dir, "engine.test")
 	// Without the race detector, which watches the same tests in this process and
@@ -67,9 +67,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// ordinary is what starts a command as a user who is not root. Each mode has one
-// of its own: the system counts processes by user, and the modes run side by
-// side.
+// ordinary returns the prefix of a command that runs as a user who is not root. Each mode has its own user: the
+// system counts processes by user, and the modes run concurrently.
 func ordinary(t *testing.T, name string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {

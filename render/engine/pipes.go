@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedTemp is where LibreOffice makes its pipes, whatever TMPDIR says.
+// sharedTemp is the folder in which LibreOffice creates its pipes, regardless of TMPDIR.
 const sharedTemp = "/tmp"
 
 // removePipes removes what offices of this user have left there that had no file

@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	// defaultStdout is how much a program may print unless it says otherwise.
+	// defaultStdout is the default maximum size of a program's output.
 	defaultStdout = 16 << 20
-	// pipeTime is how long a program that has ended may leave its pipes open
-	// to programs which it started.
+	// pipeTime is the time for which a program that has ended may leave its pipes open to programs that it started.
 	pipeTime = time.Second
 )
 
@@ -31,19 +30,18 @@ type Program struct {
 	// Args are the arguments after the name. Text that is not ours must not be
 	// one that can be taken for an option: see PathArg.
 	Args []string
-	// Stdin is what the program reads. Default: nothing. Secrets come here,
-	// never in Args, which everybody can see.
+	// Stdin is the program's input. Default: nothing. Secrets are passed here, never in Args, which every process
+	// can see.
 	Stdin io.Reader
 	// Env is added to HOME, PATH and LANG, as NAME=value.
 	Env []string
 	// MaxStdout bounds what it prints, in bytes. Default: 16 MiB.
 	MaxStdout int64
-	// Joined has what it writes to standard error among what it prints.
+	// Joined adds the program's standard error to its output.
 	Joined bool
 	// OK are exit codes besides 0 that mean success.
 	OK []int
-	// Memory is how many bytes it may allocate, up to what the job may.
-	// Default: that.
+	// Memory is the program's memory limit in bytes, up to the job's. Default: the job's.
 	Memory int64
 }
 
@@ -178,8 +176,8 @@ func environment(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + searchPath, "LANG=C.UTF-8"}
 }
 
-// environment is what programs get. Without a file system of its own, the
-// child cannot write to where temporary files are otherwise.
+// environment returns the environment of programs. Without its own file system, the child cannot write to the usual
+// temporary folder.
 func (c *innerChild) environment(home string) []string {
 	env := environment(home)
 	if !c.private {

@@ -10,7 +10,7 @@ import (
 type Protection struct {
 	Name string `json:"name"`
 	On   bool   `json:"on"`
-	// Why says what is missing when On is false.
+	// Why is the reason if On is false.
 	Why string `json:"why,omitempty"`
 }
 
@@ -40,8 +40,8 @@ func (p *Pool) note(r report) {
 	})
 }
 
-// startAttempts is how many children must fail to start before it is said that
-// none can: a machine that is very busy deserves another look.
+// startAttempts is the number of children that must fail to start before the pool reports that none can. A very
+// busy machine gets several attempts.
 const startAttempts = 3
 
 // Ready returns when a first child has started, or the reason why none can. It

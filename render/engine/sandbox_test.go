@@ -24,7 +24,7 @@ import (
 	"relaypdf/render/engine"
 )
 
-// hasProtection says whether a protection works where the tests run.
+// hasProtection reports whether a protection works where the tests run.
 func hasProtection(t testing.TB, pool *engine.Pool, name string) bool {
 	t.Helper()
 	all, err := pool.Protections(context.Background())
@@ -56,8 +56,8 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// TestProtections says what the other tests of this file rely on. The tests of
-// modes_test.go repeat them with fewer.
+// TestProtections checks the protections that the other tests of this file rely on. The tests of modes_test.go
+// repeat them with fewer protections.
 func TestProtections(t *testing.T) {
 	var log logs
 	pool := start(t, engine.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -107,8 +107,7 @@ func TestFilesOfOthersAreClosed(t *testing.T) {
 	others = append(others, data, data+"/relaypdf.db", dir, "/etc/shadow", "/etc/passwd-", "/root", "/home", "/var/log", "/var/lib/dpkg/status",
 		fmt.Sprintf("/proc/%d/environ", os.Getpid()), fmt.Sprintf("/proc/%d/root/etc/shadow", os.Getpid()), "/sys/kernel", "/run", "/boot")
 	for _, path := range others {
-		// Of the two folders one is that of the asking engine, if it has no
-		// file system of its own.
+		// One of the two folders is the folder of the asking engine itself, if it has no file system of its own.
 		if self := describe(t, pool).Dir; strings.HasPrefix(self, path) {
 			continue
 		}
@@ -210,7 +209,7 @@ func TestSystemCallsAreFiltered(t *testing.T) {
 func TestOtherProcessesAreOutOfReach(t *testing.T) {
 	pool := start(t, engine.Config{})
 	other := exec.Command("sleep", "1000")
-	// As the engine's user, if that is another one.
+	// Runs as the engine's user, if that is another one.
 	if os.Geteuid() == 0 {
 		self := describe(t, pool)
 		other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(self.UID), Gid: uint32(self.GID)}}

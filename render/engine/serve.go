@@ -145,7 +145,7 @@ func (c *innerChild) endOfInput(err error) error {
 type incoming struct {
 	header jobHeader
 	body   []byte
-	// full is why not all files could be written.
+	// full is the reason why not all files could be written.
 	full error
 }
 

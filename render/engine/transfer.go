@@ -115,7 +115,7 @@ func maxSize(files []fileHeader) (most int64) {
 	return most
 }
 
-// input tells errors of reading from those of the pipe.
+// input marks errors of reading the input, to distinguish them from errors of the pipe.
 type input struct {
 	io.Reader
 	err error

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// watchPeriod is how often bounds are checked that the kernel does not keep.
+// watchPeriod is the interval at which limits are checked that the kernel does not enforce.
 const watchPeriod = 100 * time.Millisecond
 
 // errOvergrown ends a child that holds more files or memory than it may.
@@ -33,7 +33,7 @@ func watch(stop <-chan struct{}, check func() error, exceeded func(error)) {
 	}
 }
 
-// checkFolder says whether a folder holds more than limit bytes or too many
+// checkFolder reports whether a folder holds more than limit bytes or too many
 // files.
 func checkFolder(path string, limit int64) error {
 	var bytes int64

@@ -26,7 +26,7 @@ import (
 // Family is a name under which documents find a font.
 type Family struct {
 	Name string
-	// Styles are those that are here, upright and light ones first.
+	// Styles lists the available styles, upright and light ones first.
 	Styles []string
 	// AliasOf is the family that stands in for one that is not here; empty for
 	// one that is.
@@ -83,7 +83,7 @@ func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 		}
 	}()
 	f.File = filepath.Join(f.scratch.Path, "fonts.conf")
-	// Which families there are says what has to stand in for others.
+	// The available families decide which fonts must stand in for others.
 	for range 2 {
 		f.Config = f.configuration()
 		if err := os.WriteFile(f.File, []byte(f.Config), 0o644); err != nil { //nolint:gosec // other users' programs read it
@@ -116,10 +116,10 @@ func (f *Fonts) Draws(r rune) bool {
 	return r >= 0 && int(r/word) < len(set) && set[r/word]&(1<<(r%word)) != 0
 }
 
-// word is how many characters an element of a set of them holds.
+// word is the number of characters per element of a character set.
 const word = 64
 
-// characters are those that any font has, a bit for each; nil means unknown.
+// characters returns the characters of all fonts, one bit for each; nil means unknown.
 func (f *Fonts) characters() []uint64 {
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()

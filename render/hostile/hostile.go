@@ -70,7 +70,7 @@ func Attacks() []Attack {
 	}
 }
 
-// parts are what Generate puts together.
+// parts lists the parts from which Generate builds documents.
 var parts = []string{
 	`for (let i = 0; i < %d; i++) fetch('data:,' + i + 'A'.repeat(%d))`,
 	`for (let i = 0; i < %d; i++) { const f = document.createElement('iframe'); f.srcdoc = 'A'.repeat(%d); document.documentElement.append(f) }`,

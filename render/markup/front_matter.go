@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// FrontMatter is what Markdown says of itself in YAML in front of it.
+// FrontMatter holds the YAML in front of a Markdown document.
 type FrontMatter struct {
 	Title, Author, Description, Keywords string
 	// Options is the object below "options", whose members nobody has checked;
@@ -16,7 +16,7 @@ type FrontMatter struct {
 	Options map[string]any
 }
 
-// FrontMatterHead is how many bytes of a document ReadFrontMatter looks at.
+// FrontMatterHead is the number of bytes of a document that ReadFrontMatter reads.
 const FrontMatterHead = 2 * maxFrontMatter
 
 // ReadFrontMatter reads the front matter of Markdown, a bounded part of it in

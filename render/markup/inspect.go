@@ -9,9 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Traits says what an HTML document may do when a browser opens it. Both
-// answers err on the side of true: a false "true" costs speed, while a false
-// "false" would render a document in a place that was not made for it.
+// Traits holds the features that an HTML document may use in a browser. Both answers err on the side of true: a
+// false "true" costs speed, while a false "false" would render a document in a mode that was not made for it.
 type Traits struct {
 	// Script means that the document can run code or needs a browsing context
 	// of its own: script elements, handler attributes, javascript: URLs,

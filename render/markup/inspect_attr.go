@@ -2,7 +2,7 @@ package markup
 
 import "bytes"
 
-// elementInfo is what an element's name alone says.
+// elementInfo holds the properties of an element that follow from its name.
 type elementInfo struct {
 	name   string
 	traits Traits

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/net/html"
 )
 
-// How a place on a printed page leads to the line of its template: each element
-// gets its line before the template is filled, of that a name when it is, and the
-// browser writes down where the names lie that links lead to.
+// These functions map a position on a printed page to a line of its template. Each element gets its line number
+// before the template is filled. After filling, the line number becomes a link target, and the browser writes the
+// positions of link targets into the PDF.
 
 const (
 	lineAttribute = " data-relay-line="
-	// LineNames is how the names begin that NameLines gives.
+	// LineNames is the prefix of the names that NameLines gives.
 	LineNames = "relay-line-"
 	// maxLines bounds the elements that have their lines, which is what a browser
 	// has to look for while it prints.
@@ -89,8 +89,7 @@ func (s *liner) tag(rest string) {
 	s.pass(n)
 }
 
-// tagEnd is how long a tag is from its name on. Quotes and Handlebars may hold
-// what would end it.
+// tagEnd returns the length of a tag after its name. Quotes and Handlebars may contain the closing bracket.
 func tagEnd(rest string) int {
 	quote := byte(0)
 	for at := 0; at < len(rest); {
@@ -112,7 +111,7 @@ func tagEnd(rest string) int {
 	return len(rest)
 }
 
-// closing is where the end tag of an element begins.
+// closing returns the position of an element's end tag.
 func closing(rest, name string) int {
 	lower := strings.ToLower(rest)
 	if at := strings.Index(lower, "</"+name); at >= 0 && len(lower) == len(rest) {
@@ -121,7 +120,7 @@ func closing(rest, name string) int {
 	return len(rest)
 }
 
-// mustache is how long the piece of Handlebars is that comes next.
+// mustache returns the length of the Handlebars expression at the start of rest.
 func mustache(rest string) int {
 	for _, kind := range []struct{ open, end string }{{"{{!--", "--}}"}, {"{{~!--", "}}"}, {"{{{{", "}}}}"}, {"{{{", "}}}"}} {
 		if strings.HasPrefix(rest, kind.open) {
@@ -131,7 +130,7 @@ func mustache(rest string) int {
 	return until(rest, "}}")
 }
 
-// until is how long a text is up to the end of what ends it.
+// until returns the length of a text up to and including end.
 func until(rest, end string) int {
 	if at := strings.Index(rest, end); at >= 0 {
 		return at + len(end)

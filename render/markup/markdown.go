@@ -92,14 +92,14 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Filtered: filter.found, Diagrams: drawings.found}, nil
 }
 
-// MarkdownDocument is what Markdown became.
+// MarkdownDocument is the result of converting Markdown.
 type MarkdownDocument struct {
 	HTML []byte `json:"-"`
-	// Faults are those of formulas, which show their source.
+	// Faults are the errors of formulas, which show their source.
 	Faults []Fault `json:"faults,omitempty"`
 	// Filtered is about the tags that became text; nil where none did.
 	Filtered *Fault `json:"filtered,omitempty"`
-	// Diagrams says that there are some, which a browser draws: see WithDiagrams.
+	// Diagrams is true if the document has diagrams, which a browser draws: see WithDiagrams.
 	Diagrams bool `json:"diagrams,omitempty"`
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// blocks is what documents on paper have besides GitHub's Markdown: alerts, a
-// table of contents, and code in tables that breaks between words.
+// blocks is an extension of GitHub's Markdown for documents on paper: alerts, a table of contents, and code in
+// tables that breaks between words.
 type blocks struct{}
 
 func (blocks) Extend(md goldmark.Markdown) {
@@ -126,7 +126,7 @@ func makeAlert(quote *ast.Blockquote, src []byte) {
 	quote.InsertBefore(quote, quote.FirstChild(), title)
 }
 
-// isContentsMark says whether a paragraph stands for the table of contents.
+// isContentsMark reports whether a paragraph stands for the table of contents.
 func isContentsMark(paragraph *ast.Paragraph, src []byte) bool {
 	if paragraph.Lines().Len() != 1 {
 		return false
@@ -176,8 +176,8 @@ func inCell(n ast.Node) bool {
 	return false
 }
 
-// longestWord is how many letters of code are kept on one line in a table. A
-// longer word breaks anywhere, so that it does not widen the table past the page.
+// longestWord is the maximum number of letters of code that stay on one line in a table. A longer word breaks
+// anywhere, so that it does not widen the table past the page.
 const longestWord = 24
 
 func wordsAreShort(code string) bool {
@@ -207,7 +207,7 @@ func (blocks) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 
 // writeContents writes a list in lists, however the levels of headings jump.
 func writeContents(w util.BufWriter, headings []contentsEntry) {
-	_, _ = w.WriteString("<nav class=\"contents\">\n") // Flush tells of what fails
+	_, _ = w.WriteString("<nav class=\"contents\">\n") // Flush returns the error
 	var open []int                                     // the levels of the lists
 	for _, h := range headings {
 		for len(open) > 0 && open[len(open)-1] > h.level {

@@ -40,7 +40,7 @@ func Check() error {
 	return nil
 }
 
-// Fault is what cannot be shown as it was meant, and is shown as its source.
+// Fault is the error of a formula that is shown as its source.
 type Fault struct {
 	Line int    `json:"line"` // of the Markdown, from 1
 	Text string `json:"text"`
@@ -138,8 +138,8 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 // prose is text between brackets that were escaped because they are none of Markdown.
 var prose = regexp.MustCompile(`^[^\\^=_{}]*\pL{2,}\s+\pL{2,}[^\\^=_{}]*$`)
 
-// unclosed is where the line ends that was last found to have no \) any more: it is
-// not looked through again from each of its backslashes.
+// unclosed stores the end of the line that contains no further \), so that it is not searched again from each of
+// its backslashes.
 var unclosed = parser.NewContextKey()
 
 // parenthesized is the formula between \( and \) that the line begins with, or nil.
@@ -163,7 +163,7 @@ func parenthesized(block text.Reader, pc parser.Context) ast.Node {
 	return &formula{tex: string(tex), at: segment.Start, source: string(line[:whole])}
 }
 
-// fenceAt is where the fence is that ends a formula, or -1.
+// fenceAt returns the position of the fence that ends a formula, or -1.
 func fenceAt(text []byte, fence string) int {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -188,8 +188,8 @@ type mathBlocks struct{}
 // Trigger implements parser.BlockParser.
 func (mathBlocks) Trigger() []byte { return []byte{'$', '\\'} }
 
-// meant tells formulas from brackets that were escaped, such as \[edit\]: by what
-// follows on the first line, and how the last line ends.
+// meant distinguishes formulas from escaped brackets, such as \[edit\], by the text that follows on the first line
+// and by the end of the last line.
 var (
 	meant  = regexp.MustCompile(`^(\s|.*(\^|=|\\[A-Za-z]))`)
 	ending = regexp.MustCompile(`^[ \t.,;]*(\r?\n|$)`)
@@ -289,7 +289,7 @@ func (m *math) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	})
 	register.Register(kindFormulaBlock, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if f, ok := n.(*formulaBlock); ok && entering {
-			_, _ = w.WriteString("<p class=\"formula\">") // Flush tells of what fails
+			_, _ = w.WriteString("<p class=\"formula\">") // Flush returns the error
 			m.write(w, &f.formula)
 			_, _ = w.WriteString("</p>\n")
 		}
@@ -329,7 +329,7 @@ const (
 	// ems.
 	maxExpand = 1000
 	maxSize   = 60
-	// maxDepth is how deep calls may go.
+	// maxDepth is the maximum depth of calls.
 	maxDepth = 2000
 )
 

@@ -26,7 +26,7 @@ type convertArgs struct {
 	Linked    map[string]string
 }
 
-// Print is how a PDF is made of an office document.
+// Print holds the settings of a PDF made of an office document.
 type Print struct {
 	Layout
 	// Quality of photographs as JPEG, 1 to 100; 0 means 90.
@@ -49,14 +49,14 @@ func (p Print) filterData() map[string]any {
 	return data
 }
 
-// Made says what a conversion has made, besides the document.
+// Made describes the result of a conversion, besides the document.
 type Made struct {
-	// Kind is that of the source, as the office program saw it.
+	// Kind is the kind of the source, as LibreOffice detected it.
 	Kind Kind
-	// Pages is how many a PDF has; 0 where the result is none.
+	// Pages is the number of pages of a PDF; 0 for other results.
 	Pages int
 	// Missing are the URLs of images that a Word document links to and that
-	// Conversion.Linked lacks. If it is not empty, there is no result.
+	// Conversion.Linked lacks. If it is not empty, the conversion made no document.
 	Missing []Reference
 	// Nowhere are links of such that lead to no image; the first of them.
 	Nowhere []string

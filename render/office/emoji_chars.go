@@ -38,7 +38,7 @@ const (
 // looks for both halves, the other way round.
 var halves = span{0xd83c, 0xd83e}
 
-// isPresented tells whether a character is an emoji without selectEmoji.
+// isPresented reports whether a character is an emoji without selectEmoji.
 func isPresented(c rune) bool {
 	_, found := slices.BinarySearchFunc(presented, c, func(s span, c rune) int {
 		switch {
@@ -52,7 +52,7 @@ func isPresented(c rune) bool {
 	return found
 }
 
-// standsAlone tells whether the stand-in has a character without selectEmoji: emoji,
+// standsAlone reports whether the stand-in has a character without selectEmoji: emoji,
 // and what sequences are made of.
 func standsAlone(c rune) bool {
 	return isPresented(c) || c < latin || c == joiner || c == keycap || c == selectEmoji || c >= tags

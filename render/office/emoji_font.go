@@ -124,7 +124,7 @@ func (s standIn) names() []byte {
 			continue
 		}
 		text := pack(utf16.Encode([]rune(name)))
-		// Of Windows, in Unicode and American English.
+		// Platform Windows, encoding Unicode, language American English.
 		records = append(records, pack(uint16(3), uint16(1), uint16(0x409), uint16(id), uint16(len(text)), uint16(len(texts)))...)
 		texts = append(texts, text...)
 	}

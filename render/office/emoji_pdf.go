@@ -22,7 +22,7 @@ import (
 const (
 	// maxSubset bounds a font in a PDF: 255 glyphs of the stand-in.
 	maxSubset = 1 << 20
-	// perEm is what measures in PDFs count in.
+	// perEm is the number of units per em in PDFs.
 	perEm = 1000
 	// maxCodes bounds the codes of a font with one-byte codes.
 	maxCodes = 256

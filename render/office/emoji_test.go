@@ -141,8 +141,8 @@ func TestEmojiFromRightToLeft(t *testing.T) {
 	}
 }
 
-// TestEmojiByTheirMark tells characters that are emoji by themselves from those that
-// are with a mark, after documents of all kinds in the same office.
+// TestEmojiByTheirMark checks characters that are emoji by themselves and characters that are emoji only with a
+// variation selector, after documents of all kinds in the same LibreOffice process.
 func TestEmojiByTheirMark(t *testing.T) {
 	p := New(Config{Engine: engine.Config{Size: 1}})
 	defer p.Close()

@@ -17,7 +17,7 @@ var (
 	ErrClosed = errors.New("office: the pool is closed")
 )
 
-// Reason is why a document could not be converted.
+// Reason is the reason why a document could not be converted.
 type Reason string
 
 // The reasons of an Error.
@@ -49,7 +49,7 @@ const (
 	Exhausted Reason = "exhausted"
 )
 
-// Error is why a document could not be converted, where that is its own fault.
+// Error means that a document could not be converted for a reason in the document itself.
 type Error struct {
 	Reason Reason
 	Max    int `json:",omitempty"`

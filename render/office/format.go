@@ -18,7 +18,7 @@ const (
 	KindSealed Kind = "sealed"
 )
 
-// Target is what a document is converted to.
+// Target is the format that a document is converted to.
 type Target string
 
 // The targets.
@@ -33,7 +33,7 @@ const (
 // Targets are all of them.
 var Targets = []Target{ToPDF, ToDOCX, ToXLSX, ToHTML, ToPNG}
 
-// Format is how a document is written.
+// Format is the file format of a document.
 type Format string
 
 // The formats. LibreOffice alone distinguishes the office formats that are ZIP archives or
@@ -51,7 +51,7 @@ const (
 	FormatImage    Format = "image"
 )
 
-// Source is what Sniff found out about a document.
+// Source is the result of Sniff.
 type Source struct {
 	Kind   Kind
 	Format Format
@@ -83,12 +83,12 @@ func (s Source) Check(to Target) error {
 	return nil
 }
 
-// Drawn says whether documents of a kind have pages rather than text that
+// Drawn reports whether documents of a kind have pages rather than text that
 // flows: HTML of them is a drawing of each page.
 func (k Kind) Drawn() bool { return k == KindSlides || k == KindPDF || k == KindImage }
 
-// importFilters are how the office program reads the formats in which it must
-// not guess. HTML and CSV have more to say; see (*running).convert.
+// importFilters maps formats to LibreOffice's import filters, where LibreOffice must not guess. HTML and CSV need
+// more options; see (*running).convert.
 var importFilters = map[Format]string{
 	FormatRTF:  "Rich Text Format",
 	FormatHTML: "HTML (StarWriter)",
@@ -97,16 +97,15 @@ var importFilters = map[Format]string{
 	FormatPDF:  "writer_pdf_import",
 }
 
-// exportFilters are how the office program writes the targets, by the kind of
-// the document that it has open.
+// exportFilters maps targets to LibreOffice's export filters, by the kind of the open document.
 var exportFilters = map[Kind]map[Target]string{
 	KindDocument: {ToPDF: "writer_pdf_Export", ToDOCX: "MS Word 2007 XML", ToHTML: "HTML (StarWriter)"},
 	KindSheet:    {ToPDF: "calc_pdf_Export", ToXLSX: "Calc MS Excel 2007 XML", ToHTML: "HTML (StarCalc)"},
 	KindSlides:   {ToPDF: "impress_pdf_Export"},
 }
 
-// extensions are those of the input's name in the job's folder: where it has
-// to guess, the office program looks at them too.
+// extensions maps formats to the extension of the input's name in the job's folder. LibreOffice uses it when it has
+// to guess.
 var extensions = map[Format]string{
 	FormatRTF: ".rtf", FormatHTML: ".html", FormatText: ".txt", FormatCSV: ".csv", FormatPDF: ".pdf",
 }

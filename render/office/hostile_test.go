@@ -193,7 +193,7 @@ func offices(t *testing.T) (found []int) {
 	return found
 }
 
-// descends says whether a process was started under another.
+// descends reports whether a process was started under another.
 func descends(pid, ancestor int) bool {
 	for pid > 1 {
 		if pid == ancestor {
@@ -226,7 +226,7 @@ func atWork(t *testing.T, among []int) int {
 	return found
 }
 
-// hasInput says whether the folder of an office's job holds one's input.
+// hasInput reports whether the folder of an office's job holds one's input.
 func hasInput(office int) bool {
 	inputs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root/work/job/input*", office))
 	return len(inputs) > 0

@@ -27,8 +27,7 @@ const PageInput = "page.html"
 
 // PageArgs are the arguments of both jobs.
 type PageArgs struct {
-	// Address is where the document comes from; empty where that is unknown,
-	// and relative references then lead nowhere.
+	// Address is the URL of the document. If it is empty, relative references lead nowhere.
 	Address string
 	// Public means that links may lead to Address; those to assets lead nowhere.
 	Public bool
@@ -47,17 +46,16 @@ type PageArgs struct {
 // Reference is an address that a document or a style sheet refers to.
 type Reference struct {
 	Address string
-	// Style tells style sheets, which may refer to more.
+	// Style marks style sheets, which may refer to further files.
 	Style bool
 }
 
-// PageResult is what a PageJob has made, besides the PDF.
+// PageResult describes the result of a PageJob, besides the PDF.
 type PageResult struct {
 	// Nowhere are the document's references without a server, such as a relative link in a
 	// document without a base URL; the first of them.
 	Nowhere []string
-	// Headings are those of the document, in their order, where a table of
-	// contents was asked for.
+	// Headings are the headings of the document in order, if a table of contents was requested.
 	Headings []Heading
 }
 
@@ -120,7 +118,7 @@ func makePage(ctx context.Context, w *engine.Work, args PageArgs) ([]byte, error
 // webProgram prints HTML.
 const webProgram = "wkhtmltopdf"
 
-// pageMargin is that of a printed page, on all sides.
+// pageMargin is the margin of a printed page on all sides.
 const pageMargin = "15mm"
 
 // printPage prints a document of the job's folder. It may read nothing else.

@@ -23,7 +23,7 @@ type page struct {
 	root  *html.Node
 	base  *url.URL // that relative addresses are resolved with, or nil
 	files map[string]string
-	// missing is what the document refers to and was not fetched.
+	// missing lists the files that the document refers to and that were not fetched.
 	missing  []Reference
 	nowhere  []string // of PageResult
 	scripts  bool
@@ -283,7 +283,7 @@ func (p *page) embedSheets() error {
 	return nil
 }
 
-// StyleExtension is what the names of style sheets end in, and of nothing else.
+// StyleExtension is the extension of style sheets, and of no other file.
 const StyleExtension = ".css"
 
 // write writes the document to a file of the job's folder.

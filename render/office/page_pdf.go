@@ -11,7 +11,7 @@ import (
 	"relaypdf/render/engine"
 )
 
-// pdfFile is what qpdf says of a PDF that was printed here.
+// pdfFile is the description by qpdf of a PDF that was printed here.
 type pdfFile struct {
 	work  *engine.Work
 	name  string
@@ -30,8 +30,7 @@ type pdfObject struct {
 	Value any `json:"value"`
 }
 
-// place is where something is: on a page, from 0, with its top at a height in
-// points.
+// place is a position: a page, from 0, and the height of the top in points.
 type place struct {
 	page int
 	top  float64

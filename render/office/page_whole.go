@@ -22,13 +22,13 @@ import (
 // into it as data: URLs. Its result is an EmbedResult as JSON, its output the document.
 const EmbedJob = "office.embed"
 
-// EmbedResult is what an EmbedJob reports.
+// EmbedResult is the report of an EmbedJob.
 type EmbedResult struct {
 	// Nowhere are PageResult's.
 	Nowhere []string
 	// Omitted are the addresses for which there was no room.
 	Omitted []string
-	// Images is how many images the document refers to.
+	// Images is the number of images that the document refers to.
 	Images int
 }
 
@@ -168,7 +168,7 @@ func (p *page) dataAddress(address, name string) string {
 	return data
 }
 
-// maxImports is how deep style sheets may import each other.
+// maxImports is the maximum nesting depth of style sheet imports.
 const maxImports = 4
 
 // wholeSheet is a style sheet with what it refers to.
@@ -182,7 +182,7 @@ func (p *page) wholeSheet(content []byte, address string) []byte {
 	return []byte(p.embedStyle(string(toUTF8(content, "")), base))
 }
 
-// mediaType is what a file is, by its content.
+// mediaType returns the media type of a file, by its content.
 func mediaType(content []byte) string {
 	kind := http.DetectContentType(content)
 	if strings.HasPrefix(kind, "text/") && bytes.Contains(content[:min(len(content), 4096)], []byte("<svg")) {

@@ -128,7 +128,7 @@ func drawPage(ctx context.Context, w *engine.Work, name string, number int, page
 	if err != nil {
 		return drawError(err)
 	}
-	// As an image, what a drawing might hold besides lines cannot run.
+	// In an image, scripts of a drawing cannot run.
 	_, err = fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%[2]gpt" viewBox="0 0 %[1]g %[2]g">`+"\n"+
 		`<image width="%[1]g" height="%[2]g" href="data:image/svg+xml;base64,%[3]s"/>`+"\n",
 		page.Width, page.Height, base64.StdEncoding.EncodeToString(content))

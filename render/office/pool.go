@@ -29,17 +29,17 @@ const (
 	// maxTime bounds the start of an office, convertTime a conversion.
 	maxTime     = 2 * time.Minute
 	convertTime = time.Minute
-	// queuePerSlot is how many may wait for each office.
+	// queuePerSlot is the maximum number of waiting documents per LibreOffice process.
 	queuePerSlot = 16
 )
 
-// Config says how to run offices. Its zero value works.
+// Config holds the settings of a pool. The zero value is valid.
 type Config struct {
 	// Engine is the configuration of the children: Command, Dir, User, Memory
 	// and Logger. Size is the number of offices, one per core when it is 0. The
 	// rest is this package's.
 	Engine engine.Config
-	// Queue is how many documents may wait; 0 means 16 per office.
+	// Queue is the maximum number of waiting documents; 0 means 16 per LibreOffice process.
 	Queue int
 }
 
@@ -138,14 +138,14 @@ type PageSize [2]int
 
 // Conversion is one document to convert.
 type Conversion struct {
-	// Account is whose document it is.
+	// Account is the account of the document.
 	Account  string
 	Content  engine.Content
 	Source   Source
 	To       Target
 	Password string // that opens the document
 	Print    Print  // how a PDF is made
-	// PageSizes are those of a PDF's pages, in their order.
+	// PageSizes are the sizes of a PDF's pages in order.
 	PageSizes []PageSize
 	// Linked are the names among Files of the images that a Word document links to, by
 	// address; empty for what cannot be had.

@@ -74,10 +74,10 @@ type rawJob struct {
 	Update bool
 }
 
-// rawAnswer is what came of it.
+// rawAnswer is the result.
 type rawAnswer struct {
 	Error string
-	// Macros says whether the document's macros may run.
+	// Macros reports whether the document's macros may run.
 	Macros bool
 }
 

@@ -59,7 +59,7 @@ type running struct {
 
 // order is a job as the worker takes it.
 type order struct {
-	// ID is that of the answer.
+	// ID is the number of the response.
 	ID            int    `json:"id"`
 	Input         string `json:"input"`
 	Output        string `json:"output"`
@@ -81,8 +81,7 @@ type order struct {
 	FilterData map[string]any `json:"filterData,omitempty"`
 }
 
-// Layout is how the pages of a PDF are laid out. The zero value is as the
-// document says.
+// Layout is the layout of the pages of a PDF. The zero value keeps the document's own.
 type Layout struct {
 	// Landscape turns the paper of texts and spreadsheets; nil leaves it.
 	Landscape *bool `json:"landscape,omitempty"`
@@ -91,12 +90,11 @@ type Layout struct {
 	// Sheets are the names of a spreadsheet's sheets, or their numbers from 1;
 	// none means all.
 	Sheets []any `json:"sheets,omitempty"`
-	// Changes says what becomes of the tracked changes of a text. Empty shows
-	// them, where the document does.
+	// Changes selects how tracked changes of a text are shown. Empty means as in the document.
 	Changes Changes `json:"changes,omitempty"`
 }
 
-// Changes is what becomes of tracked changes.
+// Changes is the treatment of tracked changes.
 type Changes string
 
 // The choices for tracked changes.
@@ -106,7 +104,7 @@ const (
 	ChangesRejected Changes = "rejected"
 )
 
-// answer is what the worker says of an order.
+// answer is the worker's response to an order.
 type answer struct {
 	ID    int    `json:"id"` // of the order
 	Ready bool   `json:"ready"`
@@ -139,8 +137,8 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
 	}
-	// Where children share a /tmp, two offices with one name would take each
-	// other's documents, and whoever knows it could talk to them.
+	// If children share a /tmp, two LibreOffice processes with one name would receive each other's documents, and
+	// any process that knows the name could connect.
 	pipeName := "relaypdf-" + rand.Text()
 	arguments := []string{
 		"-env:UserInstallation=file://" + profile, "-env:UNO_SHARED_PACKAGES_CACHE=file://" + noExtensions, "--accept=pipe,name=" + pipeName + ";urp;",
@@ -238,8 +236,7 @@ func (r *running) ask(o order) (answer, error) {
 	return made, err
 }
 
-// annotationDir is where an installation has the description of the box of
-// comments, below its share.
+// annotationDir is the folder of an installation, below its share folder, with the description of the comment box.
 var annotationDir = []string{"config", "soffice.cfg", "modules", "swriter", "ui"}
 
 // completeShare makes a copy of an installation's share in dir, of links, that

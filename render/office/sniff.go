@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// headSize is how much of a file's start is looked at.
+	// headSize is the number of bytes that are read of a file's start.
 	headSize = 4096
-	// tailSize is how much of an archive's end is: the list of its files,
-	// which in office documents has a few kilobytes.
+	// tailSize is the number of bytes that are read of an archive's end: the list of its files, which in office
+	// documents has a few kilobytes.
 	tailSize = 1 << 20
 )
 
@@ -44,7 +44,7 @@ func Sniff(content io.ReadSeeker, name string) (Source, error) {
 	return Source{}, &Error{Reason: Unknown}
 }
 
-// isImage knows the images that render/pdf can make pages of.
+// isImage reports whether a file is an image that render/pdf can make pages of.
 func isImage(head []byte) bool {
 	for _, magic := range []string{"\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "GIF87a", "GIF89a", "II*\x00", "MM\x00*"} {
 		if bytes.HasPrefix(head, []byte(magic)) {
@@ -54,8 +54,8 @@ func isImage(head []byte) bool {
 	return len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
 }
 
-// isText tells text from other bytes: it has no control characters but those
-// that lay it out, unless a mark says that its characters are of two bytes.
+// isText reports whether the bytes are text: they contain no control characters except those of layout, unless a
+// byte order mark announces UTF-16.
 func isText(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return true
@@ -80,11 +80,11 @@ func sniffText(name string) Source {
 	return Source{KindText, FormatText}
 }
 
-// openDocument is what the first entry of an OpenDocument archive holds: its
-// type, as plain bytes at a fixed place.
+// openDocument is the prefix of the first entry of an OpenDocument archive: its type, as plain bytes at a fixed
+// position.
 const openDocument = "application/vnd.oasis.opendocument."
 
-// sniffArchive tells office documents from other archives.
+// sniffArchive distinguishes office documents from other archives.
 func sniffArchive(content io.ReadSeeker, head []byte) (Source, error) {
 	if _, mimetype, ok := bytes.Cut(head[:min(len(head), 256)], []byte("mimetype"+openDocument)); ok {
 		for _, k := range []struct {

@@ -80,8 +80,7 @@ func toUTF8(content []byte, contentType string) []byte {
 	return bytes.TrimPrefix(text, []byte("\ufeff"))
 }
 
-// separators are what CSV files separate their fields with, the usual one
-// first.
+// separators lists the field separators of CSV files, the usual one first.
 var separators = [...]rune{',', ';', '\t', '|'}
 
 // prepareCSV finds out what separates the fields, how numbers are written and
@@ -148,7 +147,7 @@ func newCSVReader(content []byte, separator rune) *csv.Reader {
 	return in
 }
 
-// columns is what the fields of a CSV file look like.
+// columns describes the fields of a CSV file.
 type columns struct {
 	// text are the columns, from 0, whose fields are text although they look like numbers
 	// or formulas: article numbers, phone numbers.

@@ -56,7 +56,7 @@ type NewAttachment struct {
 // maxAttachments bounds the attachments that one job takes out of a document.
 const maxAttachments = 500
 
-// listAttachments says what is attached to a document.
+// listAttachments lists the attachments of a document.
 func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachments, error) {
 	doc, s, err := openStructure(ctx, w, args)
 	if err != nil {
@@ -82,7 +82,7 @@ func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment
 	return list, nil
 }
 
-// readAttachments are those that the document's names lead to, by their names.
+// readAttachments returns the attachments of the document's name tree, by name.
 func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"}})
 	if err != nil {

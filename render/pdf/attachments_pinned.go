@@ -29,7 +29,7 @@ func (s *structure) pin(page int, annotation any) (pin, bool) {
 	return pin{page, comment, file, content}, s.Dict(content) != nil
 }
 
-// annotations are those of a page.
+// annotations returns the annotations of a page.
 func (s *structure) annotations(page pageObject) []any {
 	list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 	return list

@@ -12,7 +12,7 @@ import (
 	"relaypdf/render/pdf/pdftest"
 )
 
-// everything is what readers of a protected document may do by default.
+// everything holds the default permissions of a protected document's readers.
 var everything = Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
 
 // encryptionOf returns what qpdf says of a document's encryption.

@@ -77,7 +77,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	return jobs
 }
 
-// readingJobs are those that write no PDF.
+// readingJobs returns the jobs that write no PDF.
 func readingJobs() []string {
 	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob}
 }

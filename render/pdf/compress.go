@@ -8,8 +8,8 @@ import (
 	"relaypdf/render/engine"
 )
 
-// leastGain is how many bytes smaller a document must get. The random half of
-// its identifier, spelled with more or fewer escapes, makes as much difference.
+// leastGain is the minimum number of bytes by which a document must get smaller. The random half of its identifier,
+// with more or fewer escapes, makes as much difference.
 const leastGain = 64
 
 // compress writes a document as small as it gets without losing anything:

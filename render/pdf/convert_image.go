@@ -33,7 +33,7 @@ type ConvertImageArgs struct {
 	Input Input
 	// To is png, jpeg, webp, tiff or gif.
 	To string
-	// Quality is that of a jpeg or webp, from 1 to 100.
+	// Quality is the quality of a JPEG or WebP, from 1 to 100.
 	Quality int
 	// Width and Height are in pixels; 0 follows from the other, and both from the image.
 	Width, Height int
@@ -49,7 +49,7 @@ type ConvertImageArgs struct {
 // imageOutput is the name of a converted image.
 const imageOutput = "output.image"
 
-// maxWebP is how many pixels a side of a WebP may have.
+// maxWebP is the maximum number of pixels of a side of a WebP.
 const maxWebP = 16_383
 
 // convertImage makes an image of another: upright, and without what is said of it
@@ -78,7 +78,7 @@ func (a ConvertImageArgs) mostSide() int {
 	return MaxSide
 }
 
-// size is that of the result.
+// size returns the size of the result.
 func (a ConvertImageArgs) size(width, height int) (int, int) {
 	across, down := float64(a.Width)/float64(width), float64(a.Height)/float64(height)
 	part := func(n int, share float64) int { return max(1, int(float64(n)*share+0.5)) }
@@ -109,7 +109,7 @@ func middle(img *image.NRGBA, width, height int) *image.NRGBA {
 		down = max(1, across*height/width)
 	}
 	corner := b.Min.Add(image.Pt((b.Dx()-across)/2, (b.Dy()-down)/2))
-	part, _ := img.SubImage(image.Rectangle{Min: corner, Max: corner.Add(image.Pt(across, down))}).(*image.NRGBA) // which is what parts of one are
+	part, _ := img.SubImage(image.Rectangle{Min: corner, Max: corner.Add(image.Pt(across, down))}).(*image.NRGBA) // the type of a SubImage
 	return part
 }
 

@@ -40,7 +40,7 @@ func convertTo(t *testing.T, args ConvertImageArgs, source []byte) (image.Image,
 		pdftest.Tool(t, "dwebp", "-quiet", in, "-o", out)
 	case "png":
 		return picturePNG(t, made), made
-	case "tiff": // which says that it has 72 pixels an inch
+	case "tiff": // declares 72 pixels per inch
 		pdftest.Tool(t, "mutool", "draw", "-q", "-r", "72", "-o", out, in)
 	default:
 		pdftest.Tool(t, "mutool", "draw", "-q", "-r", "96", "-o", out, in)
@@ -462,7 +462,7 @@ func realImages(t *testing.T, largest int64) (paths []string) {
 	return paths
 }
 
-// meanOf is how much red, green, blue and covering an image has in the mean, from 0 to 1.
+// meanOf returns the mean of an image's red, green, blue and alpha, from 0 to 1.
 func meanOf(img image.Image) (mean [4]float64) {
 	b := img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {

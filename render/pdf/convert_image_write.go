@@ -32,7 +32,7 @@ func (p *profiled) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// pngHeader is how long a PNG's signature and its header are.
+// pngHeader is the length of a PNG's signature and header.
 const pngHeader = 8 + 25
 
 // pngProfile is a profile of colours as a PNG has it.
@@ -67,7 +67,7 @@ func jpegProfile(profile []byte) (segments []byte) {
 	return segments
 }
 
-// mostColors is how many a GIF has.
+// mostColors is the maximum number of colours of a GIF.
 const mostColors = 256
 
 // palettedImage returns an image with the colours that a GIF may have: its own where
@@ -189,8 +189,8 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 	return palette
 }
 
-// half is where a group of colours is divided so that both parts have as many pixels,
-// and one colour at least.
+// half returns the index that divides a group of colours into two parts with about the same number of pixels and at
+// least one colour each.
 func half(group []tone) int {
 	total, so := 0, 0
 	for _, t := range group {

@@ -61,7 +61,7 @@ func (c *crafted) image(entries string) string {
 	return c.stream("/Type /XObject /Subtype /Image /Width 40 /Height 40 /ColorSpace /DeviceGray /BitsPerComponent 8 "+entries, secretPixels())
 }
 
-// secretPixels are those of an image of 40 × 40 that must not be left.
+// secretPixels returns the pixels of a 40 × 40 image that must not remain.
 func secretPixels() string {
 	pixels := make([]byte, 40*40)
 	for i := range pixels {

@@ -104,7 +104,7 @@ func (s *structure) plain(v any) any {
 	return resolved
 }
 
-// left is what a crop leaves of a page, and false where that is nothing.
+// left returns the area of a page that a crop leaves; the second result is false if nothing is left.
 func (a CropArgs) left(p paper) (box, bool) {
 	// The sides that go, as the page is shown: top, right, bottom, left.
 	width, height := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
@@ -125,7 +125,7 @@ func (a CropArgs) left(p paper) (box, bool) {
 	return left, left[2]-left[0] >= leastSide/p.unit && left[3]-left[1] >= leastSide/p.unit
 }
 
-// and is what two boxes have in common, and false where that is nothing.
+// and returns the intersection of two boxes; the second result is false if it is empty.
 func (b box) and(other box) (box, bool) {
 	both := box{max(b[0], other[0]), max(b[1], other[1]), min(b[2], other[2]), min(b[3], other[3])}
 	return both, both[0] < both[2] && both[1] < both[3]

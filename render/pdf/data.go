@@ -22,14 +22,13 @@ import (
 // result a MarkdownAbout.
 type MarkdownArgs struct {
 	Selection
-	// Languages are those in which pages without text are read. Without any they are
-	// not.
+	// Languages are the OCR languages for pages without text. If it is empty, such pages are not read.
 	Languages []string
 	// Apart wants the text of each page by itself.
 	Apart bool
 }
 
-// MarkdownText is what a document says, as Markdown.
+// MarkdownText is the content of a document as Markdown.
 type MarkdownText struct {
 	PageCount int            `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
 	Markdown  string         `json:"markdown,omitempty" jsonschema_description:"Text of the pages as GitHub Flavored Markdown. A line <!-- page 2 --> precedes each page."`
@@ -44,7 +43,7 @@ type MarkdownPage struct {
 	Markdown string `json:"markdown,omitempty" jsonschema:"-"`
 }
 
-// MarkdownAbout says how pages were read.
+// MarkdownAbout describes how pages were read.
 type MarkdownAbout struct {
 	// Read are the pages whose image was read, Empty those without readable content, Unread
 	// those of Empty that show something all the same.

@@ -9,7 +9,7 @@ import (
 	"relaypdf/render/pagerange"
 )
 
-// Kind is why a PDF could not be processed.
+// Kind is the reason why a PDF could not be processed.
 type Kind string
 
 // The kinds of an Error.
@@ -63,8 +63,7 @@ const (
 	NotEmail Kind = "not_email"
 )
 
-// Error is why a job of this package failed, as far as the document or the
-// arguments are to blame.
+// Error is the error of a job of this package that is caused by the document or by the arguments.
 type Error struct {
 	Kind Kind
 	// Input is the number of the input at fault, from 0.
@@ -79,7 +78,7 @@ type Error struct {
 	Page   int     `json:",omitempty"`
 	Width  float64 `json:",omitempty"`
 	Height float64 `json:",omitempty"`
-	// Text is what the kind says of it, to go on from the name of a field.
+	// Text describes the error. It continues a sentence that begins with the field's name.
 	Text  string `json:",omitempty"`
 	cause error
 }

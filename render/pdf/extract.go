@@ -68,9 +68,9 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, e
 	return nil, keepPages(ctx, doc, s, rest)
 }
 
-// maxKeptFrom is how many pages a document may have that some are kept of. qpdf
-// takes the others out one by one, each the slower the more there are: of so
-// many, it takes some ten seconds.
+// maxKeptFrom is the maximum number of pages of a document from which some are extracted. qpdf removes the others
+// one by one, and each removal is slower the more pages there are. With this many pages, it takes about ten
+// seconds.
 const maxKeptFrom = 10_000
 
 var errNoCatalog = errors.New("no catalog")

@@ -136,7 +136,7 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 		}
 		entries = append(entries, entry)
 	}
-	// So that one request always gives one result.
+	// Sorted, so that the same request always gives the same result.
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return entries, faults
 }

@@ -60,8 +60,8 @@ func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6
 		slope = 3 * (u*u*(p1-p0) + 2*u*t*(p2-p1) + t*t*(p3-p2))
 		return value, slope
 	}
-	// control is that of the quadratic curve between two points of the cubic
-	// one which starts and ends in its directions, as near as one can.
+	// control returns the control point of the quadratic curve between two points of the cubic one that best
+	// matches its start and end directions.
 	control := func(t0, t1 float64, pick func(fixed.Point26_6) fixed.Int26_6) (control, end fixed.Int26_6) {
 		v0, s0 := at(t0, pick)
 		v1, s1 := at(t1, pick)

@@ -80,7 +80,7 @@ func everyValue() map[string]any {
 	}
 }
 
-// afterFilling is what the fields hold then.
+// afterFilling returns the expected values of the fields after filling.
 func afterFilling() map[string]any {
 	want := everyValue()
 	want["country"], want["languages"], want["number"] = "de", []any{"English", "French"}, "42"

@@ -67,7 +67,7 @@ func (f *Field) matchText(value any) (entry, string) {
 	return entry{name: f.Name, values: []string{text}, drawn: text}, ""
 }
 
-// isControl tells characters that XML cannot hold.
+// isControl reports whether XML cannot contain a character.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r == 0xfffe || r == 0xffff
 }

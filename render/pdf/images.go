@@ -12,7 +12,7 @@ import (
 	"relaypdf/render/engine"
 )
 
-// Fit says how an image is fitted into the part of a page between its margins.
+// Fit selects how an image is fitted into the part of a page between its margins.
 type Fit string
 
 // The ways to fit an image, which are those of CSS's object-fit.

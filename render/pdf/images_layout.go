@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// defaultResolution is that of an image which does not state one, in
-	// pixels per inch: a pixel is then one of CSS.
+	// defaultResolution is the resolution of an image that does not state one, in pixels per inch: a pixel is then
+	// a CSS pixel.
 	defaultResolution = 96
 	// The sides that a page may have in points, so that every reader opens it.
 	minSide, maxSide = 3, 14_400

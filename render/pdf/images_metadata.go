@@ -15,7 +15,7 @@ import (
 // jpegScan reads the segments of a JPEG that stand before its pixels.
 type jpegScan struct {
 	*picture
-	// plain is whether PDF knows the kind of compression.
+	// plain is true if PDF supports the kind of compression.
 	plain    bool
 	profiles map[byte][]byte
 	hasJFIF  bool
@@ -113,7 +113,7 @@ func (s *jpegScan) finish() {
 	s.setProfile(profile)
 }
 
-// profileFits tells whether an ICC profile is for images of so many channels.
+// profileFits reports whether an ICC profile is for images of so many channels.
 func profileFits(profile []byte, channels int) bool {
 	const spaceAt, signatureAt, header = 16, 36, 128
 	if len(profile) < header || string(profile[signatureAt:signatureAt+4]) != "acsp" {
@@ -134,7 +134,7 @@ type pngChunks struct {
 	data                      []pngPart
 }
 
-// pngPart is where a part of the pixels lies.
+// pngPart is the position of a part of the pixels.
 type pngPart struct{ at, length int64 }
 
 // readChunks reads a PNG's chunks and checks their sums.
@@ -216,7 +216,7 @@ func checkSum(in io.ReaderAt, at, length int64) error {
 // The colour types of PNG that have no alpha channel.
 const pngGrey, pngRGB, pngPalette = 0, 2, 3
 
-// plain tells whether the pixels are stored in the way that PDF stores them.
+// plain reports whether the pixels are stored in the way that PDF stores them.
 func (c *pngChunks) plain() bool {
 	known := c.color == pngGrey || c.color == pngRGB || (c.color == pngPalette && len(c.palette) >= 3 && len(c.palette)%3 == 0 && len(c.palette) <= 768)
 	return known && !c.transparent && c.interlacing == 0 && slices.Contains([]byte{1, 2, 4, 8, 16}, c.depth)

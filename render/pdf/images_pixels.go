@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// deep tells whether a colour model has more than eight bits a channel.
+// deep reports whether a colour model has more than eight bits a channel.
 func deep(m color.Model) bool {
 	return m == color.Gray16Model || m == color.RGBA64Model || m == color.NRGBA64Model
 }
@@ -36,7 +36,7 @@ func fromPixels(img image.Image) *picture {
 	return p
 }
 
-// opaque tells whether no pixel is transparent.
+// opaque reports whether no pixel is transparent.
 func opaque(img image.Image) bool {
 	if o, ok := img.(interface{ Opaque() bool }); ok {
 		return o.Opaque()
@@ -119,6 +119,6 @@ func (r *pixelRows) reader() func(x, y int) color.NRGBA64 {
 }
 
 func nrgba64(c color.Color) color.NRGBA64 {
-	converted, _ := color.NRGBA64Model.Convert(c).(color.NRGBA64) // which is what the model makes
+	converted, _ := color.NRGBA64Model.Convert(c).(color.NRGBA64) // the type that the model returns
 	return converted
 }

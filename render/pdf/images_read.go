@@ -39,7 +39,7 @@ type picture struct {
 	profile                  []byte // ICC
 	filter                   string // with its parameters
 	mask                     *picture
-	// adobe is whether a JPEG is one of Adobe's programs, which write inks inverted.
+	// adobe is true if a JPEG was written by an Adobe application, which inverts inks.
 	adobe bool
 	// more reports whether the file has further images.
 	more  bool

@@ -12,7 +12,7 @@ type directory struct {
 	orientation int
 	x, y        float64 // resolution
 	unit        int
-	// profileAt is where the ICC profile lies, which has so many bytes.
+	// profileAt is the offset of the ICC profile, and profileLength its length.
 	profileAt, profileLength int64
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// riffHead is how long the head of a chunk is, and riffStart where the first one is.
+// riffHead is the length of a chunk's header, and riffStart the offset of the first chunk.
 const riffHead, riffStart = 8, 12
 
 // webPFrame is an image of an animated WebP: its place on the canvas, and the place of its
@@ -22,7 +22,7 @@ type webPFrame struct {
 	at, length int64
 }
 
-// webPFile is what the chunks of a WebP say besides its pixels.
+// webPFile holds the information in the chunks of a WebP besides its pixels.
 type webPFile struct {
 	ground        image.Rectangle // of one that moves
 	profile, exif []byte

@@ -177,7 +177,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 	}
 }
 
-// hasProfile tells whether an image has a profile, which only a PNG packs.
+// hasProfile reports whether an image has a profile, which only a PNG packs.
 func hasProfile(content, profile []byte) bool {
 	_, packed, found := bytes.Cut(content, []byte("iCCP"))
 	if !found {

@@ -220,7 +220,7 @@ var (
 	lengthPattern     = regexp.MustCompile(`/L\s+(\d+)`)
 )
 
-// linearized tells whether a file is linearized, and not changed since, and
+// linearized reports whether a file is linearized, and not changed since, and
 // its size.
 func linearized(path string) (bool, int64, error) {
 	info, err := os.Stat(path)

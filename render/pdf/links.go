@@ -137,8 +137,8 @@ func (d *dests) number(first int, m mark) func(any) (any, bool) {
 	}
 }
 
-// mark is what stands for pages until they have their place in the result: a
-// name that no input can know.
+// mark is a placeholder for pages until they have their position in the result. Its name is one that no input can
+// contain.
 type mark string
 
 const (

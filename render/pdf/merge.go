@@ -23,8 +23,8 @@ type MergeInput struct {
 	Title string
 }
 
-// openAtOnce is how many inputs of a merge are read at a time: qpdf waits for
-// the disk and for its own start as much as it computes.
+// openAtOnce is the number of inputs of a merge that are read at a time: qpdf waits for the disk and for its own
+// start as much as it computes.
 const openAtOnce = 4
 
 // part is one input of a merge.
@@ -67,7 +67,7 @@ func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 	return nil, joinRich(ctx, w, parts, last.first+last.pages, m)
 }
 
-// firstInfo is what the first document says of itself, and so does the result.
+// firstInfo returns the information of the first document, which becomes the information of the result.
 func firstInfo(first part) pdffile.Dict {
 	if first.structure != nil {
 		return information(first.structure.File)
@@ -91,8 +91,8 @@ func openParts(ctx context.Context, parts []part) error {
 	return checkPages(total)
 }
 
-// joinPatience is how long documents may take to be joined that nobody has
-// looked at: far longer than honest ones do.
+// joinPatience is the time limit for joining documents that were not checked before: far longer than valid ones
+// take.
 const joinPatience = 3 * time.Second
 
 // joinPages joins documents of which the pages are all that matters. It reports

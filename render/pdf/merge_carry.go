@@ -14,7 +14,7 @@ import (
 // for the whole document and qpdf copies with pages only: layers and attachments.
 const carriedKey = "/RelaypdfCarried"
 
-// carriedOf is what of a part's catalog is to be carried over; nil is nothing.
+// carriedOf returns the entries of a part's catalog to carry over; nil means none.
 func (s *structure) carriedOf() pdffile.Dict {
 	catalog, carried := s.Catalog(), pdffile.Dict{}
 	if layers := catalog["/OCProperties"]; layers != nil {

@@ -16,7 +16,7 @@ import (
 // under what is on its pages, or with Text what was read as JSON, a ReadText.
 type OCRArgs struct {
 	Selection
-	// Languages are those of tesseract, such as eng.
+	// Languages are languages of tesseract, such as eng.
 	Languages []string
 	// Force reads pages, too, that have text already: what is not in that.
 	Force bool
@@ -26,13 +26,13 @@ type OCRArgs struct {
 	Text             bool
 }
 
-// ReadText is what was read on pages.
+// ReadText is the text that OCR read on pages.
 type ReadText struct {
 	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
 	Pages     []ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"Requested pages in order."`
 }
 
-// ReadPage is what was read on a page.
+// ReadPage is the text that OCR read on a page.
 type ReadPage struct {
 	Page       int        `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
 	Source     string     `json:"source" jsonschema:"required,enum=ocr,enum=text" jsonschema_description:"Source of the text. ocr: OCR. text: the page's text layer."`
@@ -56,10 +56,10 @@ type ReadWord struct {
 }
 
 const (
-	// MaxOCRPages is how many pages are read at once.
+	// MaxOCRPages is the maximum number of pages of one OCR job.
 	MaxOCRPages = 50
-	// scanDPI is what letters are read best at, and scanPixels how many pixels a page
-	// has at most: of larger pages there are fewer an inch.
+	// scanDPI is the best resolution for reading letters, and scanPixels the maximum number of pixels of a page:
+	// larger pages have a lower resolution.
 	scanDPI    = 300
 	scanPixels = 25_000_000
 )

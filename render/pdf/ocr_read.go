@@ -142,7 +142,7 @@ const (
 	poor     = 25.0
 )
 
-// reading is what was read of a scan.
+// reading is the text that was read of a scan.
 type reading struct {
 	words []scanWord
 	// turned is by how much the scan was turned clockwise, skew by how much its lines
@@ -193,7 +193,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 	return nil
 }
 
-// fill says what was read on a page, and where.
+// fill adds the words of a reading and their positions to a page.
 func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	var text strings.Builder
 	for i, w := range read.words {
@@ -271,7 +271,7 @@ func readWords(table []byte) (words []scanWord) {
 	return words
 }
 
-// confidence is that of all letters, on average; 0 where there are none.
+// confidence returns the average confidence of all letters; 0 if there are none.
 func (g reading) confidence() float64 {
 	sum, count := 0.0, 0.0
 	for _, w := range g.words {
@@ -281,7 +281,7 @@ func (g reading) confidence() float64 {
 	return sum / max(1, count)
 }
 
-// sideways tells whether most words are higher than wide.
+// sideways reports whether most words are higher than wide.
 func (g reading) sideways() bool {
 	high, all := 0, 0
 	for _, w := range g.words {
@@ -295,7 +295,7 @@ func (g reading) sideways() bool {
 	return high*2 > all
 }
 
-// worth tells of two readings of a page which one makes more sense.
+// worth rates a reading, to compare two readings of one page.
 func (g reading) worth() (sum float64) {
 	for _, w := range g.words {
 		if w.confidence >= doubtful {

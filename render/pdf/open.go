@@ -27,8 +27,7 @@ type document struct {
 	// number is the input's number, for errors.
 	number int
 	pages  int
-	// packed tells that it had its objects in streams, and is to have them there
-	// again.
+	// packed is true if the document had its objects in streams. The result then has them in streams too.
 	packed bool
 	// sealed is the document as it was when it was encrypted, which its result
 	// is to be again; nil where it is not.
@@ -131,9 +130,8 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	return nil
 }
 
-// declaredPages is how many pages a document says that it has, where its table of
-// objects can be read here: to count them, qpdf takes long to read a large one. 0
-// is not known.
+// declaredPages returns the number of pages that a document declares, if its table of objects can be read here,
+// because qpdf takes long to count the pages of a large one. 0 means unknown.
 func (d *document) declaredPages() (int, error) {
 	content, err := d.content()
 	if err != nil {
@@ -246,8 +244,7 @@ func (d *document) count(ctx context.Context) error {
 	return d.checkCount()
 }
 
-// maxInputPages is how many pages a document may have that is worked on. A few
-// bytes of a hostile one can mean millions.
+// maxInputPages is the maximum number of pages of an input. A few bytes of a hostile one can mean millions.
 const maxInputPages = 50_000
 
 // checkCount refuses a document of more pages than that.
@@ -258,7 +255,7 @@ func (d *document) checkCount() error {
 	return nil
 }
 
-// checkPassword tells whether a document cannot be read for want of the right
+// checkPassword reports whether a document cannot be read for want of the right
 // password. qpdf answers so with the exit code 0; others are for documents that
 // are not encrypted or that the password opens.
 func (d *document) checkPassword(ctx context.Context) error {

@@ -19,7 +19,7 @@ type OptimizeArgs struct {
 	// of it has come, where that makes it smaller than its source; AlwaysLinearize in
 	// any case.
 	Linearize, AlwaysLinearize bool
-	// Quality is that of JPEGs, from 1 to 100; 0 leaves images as they are.
+	// Quality is the quality of JPEGs, from 1 to 100; 0 leaves images as they are.
 	Quality int
 	// MaxDPI is the most pixels per inch that images keep; 0 is all.
 	MaxDPI int
@@ -167,11 +167,10 @@ func (o *optimizer) findMask(ref string) {
 }
 
 const (
-	// someQuality is that of JPEGs which have fewer pixels than before, unless one is
-	// asked for.
+	// someQuality is the default quality of JPEGs whose number of pixels was reduced.
 	someQuality = 80
-	// coarser is how much more than asked for the resolution of an image must be: it
-	// loses more than it is worth otherwise.
+	// coarser is the minimum factor by which the resolution of an image must exceed the requested one. Below it,
+	// the loss of quality exceeds the gain.
 	coarser = 1.15
 	// enough is the share of an image's bytes that must be left at most.
 	enough = 0.95
@@ -217,13 +216,13 @@ func (o *optimizer) smaller(ref string) (result pdffile.Stream, gray, ok bool) {
 	return pdffile.Stream{Entries: entries, Content: encoded}, gray, true
 }
 
-// grays tells whether an image is to become grey, and can.
+// grays reports whether an image is to become grey, and can.
 func (o *optimizer) grays(entries pdffile.Dict) bool {
 	return o.args.Gray && entries["/Decode"] == nil && o.channels(entries["/ColorSpace"]) > 1
 }
 
-// quality is that of the JPEG that an image becomes; 0 is none. Masks are never lossy:
-// errors in opacity would show.
+// quality returns the quality of the JPEG that an image becomes; 0 means no JPEG. Masks are never lossy: errors in
+// opacity would show.
 func (o *optimizer) quality(mask, jpeg bool) int {
 	switch {
 	case mask:

@@ -14,7 +14,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// pixels are those of an image, eight bits a channel, row by row.
+// pixels holds the pixels of an image, eight bits per channel, row by row.
 type pixels struct {
 	width, height, channels int
 	data                    []byte
@@ -23,7 +23,7 @@ type pixels struct {
 	planes *image.YCbCr
 }
 
-// How many channels colours have.
+// The number of channels of colours.
 const (
 	rgb  = 3
 	cmyk = 4
@@ -48,8 +48,7 @@ func filters(entries pdffile.Dict) []string {
 	return names
 }
 
-// channels is how many channels a space of colours has whose numbers can be mixed
-// with one another, as neighbouring pixels are; 0 is not known.
+// channels returns the number of channels of a colour space whose values can be averaged; 0 means unknown.
 func (o *optimizer) channels(space any) int {
 	space = o.Target(space)
 	list, isList := space.([]any)
@@ -237,7 +236,7 @@ func nearest(left, above, corner int) byte {
 	return byte(corner)
 }
 
-// luma is how bright a colour is.
+// luma returns the brightness of a colour.
 func luma(r, g, b byte) byte {
 	return byte((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
 }

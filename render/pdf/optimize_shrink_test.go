@@ -42,10 +42,10 @@ func TestShrinkIsTheMean(t *testing.T) {
 	}
 }
 
-// apart tells whether two numbers are more than three apart.
+// apart reports whether two numbers are more than three apart.
 func apart(a, b byte) bool { return max(a, b)-min(a, b) > 3 }
 
-// mean is that of a channel in a part of an image.
+// mean returns the mean of a channel in a part of an image.
 func mean(p pixels, channel int, left, top, width, height float64) float64 {
 	sum := 0.
 	for y := int(top); y < p.height && float64(y) < top+height; y++ {

@@ -4,8 +4,7 @@ import "relaypdf/render/pdffile"
 
 // outlineNode is one entry of an outline that is to be written.
 type outlineNode struct {
-	// entry has what the entry shows and where it leads, but not how it hangs
-	// together with others.
+	// entry holds the title and the target of the entry, but not its links to other entries.
 	entry pdffile.Dict
 	open  bool
 	kids  []outlineNode
@@ -70,8 +69,7 @@ func (n *outlineNode) dest() any {
 	return nil
 }
 
-// leadsToPage tells an entry for a page of the document from one for an
-// address or another file.
+// leadsToPage reports whether an entry leads to a page of the document, and not to a URL or another file.
 func leadsToPage(entry pdffile.Dict) bool {
 	action, ok := entry["/A"].(pdffile.Dict)
 	return !ok || action["/S"] == "/GoTo"

@@ -108,7 +108,7 @@ func finish(ctx context.Context, original *document, encrypted bool, name string
 	return nil
 }
 
-// contains tells whether a file has a text in it.
+// contains reports whether a file has a text in it.
 func contains(path, text string) (_ bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {

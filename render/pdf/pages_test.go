@@ -89,7 +89,7 @@ func picturePNG(t testing.TB, text []byte) image.Image {
 	return img
 }
 
-// near tells whether two colours look alike.
+// near reports whether two colours look alike.
 func near(a, b color.Color) bool {
 	r1, g1, b1, _ := a.RGBA()
 	r2, g2, b2, _ := b.RGBA()
@@ -133,7 +133,7 @@ func differing(t testing.TB, a, b image.Image) float64 {
 	return float64(different) / float64(bounds.Dx()*bounds.Dy())
 }
 
-// close1 tells whether two rectangles are the same but for a pixel.
+// close1 reports whether two rectangles differ by at most one pixel.
 func close1(a, b image.Rectangle) bool {
 	for _, d := range []int{a.Min.X - b.Min.X, a.Min.Y - b.Min.Y, a.Max.X - b.Max.X, a.Max.Y - b.Max.Y} {
 		if math.Abs(float64(d)) > 1 {

@@ -35,7 +35,7 @@ const (
 	Archive3B ArchiveLevel = "3b"
 )
 
-// Part is that of the standard.
+// Part returns the part of the standard.
 func (l ArchiveLevel) Part() int { return int(l[0] - '0') }
 
 //go:embed pdfa_layers.js
@@ -62,14 +62,14 @@ var archiveCloseScript string
 //go:embed pdfa_glyphs.js
 var archiveGlyphsScript string
 
-// archiveSetup is what Ghostscript runs before the document: the profile that its
-// colours are meant for.
+// archiveSetup is the program that Ghostscript runs before the document. It sets the profile for the document's
+// colours.
 //
 //go:embed pdfa.ps
 var archiveSetup []byte
 
-// profiles is where those are that come with Ghostscript: sRGB, and what colours in CMYK
-// mean that have none.
+// profiles is the folder of the profiles that come with Ghostscript: sRGB, and the profile for CMYK colours without
+// one.
 const (
 	profiles     = "/usr/share/color/icc/ghostscript/"
 	ColorProfile = profiles + "srgb.icc"
@@ -88,7 +88,7 @@ type archiveInput struct {
 	Meanings []string          `json:"meanings,omitempty"` // of letters in fonts
 }
 
-// archiveFound is what the first script took out, or found.
+// archiveFound lists the content that the first script removed or found.
 type archiveFound struct {
 	Info       map[string]string
 	Actions    int
@@ -315,8 +315,8 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 }
 
 const (
-	// lookedAt is how many pages are drawn, at so many dots an inch, to see that they
-	// look as they did.
+	// lookedAt is the number of pages that are rendered at a low resolution, to check that their appearance has not
+	// changed.
 	lookedAt = 30
 	lookDPI  = 24
 	// otherLook is the share of dots from which on a page looks different, and otherDot
@@ -354,7 +354,7 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 	return nil
 }
 
-// like tells whether two scans show the same.
+// like reports whether two scans show the same.
 func (s *scan) like(other *scan) bool {
 	// A size may be rounded in two ways.
 	if w, h := s.width-other.width, s.height-other.height; max(w, -w, h, -h) > 1 {
@@ -406,7 +406,7 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 	return nil
 }
 
-// fewerFigures tells whether a text has lost figures of another: nobody would notice
+// fewerFigures reports whether a text has lost figures of another: nobody would notice
 // that by looking, and a wrong amount is worse than no archive.
 func fewerFigures(before, after string) bool {
 	for figure := '0'; figure <= '9'; figure++ {
@@ -450,7 +450,7 @@ func fontNames(names []string) []string {
 
 var escapedByte = regexp.MustCompile(`#[0-9A-Fa-f]{2}`)
 
-// changes says what is different in the result.
+// changes describes the differences of the result.
 func (a *archiver) changes(encrypted bool) []string {
 	f := a.found
 	var said []string

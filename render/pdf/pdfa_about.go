@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// said is what an archive says of itself, in its information and in XMP alike.
+// said holds the metadata of an archive, which is the same in its information and in XMP.
 type said struct {
 	title, author, subject, keywords, creator, producer string
 	created                                             *time.Time
@@ -51,7 +51,7 @@ func (a *said) override(args ArchiveArgs) {
 	a.subject, a.keywords = cmp.Or(clean(args.Subject), a.subject), cmp.Or(clean(args.Keywords), a.keywords)
 }
 
-// maxAbout is how many letters one text may have.
+// maxAbout is the maximum number of letters of one text.
 const maxAbout = 5000
 
 // clean leaves of a text what may stand in XML.
@@ -68,7 +68,7 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// maxXMP is how much of XMP is read, in bytes.
+// maxXMP is the maximum number of bytes of XMP that are read.
 const maxXMP = 4 << 20
 
 // readXMP reads the properties of XMP that have a text, by their namespace and name:
@@ -97,7 +97,7 @@ func readXMP(text []byte) (values map[string]string, more bool) {
 	}
 }
 
-// xmpReader is where the reading of XMP is.
+// xmpReader is the position of a reader of XMP.
 type xmpReader struct {
 	values   map[string]string
 	more     bool
@@ -135,7 +135,7 @@ func (x *xmpReader) add(name xml.Name, text string) {
 	}
 }
 
-// known tells whether a property of XMP is kept, or is about the file that it stood in.
+// known reports whether a property of XMP is kept, or is about the file that it stood in.
 func known(name xml.Name) bool {
 	switch name.Space {
 	case xmpMedia, xmpPDFA, "http://www.w3.org/XML/1998/namespace":

@@ -186,10 +186,10 @@ const (
 	flagToggleNoView = 1 << 8
 )
 
-// annotationKinds are those that an archive may have, and by the oldest level.
+// annotationKinds matches the annotations that every level allows.
 var annotationKinds = regexp.MustCompile(`^/(Text|Link|FreeText|Line|Square|Circle|Highlight|Underline|Squiggly|StrikeOut|Stamp|Ink|Popup|Widget|PrinterMark|TrapNet)$`)
 
-// newerKinds are those besides that later levels may have.
+// newerKinds matches the additional annotations that later levels allow.
 var newerKinds = regexp.MustCompile(`^/(Polygon|PolyLine|Caret|Watermark|Redact|FileAttachment)$`)
 
 func (c *archiveCheck) annotation(a pdffile.Dict, page int) {
@@ -352,7 +352,7 @@ func (c *archiveCheck) font(entries pdffile.Dict) {
 	}
 }
 
-// blendings are how colours may mix.
+// blendings matches the allowed blend modes.
 var blendings = regexp.MustCompile(`^/(Normal|Compatible|Multiply|Screen|Overlay|Darken|Lighten|ColorDodge|ColorBurn|HardLight|SoftLight|Difference|Exclusion|Hue|Saturation|Color|Luminosity)$`)
 
 // state checks a graphics state.
@@ -572,7 +572,7 @@ func picturePages(f *pdffile.File) (numbers []int) {
 	return numbers
 }
 
-// isPicture tells whether content draws one image, and no more.
+// isPicture reports whether content draws one image, and no more.
 func isPicture(text []byte) bool {
 	images := 0
 	for at := 0; at < len(text); {

@@ -138,7 +138,7 @@ func lookAlike(t *testing.T, name string, before, after []byte) {
 	t.Helper()
 	about := unmarshal[Info](t, result(t, InfoJob, input(""), before))
 	for page := 1; page <= min(3, about.PageCount); page++ {
-		// MuPDF knows the profile that Ghostscript gives colours without one.
+		// MuPDF uses the same profile that Ghostscript gives colours without one.
 		if share := differing(t, drawMuPDF(t, after, page), drawMuPDF(t, before, page)); share > 0.06 {
 			t.Errorf("%s: page %d: %.1f %% of the pixels differ", name, page, 100*share)
 		}

@@ -22,7 +22,7 @@ type archiveWords struct {
 
 	changes *pdffile.Update
 	font    string
-	// codes are those of the characters in the font, which has one glyph for all.
+	// codes are the codes of the characters in the font, which has one glyph for all.
 	codes   map[rune]int
 	letters []rune // by their code, from 1
 }
@@ -98,11 +98,11 @@ func (p paper) square() affine {
 	return affine{w, 0, 0, h, b[0], b[1]}
 }
 
-// noGlyph is how far each character moves on, in the font's units.
+// noGlyph is the advance width of each character, in the font's units.
 const noGlyph = unitsPerEm * 278 / 1000
 
-// sideways tells how the words of a page run where most are higher than wide: 1 is down
-// and -1 up, by where the next ones of their lines are, and 0 is to the right.
+// sideways returns the direction of a page's words if most are higher than wide: 1 means down and -1 up, judged by
+// the next words of their lines. 0 means to the right.
 func sideways(words []ReadWord) int {
 	turned, high, all := 0, 0, 0
 	for i, w := range words {

@@ -14,8 +14,8 @@ type Protection struct {
 	Allow         Permissions
 }
 
-// Permissions is what whoever opens a document with the user's password may do
-// with it. Programs keep to it by courtesy.
+// Permissions are the permissions of readers who open a document with the user password. Applications follow them
+// voluntarily.
 type Permissions struct {
 	Print    bool `json:"print" jsonschema:"required" jsonschema_description:"If true, printing is allowed, at least in low quality."`
 	HighRes  bool `json:"highres" jsonschema:"required" jsonschema_description:"If true, printing in full quality is allowed."`

@@ -35,10 +35,9 @@ type RasterArgs struct {
 	DPI   int
 }
 
-// RasterResult says what a RasterJob has made.
+// RasterResult describes the result of a RasterJob.
 type RasterResult struct {
-	// Images is how many pages were drawn. The output is an archive where it
-	// is more than one.
+	// Images is the number of rendered pages. The output is an archive if there is more than one.
 	Images int
 }
 
@@ -129,8 +128,7 @@ func (r *rasterizer) pixels(points float64) float64 {
 	return math.Ceil(points * float64(r.args.DPI) / 72)
 }
 
-// size is that of a page as it is shown before it is turned, in points, and by how
-// much it is turned.
+// size is the size of a page as it is shown before it is turned, in points, and the angle by which it is turned.
 type size struct {
 	width, height float64
 	turn          int // clockwise, in degrees
@@ -188,7 +186,7 @@ func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 	return group.Wait()
 }
 
-// jpegOptions are those of pdftoppm. Letters show no halos at this quality.
+// jpegOptions are the JPEG options of pdftoppm. Letters show no halos at this quality.
 const jpegOptions = "quality=85"
 
 // draw draws pages that follow one another.
@@ -220,7 +218,7 @@ func (r *rasterizer) take(prefix string, page int) error {
 	digits := len(strconv.Itoa(r.pages)) // as the program numbers its files
 	drawn := r.work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
 	if _, err := os.Lstat(drawn); err != nil {
-		// It says nothing of pages that it could not draw.
+		// pdftoppm does not report pages that it could not render.
 		return r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
 	}
 	image := r.work.Path(r.file(page))

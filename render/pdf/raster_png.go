@@ -66,7 +66,7 @@ func (r *ppmReader) next() ([]byte, error) {
 	return r.line, err
 }
 
-// grey tells whether all pixels are.
+// grey reports whether all pixels are.
 func (r *ppmReader) grey() (bool, error) {
 	for range r.height {
 		line, err := r.next()

@@ -58,7 +58,7 @@ func TestRedactRealDocuments(t *testing.T) {
 	}
 }
 
-// readings are what poppler and MuPDF read in a document, where both can.
+// readings returns the text that poppler and MuPDF read in a document, if both can.
 func readings(t *testing.T, path string) (texts [2]string, ok bool) {
 	t.Helper()
 	for i, program := range [][]string{{"pdftotext", "-q", path, "-"}, {"mutool", "draw", "-q", "-F", "text", path}} {

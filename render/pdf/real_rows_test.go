@@ -19,7 +19,7 @@ import (
 	"relaypdf/render/pdf/pdftest"
 )
 
-// realRows is how many small documents from the wild TestRowsOnRealDocuments takes.
+// realRows is the number of small documents from the wild that TestRowsOnRealDocuments uses.
 var realRows = flag.Int("documents", 17, "how many documents TestRowsOnRealDocuments takes, and TestRedactRealDocuments twice as many; 0 takes all")
 
 // rowOnReal is something that is done to documents from the wild. Their pages are as

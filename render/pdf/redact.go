@@ -24,7 +24,7 @@ type RedactArgs struct {
 	// are those of Go.
 	Terms, Patterns []string
 	Areas           []RedactArea
-	// Color is what the places are filled with: red, green and blue from 0 to 1.
+	// Color fills the redacted areas: red, green and blue from 0 to 1.
 	Color [3]float64
 }
 
@@ -46,7 +46,7 @@ var redactApplyScript string
 //go:embed redact_picture.js
 var redactPictureScript string
 
-// redactRoom is how much is looked at around a page, in points: text may hide there.
+// redactRoom is the width of the area around a page that is searched for hidden text, in points.
 const redactRoom = 50_000
 
 // redact removes words and parts of pages from a document. Annotations and fields become
@@ -247,8 +247,7 @@ type applyInput struct {
 	Pages  []applyPage       `json:"pages"`
 }
 
-// applyPage is what goes of a page: see foundPage; areas by their left, top, width and
-// height.
+// applyPage holds the content to remove from a page: see foundPage; areas by their left, top, width and height.
 type applyPage struct {
 	Page    int          `json:"page"`
 	Letters [][]float64  `json:"letters"`
@@ -257,7 +256,7 @@ type applyPage struct {
 	Areas   [][4]float64 `json:"areas"`
 }
 
-// looked is what was found in a document.
+// looked is the result of searching a document.
 type looked struct {
 	pages map[int]foundPage // by number, from 1; those with something
 	kept  []pageLetters     // of all pages: what is not to go
@@ -500,7 +499,7 @@ func (r *redaction) emptied() []int {
 // checkDPI is the resolution at which areas are looked at.
 const checkDPI = 100
 
-// blank tells whether nothing can be seen in the areas of a page: all of an area is of
+// blank reports whether nothing can be seen in the areas of a page: all of an area is of
 // one gray.
 func (r *redaction) blank(ctx context.Context, name string, page int) (bool, error) {
 	p := r.papers[page]
@@ -592,7 +591,7 @@ func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
 	return nil
 }
 
-// left says that a result is none.
+// left returns the error of a result that still contains redacted content.
 func (r *redaction) left(where string) error {
 	return &Error{Kind: Remains, Text: "cannot be redacted: something that is to go is left: " + where, cause: fmt.Errorf("%s: %w", where, errLeft)}
 }

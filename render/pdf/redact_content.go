@@ -38,7 +38,7 @@ type rewriting struct {
 	s *scrubber
 	// used are the names that the content takes from its Resources, by category.
 	used map[string]map[string]bool
-	// codes are those of the glyphs that are shown, by the name of the font.
+	// codes are the codes of the visible glyphs, by the name of the font.
 	codes map[string]map[byte]bool
 	fonts []string // the font, and those that q has put aside
 	out   []byte
@@ -146,8 +146,8 @@ func (r *rewriting) name(operator, name string) string {
 	return r.s.name(name)
 }
 
-// properties are those of marked content that readers know. Texts stay where nothing of them
-// is to go.
+// properties returns the properties of marked content that readers know. Texts stay if they contain nothing to
+// redact.
 func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 	kept := pdffile.Dict{}
 	for key, v := range entries {

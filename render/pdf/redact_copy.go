@@ -171,7 +171,7 @@ func (s *scrubber) plain(entries pdffile.Dict, content []byte) []byte {
 	return packed(content)
 }
 
-// isContent tells the entries of a form or of the tile of a pattern.
+// isContent reports whether entries are those of a form or of a pattern's tile.
 func isContent(entries pdffile.Dict) bool {
 	return entries["/Subtype"] == "/Form" || entries["/PatternType"] == 1.0 || entries["/Subtype"] == nil && entries["/FormType"] != nil
 }
@@ -213,7 +213,7 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 	return plain
 }
 
-// isMap tells what says which letters the glyphs of a font are.
+// isMap reports whether a stream maps the glyphs of a font to letters.
 func isMap(plain []byte, entries pdffile.Dict) bool {
 	return entries["/Type"] == "/CMap" || bytes.Contains(plain, []byte("begincmap"))
 }
@@ -262,7 +262,7 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 	return regions
 }
 
-// profileHeader is what a profile of colours begins with, in bytes.
+// profileHeader is the length of a colour profile's header in bytes.
 const profileHeader = 128
 
 // tables is the list of the parts of a font or profile: where it and its entries are, and

@@ -23,7 +23,7 @@ type hideout struct {
 	args     RedactArgs
 	secret   string // Falkenberg where it is empty
 	password string
-	// refused is whether no result is the right answer; else there must be one.
+	// refused is true if the redaction must be refused; else it must succeed.
 	refused bool
 	pages   int
 }

@@ -206,7 +206,7 @@ func (in *inspector) other(plain []byte) string {
 	return ""
 }
 
-// shows tells whether content has something of what is to go: line by line, or also as one
+// shows reports whether content has something of what is to go: line by line, or also as one
 // text.
 func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) bool {
 	fonts := in.Entry(resources["/Font"])
@@ -248,7 +248,7 @@ func showsText(operator string) bool {
 	return operator == "TJ" || operator == "Tj" || operator == "'" || operator == `"`
 }
 
-// operandHas tells whether an operand that is not shown has something of what is to go.
+// operandHas reports whether an operand that is not shown has something of what is to go.
 func (in *inspector) operandHas(operator string, v any, whole bool) bool {
 	text, _ := v.(string)
 	said := operator == "BDC" || operator == "DP" || operator == "BI"

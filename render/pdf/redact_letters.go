@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// cornerNumbers is how many numbers the corners of a letter are: x and y of its top
-// left, top right, bottom left and bottom right.
+// cornerNumbers is the number of values of a letter's corners: x and y of its top left, top right, bottom left and
+// bottom right.
 const cornerNumbers = 8
 
 // pageLetters are the letters of a page. Quads are their corners in points.
@@ -19,8 +19,8 @@ type pageLetters struct {
 	Quads []float64
 }
 
-// saidLetters are those of a page as the script writes them. Quads are in hundredths of a
-// point, with spaces between.
+// saidLetters holds the letters of a page as the script writes them. Quads are in hundredths of a point, separated
+// by spaces.
 type saidLetters struct {
 	Text  []string `json:"text"`
 	Quads string   `json:"quads"`
@@ -44,7 +44,7 @@ func (s saidLetters) page() (pageLetters, error) {
 	return p, nil
 }
 
-// foundPage is what goes of a page, by corners.
+// foundPage holds the content to remove from a page, by corners.
 type foundPage struct {
 	// letters are one for each, or one for those of a word that stands upright or on its
 	// side: MuPDF compares all letters of a page with each of them.
@@ -114,7 +114,7 @@ func (p pageLetters) secret(s secrets) []int {
 	return slices.Compact(gone)
 }
 
-// thin tells a letter that has no width, as those of a ligature have but the first.
+// thin reports whether a letter has no width, like all letters of a ligature except the first.
 func (p pageLetters) thin(n int) bool {
 	q := p.quad(n)
 	return p.Text[n] != "\n" && math.Hypot(q[2]-q[0], q[3]-q[1]) < 0.01
@@ -167,7 +167,7 @@ func addQuad(quads [][]float64, quad []float64, join bool) [][]float64 {
 	return quads
 }
 
-// straight tells corners of a rectangle whose edges are those of the page.
+// straight reports whether corners form a rectangle with edges parallel to those of the page.
 func straight(q []float64) bool {
 	return q[0] == q[4] && q[2] == q[6] && q[1] == q[3] && q[5] == q[7] || q[0] == q[2] && q[4] == q[6] && q[1] == q[5] && q[3] == q[7]
 }
@@ -186,7 +186,7 @@ func core(quad []float64) []float64 {
 	return c
 }
 
-// follows tells whether a letter stands behind others on the same line.
+// follows reports whether a letter stands behind others on the same line.
 func follows(row, letter []float64) bool {
 	along := func(q []float64) (x, y float64) { return q[2] - q[0], q[3] - q[1] }
 	x, y := along(row)
@@ -217,7 +217,7 @@ func (p pageLetters) without(numbers []int) (left pageLetters) {
 	return left
 }
 
-// moved tells whether there are letters that were not in their places before.
+// moved reports whether there are letters that were not in their places before.
 func (p pageLetters) moved(before pageLetters) bool {
 	type place struct {
 		text string

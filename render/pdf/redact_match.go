@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// secrets are what is looked for to be taken out.
+// secrets holds the terms and patterns to remove.
 type secrets struct {
 	terms    []string // as fold writes them
 	patterns []*regexp.Regexp

@@ -33,7 +33,7 @@ func (p *places) page(page pdffile.Page) error {
 	return p.content(content, p.resources(page.Entries), affine{1, 0, 0, 1, 0, 0}, 0)
 }
 
-// resources are those of a page, or of what it is in.
+// resources returns the resources of a page, including inherited ones.
 func (p *places) resources(node pdffile.Dict) pdffile.Dict {
 	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
 		node = p.Entry(node["/Parent"])
@@ -152,7 +152,7 @@ func (p *places) object(v any, above pdffile.Dict, matrix affine, depth int) err
 	return p.content(content, resources, matrix, depth+1)
 }
 
-// imageHashes are those of the data of an image and of its masks.
+// imageHashes returns the hashes of the data of an image and of its masks.
 func (p *places) imageHashes(ref string) []string {
 	if known, ok := p.hashes[ref]; ok {
 		return known

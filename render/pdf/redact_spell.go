@@ -44,7 +44,7 @@ func (s secrets) long(fewest int) secrets {
 	return secrets{terms: terms}
 }
 
-// in tells whether a text has something of what is to go.
+// in reports whether a text has something of what is to go.
 func (s secrets) in(text string) bool {
 	if text == "" || len(s.terms)+len(s.patterns) == 0 {
 		return false
@@ -162,13 +162,13 @@ func (s secrets) cleanString(v string) (string, bool) {
 	return "u:" + better, true
 }
 
-// inOddWritings tells whether a secret is in a string for those who read it in another way.
+// inOddWritings reports whether a secret is in a string for those who read it in another way.
 func (s secrets) inOddWritings(raw []byte) bool {
 	most := s.long(fewestRaw)
 	return len(most.terms) > 0 && (most.in(rawText(raw)) || most.in(wideText(raw)) || len(raw) > 0 && most.in(wideText(raw[1:])))
 }
 
-// inName tells whether a name that a user has chosen has something of what is to go.
+// inName reports whether a name that a user has chosen has something of what is to go.
 func (s secrets) inName(name string) bool {
 	name = strings.TrimPrefix(name, "/")
 	if knownNames()[name] || len(name) < 2 {

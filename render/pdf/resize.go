@@ -52,7 +52,7 @@ type move struct{ scaleX, scaleY, x, y float64 }
 func (m move) across(x float64) float64 { return m.scaleX*x + m.x }
 func (m move) up(y float64) float64     { return m.scaleY*y + m.y }
 
-// scale is that of what has one measure for both axes, such as the size of a font.
+// scale returns the factor for values that have one measure for both axes, such as the size of a font.
 func (m move) scale() float64 { return min(m.scaleX, m.scaleY) }
 
 func (m move) box(b box) box { return box{m.across(b[0]), m.up(b[1]), m.across(b[2]), m.up(b[3])} }
@@ -90,7 +90,7 @@ type resizer struct {
 	changes *pdffile.Update
 	// changed are the objects that have another value by now.
 	changed map[string]any
-	// moves are those of the pages.
+	// moves holds the moves of the pages.
 	moves map[string]move
 	// done are the objects that were moved, however many pages have them.
 	done map[string]bool

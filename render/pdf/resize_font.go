@@ -38,7 +38,7 @@ func (r *resizer) font(entries pdffile.Dict, scale float64) {
 	}
 }
 
-// appearance is how the text of a field is drawn, by itself or by what is above it.
+// appearance returns the default appearance of a field's text, its own or an inherited one.
 func (r *resizer) appearance(entries pdffile.Dict) string {
 	for node, depth := entries, 0; node != nil && depth < pdffile.MaxDepth; node, depth = r.Entry(node["/Parent"]), depth+1 {
 		if text, ok := r.Target(node["/DA"]).(string); ok {

@@ -38,7 +38,7 @@ func drawGray(ctx context.Context, d *document, name string, page, dpi int) (*sc
 	path := d.work.Path(to + ".pgm")
 	s, err := readScan(path)
 	if err != nil {
-		// It says nothing of pages that it could not draw.
+		// The tool does not report pages that it could not render.
 		return nil, d.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
 	}
 	return s, os.Remove(path)
@@ -263,7 +263,7 @@ func (s *scan) threshold() byte {
 // affine is a matrix as PDF has it: a point (x, y) goes to (ax+cy+e, bx+dy+f).
 type affine [6]float64
 
-// at is where a point goes.
+// at returns the image of a point.
 func (m affine) at(x, y float64) (float64, float64) {
 	return m[0]*x + m[2]*y + m[4], m[1]*x + m[3]*y + m[5]
 }

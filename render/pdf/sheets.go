@@ -180,7 +180,7 @@ var drawnKinds = []string{
 	"/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Square", "/Circle", "/Line", "/Polygon", "/PolyLine", "/Ink",
 }
 
-// undrawn tells whether what is shown of a page has annotations of which only readers know
+// undrawn reports whether what is shown of a page has annotations of which only readers know
 // what they look like.
 func (s *structure) undrawn(page pdffile.Dict, shown box) bool {
 	list, _ := s.Target(page["/Annots"]).([]any)
@@ -286,7 +286,7 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 	return nil
 }
 
-// size is that of a page as it is shown, in points.
+// size returns the size of a page as it is shown, in points.
 func (p paper) size() (width, height float64) {
 	width, height = (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
 	if p.turn%180 != 0 {

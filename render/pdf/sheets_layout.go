@@ -1,6 +1,6 @@
 package pdf
 
-// sheetLayout is how pages stand on sheets.
+// sheetLayout is the arrangement of pages on sheets.
 type sheetLayout struct {
 	width, height float64 // of a sheet in points
 	columns, rows int
@@ -16,10 +16,10 @@ type guide struct {
 	upright, cut bool
 }
 
-// cells is how many pages stand on one side of a sheet.
+// cells returns the number of pages on one side of a sheet.
 func (l sheetLayout) cells() int { return l.columns * l.rows }
 
-// sheets is how many pages the result has where n pages are put on it.
+// sheets returns the number of pages of the result for n source pages.
 func (l sheetLayout) sheets(n int) int { return (n + l.cells() - 1) / l.cells() }
 
 // shrink is the size at which a page of so many points comes to stand in a cell, of

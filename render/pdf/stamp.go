@@ -16,11 +16,10 @@ type StampArgs struct {
 
 // Mark is one stamp, and where it is drawn.
 type Mark struct {
-	// Stamp is what is drawn: an image, or a PDF whose first page is drawn.
+	// Stamp is an image, or a PDF whose first page is drawn.
 	Stamp Input
-	// Image is whether Stamp is an image. One that is larger than a page, as it
-	// is turned, is made smaller before Scale counts; of other stamps what comes
-	// out is, unless they are at a point.
+	// Image is true if Stamp is an image. An image that is larger than a page, as it is turned, is reduced before
+	// Scale is applied. Other stamps are reduced after scaling, unless they are at a point.
 	Image bool
 	// Pages is a selection, in the grammar of pagerange; empty is all.
 	Pages string
@@ -37,7 +36,7 @@ type Mark struct {
 	Tiled bool
 }
 
-// stampEdge is how far stamps at an edge are from it, in points.
+// stampEdge is the distance of stamps from the edge, in points.
 const stampEdge = 24
 
 // drawScript stands before the scripts that draw on pages.

@@ -15,8 +15,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// structure is what a document says of its pages and its outline, and its
-// objects.
+// structure holds the pages, the outline and the objects of a document.
 type structure struct {
 	Pages    []pageObject          `json:"pages"`
 	Outlines []pdffile.OutlineItem `json:"outlines"`
@@ -111,7 +110,7 @@ func (d *document) rewrite(ctx context.Context) error {
 const (
 	describeTime   = 15 * time.Second
 	describeMemory = 320 << 20
-	// outOfMemory is how qpdf, which is written in C++, says that it got none.
+	// outOfMemory is the message of qpdf, which is written in C++, when an allocation fails.
 	outOfMemory = "std::bad_alloc"
 )
 

@@ -17,7 +17,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// readHere says how much of a document is read without another program.
+// readHere records which parts of a document are read without another program.
 type readHere struct{ structure, info bool }
 
 // compareReaders reads a document here and by the programs that are asked
@@ -78,8 +78,7 @@ func askQPDF(t *testing.T, path string, keys ...string) []byte {
 	return out
 }
 
-// entryOf is what is compared of an entry of an outline: its title is read with
-// its object.
+// entryOf holds the compared values of an outline's entry: its title is read with its object.
 type entryOf struct {
 	Object string
 	Page   int

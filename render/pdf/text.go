@@ -67,8 +67,7 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, er
 	return nil, writeJSON(w, textOutput, Text{PageCount: doc.pages, Pages: pages})
 }
 
-// minTextRun is how many pages are worth another run of the program, which reads
-// the document first.
+// minTextRun is the minimum number of pages for another run of the program, which first reads the whole document.
 const minTextRun = 16
 
 // inRuns reads pages side by side, in as many runs as there are processors: read gets the

@@ -185,7 +185,7 @@ func (p *parser) image() Operation {
 	return Operation{Operator: "BI", Operands: []any{entries}, Image: data}
 }
 
-// plainLength is how many bytes the data of an image without a filter have; 0 is not known.
+// plainLength returns the number of bytes of the data of an image without a filter; 0 means unknown.
 func plainLength(entries Dict) int {
 	number := func(short, long string) int {
 		for _, key := range []string{short, long} {
@@ -229,7 +229,7 @@ func plainLength(entries Dict) int {
 	return (width*bits + 7) / 8 * height
 }
 
-// ends tells whether an EI stands at a place of content, behind space.
+// ends reports whether an EI stands at a place of content, behind space.
 func ends(data []byte, at int) bool {
 	const word = "EI"
 	if at >= len(data) || !isSpace(data[at]) {

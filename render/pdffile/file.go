@@ -15,8 +15,7 @@ type File struct {
 	numbers []int // of them, as the table has them: mostly in the order of the file
 	trailer Dict
 	highest int // the highest number of an object
-	// streams are those of the object streams that have been read: their
-	// objects in order.
+	// streams holds the object streams that have been read, each with its objects in order.
 	streams  map[int][]packedObject
 	unpacked int // bytes in them
 	// checked means that they were found sound.
@@ -42,8 +41,7 @@ func (f *File) add(number int, at place) {
 	f.highest = max(f.highest, number)
 }
 
-// place is where an object is: at an offset of the file, or in a stream, as the
-// index-th object.
+// place is the position of an object: an offset of the file, or an index in an object stream.
 type place struct {
 	generation int
 	offset     int
@@ -54,7 +52,7 @@ type place struct {
 // maxObjects is more than any document has.
 const maxObjects = 1 << 30
 
-// Sound tells whether the objects can be read as they stand: they are where the
+// Sound reports whether the objects can be read as they stand: they are where the
 // table has them, and not encrypted.
 func (f *File) Sound() bool {
 	f.checked = f.checked || f.check()
@@ -75,7 +73,7 @@ func (f *File) check() bool {
 	return err == nil && entries != nil
 }
 
-// at tells whether an object is at its place, where that is in the file.
+// at reports whether an object is at its place, where that is in the file.
 func (f *File) at(number int, at place) bool {
 	_, ok := f.open(number, at)
 	return ok

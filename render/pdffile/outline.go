@@ -30,8 +30,7 @@ func (f *File) Outline(pages []Page) ([]OutlineItem, error) {
 	return r.items(entries["/First"], 1)
 }
 
-// maxReadOutline is how many entries of an outline are read here. All of them
-// are in memory at a time.
+// maxReadOutline is the maximum number of entries of an outline. All of them are in memory at a time.
 const maxReadOutline = 50_000
 
 type outlineReader struct {
@@ -64,7 +63,7 @@ func (r *outlineReader) items(first any, depth int) (items []OutlineItem, err er
 	return items, nil
 }
 
-// isOpen tells by an entry's count whether the entries below it show.
+// isOpen reports, by an entry's count, whether the entries below it are shown.
 func isOpen(count any) (bool, error) {
 	if count == nil {
 		return true, nil

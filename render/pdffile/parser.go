@@ -80,7 +80,7 @@ func (p *parser) space() {
 	}
 }
 
-// ended tells that nothing follows but white space.
+// ended reports whether only white space follows.
 func (p *parser) ended() bool {
 	p.space()
 	return p.at >= len(p.data)

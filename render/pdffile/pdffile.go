@@ -22,9 +22,8 @@ var ErrUnread = errors.New("pdffile: cannot be read as it stands")
 type Dict = map[string]any
 
 const (
-	// HeaderWithin is how far from its start a file may have its header, and from
-	// its end the place of its table. Readers have allowed that much since the
-	// first of them did.
+	// HeaderWithin is the maximum distance of the header from the start of a file, and of the table's offset from
+	// its end. Readers have always allowed that much.
 	HeaderWithin = 1024
 	// MaxDepth bounds trees, which a hostile document may tie into loops.
 	MaxDepth = 32

@@ -21,14 +21,13 @@ type Printed struct {
 }
 
 const (
-	// trailerWithin is how much of a file's end the trailer is looked for in, in
-	// bytes. Chromium's takes about 100.
+	// trailerWithin is the number of bytes at a file's end in which the trailer is searched. Chromium's takes about
+	// 100.
 	trailerWithin = 1024
-	// rowSize is what an object takes in a table.
+	// rowSize is the length of an object's entry in a table.
 	rowSize = 20
-	// objectSize is how much of an object is read at first, and maxObjectSize the
-	// most. Trees of pages have some dozen entries in a node; what has no bound of
-	// its own is the document's title, and names of destinations.
+	// objectSize is the number of bytes of an object that are read at first, and maxObjectSize the maximum. Nodes
+	// of page trees have about a dozen entries; only the document's title and names of destinations can be longer.
 	objectSize, maxObjectSize = 4 << 10, 1 << 20
 )
 
@@ -118,7 +117,7 @@ func (f *Printed) Dict(ref string) (Dict, error) {
 	}
 }
 
-// Pages is how many pages the document has.
+// Pages returns the number of pages of the document.
 func (f *Printed) Pages() (int, error) {
 	catalog, err := f.Dict(Reference(f.trailer["/Root"]))
 	if err != nil {

@@ -126,8 +126,7 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 }
 
 const (
-	// maxWidth is how many bytes a field of a table may have: more than any
-	// offset takes.
+	// maxWidth is the maximum number of bytes of a field of a table: more than any offset needs.
 	maxWidth = 6
 	// The values of a row's first field, the kind of the object.
 	rowFree, rowPlain, rowPacked = 0, 1, 2

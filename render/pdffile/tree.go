@@ -66,8 +66,8 @@ func (r *pageReader) add(ref string, above Dict, depth int) error {
 	return nil
 }
 
-// DeclaredPages is how many pages the document says that it has, which nobody has
-// counted; 0 where it does not say.
+// DeclaredPages returns the number of pages that the document declares, without counting them; 0 if it declares
+// none.
 func (f *File) DeclaredPages() int {
 	count, _ := f.Entry(f.Catalog()["/Pages"])["/Count"].(float64)
 	if count < 1 || count > maxObjects {

@@ -52,7 +52,7 @@ func (u *Update) SetInfo(entries Dict) {
 // SetID gives a new document the two strings that name it.
 func (u *Update) SetID(first, second string) { u.id = []any{first, second} }
 
-// Empty tells that nothing was set.
+// Empty reports whether nothing was set.
 func (u *Update) Empty() bool { return len(u.changed) == 0 }
 
 // Append returns what to write behind the file, as the standard has it for

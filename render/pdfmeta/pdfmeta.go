@@ -10,7 +10,7 @@ import (
 	"relaypdf/render/spool"
 )
 
-// Info is what can be set. An empty field leaves the document's own value.
+// Info holds the information that can be set. An empty field leaves the document's own value.
 type Info struct {
 	Title, Author, Subject, Keywords string
 }
@@ -45,7 +45,7 @@ func Set(doc *spool.File, info Info) error {
 	return err
 }
 
-// unsupported is what a reader's error means for whoever sets something.
+// unsupported returns the error for a caller that sets information, for a reader's error.
 func unsupported(err error) error {
 	if errors.Is(err, pdffile.ErrUnread) {
 		return ErrUnsupported

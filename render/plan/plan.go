@@ -9,41 +9,40 @@ const (
 	gib = 1 << 30
 )
 
-// Machine is what there is to divide.
+// Machine holds the resources to divide.
 type Machine struct {
 	Memory int64 // bytes
 	Cores  int
 }
 
-// Plan says how much of each there may be. Sizes are in bytes. Bounds of single
-// processes add up to more than the machine has: seldom are two of them
-// reached at once, and the processes end one by one where they are.
+// Plan holds the limits of each part. Sizes are in bytes. The limits of single processes add up to more than the
+// machine has: two of them are rarely reached at once, and the processes end one by one if they are.
 type Plan struct {
 	Machine Machine
 
-	// RenderSlots is how many documents the browsers render at once.
+	// RenderSlots is the maximum number of documents that the browsers render at once.
 	RenderSlots int
-	// Browsers is how many may run, each for one account at a time; WarmPages how many pages they keep for accounts
-	// that may come again, all together.
+	// Browsers is the maximum number of browsers, each for one account at a time. WarmPages is the total number of
+	// pages that they retain for accounts that may come again.
 	Browsers, WarmPages int
-	// BrowserMemory is what all processes of one browser may hold before it is
-	// replaced, RendererMemory what one renderer may before it ends.
+	// BrowserMemory is the memory of all processes of one browser above which it is replaced. RendererMemory is the
+	// memory of one renderer above which it is ended.
 	BrowserMemory, RendererMemory int64
-	// EngineSlots is how many jobs on files run at once; EngineMemory bounds each
-	// process of such a job.
+	// EngineSlots is the maximum number of concurrent jobs on files. EngineMemory limits each process of such a
+	// job.
 	EngineSlots  int
 	EngineMemory int64
-	// MarkupSlots is how many texts become documents at once, such as Markdown;
-	// MarkupMemory bounds each.
+	// MarkupSlots is the maximum number of texts, such as Markdown, that become documents at once. MarkupMemory
+	// limits each.
 	MarkupSlots  int
 	MarkupMemory int64
-	// OfficeSlots is how many office programs stay, OfficeMemory bounds each.
+	// OfficeSlots is the number of LibreOffice processes. OfficeMemory limits each.
 	OfficeSlots  int
 	OfficeMemory int64
 	// Background reports whether there is capacity for an additional browser and engine,
 	// for unpaid work.
 	Background bool
-	// Decoding is what the bodies of all requests that are being read may take.
+	// Decoding is the maximum memory for the bodies of all requests that are being read.
 	Decoding int64
 }
 

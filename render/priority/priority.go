@@ -19,18 +19,18 @@ import (
 // Nice values. Ten of them leave about a tenth of a processor that another wants, five
 // a third.
 const (
-	// Low is that of threads that step back.
+	// Low is the nice value of threads of low priority.
 	Low = 10
 	// Work is the nice value of sessions that do the work. The server itself needs little
 	// processor time, and all of them wait for it. At equal priority, a call that is
 	// accepted during two renders would wait for its turn at the processors after each wait
 	// for a disk.
 	Work = 5
-	// Behind is that of sessions that step back behind others that work.
+	// Behind is the nice value of sessions of low priority.
 	Behind = Work + Low
 )
 
-// Of is the nice value of a session that works, in the background or not.
+// Of returns the nice value of a working session, in the background or not.
 func Of(background bool) int {
 	if background {
 		return Behind
@@ -97,7 +97,7 @@ func aside(tid int, few *unix.CPUSet) {
 // least. It is nil where there is only one.
 func some() *unix.CPUSet {
 	var all, few unix.CPUSet
-	// Of all its threads: any of them may stand aside already, the first one included.
+	// All threads of the process: any of them may have low priority already, including the first one.
 	each(os.Getpid(), func(tid int) {
 		var own unix.CPUSet
 		if unix.SchedGetaffinity(tid, &own) == nil {

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// lateCost is how long one job that ran into its deadline is remembered.
+	// lateCost is the period for which a job that ran into its deadline counts against its account.
 	lateCost = 2 * time.Minute
-	// lateTolerance is how much of that an account may have without being
-	// slowed: two such jobs. Pages and files are slow now and then.
+	// lateTolerance is the total of lateCost that an account may have without being slowed: two such jobs. Pages
+	// and files are slow now and then.
 	lateTolerance = 2 * lateCost
 	// lateMost bounds what is remembered, so that who stops is free again within
 	// six minutes.
 	lateMost = 5 * lateCost
 )
 
-// line is what the queue knows about one account.
+// line is the queue's state of one account.
 type line struct {
 	busy    int
 	tickets []*ticket

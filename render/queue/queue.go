@@ -13,25 +13,23 @@ import (
 )
 
 const (
-	// DefaultPatience is how long a job waits before it is refused with a time to retry.
-	// Clients and proxies in between give up soon after.
+	// DefaultPatience is the maximum time that a job waits before it is refused with a time to retry. Clients and
+	// proxies in between give up soon after.
 	DefaultPatience = 30 * time.Second
 	// perSlot is the default of Config.Limit for each slot.
 	perSlot = 32
 	// maxRetryAfter bounds the estimate: after a minute the queue looks
 	// different anyway.
 	maxRetryAfter = time.Minute
-	// crowdedPerSlot is how many jobs a slot one account may have waiting while
-	// others have jobs too: the burst that the rate limits let through for one
-	// key. Alone it may fill the queue.
+	// crowdedPerSlot is the maximum number of waiting jobs per slot of one account while others have jobs too. It
+	// is the burst that the rate limits allow for one key. An account alone may fill the queue.
 	crowdedPerSlot = 5
-	// sharedPerSlot is how many jobs a slot may wait when several accounts have
-	// lines. Each may have its share of them: longer lines would be longer waits
-	// for everybody, and not one job more done.
+	// sharedPerSlot is the maximum number of waiting jobs per slot when several accounts wait. Each may have its
+	// share of them. Longer queues would mean longer waits for all accounts, without a higher throughput.
 	sharedPerSlot = 12
 	// leastLine is the share of an account among very many.
 	leastLine = 2
-	// guestLine is how many jobs of guests may wait.
+	// guestLine is the maximum number of waiting jobs of guests.
 	guestLine = 8
 )
 
@@ -41,14 +39,14 @@ const (
 // every slot and every place in the queue as if there were no guests.
 const Guests = "guests"
 
-// Config says how many jobs may run and wait. Its zero value works.
+// Config holds the limits of running and waiting jobs. The zero value is valid.
 type Config struct {
-	// Slots is how many jobs run at once; zero means the number of cores.
+	// Slots is the number of jobs that run at once; zero means the number of cores.
 	Slots int
-	// Extra is how many more may run when all slots are taken: each the only one of its
-	// account. A new account gets one while another account uses every slot.
+	// Extra is the maximum number of additional jobs when all slots are taken, each the only one of its account. A
+	// new account gets one while another account uses every slot.
 	Extra int
-	// Limit is how many jobs may wait; zero means 32 for each slot.
+	// Limit is the maximum number of waiting jobs; zero means 32 for each slot.
 	Limit int
 	// Patience bounds the wait of each; zero means DefaultPatience.
 	Patience time.Duration
@@ -440,7 +438,7 @@ func (q *Queue) Close() {
 	q.turn, q.waiting = nil, 0
 }
 
-// State is what a Queue is doing.
+// State is the state of a Queue.
 type State struct {
 	Slots, Busy    int   // jobs that can run, and that do; a newcomer's extra slot counts as busy
 	Waiting, Limit int   // jobs that wait, and that may

@@ -9,8 +9,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// maxCached is how many bytes of sources a process keeps the programs of. A
-// program takes some twenty times its source.
+// maxCached is the maximum size of the sources whose compiled programs a process retains. A program takes about
+// twenty times its source.
 const maxCached = 4 << 20
 
 // digest names a program by all that it depends on, and the account that it was

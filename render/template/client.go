@@ -23,8 +23,8 @@ type Images func(ctx context.Context, id string) (engine.Content, error)
 // ErrNoImage means that an account has no such upload.
 var ErrNoImage = errors.New("template: no such image")
 
-// rounds is how often a template is filled again because it shows images that it
-// did not name before, as one image may depend on another.
+// rounds is the maximum number of times that a template is filled again because it shows images that it did not
+// name before. One image may depend on another.
 const rounds = 3
 
 // Render fills a template for an account and returns HTML. Its errors are *Error,
@@ -95,7 +95,7 @@ func imageType(head []byte) string {
 	return ""
 }
 
-// Validate says what is wrong with a template, and what it uses.
+// Validate reports the errors of a template and the values that it uses.
 func Validate(ctx context.Context, run Runner, call Call) (Report, error) {
 	body, err := json.Marshal(call)
 	if err != nil {

@@ -65,7 +65,7 @@ func (c *compiler) tokens(call goja.FunctionCall) goja.Value {
 	return c.vm.NewArray(c.vm.NewArray(kinds...), c.vm.NewArray(texts...), c.vm.NewArray(places...))
 }
 
-// maxNesting is how deep blocks and parentheses may stand in one another.
+// maxNesting is the maximum nesting depth of blocks and parentheses.
 const maxNesting = 200
 
 // nesting returns how deep blocks and parentheses are nested.
@@ -116,7 +116,7 @@ func (c *compiler) outcome(v goja.Value, field string) (goja.Value, *syntaxFault
 	return object.Get(field), nil, nil
 }
 
-// syntaxFault is what the parser or the compiler says of a source.
+// syntaxFault is the error of a source by the parser or the compiler.
 type syntaxFault struct {
 	Message      string
 	Line, Column int // as Handlebars counts: lines from 1, columns from 0
@@ -143,8 +143,8 @@ func compileSource(ctx context.Context, source, partial string, strict bool) (*g
 	return program, nil
 }
 
-// place is where a call of a helper stands, as Handlebars writes it into the
-// options. In a text of the template its quotes would be escaped.
+// place is the position of a helper's call, as Handlebars writes it into the options. In a text of the template its
+// quotes would be escaped.
 var place = regexp.MustCompile(`"loc":\{"start":\{"line":\d+,"column":\d+\},"end":\{"line":\d+,"column":\d+\}\}`)
 
 // placesOnce has a program make the places and the empty hashes that it gives to

@@ -12,14 +12,14 @@ import (
 	"github.com/dop251/goja"
 )
 
-// exact is how templates count: in decimal, so that 0.1 and 0.2 are 0.3, with
-// halves rounded away from zero as invoices have it.
+// exact is the arithmetic of templates: decimal, so that 0.1 and 0.2 are 0.3, with halves rounded away from zero as
+// on invoices.
 var exact = apd.Context{
 	Precision: 60, MaxExponent: 2000, MinExponent: -2000, Rounding: apd.RoundHalfUp,
 	Traps: apd.SystemOverflow | apd.SystemUnderflow | apd.Overflow | apd.DivisionByZero | apd.DivisionUndefined | apd.DivisionImpossible | apd.InvalidOperation,
 }
 
-// maxDigits is how many digits of a fraction are written at most.
+// maxDigits is the maximum number of digits of a fraction.
 const maxDigits = 30
 
 var numeral = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$`)

@@ -19,10 +19,9 @@ const (
 	validateJob = "template validate"
 )
 
-// garbagePercent is how much garbage a process collects before it looks for it, in
-// percent of what it needs. A render leaves some 3 MB, in a process that needs
-// little more: to look as often as Go does by itself takes a third of the time.
-// The engine's limit of memory bounds it.
+// garbagePercent is the garbage collector's GOGC value. A render leaves about 3 MB of garbage in a process that
+// needs little more. Go's default would spend a third of the time on collection. The engine's memory limit bounds
+// the garbage.
 const garbagePercent = 400
 
 // renderArgs are the arguments of a render; its body is the call as JSON, and its
@@ -39,7 +38,7 @@ type imageEntry struct {
 	File string `json:"file"`
 }
 
-// answer is how a job ended; the document follows it after a line's end.
+// answer is the result of a job; the document follows it after a newline.
 type answer struct {
 	Faults  []Fault   `json:"faults,omitempty"`
 	Missing []Missing `json:"missing,omitempty"`

@@ -37,7 +37,7 @@ func newFormatter(locale, zone string) (formatter, error) {
 	return formatter{locale: l, zone: z}, err
 }
 
-// CheckZone says what is wrong with the name of a time zone.
+// CheckZone returns an error if the name of a time zone is invalid.
 func CheckZone(name string) error {
 	_, err := loadZone(name)
 	return err
@@ -214,7 +214,7 @@ func (l *locale) place(symbol, amount string) string {
 	return l.before + amount + after
 }
 
-// ordinalEnds are what follows a number that counts places, by plural rule.
+// ordinalEnds holds the suffixes of ordinal numbers by plural rule.
 var ordinalEnds = map[string]map[locales.PluralRule]string{
 	"en": {locales.PluralRuleOne: "st", locales.PluralRuleTwo: "nd", locales.PluralRuleFew: "rd", locales.PluralRuleOther: "th"},
 	"fr": {locales.PluralRuleOne: "er", locales.PluralRuleOther: "e"},

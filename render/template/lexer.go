@@ -78,7 +78,7 @@ type lexer struct {
 	unquoted map[uint16]bool
 }
 
-// maxTokens is how many tokens a template may have.
+// maxTokens is the maximum number of tokens of a template.
 const maxTokens = 1_000_000
 
 // tokenize returns all tokens, the last of which ends the parse: more than

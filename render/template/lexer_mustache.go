@@ -262,7 +262,7 @@ func isSpace(c uint16) bool {
 	return c >= 0x2000 && c <= 0x200a
 }
 
-// isID says whether a name may hold the character.
+// isID reports whether a name may hold the character.
 func isID(c uint16) bool {
 	switch {
 	case isSpace(c), c == '!', c == '"', c == '#', c >= '%' && c <= ',', c == '.', c == '/',
@@ -272,7 +272,7 @@ func isID(c uint16) bool {
 	return true
 }
 
-// isLookahead says whether a name may end before the character.
+// isLookahead reports whether a name may end before the character.
 func isLookahead(c uint16) bool {
 	switch c {
 	case '=', '/', '.', '|':
@@ -281,7 +281,7 @@ func isLookahead(c uint16) bool {
 	return endsLiteral(c)
 }
 
-// endsLiteral says whether a number, true or null may end before the character.
+// endsLiteral reports whether a number, true or null may end before the character.
 func endsLiteral(c uint16) bool { return c == '~' || c == '}' || c == ')' || isSpace(c) }
 
 func isWord(c uint16) bool {

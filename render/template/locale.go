@@ -18,7 +18,7 @@ const (
 	DefaultZone   = "UTC"
 )
 
-// locale is how one place writes numbers, money and dates.
+// locale holds a locale's formats of numbers, money and dates.
 type locale struct {
 	locales.Translator
 
@@ -36,7 +36,7 @@ var (
 	known     = map[string]*locale{}
 )
 
-// CheckLocale says what is wrong with the tag of a locale.
+// CheckLocale returns an error if the tag of a locale is invalid.
 func CheckLocale(tag string) error {
 	_, err := findLocale(tag)
 	return err

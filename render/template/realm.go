@@ -59,7 +59,7 @@ func (r *realm) guard(ctx context.Context, within time.Duration, what string) (s
 	}
 }
 
-// processorTime is what this process has used, which does one job at a time.
+// processorTime returns the processor time of this process, which does one job at a time.
 func processorTime() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
@@ -68,7 +68,7 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// full says whether this process holds more than it may, garbage not counted.
+// full reports whether this process holds more than it may, garbage not counted.
 func full() bool {
 	if heap() <= maxHeap {
 		return false
@@ -103,7 +103,7 @@ func (r *realm) try(call func() (goja.Value, error)) (v goja.Value, err error) {
 	return v, nil
 }
 
-// reason is why a realm stopped, where that was our doing.
+// reason returns the reason why a realm was stopped from outside.
 func (r *realm) reason(err error) error {
 	var interrupted *goja.InterruptedError
 	var deep *goja.StackOverflowError
@@ -126,7 +126,7 @@ func (r *realm) stop(cause error) {
 	panic(r.vm.NewGoError(cause))
 }
 
-// thrown is what JavaScript threw, as a fault at its place.
+// thrown returns an exception of JavaScript as a fault with its position.
 func thrown(err error) error {
 	var exception *goja.Exception
 	if !errors.As(err, &exception) {

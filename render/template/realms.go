@@ -2,8 +2,7 @@ package template
 
 import "sync"
 
-// maxRenders is how many documents one realm renders, so that what it keeps of
-// them stays small.
+// maxRenders is the maximum number of documents that one realm renders, so that its retained memory stays small.
 const maxRenders = 1000
 
 // realms has realms at hand. One that rendered a document without a fault renders

@@ -167,7 +167,7 @@ func (r *renders) run(main *goja.Program) (string, error) {
 	return out.String(), nil
 }
 
-// host is what the realm may ask of us: functions of values, and nothing else.
+// host returns the functions that the realm may call. They are functions of values, without side effects.
 func (r *renders) host() *goja.Object {
 	h := r.vm.NewObject()
 	set := func(name string, value any) {
@@ -252,7 +252,7 @@ func (r *renders) lacks(call goja.FunctionCall) goja.Value {
 	return goja.Undefined()
 }
 
-// plainPath says whether a path of the source begins at the context.
+// plainPath reports whether a path of the source begins at the context.
 func plainPath(path string) bool {
 	return !strings.HasPrefix(path, "@") && !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "this")
 }
@@ -360,7 +360,7 @@ func (r *renders) image(call goja.FunctionCall) goja.Value {
 	return r.vm.ToValue(uri)
 }
 
-// maxImages is how many uploads one document may show.
+// maxImages is the maximum number of uploads that one document shows.
 const maxImages = 100
 
 // locate gives a place to a fault of a partial's name, which Handlebars throws

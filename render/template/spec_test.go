@@ -25,7 +25,7 @@ type specCase struct {
 	RuntimeOptions            json.RawMessage
 }
 
-// fits says whether a case asks for nothing that our templates do not have: code of
+// fits reports whether a case asks for nothing that our templates do not have: code of
 // its own, and options of the compiler other than strict.
 func (c specCase) fits() bool {
 	if c.Helpers != nil || c.Decorators != nil || c.RuntimeOptions != nil || c.Template == "" || strings.Contains(string(c.Data), "!code") || strings.Contains(string(c.Data), `"!`) {

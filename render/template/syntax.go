@@ -159,7 +159,7 @@ func readTag(tokens []token, i int) tag {
 	return t
 }
 
-// opens says whether a token opens a mustache.
+// opens reports whether a token opens a mustache.
 func opens(kind int) bool {
 	switch kind {
 	case tokenOpen, tokenOpenBlock, tokenOpenEndBlock, tokenOpenInverse, tokenOpenInverseChain, tokenOpenPartial, tokenOpenPartialBlock,

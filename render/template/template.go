@@ -19,25 +19,25 @@ const (
 	MaxSource = 10 << 20 // of a template, and of all its partials together, in bytes
 	MaxData   = 5 << 20  // of the data as JSON, in bytes
 	MaxOutput = 10 << 20 // of the document, in bytes
-	// MaxTime is what a render may take, its compilation not counted.
+	// MaxTime is the time limit of a render, without its compilation.
 	MaxTime = 2 * time.Second
-	// MaxCompile is what the compilation of a template and its partials may take.
+	// MaxCompile is the time limit of the compilation of a template and its partials.
 	MaxCompile = 10 * time.Second
-	// MaxDepth is how deep partials may be nested in one another.
+	// MaxDepth is the maximum nesting depth of partials.
 	MaxDepth = 100
-	// MaxItems is what range and times give at most.
+	// MaxItems is the maximum number of items of range and times.
 	MaxItems = 10_000
-	// maxCalls is how deep JavaScript may call itself.
+	// maxCalls is the maximum depth of JavaScript calls.
 	maxCalls = 2000
-	// maxHeap is how many bytes a process may hold while it renders.
+	// maxHeap is the maximum memory of a process while it renders, in bytes.
 	maxHeap = 640 << 20
-	// maxFaults is how many faults are reported at once.
+	// maxFaults is the maximum number of faults that are reported at once.
 	maxFaults = 100
-	// maxMissing is how many missing paths are reported at once.
+	// maxMissing is the maximum number of missing paths that are reported at once.
 	maxMissing = 500
 )
 
-// Template is what is filled: a source and the partials that it may name.
+// Template is a source to fill, with the partials that it may name.
 type Template struct {
 	HTML     string            `json:"html"`
 	Partials map[string]string `json:"partials,omitempty"`
@@ -71,7 +71,7 @@ type Fault struct {
 	Ring   string `json:"ring,omitempty"`
 }
 
-// Where names the place of the fault.
+// Where returns the position of the fault.
 func (f Fault) Where() string {
 	var at []string
 	if f.Partial != "" {
@@ -90,7 +90,7 @@ func (f Fault) String() string {
 	return f.Message
 }
 
-// Error says what is wrong with a template.
+// Error lists the faults of a template.
 type Error struct{ Faults []Fault }
 
 func (e *Error) Error() string {
@@ -107,7 +107,7 @@ type Missing struct {
 	Fault
 }
 
-// MissingError says which paths strict found missing.
+// MissingError lists the paths that strict found missing.
 type MissingError struct{ Paths []Missing }
 
 func (e *MissingError) Error() string {
@@ -118,7 +118,7 @@ func (e *MissingError) Error() string {
 	return "the data lacks " + strings.Join(names, ", ")
 }
 
-// LimitError says which limit a render reached.
+// LimitError names the limit that a render reached.
 type LimitError struct{ Message string }
 
 func (e *LimitError) Error() string { return e.Message }

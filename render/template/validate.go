@@ -12,13 +12,13 @@ import (
 	"github.com/dop251/goja"
 )
 
-// Report is what can be said of a template without rendering it.
+// Report is the result of analysing a template without rendering it.
 type Report struct {
 	Faults []Fault `json:"faults"`
 	// Variables are the paths of the data that the template and its partials
 	// use, in the order of their first use; [] stands for each item of a list.
 	Variables []string `json:"variables"`
-	// Missing are those that the sample data lacks.
+	// Missing lists the paths that the sample data lacks.
 	Missing []string `json:"missing"`
 	// Partials are the names of the partials that are used, directly or not.
 	Partials []string `json:"partials"`
@@ -27,7 +27,7 @@ type Report struct {
 	Dynamic bool `json:"dynamic,omitempty"`
 }
 
-// uses is what the analysis finds.
+// uses is the result of the analysis.
 type uses struct {
 	Helpers []struct {
 		Name         string
@@ -42,7 +42,7 @@ type uses struct {
 	Variables []string
 }
 
-// analyse says what a tree uses. trees gives the partials' trees, and may be nil.
+// analyse returns the values and partials that a tree uses. trees returns the partials' trees, and may be nil.
 func (c *compiler) analyse(tree goja.Value, trees func(name string) goja.Value) (uses, error) {
 	var found uses
 	setUp, err := function(c.vm, c.programs.analyse)
@@ -106,7 +106,7 @@ type validator struct {
 	report Report
 }
 
-// validate says all that is wrong with a template, and what it uses.
+// validate reports all errors of a template and the values that it uses.
 func validate(ctx context.Context, call *Call) (Report, error) {
 	if err := call.check(); err != nil {
 		return Report{}, err
@@ -223,7 +223,7 @@ func (v *validator) variables(tree goja.Value) error {
 	return nil
 }
 
-// lacks says whether a path is missing from data, in any item of its lists.
+// lacks reports whether a path is missing from data, in any item of its lists.
 func lacks(data any, path []string) bool {
 	if len(path) == 0 {
 		return false

@@ -29,7 +29,7 @@ type Layout struct {
 	Formats []string `json:"formats"`
 	// Fonts are PostScript names, or their beginnings, that its pages must show.
 	Fonts []string `json:"fonts"`
-	// Pages is how many pages the sample makes.
+	// Pages is the number of pages of the sample.
 	Pages int `json:"pages"`
 	// Rows is the path in the sample of the list that may have one entry or
 	// hundreds. Names are paths of names of people and firms, Optional of fields

@@ -114,7 +114,7 @@ func checkFonts(t *testing.T, p printed, l Layout, what string) {
 	}
 }
 
-// edge is how near to the paper's edge a word may come, in points: 4 mm.
+// edge is the minimum distance of a word from the paper's edge, in points: 4 mm.
 const edge = 11.3
 
 // checkWords wants words on every page, and none at the paper's edge. It reads

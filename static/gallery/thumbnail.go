@@ -15,8 +15,8 @@ import (
 //go:embed thumbnails
 var thumbnails embed.FS
 
-// thumbnailFolder is where thumbnails are served; their addresses hold the hash of
-// their bytes, so that they may be kept for ever.
+// thumbnailFolder is the path prefix of thumbnails. Their URLs contain the hash of their bytes, so that browsers
+// may cache them for ever.
 const thumbnailFolder = "/gallery/"
 
 // Source is the hash of all that the layout's pages are made of.
@@ -28,7 +28,7 @@ func (l Layout) Source() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// ThumbnailPath is where the layout's thumbnail is served.
+// ThumbnailPath returns the path of the layout's thumbnail.
 func (l Layout) ThumbnailPath() string { return thumbnailFolder + l.thumbnail }
 
 // ThumbnailSize returns the size of the layout's thumbnail in pixels.

@@ -44,7 +44,7 @@ type Entry struct {
 	Key     string
 	Size    int64 // bytes
 	ModTime time.Time
-	// Place is where the next List continues.
+	// Place is the position at which the next List continues.
 	Place string
 }
 

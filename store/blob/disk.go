@@ -26,8 +26,8 @@ type disk struct {
 const (
 	// partPrefix marks files that are being written; no key starts with a dot.
 	partPrefix = ".part-"
-	// partAge is how old such a file must be before its lock is looked at: its
-	// writer takes it just after the file is there.
+	// partAge is the minimum age of such a file before its lock is checked: its writer locks it shortly after
+	// creating it.
 	partAge = 2 * time.Second
 )
 

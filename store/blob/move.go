@@ -16,8 +16,8 @@ type Moved struct {
 	Gone  int64 // deleted by others meanwhile
 }
 
-// maxFailures is how many blobs may fail to be moved before the rest is left
-// alone: then it is not the blobs.
+// maxFailures is the number of failed moves after which the others are left alone, because the cause is then not a
+// single blob.
 const maxFailures = 10
 
 // Move moves every blob from one store to another. A blob is deleted from the source after its copy was read back,

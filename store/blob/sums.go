@@ -81,10 +81,10 @@ func (s *Summer) Sums() Sums {
 	return s.sums
 }
 
-// chunks is how many there are.
+// chunks returns the number of chunks.
 func (s Sums) chunks() int64 { return (s.Size + s.Chunk - 1) / s.Chunk }
 
-// Length is how many bytes a chunk has.
+// Length returns the number of bytes of a chunk.
 func (s Sums) Length(i int64) int64 { return min(s.Chunk, s.Size-i*s.Chunk) }
 
 // match reports whether a chunk matches its sum. Without sums every chunk does.

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastRoom is how much room a disk has, in bytes, that is not called full: a
-// document of some pages.
+// leastRoom is the free space in bytes below which a disk counts as full: a document of a few pages.
 const leastRoom = 1 << 20
 
 // CheckRoom returns an error if the disk of a folder is full or gone.

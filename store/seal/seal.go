@@ -33,7 +33,7 @@ const (
 	headerSize = 1 + keyIDSize
 )
 
-// refresh is how long a Box uses the secrets it has read.
+// refresh is the time for which a Box uses the secrets it has read.
 const refresh = 10 * time.Second
 
 // Box seals and opens with keys derived from secrets. It is safe for concurrent

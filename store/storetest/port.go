@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// givenPorts are those that a test of this process has, and may not listen on yet.
+// givenPorts holds the ports that a test of this process has reserved, and may not listen on yet.
 var givenPorts sync.Map
 
 // FreePort returns an unused port of 127.0.0.1, for a process that needs a fixed port. It is below the range of

@@ -221,8 +221,7 @@ var theBouncer = sync.OnceValues(func() (server, error) {
 	return startBouncer(srv)
 })
 
-// bouncerConns is how many connections the pooler has to a database: fewer than
-// there are processes in some tests.
+// bouncerConns is the number of connections of the pooler to a database: fewer than the processes of some tests.
 const bouncerConns = 5
 
 // bouncerQuery is the query that, according to docs/runbook.md, the pooler runs on each of its connections.

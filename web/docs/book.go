@@ -23,7 +23,7 @@ import (
 //go:embed *.md
 var written embed.FS
 
-// order is that of the guides.
+// order is the order of the guides.
 var order = []string{
 	"quick-start", "headers-and-footers", "page-breaks", "fonts", "markdown", "charts", "templates", "jobs-and-webhooks", "command-line", "agents", "errors", "limits", "self-hosting", "security",
 }
@@ -190,7 +190,7 @@ func plain(n ast.Node, src []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// lines are those of a block of code.
+// lines returns the lines of a code block.
 func lines(n ast.Node, src []byte) string {
 	var b strings.Builder
 	for i := range n.Lines().Len() {

@@ -80,7 +80,7 @@ type Request struct {
 	// Body is JSON; empty is none. Upload takes a file in its place.
 	Body   string
 	Upload bool
-	// File is where the answer goes; empty prints it.
+	// File is the file for the response; empty means standard output.
 	File string
 	// NoKey is a call that needs none.
 	NoKey bool

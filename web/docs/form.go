@@ -33,7 +33,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 		f.Choices = append(f.Choices, fmt.Sprint(v))
 	}
 	var kind string
-	_ = json.Unmarshal(s.Type, &kind) // Of several types there is a list.
+	_ = json.Unmarshal(s.Type, &kind) // A list means several types.
 	long, _ := strconv.Atoi(s.MaxLength.String())
 	switch {
 	case kind == "object" && len(s.Properties) > 0:

@@ -224,7 +224,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 	return o, nil
 }
 
-// endings are those of the files that operations make.
+// endings maps operations to the extensions of their files.
 var endings = map[string]string{
 	"application/pdf": ".pdf", "image/png": ".png", "application/zip": ".zip", "image/webp": ".webp",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",

@@ -63,7 +63,7 @@ const (
 	sendTimeout = time.Minute
 	// look is the interval of the search for emails that other processes have written, or that were postponed.
 	look = 5 * time.Second
-	// batch is how many emails are claimed at once.
+	// batch is the number of emails that are claimed at once.
 	batch = 10
 )
 

@@ -499,7 +499,7 @@ func TestRefusedEvents(t *testing.T) {
 		}
 		s.has(t, s.account, trial, 0)
 		s.wantTold(t, map[string]int{})
-		// Of another business at the same account of Stripe's.
+		// An event of another business at the same Stripe account.
 		foreign := bytes.ReplaceAll(event, []byte("relaypdf_payment"), []byte("other"))
 		s.send(t, http.StatusOK, foreign, bytes.ReplaceAll(foreign, []byte(`"usd"`), []byte(`"eur"`)), bytes.Replace(event, []byte("payment_intent.succeeded"), []byte("customer.created"), 1))
 		s.has(t, s.account, trial, 0)

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// clockSkew is how much Stripe's clock and ours may differ, and how much of
-	// its lists is read twice.
+	// clockSkew is the maximum difference between Stripe's clock and ours, and the part of its lists that is read
+	// twice.
 	clockSkew = time.Hour
-	// firstLook is how far back the lists are read the first time.
+	// firstLook is the period for which the lists are read the first time.
 	firstLook = 30 * 24 * time.Hour
-	// sessionTerm is when a page of Stripe's has surely expired.
+	// sessionTerm is the age at which a checkout page of Stripe has certainly expired.
 	sessionTerm = 25 * time.Hour
-	// disputeTerm is how far back disputes are read, decided ones included.
+	// disputeTerm is the period for which disputes are read, including decided ones.
 	disputeTerm = 120 * 24 * time.Hour
-	// eventTerm is how long events are remembered: longer than Stripe sends them.
+	// eventTerm is the period for which events are remembered: longer than Stripe sends them.
 	eventTerm = 60 * 24 * time.Hour
 	// lookBatch bounds what one round asks for by name.
 	lookBatch = 100

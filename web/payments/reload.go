@@ -17,7 +17,7 @@ const (
 	reloadRound = 50
 	// unknownPause is the pause before an attempt with an unknown end is checked again.
 	unknownPause = 5 * time.Minute
-	// keyTerm is how long Stripe certainly remembers our idempotency keys.
+	// keyTerm is the period for which Stripe certainly remembers our idempotency keys.
 	keyTerm = 20 * time.Hour
 	// reloadText is the description of an attempt at Stripe.
 	reloadText = "Auto-reload"

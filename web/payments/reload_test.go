@@ -29,7 +29,7 @@ func (s *shop) low(t *testing.T, card string) {
 	s.chooseCard(t, card)
 }
 
-// chooseCard is what an owner does in Stripe's portal.
+// chooseCard chooses a card, as an owner does in Stripe's portal.
 func (s *shop) chooseCard(t *testing.T, card string) {
 	t.Helper()
 	buyer, err := s.Customer(t.Context(), s.account.ID)

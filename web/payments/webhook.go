@@ -16,11 +16,11 @@ import (
 	"relaypdf/store"
 )
 
-// WebhookPath is where Stripe sends its events.
+// WebhookPath is the path to which Stripe sends its events.
 const WebhookPath = "/stripe/webhook"
 
 const (
-	// tolerance is how old a signature may be.
+	// tolerance is the maximum age of a signature.
 	tolerance = 300 * time.Second
 	// maxEvent bounds an event's body.
 	maxEvent = 1 << 20

@@ -21,9 +21,9 @@ const (
 type block struct {
 	kind  kind
 	lines []line
-	// level is that of a heading, from 1, or how deep an item of a list stands, from 0.
+	// level is the level of a heading, from 1, or the depth of a list item, from 0.
 	level int
-	// mark is how an item of a list begins.
+	// mark is the beginning of a list item.
 	mark  string
 	table *table
 	rtl   bool
@@ -64,7 +64,7 @@ func (l line) text() string {
 	return r.text()
 }
 
-// all tells whether all words of a line are so.
+// all reports whether all words of a line are so.
 func (l line) all(is func(Word) bool) bool {
 	for _, w := range l.words {
 		if !is(w) && strings.ContainsFunc(w.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
@@ -76,7 +76,7 @@ func (l line) all(is func(Word) bool) bool {
 
 func isBold(w Word) bool { return w.Bold }
 
-// code tells whether a line is set as code is.
+// code reports whether a line is set as code is.
 func (d *document) code(l line) bool {
 	return !d.mono && len(l.words) > 0 && l.words[0].Mono && l.all(func(w Word) bool { return w.Mono })
 }
@@ -142,7 +142,7 @@ func (d *document) columnBlocks(p part) (blocks []block) {
 	return blocks
 }
 
-// settle tells how a block is read, and makes all its lines lines where most are.
+// settle decides how a block is read, and makes all its lines lines if most are.
 func (b *block) settle() {
 	right, left := 0, 0
 	for _, l := range b.lines {
@@ -189,7 +189,7 @@ func usualStep(lines []line) float64 {
 	return steps[len(steps)/3]
 }
 
-// goesOn tells whether line i belongs to the block before.
+// goesOn reports whether line i belongs to the block before.
 func (d *document) goesOn(b block, lines []line, i, level int, step float64, column Box) bool {
 	l, before := lines[i], lines[i-1]
 	if !near(before, l, step) || (b.kind == headingBlock) != (level > 0) {
@@ -211,14 +211,14 @@ func (d *document) goesOn(b block, lines []line, i, level int, step float64, col
 	return l.all(isBold) == before.all(isBold) || !before.all(isBold) || len(b.lines) > 1
 }
 
-// near tells whether a line is as large as the one before, and follows as closely as
+// near reports whether a line is as large as the one before, and follows as closely as
 // those of paragraphs do.
 func near(before, l line, step float64) bool {
 	down := (l.base - before.base) / l.size
 	return math.Abs(l.size-before.size) <= 0.12*max(l.size, before.size) && down <= max(1.25*step, step+0.2) && down >= -0.5
 }
 
-// begins tells whether line i begins a paragraph although it follows closely.
+// begins reports whether line i begins a paragraph although it follows closely.
 func begins(lines []line, i int, column Box) bool {
 	l, before := lines[i], lines[i-1]
 	if !endsSentence(before) {
@@ -236,7 +236,7 @@ func endsSentence(l line) bool {
 	return text != "" && strings.ContainsRune(".!?:。！？", lastRune(text))
 }
 
-// endsEarly tells whether a line ends before it is full: the next word would have had
+// endsEarly reports whether a line ends before it is full: the next word would have had
 // room on it.
 func endsEarly(l, next line, column Box) bool {
 	if len(next.words) == 0 || len(l.words) == 0 || strings.ContainsRune(hyphens, lastRune(l.words[len(l.words)-1].Text)) {
@@ -255,7 +255,7 @@ func endsEarly(l, next line, column Box) bool {
 	return l.Right+width+0.6*l.size < column.Right && l.Left-0.6*l.size-width > column.Left-width-0.6*l.size-1
 }
 
-// listMark tells how an item of a list begins, and what follows.
+// listMark returns the beginning of a list item, and the rest of its line.
 func (d *document) listMark(l line) (mark string, rest line) {
 	if l.bullet {
 		return "-", l
@@ -286,13 +286,13 @@ func (d *document) listMark(l line) (mark string, rest line) {
 	return mark, rest
 }
 
-// indented tells whether a line stands to the right of another.
+// indented reports whether a line stands to the right of another.
 func indented(l, other line) bool { return l.Left > other.Left+0.3*l.size }
 
-// longestHeading is how many letters a heading may have.
+// longestHeading is the maximum number of letters of a heading.
 const longestHeading = 200
 
-// headingLevel is that of a line which is a heading, or 0.
+// headingLevel returns the level of a heading, or 0 for other lines.
 func (d *document) headingLevel(lines []line, i int, column Box) int {
 	l := lines[i]
 	text := l.text()
@@ -313,7 +313,7 @@ func (d *document) headingLevel(lines []line, i int, column Box) int {
 	return min(len(d.headings)+1, deepestHeading)
 }
 
-// alone tells whether line i is bold and stands by itself, as headings do that are no
+// alone reports whether line i is bold and stands by itself, as headings do that are no
 // larger than the text.
 func (d *document) alone(lines []line, i int, text string, column Box) bool {
 	l := lines[i]
@@ -323,7 +323,7 @@ func (d *document) alone(lines []line, i int, text string, column Box) bool {
 	return i+1 < len(lines) && (!lines[i+1].all(isBold) || lines[i+1].base-l.base >= 1.8*l.size) && (i == 0 || !follows(lines[i-1], l))
 }
 
-// follows tells whether a bold line stands too close below another for a heading.
+// follows reports whether a bold line stands too close below another for a heading.
 func follows(before, l line) bool {
 	bold, down := before.all(isBold), l.base-before.base
 	return down < 1.25*l.size && (!bold || before.size <= l.size*1.05) || bold && math.Abs(before.size-l.size) < 0.5 && down < 1.8*l.size
@@ -347,11 +347,11 @@ func (d *document) within(lines []line, i int, column Box) bool {
 	return next.base-l.base < 1.5*l.size && l.size < 1.3*next.size && l.size != next.size
 }
 
-// endsLine tells texts that end as sentences do, which headings do not.
+// endsLine reports whether a text ends as sentences do, unlike headings.
 func endsLine(text string) bool { return strings.ContainsRune(".:;,", lastRune(text)) }
 
 const (
-	// larger is how much larger than the text headings are.
+	// larger is the minimum ratio of a heading's size to the size of the text.
 	larger         = 1.12
 	deepestHeading = 6
 )

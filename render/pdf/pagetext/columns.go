@@ -18,7 +18,7 @@ type item struct {
 
 func itemBox(i item) Box { return i.Box }
 
-// part is what is read together: rows of one column, or a table.
+// part is a unit of reading: rows of one column, or a table.
 type part struct {
 	Box
 
@@ -27,13 +27,13 @@ type part struct {
 }
 
 const (
-	// deepest is how often parts of a page are parted again.
+	// deepest is the maximum depth at which parts of a page are divided again.
 	deepest = 12
-	// fewestBeside is how many rows make a column or a table.
+	// fewestBeside is the minimum number of rows of a column or a table.
 	fewestBeside = 2
 )
 
-// parts are what a page has, in the order in which it is read.
+// parts returns the parts of a page in reading order.
 func (p *page) parts() []part {
 	var items []item
 	for _, r := range p.runs {
@@ -98,7 +98,7 @@ func joinZones(zones [][]item) (joined [][]item) {
 	return joined
 }
 
-// parted tells whether items stand on both sides of a gutter, and none across.
+// parted reports whether items stand on both sides of a gutter, and none across.
 func parted(items []item, gutter float64) bool {
 	left, right := false, false
 	for _, it := range items {
@@ -195,7 +195,7 @@ func eachSide(it item, row []item, do func(left, right item)) {
 	}
 }
 
-// gutterOf is how wide a gap between two items must be to part columns.
+// gutterOf returns the minimum width of a gap between two items that separates columns.
 func gutterOf(a, b item) float64 {
 	size := 10.0
 	if a.run != nil && b.run != nil {
@@ -389,7 +389,7 @@ func around(items []item) Box {
 	return b
 }
 
-// prose tells whether a column is running text.
+// prose reports whether a column is running text.
 func prose(column []item) bool {
 	box, letters, width := around(column), 0, 0.0
 	for _, it := range column {
@@ -403,7 +403,7 @@ func prose(column []item) bool {
 	return len(column) >= 3 && float64(letters)/n >= 18 && width/n >= 0.6*box.width()
 }
 
-// numeric tells whether most items of a column are numbers, or have some.
+// numeric reports whether most items of a column are numbers, or have some.
 func numeric(column []item) bool {
 	count := 0
 	for _, it := range column {
@@ -437,7 +437,7 @@ func (p *page) openTable(items []item, columns [][]item) *table {
 	return p.fill(box, rows, columns, lines)
 }
 
-// aligned tells whether enough rows have several cells.
+// aligned reports whether enough rows have several cells.
 func aligned(rows [][]item, columns [][]item, ruled bool) bool {
 	count := 0
 	for _, row := range rows {
@@ -448,13 +448,13 @@ func aligned(rows [][]item, columns [][]item, ruled bool) bool {
 	return count >= fewestBeside && count*2 >= len(rows) && (count > fewestBeside || ruled || farApart(columns))
 }
 
-// loose tells whether rows stand further apart than lines of text do.
+// loose reports whether rows stand further apart than lines of text do.
 func loose(rows [][]item) bool {
 	first, last := rows[0][0].run, rows[len(rows)-1][0].run
 	return len(rows) > 1 && (last.base-first.base)/first.size > 1.7*float64(len(rows)-1)
 }
 
-// labels tells whether most items of a column end with a colon.
+// labels reports whether most items of a column end with a colon.
 func labels(column []item) bool {
 	count := 0
 	for _, it := range column {
@@ -465,7 +465,7 @@ func labels(column []item) bool {
 	return count*2 >= len(column)
 }
 
-// farApart tells whether the gaps between columns are wide.
+// farApart reports whether the gaps between columns are wide.
 func farApart(columns [][]item) bool {
 	for i := 1; i < len(columns); i++ {
 		if around(columns[i]).Left-around(columns[i-1]).Right < 2*columns[i][0].height() {

@@ -28,12 +28,12 @@ func (b Box) beside(other Box) bool {
 	return min(b.Bottom, other.Bottom)-max(b.Top, other.Top) > 0.3*min(b.height(), other.height())
 }
 
-// holds tells whether a point is in a box.
+// holds reports whether a point is in a box.
 func (b Box) holds(x, y float64) bool {
 	return x >= b.Left && x <= b.Right && y >= b.Top && y <= b.Bottom
 }
 
-// Page is what is on a page, as it is shown.
+// Page holds the content of a page as it is shown.
 type Page struct {
 	// Number is the page's number in its document, from 1; 0 is its place among the
 	// pages that are given. Of is how many pages the document has; 0 is how many are given.
@@ -95,7 +95,7 @@ func Markdown(pages []Page) []string {
 	return texts
 }
 
-// document is what is known of all pages.
+// document holds the facts about all pages.
 type document struct {
 	pages []*page
 	// body is the size of most letters; headings are the sizes above it, the largest
@@ -254,8 +254,7 @@ func (w Word) part(right float64) (head, tail Word) {
 	return w, tail
 }
 
-// wideGap is how wide a gap within a row is, in parts of the font's size, that parts
-// columns or cells.
+// wideGap is the minimum width of a gap within a row that separates columns or cells, in parts of the font's size.
 const wideGap = 1.0
 
 // makeRuns puts words together that stand in a row.
@@ -273,8 +272,8 @@ func makeRuns(words []Word) []*run {
 	return mergeRuns(runs)
 }
 
-// widest is how wide a gap between two words may be that does not part them. Code is
-// set with wide ones.
+// widest returns the maximum width of a gap between two words that does not separate them. Code is set with wide
+// ones.
 func widest(a, b Word) float64 {
 	if a.Mono && b.Mono {
 		return 5 * max(a.Size, b.Size)
@@ -369,7 +368,7 @@ func mergeRuns(runs []*run) (merged []*run) {
 	return merged
 }
 
-// text is what a run says, without its looks.
+// text returns the text of a run, without its formatting.
 func (r *run) text() string {
 	var b strings.Builder
 	for i, w := range r.words {

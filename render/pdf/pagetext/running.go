@@ -15,19 +15,19 @@ const edge = 0.08
 // edgeRow is a row at the top or the bottom of a page.
 type edgeRow struct {
 	runs []*run
-	// text is what the row holds besides page numbers, y its place, from the top or the
-	// bottom, in steps of 4 points.
+	// text is the text of the row without page numbers. y is its position from the top or the bottom, in steps of 4
+	// points.
 	text string
 	y    int
 	// numbers are the runs that may be page numbers or may hold one.
 	numbers []pageNumber
 }
 
-// pageNumber is what may be the number of a page.
+// pageNumber is a candidate for the number of a page.
 type pageNumber struct {
 	run *run
 	n   int
-	// form is what stands around the number, which is equal on all pages.
+	// form is the text around the number, which is equal on all pages.
 	form string
 	// bare means that no word such as "Page" stands before the number.
 	bare bool

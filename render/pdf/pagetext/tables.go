@@ -26,7 +26,7 @@ type rule struct {
 const (
 	// ruleSlack is by how much lines that meet may miss one another, in points.
 	ruleSlack = 2.5
-	// mostRules is how many lines a page may have before they are a drawing.
+	// mostRules is the number of lines from which a page counts as a drawing.
 	mostRules = 1500
 )
 

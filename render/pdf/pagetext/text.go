@@ -28,7 +28,7 @@ func plain(text string) string {
 
 const softHyphen = '\u00ad'
 
-// rightToLeft tells letters of scripts that are read from right to left.
+// rightToLeft reports whether a letter belongs to a script that is read from right to left.
 func rightToLeft(r rune) bool {
 	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
 }
@@ -117,7 +117,7 @@ func rightward(words []Word) []Word {
 	return ordered
 }
 
-// unspaced tells letters of scripts without spaces between words.
+// unspaced reports whether a letter belongs to a script without spaces between words.
 func unspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) ||
 		r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
@@ -156,5 +156,5 @@ func marker(text string) string {
 	return digits + "."
 }
 
-// hyphens are what a word that is parted at the end of a line ends with.
+// hyphens are the characters that end a word that is divided at the end of a line.
 const hyphens = "-\u2010\u00ad"

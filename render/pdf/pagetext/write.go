@@ -136,7 +136,7 @@ func (d *document) joinLines(line, next string) string {
 	return line + " "
 }
 
-// look is how words are set.
+// look is the formatting of words.
 type look struct {
 	bold, italic bool
 	url          string
@@ -273,7 +273,7 @@ func (d *document) tableText(b block) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// cellText is what stands in a cell, on one line.
+// cellText returns the content of a cell on one line.
 func (d *document) cellText(c cell) string {
 	var lines []line
 	for _, row := range rowsOf(c, runBox) {

@@ -26,7 +26,7 @@ type Config struct {
 	Now                  func() time.Time // nil: time.Now
 }
 
-// DefaultRegion is where a bucket is whose address names no region.
+// DefaultRegion is the region of a bucket whose URL names none.
 const DefaultRegion = "us-east-1"
 
 const form = "write it like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"

@@ -21,16 +21,15 @@ import (
 )
 
 const (
-	// sumsKey is where an object's metadata has the sums of its chunks.
+	// sumsKey is the metadata key of an object with the checksums of its chunks.
 	sumsKey = "Relaypdf-Sums"
-	// inMemory is how much of a stream is looked at before it goes to a file.
+	// inMemory is the number of bytes of a stream that are held in memory before a file is used.
 	inMemory = 1 << 20
 	// abortTimeout bounds ending an upload that has failed.
 	abortTimeout = 10 * time.Second
-	// partsAtOnce is how many parts of a blob are on their way at a time. None of them
-	// is in memory.
+	// partsAtOnce is the number of parts of a blob that are sent at a time. None of them is in memory.
 	partsAtOnce = 4
-	// firstPause is how long the second attempt waits, at most; later ones wait longer.
+	// firstPause is the maximum pause before the second attempt; later pauses are longer.
 	firstPause = 300 * time.Millisecond
 )
 

@@ -15,8 +15,8 @@ import (
 	"relaypdf/store/blob"
 )
 
-// firstBytes is how much is asked for before anything is known of an object:
-// most blobs are shorter, and so are read in one request.
+// firstBytes is the size of the first request for an object: most blobs are shorter, and so are read in one
+// request.
 const firstBytes = 256 << 10
 
 // Open returns the blob's bytes. They can be read when ctx has ended, until

@@ -26,7 +26,7 @@ import (
 const (
 	// partSize is the size of a single upload; larger blobs are sent in parts of this size.
 	partSize = 16 << 20
-	// attempts is how often a request is sent, with pauses of up to a second.
+	// attempts is the maximum number of attempts of a request, with pauses of up to a second.
 	attempts = 3
 	// dialTimeout, headerTimeout and stallTimeout bound how long nothing happens: who
 	// waits for a document would rather hear that there is none.
