@@ -76,11 +76,11 @@ type Tool struct {
 	Hidden []string
 	// Reads marks what changes nothing, Upload what takes a file as its body.
 	Reads, Upload bool
-	// Full marks what a key that may not use all operations may not do either.
+	// Full marks tools that need a key that may use all operations.
 	Full bool
 	// Scope is the scope that a grant needs; empty means none.
 	Scope string
-	// Operation is set on those that are paid, and Price what they cost.
+	// Operation is set on paid tools. Price is their price.
 	Operation *schema.Operation[*operation.Deps]
 	Price     credit.Amount
 }
@@ -115,8 +115,7 @@ func toolsOf(a *API) []Tool {
 	return tools
 }
 
-// shown is the type of what an answer holds: one that is sent with a header of
-// its own is described as what it holds.
+// shown returns the type of a response's content: a response with its own headers is described by its content.
 func shown(answer reflect.Type) reflect.Type {
 	if answer.NumField() == 1 && answer.Field(0).Anonymous {
 		return answer.Field(0).Type

@@ -91,7 +91,7 @@ type Config struct {
 
 // API serves the interface. Its methods are safe for concurrent use.
 type API struct {
-	// Calls carries out what the routes of operations are asked.
+	// Calls runs the calls of the operations' routes.
 	Calls *call.Pipeline
 	// Deliveries sends what calls have caused.
 	Deliveries *delivery.Dispatcher
@@ -222,6 +222,5 @@ func Loopback(baseURL string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// Stop makes /health/ready fail, so that no new work is sent here while what
-// is under way ends.
+// Stop makes /health/ready fail, so that no new requests are routed here while the running ones end.
 func (a *API) Stop() { a.stopping.Store(true) }

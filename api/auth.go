@@ -91,7 +91,7 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	return call.OfGrant(access), nil
 }
 
-// externalAccess returns what a token of the external issuer opens.
+// externalAccess returns the access that a token of the external issuer grants.
 func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.GrantAccess, error) {
 	holder, err := d.issuer.Holder(ctx, token)
 	refuse := func(text string) (store.GrantAccess, error) {

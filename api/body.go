@@ -71,7 +71,7 @@ func (b *bodyReader) open() error {
 	return nil
 }
 
-// gzippedBody unpacks what a client has packed, and words what is wrong with it.
+// gzippedBody decompresses a client's body, and returns errors in the API's words.
 type gzippedBody struct {
 	sent     io.ReadCloser
 	unpacked *gzip.Reader
@@ -94,8 +94,8 @@ func (g *gzippedBody) Read(p []byte) (n int, err error) {
 
 func (g *gzippedBody) Close() error { return g.sent.Close() }
 
-// pacedBody reads the body of a request with a deadline that moves on with what
-// has come, and words what is wrong with the way it came.
+// pacedBody reads the body of a request with a deadline that moves on with each part, and returns errors of the
+// transfer in the API's words.
 type pacedBody struct {
 	io.ReadCloser
 

@@ -27,8 +27,7 @@ var componentNames = map[string]string{
 	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "ErrorError": "ErrorContent",
 }
 
-// defaultExtension holds what a member is when it is not given, where generators
-// do not see it.
+// defaultExtension holds the default of a member where generators do not see it.
 const defaultExtension = "x-default"
 
 // components collects the objects of a document.
@@ -198,7 +197,7 @@ func like(item, doc *jsonschema.Schema) bool {
 	return true
 }
 
-// memberName names what has no type of its own after where it is.
+// memberName names a member without a type of its own after its place.
 func memberName(above, member string) string {
 	for _, ending := range []string{"Input", "Result"} {
 		above = strings.TrimSuffix(above, ending)

@@ -11,11 +11,11 @@ import (
 	"relaypdf/store"
 )
 
-// callbackName names what is sent to a call's callbackUrl.
+// callbackName is the name of the request to a call's callbackUrl.
 const callbackName = "ended"
 
-// addEvents describes what the service sends by itself: events, to the
-// endpoints that ask for them, and the end of a call, to its callback.
+// addEvents describes the requests that the service sends: events, to the subscribed endpoints, and the end of a
+// call, to its callback.
 func addEvents(doc *document) {
 	doc.Webhooks = map[string]map[string]*endpoint{}
 	for _, kind := range store.EventKinds() {

@@ -61,7 +61,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	var gone *errUndelivered
 	e := call.Fault(err)
 	switch {
-	// One that has only ended its side may still read what was wrong with its request.
+	// A client that has only closed its sending side may still read the error of its request.
 	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != apierror.InvalidRequest:
 		middleware.Note(w, slog.String("left", err.Error()))
 		middleware.Left(w)

@@ -72,7 +72,7 @@ type routeSpec struct {
 // maxBody bounds the body of a request, in bytes.
 func (f routeSpec) maxBody() int64 { return cmp.Or(f.body, maxPatch) }
 
-// resource names, in the singular, what the route's id is of.
+// resource returns the noun, in the singular, to which the route's ID belongs.
 func (f routeSpec) resource() string {
 	before, _, _ := strings.Cut(f.pattern, "/{")
 	name := before[strings.LastIndexByte(before, '/')+1:]
@@ -112,8 +112,8 @@ func (f routeSpec) wrapNotFound(err error) error {
 type route struct {
 	routeSpec
 	handle func(http.ResponseWriter, *http.Request) error
-	// params, body and answer describe what goes in and out; body and answer are
-	// nil where there is none in JSON.
+	// params, body and answer describe the request and the response; body and answer are nil if there is none in
+	// JSON.
 	params []schema.Param
 	body   *jsonschema.Schema
 	answer reflect.Type
@@ -223,7 +223,7 @@ func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schem
 	return values, faults
 }
 
-// sendAnswer sends what a route's function has returned.
+// sendAnswer sends the result of a route's function.
 func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) error {
 	if stream, ok := out.(responder); ok {
 		return stream.send(w, r)

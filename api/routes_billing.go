@@ -46,7 +46,7 @@ func parseTime(text string) (at time.Time, ok bool) {
 	return at, false
 }
 
-// span returns what the query asks for.
+// span returns the period of the query.
 func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	to = now.UTC()
 	if at, ok := parseTime(q.To); ok {

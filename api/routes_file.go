@@ -68,8 +68,9 @@ func (a *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (dow
 	return download{API: a, file: file, body: body}, nil
 }
 
-// linked returns the address of a result in its bucket, or nothing where the
-// answer has to have it: an upload is its account's, and what has less than a second is best refused by the next request.
+// linked returns the URL of a result in its bucket, or an empty text if the response has to contain the file.
+// Uploads are sent in the response, because they belong to the account. So are files with less than a second left,
+// which the next request best refuses.
 func (a *API) linked(ctx context.Context, file store.File) string {
 	lifetime := min(linkLifetime, file.ExpiresAt.Sub(a.now()))
 	if a.links == nil || file.CallID == "" || lifetime < time.Second {
@@ -85,7 +86,7 @@ func (a *API) linked(ctx context.Context, file store.File) string {
 }
 
 const (
-	// downloadType keeps a browser from showing what it downloads.
+	// downloadType keeps a browser from showing the download.
 	downloadType = "application/octet-stream"
 	privately    = "private, no-store"
 )

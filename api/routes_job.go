@@ -10,7 +10,7 @@ import (
 	"relaypdf/store"
 )
 
-// byID names what a route is about.
+// byID holds the ID of a route's resource.
 type byID struct {
 	ID string `json:"id" in:"path" jsonschema:"required" jsonschema_description:"Id."`
 }

@@ -27,7 +27,7 @@ func (a *API) postOperation(operation *schema.Operation[*operation.Deps]) func(h
 	})
 }
 
-// runOperation answers for one operation to whom who finds.
+// runOperation handles the requests of one operation. who finds the caller.
 func runOperation(a *API, operation *schema.Operation[*operation.Deps], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := who(r)

@@ -26,7 +26,7 @@ import (
 const (
 	// uploadStem names a file whose sender did not.
 	uploadStem = "upload"
-	// maxFormOverhead bounds in bytes what a form holds besides its file.
+	// maxFormOverhead is the maximum size of a form without its file, in bytes.
 	maxFormOverhead = 1 << 20
 	// dropTimeout bounds the deletion of an upload that has failed.
 	dropTimeout = 20 * time.Second

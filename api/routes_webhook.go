@@ -75,7 +75,7 @@ type webhookPatch struct {
 	Enabled *bool      `json:"enabled,omitempty" jsonschema_description:"If true, send events. If false, stop, and cancel pending deliveries."`
 }
 
-// endpoints makes and changes what the routes are about.
+// endpoints returns the service that creates and changes webhook endpoints.
 func (a *API) endpoints() delivery.Endpoints {
 	return delivery.Endpoints{Store: a.store, Box: a.box, Check: func(address string) error {
 		if err := a.outbound.CheckURL(address); err != nil {

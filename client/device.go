@@ -45,9 +45,9 @@ func (c *Client) BeginDevice(ctx context.Context, m Machine) (code DeviceCode, e
 	return code, err
 }
 
-// WaitDevice waits until a person has decided, and returns the key. It asks as often
-// as the service wants to be asked, and less often where it does not answer. An
-// *Error with the code Unauthorized tells that the person has refused, or nobody came.
+// WaitDevice waits until a user has decided, and returns the key. It polls at the interval that the service asks
+// for, and less often if the service does not respond. An *Error with the code Unauthorized means that the user
+// refused or did not respond in time.
 func (c *Client) WaitDevice(ctx context.Context, code DeviceCode) (DeviceKey, error) {
 	pause := time.Duration(code.Interval) * time.Second
 	if pause <= 0 {
@@ -108,8 +108,8 @@ func (e *deviceRefusal) fault() error {
 	return told
 }
 
-// askDevice sends a form and reads the answer, or returns a *deviceRefusal. It sends
-// no key: what is asked for is one.
+// askDevice sends a form and reads the response, or returns a *deviceRefusal. It sends no key, because its purpose
+// is to get one.
 func (c *Client) askDevice(ctx context.Context, path string, form url.Values, into any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.BaseURL, "/")+path, strings.NewReader(form.Encode()))
 	if err != nil {

@@ -62,7 +62,7 @@ func (t Templates) Update(ctx context.Context, id, etag string, change TemplateC
 	return t.change(ctx, http.MethodPatch, templatePath(id), etag, change)
 }
 
-// Publish makes the draft the next version. An ETag does what it does in Update.
+// Publish makes the draft the next version. An ETag has the same effect as in Update.
 func (t Templates) Publish(ctx context.Context, id, etag, comment string) (TemplateState, error) {
 	return t.change(ctx, http.MethodPost, templatePath(id)+"/publish", etag, map[string]string{"comment": comment})
 }

@@ -19,7 +19,7 @@ type (
 	Delivery = wire.Delivery
 	// DeliveryList is a page of deliveries.
 	DeliveryList = wire.DeliveryList
-	// DeliveryContent is a delivery with what is sent.
+	// DeliveryContent is a delivery with its body.
 	DeliveryContent = wire.DeliveryContent
 )
 
@@ -48,14 +48,13 @@ func (w Webhooks) Create(ctx context.Context, address string, events []string) (
 	return ask[WebhookSecret](ctx, w.client, jsonRequest(http.MethodPost, "/v1/webhooks", body))
 }
 
-// Delete deletes an endpoint, with what is still to be sent to it.
+// Delete deletes an endpoint and its pending deliveries.
 func (w Webhooks) Delete(ctx context.Context, id string) error {
 	_, err := ask[Acknowledged](ctx, w.client, message{method: http.MethodDelete, path: "/v1/webhooks/" + url.PathEscape(id)})
 	return err
 }
 
-// Deliveries lists what was sent at a time or later, the newest first. The zero time
-// is all of it.
+// Deliveries lists the deliveries since a time, the newest first. The zero time means all.
 func (w Webhooks) Deliveries(ctx context.Context, after time.Time, page Page) (DeliveryList, error) {
 	values := url.Values{}
 	if !after.IsZero() {

@@ -34,9 +34,9 @@ type Account struct {
 	SuspendReason string
 	Funded        bool // a payment was credited at least once
 	AutoReload    bool
-	Balance       credit.Amount  // what can be spent; holds are not in it
+	Balance       credit.Amount  // the spendable amount, without holds
 	Held          credit.Amount  // set aside for calls that are running
-	Owed          credit.Amount  // what the wallet lacked for a refund or chargeback; nothing is spent until it is repaid
+	Owed          credit.Amount  // the amount that the wallet lacked for a refund or chargeback; nothing is spent until it is repaid
 	MaxJob        *credit.Amount // limit of one call; nil is none
 	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
 	SpentToday    credit.Amount  // what counts towards MaxDay
@@ -207,8 +207,8 @@ func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Li
 	return Limits{MaxJob: row.MaxJob, MaxDay: row.MaxDay}, nil
 }
 
-// SetAccountName changes what an account's members see of it; empty is the
-// address again. It returns ErrNotFound for an unknown account.
+// SetAccountName changes the name that an account's members see; empty means the email address. It returns
+// ErrNotFound for an unknown account.
 func (s *Store) SetAccountName(ctx context.Context, id, name string) error {
 	return s.updateAccount(ctx, "name account", id, "name = ?", clean(name, 100))
 }

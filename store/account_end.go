@@ -36,8 +36,8 @@ func (s *Store) KeepAccount(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "keep account", id, "closes_at = NULL")
 }
 
-// ended are the statements that delete what an account had; what its calls and
-// its money came to stays. ?0 is the account, ?1 now.
+// ended holds the statements that delete an account's data; the totals of its calls and its money stay. ?0 is the
+// account, ?1 now.
 var ended = []string{
 	`DELETE FROM template_drafts WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
 	`DELETE FROM template_versions WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,

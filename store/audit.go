@@ -17,7 +17,7 @@ type AuditEntry struct {
 	PersonID  string // empty for the command line and the service itself
 	Who       string // as shown: an address, "command line"
 	Action    string // "key.made", "member.removed"
-	Object    string // what was changed, as shown
+	Object    string // the changed object, as shown
 	Note      string
 	Address   string // the client's
 	Operator  bool   // done by an operator as such

@@ -120,7 +120,7 @@ func (r *callRow) call() Call {
 	return c
 }
 
-// held returns what the call took from the wallet.
+// held returns the amount that the call took from the wallet.
 func (r *callRow) held() credit.Amount {
 	if r.Metered {
 		return 0

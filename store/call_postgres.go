@@ -23,7 +23,7 @@ const (
 	releaseFunction = `SELECT release_call($1::jsonb)`
 )
 
-// Codes of the errors with which begin_call undoes what it has done.
+// Codes of the errors with which begin_call rolls back.
 const (
 	codeAccountRefuses = "RP001"
 	codeKeyRefuses     = "RP002"

@@ -82,8 +82,8 @@ const holdUpdate = `UPDATE accounts SET
 	AND (max_day IS NULL OR CASE WHEN day < $3 THEN 0 ELSE day_spent END + $2 <= max_day)
 	RETURNING day, balance`
 
-// holdFunds takes the call's hold from its account, within the account's limits. It
-// notes the day on which the call counts, and returns what the wallet has left.
+// holdFunds takes the call's hold from its account, within the account's limits. It records the day on which the
+// call counts, and returns the wallet's remaining balance.
 func (s *Store) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (balance credit.Amount, err error) {
 	err = notFound(s.queryRow(ctx, tx, holdUpdate, int64(c.held()), int64(c.Quote), today, c.AccountID).Scan(&c.Day, &balance))
 	if errors.Is(err, ErrNotFound) {
@@ -179,7 +179,7 @@ func (s *Store) releaseSQLite(ctx context.Context, end ending) (released bool, e
 	return released && err == nil, err
 }
 
-// finishCall does what follows from the end of a call, whatever the end was.
+// finishCall applies the consequences of a call's end, whatever the result was.
 func (s *Store) finishCall(ctx context.Context, tx txn, row *callRow, n *Outbox, now time.Time) error {
 	if row.Mode == Async {
 		for _, text := range jobEnd {
@@ -199,8 +199,7 @@ func (s *Store) finishCall(ctx context.Context, tx txn, row *callRow, n *Outbox,
 const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $2,
 	day_spent = day_spent - CASE WHEN day = $3 THEN $4 ELSE 0 END WHERE id = $5 RETURNING balance`
 
-// unspentUpdate takes what a call has not spent out of the counter of its key.
-// $1 unspent, $2 key.
+// unspentUpdate subtracts the unspent part of a call from the counter of its key. $1 unspent, $2 key.
 const unspentUpdate = `UPDATE keys SET spent = spent - $1 WHERE id = $2`
 
 // endHold ends the hold of a call that has ended: its charge is earned, and the rest

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Time is the database's on PostgreSQL, which is one for all processes: what is
-// reaped, what expires and on which day a call counts must not depend on whose
-// machine has the wrong clock. A process measures how far its own is off, and
-// counts on from there. On SQLite there is one machine, and one clock.
+// On PostgreSQL, the database's clock applies to all processes. Reaping, expiry and the day on which a call counts
+// must not depend on a machine with a wrong clock. A process measures the difference of its own clock, and corrects
+// it. On SQLite there is one machine, and one clock.
 
 const (
 	// MaxClockError is the clock error of a process from which it does no periodic work and is not ready.

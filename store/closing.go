@@ -68,8 +68,8 @@ func eachBook(format string) string {
 	return strings.Join(names, ", ")
 }
 
-// closeAccounts adds what a month's postings came to to the closing before it.
-// ?0 month, ?1 and ?2 bounds of the postings' ids, ?3 accounts.
+// closeAccounts adds the totals of a month's postings to the closing before it. ?0 month, ?1 and ?2 bounds of the
+// postings' IDs, ?3 accounts.
 var closeAccounts = `INSERT INTO closings (account_id, month, entries, ` + bookNames + `)
 	SELECT j.account_id, ?0, j.entries + COALESCE(p.entries, 0), ` + eachBook("j.%[1]s + COALESCE(p.%[1]s, 0)") + `
 	FROM (SELECT account_id, COUNT(*) AS entries, ` + sumBooks + ` FROM journal

@@ -8,9 +8,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A connection can die without a word: a proxy or a firewall that has forgotten it
-// swallows what is sent, and nothing closes it. Only a deadline finds that out. All
-// deadlines of PostgreSQL that no caller brings are here.
+// A connection can die silently: a proxy or a firewall that has forgotten it drops its packets, and nothing closes
+// it. Only a deadline finds that out. All deadlines of PostgreSQL that are not set by callers are here.
 const (
 	// queryTimeout bounds each statement that is not part of a report, the wait for a
 	// connection included. It is a writing transaction's: what these statements read,

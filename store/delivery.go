@@ -96,8 +96,7 @@ func (s *Store) Delivery(ctx context.Context, accountID, id string) (Delivery, e
 	return d, nil
 }
 
-// DeliveryBody returns a delivery, and what is sent of it, byte for byte. It returns
-// ErrNotFound as Delivery does.
+// DeliveryBody returns a delivery, and its body, byte for byte. It returns ErrNotFound as Delivery does.
 func (s *Store) DeliveryBody(ctx context.Context, accountID, id string) (Delivery, []byte, error) {
 	d, err := s.Delivery(ctx, accountID, id)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	// which may send callbacks to any number of hosts. To one receiver two may
 	// be under way (migrations/0100_initial), to an account's endpoints fifty.
 	accountAttempts = 80
-	// maxLastBody bounds what is kept of an answer, maxLastError of an error.
+	// maxLastBody is the maximum size that is stored of a response, maxLastError of an error.
 	maxLastBody  = 1 << 10
 	maxLastError = 500
 )
@@ -159,9 +159,9 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 	return nil, nil
 }
 
-// claimOnce takes deliveries on, and reports whether there were any. On SQLite that
-// is one transaction with what is read for them. On PostgreSQL the deliveries are
-// taken first, by a statement alone: no process that is frozen holds their locks.
+// claimOnce claims deliveries, and reports whether there were any. On SQLite, one transaction also reads their
+// data. On PostgreSQL, a separate statement claims the deliveries first, so that a frozen process does not hold
+// their locks.
 func (s *Store) claimOnce(ctx context.Context, limit int) (found bool, claimed []DueDelivery, err error) {
 	take := func(ctx context.Context, db bun.IDB, text string) (rows []deliveryRow, err error) {
 		until := toMicros(s.now().Add(AttemptLease))
@@ -219,7 +219,7 @@ func (s *Store) endWaits(ctx context.Context) error {
 	})
 }
 
-// prepareAll puts together what the attempts need.
+// prepareAll prepares the attempts.
 func (s *Store) prepareAll(ctx context.Context, tx txn, rows []deliveryRow) ([]DueDelivery, error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -270,9 +270,8 @@ func readAddressed(ctx context.Context, tx txn, rows []deliveryRow) (map[string]
 	return byEvent, byEndpoint, nil
 }
 
-// prepare puts together what an attempt needs. An endpoint that was disabled or deleted
-// while the event was being written has its deliveries canceled here; the
-// attempt is nil.
+// prepare prepares an attempt. If the endpoint was disabled or deleted while the event was being written, its
+// deliveries are cancelled here; the attempt is nil.
 func (s *Store) prepare(ctx context.Context, tx txn, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
 	event := events[row.EventID]
 	if event == nil {
@@ -315,12 +314,11 @@ func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 	return nil
 }
 
-// FinishAttempt records what came of an attempt, and returns the delivery. A
-// success ends it; so does the last attempt, and a receiver that wants nothing
-// more. Otherwise the next attempt follows by the schedule. An endpoint that
-// wants nothing more, or that has only failed for five days and on three of them, is disabled. It
-// returns ErrNotFound, and changes nothing, when the attempt is not this
-// process's any more: it took too long, or the delivery was canceled.
+// FinishAttempt records the result of an attempt, and returns the delivery. A success, the last attempt, and a
+// receiver that wants no more end the delivery. Otherwise the next attempt follows by the schedule. An endpoint
+// that wants no more, or that has only failed for five days and on three of them, is disabled. FinishAttempt
+// returns ErrNotFound, and changes nothing, if the process no longer owns the attempt: it took too long, or the
+// delivery was cancelled.
 func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
 	var row deliveryRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -354,7 +352,7 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 	return row.delivery(), nil
 }
 
-// ends sets what the delivery is after the attempt with the given number.
+// ends sets the state of the delivery after the attempt with the given number.
 func (a Attempt) ends(query *bun.UpdateQuery, number int, now time.Time) {
 	switch {
 	case a.Delivered:

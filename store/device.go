@@ -19,8 +19,7 @@ const (
 	// DevicePause is the initial pause between two requests of a device, and the increase of the pause after a
 	// request that came too early.
 	DevicePause = 5 * time.Second
-	// deviceEarly is by how much a question may come too early: what one on its way
-	// was held up for, the next was not.
+	// deviceEarly is the tolerated earliness of a request: the previous one may have been delayed on its way.
 	deviceEarly = time.Second
 	// deviceCollect is the minimum time that a device has to collect its key.
 	deviceCollect = time.Minute
@@ -280,7 +279,7 @@ func (r *deviceRow) verdict(now time.Time) error {
 	return nil
 }
 
-// refuse keeps what comes of a question that got no key.
+// refuse records a request that got no key.
 func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.Time, verdict error) error {
 	query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ?", row.ID).Set("polled_at = ?", toMicros(now))
 	switch {

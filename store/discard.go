@@ -20,7 +20,7 @@ const (
 	retryPauses = 60
 )
 
-// discardLast bounds the writing of what a batch has come to.
+// discardLast limits the write of a batch's result.
 const discardLast = writeTimeout
 
 // notPostponed is the condition of blobs, by a column with their keys, whose deletion is

@@ -54,8 +54,8 @@ func (a *paymentUpdate) writeDispute(ctx context.Context) error {
 	return err
 }
 
-// takeDisputes takes from the wallet what banks have taken, and gives back what
-// they gave back.
+// takeDisputes debits the wallet with the amounts that banks have taken, and credits the amounts that they
+// returned.
 func (a *paymentUpdate) takeDisputes(ctx context.Context) error {
 	if a.row.Intent == "" {
 		return nil

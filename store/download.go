@@ -53,10 +53,9 @@ func (t *tally) take(most int) map[string]int64 {
 	return taken
 }
 
-// CountDownload adds one to the file's downloads. It waits for nothing: what
-// was counted is written together, within a second or when the store is closed.
-// No money and no limit depends on it, so a process that is killed may lose the
-// counts of its last second.
+// CountDownload adds one to the file's downloads without waiting. The counts are written together, within a second
+// or when the store is closed. They affect neither money nor limits, so a killed process may lose the counts of its
+// last second.
 func (s *Store) CountDownload(id string) { s.downloads.add(id, 1) }
 
 // recordDownloads writes the downloads that were counted, until ctx ends and once

@@ -127,8 +127,8 @@ type recipient struct {
 	URL string
 }
 
-// receiver names whom the recipient's deliveries are counted with: the
-// endpoint, or all callbacks of the account to the same host.
+// receiver returns the name under which the recipient's deliveries are counted: the endpoint, or all callbacks of
+// the account to the same host.
 func (r recipient) receiver(accountID string) string {
 	if r.ID != nil {
 		return *r.ID

@@ -14,9 +14,8 @@ func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 		s.deleteRows(ctx, limit)) // The rows of old jobs stay until their inputs have gone.
 }
 
-// deleteRows removes what has had its time and is in the database alone: inputs that
-// were kept, accounts whose owner wanted that, and jobs and events that are older than
-// JobRetention.
+// deleteRows removes expired rows without blobs: stored inputs, accounts whose owner requested it, and jobs and
+// events that are older than JobRetention.
 func (s *Store) deleteRows(ctx context.Context, limit int) error {
 	steps := []expiryStep{s.endAccounts, s.deleteStoredInputs}
 	for _, query := range oldRows {

@@ -62,7 +62,7 @@ type Consent struct {
 	Client              OAuthClient
 	Redirect            string // where the code is sent
 	Challenge           string // of PKCE with S256
-	Resource            string // what the tokens are for
+	Resource            string // the audience of the tokens
 	Scopes              []string
 	AccountID, PersonID string
 	Limit               credit.Amount
@@ -74,7 +74,7 @@ type Redemption struct {
 	Code, ClientID, Redirect string
 	// Challenge is the PKCE challenge, computed from the verifier.
 	Challenge string
-	// Resource is empty, or what the program wants the tokens for.
+	// Resource is empty, or the requested audience of the tokens.
 	Resource string
 }
 
@@ -87,7 +87,7 @@ type GrantTokens struct {
 
 // GrantAccess is the access that a token gives.
 type GrantAccess struct {
-	Grant   Key // the grant's row, with its cap and what it has spent
+	Grant   Key // the grant's row, with its cap and its spending
 	Account Account
 	Scopes  []string
 }
@@ -166,11 +166,10 @@ func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) 
 	})
 }
 
-// Redeem changes a code for tokens, once, and makes the grant. It returns
-// ErrNotFound, ErrExpired, ErrDenied where something is not what the code was given
-// for, or the person may not allow it any more, and ErrUsed for a code that comes
-// again: it has two owners, and the grant that was made for it is revoked. A code
-// that was shown with anything wrong works no more.
+// Redeem exchanges a code for tokens, once, and creates the grant. It returns ErrNotFound, ErrExpired, or ErrDenied
+// if the request does not match the code or the user may not allow it any more. It returns ErrUsed for a code that
+// was used before: the code has two owners, so its grant is revoked. A code that was presented with any error is no
+// longer valid.
 func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error

@@ -58,7 +58,7 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell Gran
 	return GrantAccess{found.key.key(), found.account.account(g.store.now()), o.Scopes}, nil
 }
 
-// widen writes down what the issuer has come to allow besides, for people to see.
+// widen records additional scopes that the issuer has granted, for users to see.
 func (g *Grants) widen(ctx context.Context, found externalRow, scopes []string) error {
 	all := strings.Fields(found.scopes)
 	for _, scope := range scopes {

@@ -16,7 +16,7 @@ type Renewal struct {
 	Token, ClientID string
 	// Scopes are the requested scopes; none means all granted scopes.
 	Scopes []string
-	// Resource is empty, or what the program wants the tokens for.
+	// Resource is empty, or the requested audience of the tokens.
 	Resource string
 }
 
@@ -109,8 +109,8 @@ func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
 	})
 }
 
-// accessQuery finds what an access token opens, while who has allowed it may.
-// $1 hash, $2 resource, $3 now, $4 and $5 the roles.
+// accessQuery finds the access of an access token, while the user who granted it may grant it. $1 hash, $2
+// resource, $3 now, $4 and $5 the roles.
 var accessQuery = "SELECT t.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
 	" FROM oauth_tokens AS t JOIN oauth_grants AS g ON g.key_id = t.key_id JOIN keys AS k ON k.id = t.key_id JOIN accounts AS a ON a.id = k.account_id" +
 	" JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id" +
@@ -194,8 +194,8 @@ func (g *Grants) read(ctx context.Context, which string, args ...any) ([]Grant, 
 	return list, nil
 }
 
-// SetLimit changes what a grant may spend over its whole life. It returns
-// ErrNotFound for one that the account does not have, or that has ended.
+// SetLimit changes the maximum spending of a grant over its whole life. It returns ErrNotFound for a grant that has
+// ended or that the account does not have.
 func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credit.Amount) error {
 	if limit < 0 || limit > maxAmount {
 		return errors.New("set limit of grant: the amount is out of bounds")
@@ -225,5 +225,5 @@ func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
 	})
 }
 
-// sameText compares what an attacker has sent with what is stored.
+// sameText compares a secret from a request with the stored one in constant time.
 func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

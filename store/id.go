@@ -167,9 +167,8 @@ func newSecret(prefix string) string {
 	}
 }
 
-// hashSecret returns what the database keeps of a secret. A plain SHA-256 is
-// enough, because a secret of 238 random bits cannot be guessed offline; a slow
-// password hash would only cost every request its time.
+// hashSecret returns the stored form of a secret. A plain SHA-256 is enough, because a secret of 238 random bits
+// cannot be guessed offline; a slow password hash would only cost every request its time.
 func hashSecret(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

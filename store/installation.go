@@ -63,8 +63,7 @@ func keyPrefix(text string) string {
 	return text[:shownChars]
 }
 
-// SpentByAccount returns what the settled calls of accounts came to from the UTC day of
-// since on, by account.
+// SpentByAccount returns the totals of the settled calls of accounts from the UTC day of since on, by account.
 func (s *Store) SpentByAccount(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
 	spent := map[string]credit.Amount{}
 	if len(accountIDs) == 0 {

@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// Claims take the oldest job of the account whose turn it is: of those with the
-// fewest running jobs, the one whose last job began the longest ago. The first
-// row of an index says which (migrations/0100_initial), so that a claim costs the
-// same however many wait. Jobs of a kind that the worker does not know, which a
-// newer release has queued, are passed over. $1 lease, $2 now, $3 the kinds that
-// it knows.
+// Claims take the oldest job of the account whose turn it is: of the accounts with the fewest running jobs, the one
+// whose latest job began the longest ago. The first row of an index finds it (migrations/0100_initial), so a claim
+// costs the same however many jobs wait. Jobs of an unknown kind, which a newer release has queued, are skipped. $1
+// lease, $2 now, $3 the known kinds.
 var (
 	// claimPostgres passes over a job that another worker is about to take. It
 	// is a transaction by itself.

@@ -11,10 +11,9 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// The table of jobs is the queue; a wake-up only says that it is worth a claim. After
-// a transaction that lets a job wait, a free worker of this process is woken. If there
-// is none, other processes are notified, on PostgreSQL. A lost wake-up costs time, never
-// a job: workers poll as well (JobsWait).
+// The table of jobs is the queue; a wake-up only means that a claim may succeed. After a transaction that queues a
+// job, a free worker of this process is woken. If there is none, other processes are notified, on PostgreSQL. A
+// lost wake-up costs time, never a job: workers poll as well (JobsWait).
 
 const (
 	// jobsChannel is the channel on which processes notify each other of jobs.

@@ -206,8 +206,8 @@ func noteUse(uses chan<- string, key Key, now time.Time) {
 	}
 }
 
-// KeyByID returns a key of an account, and the account, as KeyBySecret does. It is
-// for what a key has made, and no use of it.
+// KeyByID returns a key of an account, and the account, as KeyBySecret does. It is for data that a key has created,
+// and does not count as a use of the key.
 func (s *Store) KeyByID(ctx context.Context, accountID, keyID string) (Key, Account, error) {
 	return s.keyAndAccount(ctx, keyByID, keyID, accountID)
 }

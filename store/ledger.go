@@ -12,7 +12,7 @@ import (
 // Kinds of postings in the journal.
 const (
 	KindPayment    = "payment"    // money that was received
-	KindTrial      = "trial"      // what a new account starts with
+	KindTrial      = "trial"      // initial credit of a new account
 	KindGrant      = "grant"      // given to one account
 	KindPromotion  = "promotion"  // given to many
 	KindHold       = "hold"       // set aside for a call
@@ -21,7 +21,7 @@ const (
 	KindRefund     = "refund"     // a payment given back
 	KindChargeback = "chargeback" // a payment taken back by the bank
 	KindAdjustment = "adjustment" // a correction, either way
-	KindAI         = "ai"         // taken for what a provider of models charged
+	KindAI         = "ai"         // charge of a model provider
 )
 
 // books are the amounts that one posting moves, by book; they sum to zero. Wallet, held and debt are the customer's
@@ -44,7 +44,7 @@ type posting struct {
 	accountID string
 	kind      string
 	cause     string // id of the call; empty where there is none
-	reference string // of what came from outside
+	reference string // external reference
 	reason    string
 	at        time.Time
 	books     books

@@ -15,9 +15,9 @@ type LedgerReport struct {
 	Postings int64
 	Sum      credit.Amount // of all entries; zero
 	Wallets  credit.Amount // what customers can spend
-	Held     credit.Amount // what is set aside for running calls
+	Held     credit.Amount // held for running calls
 	Owed     credit.Amount // what customers owe
-	Revenue  credit.Amount // what was earned
+	Revenue  credit.Amount // earned
 	// Problems are contradictions in the books, as sentences. There are none
 	// in a sound store, at any moment.
 	Problems []string
@@ -29,8 +29,7 @@ type LedgerReport struct {
 // OK reports whether the books are sound and no hold is orphaned.
 func (r LedgerReport) OK() bool { return len(r.Problems) == 0 && len(r.OrphanedHolds) == 0 }
 
-// ledgerCheck finds contradictions: the query returns a subject, what is there,
-// and what should be.
+// ledgerCheck finds contradictions: the query returns a subject, the actual value, and the expected value.
 type ledgerCheck struct {
 	problem string // takes the subject, got and want
 	query   string
@@ -121,11 +120,9 @@ var ledgerChecks = []ledgerCheck{
 // sumOfBooks is the sum of the books of an account.
 const sumOfBooks = "(promotion + payment + adjustment + held + revenue + debt + wallet)"
 
-// CheckLedger verifies the books against each other, in one snapshot of the
-// database: balances, holds and debts are the sums of their entries, charges
-// were earned, and usage and the counters of the limits agree with the calls. It
-// reads what has happened since the last month that was closed, and the closings
-// of that; CheckMonth looks at what was closed.
+// CheckLedger verifies the ledger in one snapshot of the database: balances, holds and debts are the sums of their
+// entries, charges were earned, and usage and the counters of the limits agree with the calls. It reads the entries
+// since the last closed month, and the closings of that month; CheckMonth checks the closed ones.
 func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 	var r LedgerReport
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error {

@@ -19,7 +19,7 @@ type LedgerLine struct {
 	Amount    credit.Amount
 	CallID    string // empty where no call is the cause
 	Operation string // of the call; empty where the retention has removed that
-	Reference string // of what came from outside
+	Reference string // external reference
 	Reason    string
 	Balance   credit.Amount // of the wallet, after the entry
 }
@@ -122,7 +122,7 @@ func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLin
 	return rows.Err()
 }
 
-// walletBefore returns what the wallet held before the first posting of a query.
+// walletBefore returns the balance of the wallet before the first posting of a query.
 func walletBefore(ctx context.Context, tx txn, q LedgerQuery) (balance credit.Amount, err error) {
 	if q.From.IsZero() {
 		return 0, nil

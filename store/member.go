@@ -167,8 +167,8 @@ func (s *Store) ownedMember(ctx context.Context, tx txn, accountID, personID str
 	return err
 }
 
-// NewInvite invites an address to an account and returns what the link carries.
-// An invitation of the same address that was made before ends.
+// NewInvite invites an email address to an account and returns the secret of the link. An earlier invitation of the
+// same address ends.
 func (s *Store) NewInvite(ctx context.Context, i Invite) (secret string, err error) {
 	if i.Email, err = MailAddress(i.Email); err != nil {
 		return "", err

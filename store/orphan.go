@@ -107,7 +107,7 @@ type sweep struct {
 	batches int
 }
 
-// goOn looks at what comes after the place, until that is enough.
+// goOn checks the blobs after the current position, up to the maximum of a run.
 func (w *sweep) goOn(ctx context.Context) error {
 	err := w.blobs.List(ctx, w.place, func(b blob.Entry) error {
 		w.left--

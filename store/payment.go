@@ -213,8 +213,7 @@ func (s *Store) Customer(ctx context.Context, accountID string) (Customer, error
 	return Customer{row.AccountID, row.Customer, row.Method, row.Card}, nil
 }
 
-// AddCustomer notes who an account is at the provider, unless that is known,
-// and returns what is known then.
+// AddCustomer records the provider's customer of an account, unless one is known, and returns the known one.
 func (s *Store) AddCustomer(ctx context.Context, accountID, customer string) (Customer, error) {
 	var row customerRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {

@@ -53,7 +53,7 @@ func (s *Store) PaymentErrors(ctx context.Context, limit int) ([]PaymentError, e
 	return list, wrapped("read payment errors", err)
 }
 
-// ResolvePaymentError removes what is recorded of a subject.
+// ResolvePaymentError removes the recorded error of a subject.
 func (s *Store) ResolvePaymentError(ctx context.Context, subject string) error {
 	return wrapped("resolve payment error", s.inTx(ctx, func(ctx context.Context, tx txn) error { return resolvePaymentError(ctx, tx, subject) }))
 }

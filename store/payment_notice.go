@@ -23,7 +23,7 @@ type PaymentNotice struct {
 	PaymentID, Session, Intent string
 	// State is the status of the payment: one of a Payment's, or PaymentDeclined; empty means no change.
 	State     string
-	Amount    credit.Amount // what was paid, with PaymentPaid
+	Amount    credit.Amount // the paid amount, with PaymentPaid
 	Refunded  credit.Amount // all that was given back so far, as far as none of it has failed
 	Refunds   []Refund      // all of the intent's, if the notice has any
 	Dispute   *Dispute
@@ -64,7 +64,7 @@ func (c *PaymentChange) told() bool {
 	return c.Credited || c.Failed || c.Action || c.Disputed || c.SwitchOff != ""
 }
 
-// ErrOtherPayment means that a notice contradicts what is known of a payment.
+// ErrOtherPayment means that a notice contradicts the recorded payment.
 var ErrOtherPayment = errors.New("the notice contradicts the payment")
 
 // ApplyPayment applies a notice once: it credits paid amounts, takes back refunded or disputed ones, and ends failed
@@ -156,8 +156,7 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 	return tellPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.notice.Tell)
 }
 
-// meetIntent locks what is known of the intent, adds to it, and returns how much
-// of it was refunded so far.
+// meetIntent locks the record of the intent, adds the notice to it, and returns the amount refunded so far.
 func (a *paymentUpdate) meetIntent(ctx context.Context) (refunded credit.Amount, err error) {
 	if a.notice.Intent == "" {
 		return 0, nil
@@ -267,9 +266,9 @@ func (a *paymentUpdate) pay(ctx context.Context) error {
 // name returns the reference of the payment's postings.
 func (a *paymentUpdate) name() string { return "stripe " + cmp.Or(a.row.Intent, a.row.ID) }
 
-// takeRefund takes from the wallet what was given back and is not taken yet, and
-// gives it back where the bank did not take it. The provider's sum counts while
-// nothing has failed; it may count failed ones or not.
+// takeRefund debits the wallet with refunded amounts that are not debited yet, and credits them again if the bank
+// did not accept the refund. The provider's sum applies while no refund has failed; it may or may not include
+// failed ones.
 func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) error {
 	if a.row.Intent == "" {
 		return nil
@@ -285,7 +284,7 @@ func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) 
 	}
 	due, reference, reason := max(refunded, known.Good), "", "Refund to the card"
 	if known.Failed > 0 {
-		// Until another one fails, what is due only grows: no name comes twice.
+		// Until another one fails, the due amount only grows: no reference repeats.
 		due, reference = known.Good, fmt.Sprintf(", %d failed", known.Failed)
 	}
 	more := due - a.row.Refunded

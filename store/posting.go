@@ -108,7 +108,7 @@ func (p Posting) worth() credit.Amount {
 	return p.Amount
 }
 
-// fundsLock reads what an account has, and keeps others from changing it.
+// fundsLock reads an account's funds, and locks them.
 const fundsLock = `UPDATE accounts SET balance = balance WHERE id = ? RETURNING balance, held, owed`
 
 // credit is Post within a transaction. event is the event for the endpoints about a payment.
@@ -144,10 +144,8 @@ func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) err
 	})
 }
 
-// moved returns how an amount that comes in, or goes out where it is below zero,
-// changes the wallet and what is owed, which is a debt below zero. The wallet
-// pays before anything is owed, and what is owed is repaid before the wallet
-// keeps anything.
+// moved returns the changes of the wallet and of the debt for an amount; a negative amount is a debit, and a
+// negative debt is owed. The wallet pays before a debt arises, and a debt is repaid before the wallet is credited.
 func (r *accountRow) moved(amount credit.Amount) (wallet, debt credit.Amount) {
 	have := r.Balance - r.Owed + amount
 	return max(have, 0) - r.Balance, min(have, 0) + r.Owed

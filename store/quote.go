@@ -54,7 +54,7 @@ func (r *quoteRow) quote() Quote {
 	return Quote{ID: r.ID, Amount: r.Amount, ExpiresAt: fromMicros(r.ExpiresAt)}
 }
 
-// NewQuote promises a price for what the digest sums up.
+// NewQuote quotes a price for the request with a digest.
 func (s *Store) NewQuote(ctx context.Context, accountID string, digest []byte, amount credit.Amount) (Quote, error) {
 	now := s.now()
 	row := quoteRow{
@@ -71,9 +71,8 @@ func (s *Store) NewQuote(ctx context.Context, accountID string, digest []byte, a
 	return row.quote(), nil
 }
 
-// Quote returns a price that an account may use for what the digest sums up. The
-// errors are ErrNotFound, also for another account's, ErrQuoteExpired,
-// ErrQuoteUsed and ErrQuoteOther.
+// Quote returns a quoted price of an account for the request with a digest. The errors are ErrNotFound, also for
+// another account's quote, ErrQuoteExpired, ErrQuoteUsed and ErrQuoteOther.
 func (s *Store) Quote(ctx context.Context, accountID, id string, digest []byte) (Quote, error) {
 	var row quoteRow
 	err := ErrNotFound

@@ -27,7 +27,7 @@ var reloadPauses = []time.Duration{time.Hour, 24 * time.Hour}
 // AutoReload holds the settings of a wallet's automatic top-up.
 type AutoReload struct {
 	Threshold credit.Amount // a balance below it is refilled
-	Amount    credit.Amount // what is taken, at least the threshold
+	Amount    credit.Amount // the amount that is charged, at least the threshold
 	Monthly   credit.Amount // the most that is taken in a calendar month (UTC)
 	On        bool
 	// OffReason is the reason why refilling was switched off automatically.
@@ -156,7 +156,7 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string, tell MailBuil
 		if err != nil {
 			return err
 		}
-		// The row is ours from here on, so this sees what came of the attempt before.
+		// The row is locked from here on, so this sees the result of the previous attempt.
 		needed, err := tx.NewSelect().Model((*reloadRow)(nil)).Where("account_id = ?", accountID).Where(reloadNeeded).Exists(ctx)
 		if err == nil && !needed {
 			err = ErrNotFound

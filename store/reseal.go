@@ -10,10 +10,9 @@ import (
 // resealBatch bounds the endpoints that are read at once.
 const resealBatch = 100
 
-// Reseal gives each sealed secret of an endpoint, one after the other, to seal
-// under a new key, and writes what it returns; nil leaves it. A secret that its
-// owner changes meanwhile is left alone. It returns how many were written, and
-// can be repeated.
+// Reseal passes each encrypted secret of an endpoint to reseal, one after the other, for encryption with a new key,
+// and stores the result; nil keeps the secret. A secret that its owner changes meanwhile is left alone. It returns
+// the number of stored secrets, and can be repeated.
 func (s *Store) Reseal(ctx context.Context, reseal func(endpointID string, sealed []byte) ([]byte, error)) (written int, err error) {
 	for after := ""; ; {
 		var rows []webhookRow

@@ -24,7 +24,7 @@ var ErrNotEmpty = errors.New("the data folder is not empty; restore into a new o
 // ErrBadBackup means that the input is not a complete backup of relaypdf.
 var ErrBadBackup = errors.New("not a usable backup")
 
-// maxPadding bounds what may follow the manifest.
+// maxPadding is the maximum number of bytes after the manifest.
 const maxPadding = 1 << 20
 
 // Restore unpacks a backup into dataDir, which must be empty or absent: the
@@ -157,7 +157,7 @@ func writeNew(ctx context.Context, path string, r io.Reader) (int64, error) {
 	return durable.Write(ctx, f, r)
 }
 
-// compare checks that the manifest lists what was unpacked, and nothing else.
+// compare checks that the manifest lists exactly the unpacked files.
 func (u *unpacking) compare(r io.Reader, size int64) error {
 	if size > maxManifest {
 		return badBackup("its manifest has %d bytes, at most %d can be", size, maxManifest)

@@ -71,8 +71,8 @@ const (
 	seenTimeout = time.Second
 )
 
-// CommitCtx stores a session, unless it has been ended: what was under way then
-// does not bring it back.
+// CommitCtx stores a session, unless it has been ended: a request that was running at that time does not restore
+// it.
 func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	var envelope struct {
 		Values sessionFacts `json:"values"`

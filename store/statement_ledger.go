@@ -6,7 +6,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Statement lists the journal of an account as Postings does, with what the calls were.
+// Statement lists the journal of an account as Postings does, with the details of calls.
 func (s *Store) Statement(ctx context.Context, f PostingFilter) (Page[Posted], error) {
 	page, err := s.Postings(ctx, f)
 	if err == nil {

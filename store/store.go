@@ -91,7 +91,7 @@ type Store struct {
 	read    *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
 	reports *bun.DB  // a small pool for what reads much
 	reading compiled // on read; nil where nothing is prepared
-	// readTimeout bounds what is read with reports, the wait for a connection included.
+	// readTimeout limits the reads of reports, including the wait for a connection.
 	readTimeout time.Duration
 }
 
@@ -182,7 +182,7 @@ func (s *Store) ForPages() *Store {
 	return &Store{base: s.base, read: s.pages, reports: s.pages, readTimeout: pageTimeout}
 }
 
-// work runs what the store does in the background, until ctx ends.
+// work runs background work of the store until ctx ends.
 func (s *Store) work(ctx context.Context, name string, run func(context.Context)) {
 	s.workers.Go(func() { guard.Loop(ctx, s.log, name, run) })
 }

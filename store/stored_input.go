@@ -37,7 +37,7 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 	}
 	row := storedInputRow{CallID: callID, AccountID: accountID, Sealed: sealed, ExpiresAt: toMicros(k.store.now().Add(KeptInputLife))}
 	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		// The account's row is taken, so that what is turned off meanwhile stays off.
+		// The account's row is locked, so that a concurrent change of the setting takes effect.
 		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").Where("id = ? AND keep_inputs", accountID).Exec(ctx))
 		if err != nil || !wanted {
 			return err

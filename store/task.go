@@ -30,8 +30,8 @@ const (
 	taskLook = 5 * time.Second
 )
 
-// RunTasks does what is due of the tasks, each on its own clock, until ctx ends.
-// Any number of processes may do so.
+// RunTasks runs the tasks when they are due, each on its own schedule, until ctx ends. Any number of processes may
+// do so.
 func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 	var all sync.WaitGroup
 	for _, task := range tasks {

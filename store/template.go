@@ -23,7 +23,7 @@ const (
 var (
 	// ErrTooMany means that the account has as many of these as it may.
 	ErrTooMany = errors.New("too many")
-	// ErrChanged means that a template is not any more what the caller has seen.
+	// ErrChanged means that a template has changed since the caller read it.
 	ErrChanged = errors.New("changed since it was read")
 	// ErrNoDraft means that a template has no draft to publish or to discard.
 	ErrNoDraft = errors.New("there is no draft")
@@ -76,7 +76,7 @@ type NewTemplate struct {
 	Content                                      TemplateContent
 }
 
-// TemplateChange changes what is not nil.
+// TemplateChange changes the fields that are not nil.
 type TemplateChange struct {
 	Slug, Name, Description, Category, HTML *string
 	SampleData, Options                     json.RawMessage
@@ -241,7 +241,7 @@ func templateID(ref string) (string, bool) {
 	return id.String(), err == nil && len(ref) == len(id.String())
 }
 
-// contentOf reads what a template shows: its draft, or else its last version.
+// contentOf reads a template's draft, or its latest version if there is no draft.
 func contentOf(ctx context.Context, db bun.IDB, row *templateRow) (TemplateContent, error) {
 	if row.HasDraft {
 		var draft templateDraftRow

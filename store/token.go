@@ -41,8 +41,7 @@ func tokenHash(secret string) []byte {
 	return sum[:]
 }
 
-// NewToken makes a link for a person and returns what it carries. Links of the
-// same purpose that were made before end.
+// NewToken creates a link for a user and returns its secret. Earlier links with the same purpose end.
 func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error) {
 	secret = rand.Text()
 	row := tokenRow{

@@ -18,7 +18,7 @@ func (s *Store) EventTrace(ctx context.Context, eventID string) (string, error) 
 	return s.readTrace(ctx, "(SELECT call_id FROM events WHERE id = ?0)", eventID)
 }
 
-// readTrace reads what was kept for the call that an expression means by the id.
+// readTrace reads the stored trace of the call that an expression selects by the ID.
 func (s *Store) readTrace(ctx context.Context, call, id string) (trace string, err error) {
 	query := "SELECT COALESCE(MAX(trace), '') FROM (SELECT trace FROM jobs WHERE call_id = " + call +
 		" UNION ALL SELECT trace FROM callbacks WHERE call_id = " + call + ") AS kept"

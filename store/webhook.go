@@ -49,7 +49,7 @@ type NewWebhook struct {
 	SecretPrefix       string
 }
 
-// WebhookChange changes what is not nil. An empty list of events means all.
+// WebhookChange changes the fields that are not nil. An empty list of events means all.
 type WebhookChange struct {
 	URL     *string
 	Events  *[]string
@@ -152,8 +152,7 @@ type Traffic struct {
 // MaxTraffic bounds the deliveries of an endpoint that are counted.
 const MaxTraffic = 1000
 
-// WebhookTraffic returns what the account's endpoints were sent since a time, by
-// their ids.
+// WebhookTraffic returns the traffic of the account's endpoints since a time, by their IDs.
 func (s *Store) WebhookTraffic(ctx context.Context, accountID string, since time.Time) (map[string]Traffic, error) {
 	var rows []struct {
 		ID    string
@@ -194,9 +193,8 @@ func liveWebhook(ctx context.Context, db bun.IDB, accountID, id string) (webhook
 	return row, notFound(err)
 }
 
-// UpdateWebhook changes an endpoint. Disabling it cancels what is pending;
-// enabling it, and giving it another address, forgets how long it has failed.
-// It returns ErrNotFound as Webhook does.
+// UpdateWebhook changes an endpoint. Disabling it cancels pending deliveries. Enabling it, or changing its URL,
+// resets its failures. It returns ErrNotFound as Webhook does.
 func (s *Store) UpdateWebhook(ctx context.Context, accountID, id string, change WebhookChange) (Webhook, error) {
 	return s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
 		if change.URL != nil {
@@ -234,8 +232,8 @@ func (s *Store) ActivateWebhook(ctx context.Context, accountID, id string) (Webh
 	})
 }
 
-// DeleteWebhook deletes an endpoint and its secrets, and cancels what is
-// pending. It returns ErrNotFound as Webhook does.
+// DeleteWebhook deletes an endpoint and its secrets, and cancels pending deliveries. It returns ErrNotFound as
+// Webhook does.
 func (s *Store) DeleteWebhook(ctx context.Context, accountID, id string) error {
 	now := toMicros(s.now())
 	_, err := s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
@@ -244,8 +242,8 @@ func (s *Store) DeleteWebhook(ctx context.Context, accountID, id string) error {
 	return err
 }
 
-// changeWebhook carries out an update of one live endpoint and cancels what is
-// pending where the endpoint takes nothing afterwards.
+// changeWebhook carries out an update of one live endpoint. If the endpoint is disabled afterwards, it cancels
+// pending deliveries.
 func (s *Store) changeWebhook(ctx context.Context, accountID, id string, set func(*bun.UpdateQuery)) (Webhook, error) {
 	if !storable(id) {
 		return Webhook{}, fmt.Errorf("change webhook: %w", ErrNotFound)
@@ -279,8 +277,8 @@ func (r *webhookRow) off() string {
 	return ""
 }
 
-// cancelDeliveries fails what is pending for an endpoint that takes nothing.
-// The outcome of an attempt that is under way is not recorded.
+// cancelDeliveries fails the pending deliveries of a disabled endpoint. The outcome of a running attempt is not
+// recorded.
 func cancelDeliveries(ctx context.Context, tx txn, endpoint *webhookRow) error {
 	why := endpoint.off()
 	if why == "" {
@@ -320,8 +318,8 @@ func (s *Store) TestWebhook(ctx context.Context, accountID, id string, data any)
 	return delivery, nil
 }
 
-// disableWebhook takes an enabled endpoint out of use for a reason that is not
-// its owner's, and cancels what is pending.
+// disableWebhook disables an enabled endpoint for a reason other than its owner's request, and cancels pending
+// deliveries.
 func disableWebhook(ctx context.Context, tx txn, id, reason string) error {
 	row := webhookRow{}
 	err := tx.NewUpdate().Model(&row).Set("enabled = ?", false).Set("disabled_reason = ?", reason).

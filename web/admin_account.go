@@ -34,8 +34,7 @@ func (w *Web) accountNamed(v *pageRequest) (store.Account, error) {
 
 func (w *Web) showAccount(v *pageRequest) error { return w.accountPage(v, nil) }
 
-// accountPage shows an account, after change has put in what was typed and is
-// wrong.
+// accountPage shows an account, after change has filled in the submitted values and their errors.
 func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) error {
 	account, err := w.accountNamed(v)
 	if err != nil {
@@ -107,7 +106,7 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 	return err
 }
 
-// recordFor writes what an operator did to an account into the audit log.
+// recordFor writes an operator's action on an account into the audit log.
 func (w *Web) recordFor(v *pageRequest, account store.Account, action, object, note string) error {
 	return w.audit.Add(v.ctx(), store.AuditEntry{
 		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
@@ -210,6 +209,6 @@ func (w *Web) moneyForm(v *pageRequest) (credit.Amount, map[string]string) {
 	return *amount, nil
 }
 
-// maxPosting bounds what an operator posts by one form, against slips of the
-// finger; the command line posts more.
+// maxPosting is the maximum amount that an operator posts in one form, against typing errors; the command line has
+// no such limit.
 const maxPosting = 100_000 * credit.Dollar

@@ -58,7 +58,7 @@ func (w *Web) appLine(g store.Grant) views.App {
 	return line
 }
 
-// showApp shows a program, with what it may spend to be changed.
+// showApp shows an app, with a form for its spending limit.
 func (w *Web) showApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *Web) showApp(v *pageRequest) error {
 	return v.show(http.StatusOK, views.AppPage(v.page(m.Name, settingsPath), m))
 }
 
-// limitApp changes what a program may spend.
+// limitApp changes an app's spending limit.
 func (w *Web) limitApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *Web) limitApp(v *pageRequest) error {
 	return v.redirect(appsPath)
 }
 
-// revokeApp ends what a program may do.
+// revokeApp revokes an app's access.
 func (w *Web) revokeApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {

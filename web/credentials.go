@@ -94,9 +94,8 @@ func (w *Web) proofOf(v *pageRequest) views.Proof {
 	return views.ProofElsewhere
 }
 
-// prove checks the credential that a form holds in a field, and reports whether it is
-// the member's; if not, what is wrong with it. A code is spent whatever comes of the
-// rest of the form.
+// prove checks the credential in a field of a form, and reports whether it is the member's; if not, it returns the
+// error text. A code is used up whatever the result of the rest of the form.
 func (w *Web) prove(v *pageRequest, field string) (wrong string, ok bool, err error) {
 	given := v.r.FormValue(field)
 	proof := w.proofOf(v)

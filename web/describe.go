@@ -19,9 +19,8 @@ import (
 // what that costs.
 const describesPerMinute = 20
 
-// describeDraft asks what a template of a description would cost, which is free,
-// or has it written for a price that was accepted. Nothing is saved: what comes
-// back is the editor's to show.
+// describeDraft asks for the price of a template from a description, which is free, or has it written for an
+// accepted price. Nothing is saved: the editor shows the result.
 func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "describe:"+v.person.ID, describesPerMinute, time.Minute); !ok {
 		return errTooMany
@@ -61,9 +60,8 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	return nil
 }
 
-// telling passes on to the editor what a model writes, while it writes: lines of
-// JSON with what came since the last one. The answer follows the line that has its
-// status. Where nothing was heard, nothing is sent.
+// telling streams a model's text to the editor while the model writes it: lines of JSON, each with the text since
+// the previous one. The response follows the line with its status. Without any text, nothing is sent.
 type telling struct {
 	v *pageRequest
 
@@ -75,7 +73,7 @@ type telling struct {
 	begun bool // something was sent
 }
 
-// part is one line of what a model writes.
+// part is one line of a model's text.
 type part struct {
 	Text  string `json:"text"`
 	First bool   `json:"first,omitempty"` // a new answer begins with it
@@ -90,7 +88,7 @@ func tell(v *pageRequest) *telling {
 	return t
 }
 
-// hear takes what the model has written, and keeps it from waiting for the editor.
+// hear takes new text of the model without making it wait for the editor.
 func (t *telling) hear(text string, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +113,7 @@ func (t *telling) take() part {
 	return taken
 }
 
-// run passes on what is heard until end, or until the editor has left.
+// run forwards the text until end, or until the editor has left.
 func (t *telling) run() error {
 	for range t.more {
 		line, err := json.Marshal(t.take())

@@ -14,8 +14,8 @@ const (
 	// maxDiffCells bounds the table that changes are found with; texts that differ
 	// in more than that are shown as one change.
 	maxDiffCells = 4 << 20
-	// maxDiffLines bounds what is shown of one file, maxDiffLine what is shown of one
-	// line, in bytes.
+	// maxDiffLines is the maximum number of lines that are shown of one file, maxDiffLine the maximum number of
+	// bytes of one line.
 	maxDiffLines = 2000
 	maxDiffLine  = 4 << 10
 	// maxCompared bounds the lines of a text that are taken apart and compared.
@@ -83,8 +83,8 @@ func diff(before, after []string) views.Diff {
 	return shownDiff(edits)
 }
 
-// middle compares what lies between the lines that both texts begin and end with,
-// by their longest common subsequence.
+// middle compares the lines between the common beginning and end of both texts, by their longest common
+// subsequence.
 func middle(before, after []string, offset int) []edit {
 	if len(before)*len(after) > maxDiffCells {
 		return replaced(before, after, offset)
@@ -135,7 +135,7 @@ func replaced(before, after []string, offset int) []edit {
 	return edits
 }
 
-// shownDiff leaves out what is far from any change.
+// shownDiff leaves out lines that are far from any change.
 func shownDiff(edits []edit) views.Diff {
 	var d views.Diff
 	near := make([]bool, len(edits))

@@ -113,7 +113,7 @@ type searchEntry struct {
 // mostText bounds the text of an entry, and so the index.
 const mostText = 1200
 
-// showSearchIndex sends what the search in the browser looks into.
+// showSearchIndex sends the index for the search in the browser.
 func (w *Web) showSearchIndex(v *pageRequest) error {
 	var entries []searchEntry
 	for _, g := range w.docs.Guides {

@@ -24,7 +24,7 @@ const documentsPath = "/dashboard/documents"
 // Words of the filter for the statuses of calls.
 var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed}
 
-// callFilter reads what the list is narrowed by.
+// callFilter reads the filters of the list.
 func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter) {
 	shown := views.DocumentFilter{Text: v.value("q"), Operation: v.value("operation"), Status: v.value("status"), Key: v.value("key"), Period: v.value("period")}
 	days, err := strconv.Atoi(shown.Period)
@@ -210,7 +210,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 // shownText is the maximum length that is shown of a text within an input.
 const shownText = 4000
 
-// keptInput fills in what the call was asked to do, where that was kept.
+// keptInput fills in the input of the call, if it was stored.
 func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
 	if w.cfg.Input == nil {
 		return nil

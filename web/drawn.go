@@ -67,7 +67,7 @@ type drawing struct {
 	pdf   bool // the document is requested, not its image
 }
 
-// nameOf returns the name of a drawing, which changes with what it shows.
+// nameOf returns the name of a drawing, which changes with its content.
 func (d drawing) nameOf(stem string) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%+v", d)

@@ -125,7 +125,7 @@ func (w *Web) fillPreview(v *pageRequest, m *views.Editor, t wire.Template) erro
 	return nil
 }
 
-// preview draws what a template holds.
+// preview renders the content of a template.
 func (v *pageRequest) preview(t wire.Template, request call.PreviewRequest) (made call.Preview, err error) {
 	request.Caller = v.caller()
 	if request.Input, err = templates.Encode(contentFields(t)); err != nil {
@@ -134,7 +134,7 @@ func (v *pageRequest) preview(t wire.Template, request call.PreviewRequest) (mad
 	return v.web.templates.Preview(v.ctx(), request)
 }
 
-// contentFields are the fields of what a template holds, as a preview takes them.
+// contentFields returns the content of a template as the fields of a preview.
 func contentFields(t wire.Template) map[string]any {
 	return map[string]any{"html": t.HTML, "sampleData": t.SampleData, "options": t.Options}
 }

@@ -31,9 +31,8 @@ var (
 // linkPerMinute limits the requests with one link.
 const linkPerMinute = 600
 
-// identifyEmbed finds what the link of a request permits, while its key works, its
-// account is not suspended, and its time is not over. Pages of its origin, and no
-// others, may frame what is answered, refusals too.
+// identifyEmbed finds the permissions of a request's link, while its key is valid, its account is not suspended,
+// and it has not expired. Only pages of its origin may frame the response, including refusals.
 func (w *Web) identifyEmbed(v *pageRequest) error {
 	session, err := embedding.Open(w.box, chi.URLParam(v.r, "token"))
 	if err != nil {
@@ -66,7 +65,7 @@ func (w *Web) identifyEmbed(v *pageRequest) error {
 	return nil
 }
 
-// showEmbed shows the editor with what the link permits.
+// showEmbed shows the editor with the permissions of the link.
 func (w *Web) showEmbed(v *pageRequest) error {
 	found, err := v.template()
 	if err != nil {
@@ -120,7 +119,7 @@ func mayChange(v *pageRequest, field string) error {
 	return nil
 }
 
-// whole adds what was not sent, as it is stored.
+// whole adds the stored values of fields that were not sent.
 func (w *Web) whole(v *pageRequest, in map[string]any) error {
 	found, err := v.template()
 	if err != nil {
@@ -134,8 +133,8 @@ func (w *Web) whole(v *pageRequest, in map[string]any) error {
 	return nil
 }
 
-// wholeOf hands on what was sent with what is stored of the other fields, but for one, where
-// the link permits one of some things.
+// wholeOf passes on the sent fields together with the stored values of the others, except for one field, if the
+// link permits only some fields.
 func (w *Web) wholeOf(v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...embedding.Capability) error {
 	if !v.embedded.May(may...) {
 		return errLinkDenies
@@ -166,7 +165,7 @@ func (w *Web) saveEmbed(v *pageRequest, body []byte) error {
 	return w.saveDraft(v, body)
 }
 
-// checkEmbed looks through what the link permits to change or to see.
+// checkEmbed checks the changes and the views that the link permits.
 func (w *Web) checkEmbed(v *pageRequest, body []byte) error {
 	return w.wholeOf(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
 }

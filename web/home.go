@@ -99,8 +99,7 @@ func (w *Web) showHome(v *pageRequest) error {
 	return v.show(http.StatusOK, views.HomePage(w.publicPage(homeTitle, homeDescription, "", "/"), w.home()))
 }
 
-// tryLive makes a page of what a visitor typed. The answer is the first page
-// with it; nothing is kept.
+// tryLive renders a visitor's text. The response is the first page; nothing is stored.
 func (w *Web) tryLive(v *pageRequest) error {
 	m := w.home()
 	m.Live.HTML = strings.TrimPrefix(v.r.PostFormValue("html"), "\r\n")

@@ -143,8 +143,8 @@ func (w *Web) makeKey(v *pageRequest) error {
 	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
 }
 
-// keyEnd reads in how many days a key ends; an empty text is never. It returns what
-// is wrong with the text, or nothing.
+// keyEnd reads the number of days until a key expires; an empty text means never. It returns an error text, or
+// nothing.
 func keyEnd(text string, now time.Time) (*time.Time, string) {
 	if text == "" {
 		return nil, ""
@@ -252,8 +252,7 @@ func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string
 	return names, choices, nil
 }
 
-// dollars reads an amount of dollars; an empty text is none. It returns what is
-// wrong with the text, or nothing.
+// dollars reads an amount of dollars; an empty text means none. It returns an error text, or nothing.
 func dollars(text string) (*credit.Amount, string) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, ",", ""), "$")
 	if text == "" {

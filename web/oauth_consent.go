@@ -16,7 +16,7 @@ import (
 	"relaypdf/views"
 )
 
-// askConsent shows a person what a program wants.
+// askConsent shows a user the permissions that a client requests.
 func (w *Web) askConsent(v *pageRequest) error {
 	q, err := w.oauth.ReadRequest(v.ctx(), v.r.URL.Query(), v.person.ID)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *Web) refuse(v *pageRequest, err error) error {
 	return v.show(http.StatusBadRequest, views.ConsentEndPage(v.page(m.Title, ""), m))
 }
 
-// decideConsent allows or denies what a program wants.
+// decideConsent grants or denies a client's request.
 func (w *Web) decideConsent(v *pageRequest) error {
 	q, err := w.oauth.ReadRequest(v.ctx(), v.r.PostForm, v.person.ID) //nolint:forbidigo // what was sent; it sends nothing
 	if err != nil {

@@ -45,7 +45,7 @@ type outward struct {
 	identity.Flow
 
 	Next   string    `json:"next"`
-	Person string    `json:"person"` // whom the identity is to be linked with; empty signs in
+	Person string    `json:"person"` // the user to link the identity with; empty signs in
 	Sure   bool      `json:"sure"`   // nothing is linked: the person confirms that it is them
 	At     time.Time `json:"at"`
 }
@@ -151,7 +151,7 @@ func (w *Web) comeBack(v *pageRequest) error {
 	return w.passed(v, person, out.Next, false)
 }
 
-// taken returns what the visitor's cookie keeps, and forgets it: it works once.
+// taken returns the state in the visitor's cookie, and deletes it: it works once.
 func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 	cookie, err := v.r.Cookie(w.cookieName())
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 // hashing bounds how many hashes are made at once, and with them the memory.
 var hashing = make(chan struct{}, 2)
 
-// checkPassword returns what is wrong with a new password, or nothing.
+// checkPassword returns an error text for a new password, or nothing.
 func checkPassword(password string) string {
 	switch n := utf8.RuneCountInString(password); {
 	case n < minPassword:

@@ -30,8 +30,8 @@ import (
 const playgroundPath = "/dashboard/playground"
 
 const (
-	// maxTyped bounds the texts of a form of the playground together, maxPlayLink
-	// what an address may fill in, in bytes.
+	// maxTyped is the maximum total size of the texts in a form of the playground, maxPlayLink the maximum size of
+	// the values in a URL, in bytes.
 	maxTyped    = 24 << 20
 	maxPlayLink = 16 << 10
 	// maxShownInput is the length of an input that is shown whole.
@@ -141,8 +141,7 @@ func (p *playground) fill(text string) {
 	}
 }
 
-// changePlayground shows what the fields come to, and adds and takes away things in
-// lists. Nothing is run.
+// changePlayground shows the request of the fields, and adds and removes list items. Nothing is run.
 func (w *Web) changePlayground(v *pageRequest) error {
 	p, err := w.openPlayground(v)
 	if err != nil {
@@ -246,7 +245,7 @@ func (r *response) read(out any) error {
 	return nil
 }
 
-// playUpload is a file that was chosen in the form, or what is wrong with it.
+// playUpload is a file chosen in the form, or its error.
 type playUpload struct {
 	path, name, wrong string
 	stored            wire.Upload
@@ -438,7 +437,7 @@ func (p *playground) row() Operation {
 	return p.cfg.Described[i]
 }
 
-// page shows the form, what it comes to, and the result where there is one.
+// page shows the form, its request, and the result if there is one.
 func (p *playground) page(status int, result *views.PlayResult) error {
 	body := p.input.JSON() // it finds invalid JSON in the fields
 	row := p.row()

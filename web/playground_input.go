@@ -95,7 +95,7 @@ func (in *playInput) fillField(f views.InputField, path string, value json.RawMe
 	return true
 }
 
-// read puts what a form has sent into the fields.
+// read puts the values of a form into the fields.
 func (in *playInput) read(values map[string]string) {
 	for name, text := range values {
 		if path, ok := strings.CutPrefix(name, "upload-name:"); ok {

@@ -23,7 +23,7 @@ const (
 // Operation is an operation as the pages show it.
 type Operation struct {
 	Name, Summary, Note string
-	Varies              bool // the price follows from what is asked for
+	Varies              bool // the price depends on the request
 }
 
 // priceLines is the price list in the order of the table.
@@ -45,7 +45,7 @@ var priceGroups = []struct{ title, names string }{
 	{"Barcodes and archives", "barcodes.create zip.create"},
 }
 
-// showPricing shows the price list, and reckons what a month would cost.
+// showPricing shows the price list, and calculates the cost of a month.
 func (w *Web) showPricing(v *pageRequest) error {
 	m := views.Pricing{Trial: w.cfg.Trial, SignUp: w.signUpOpen()}
 	tools := views.PriceGroup{Title: "Work on PDFs"}

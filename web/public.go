@@ -57,7 +57,7 @@ func readForm(v *pageRequest, rw http.ResponseWriter, most int64) error {
 	return nil
 }
 
-// sendPublic answers with what was made: 304 where the visitor has it already.
+// sendPublic sends a rendered page, or 304 if the visitor has it already.
 func sendPublic(rw http.ResponseWriter, r *http.Request, made *middleware.Recorder) error {
 	h := rw.Header()
 	h.Set("Content-Security-Policy", publicPolicy)
@@ -147,8 +147,7 @@ type Drawn struct {
 	PDF, Picture []byte // the image is a PNG
 }
 
-// Drawer draws sheets. Its errors are ErrBusy, *DocumentError, those of the
-// context, and what is our fault.
+// Drawer renders sheets. Its errors are ErrBusy, *DocumentError, those of the context, and internal errors.
 type Drawer func(context.Context, RenderRequest) (Drawn, error)
 
 // list returns the public pages, as the sitemap has them.

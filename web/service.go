@@ -84,7 +84,7 @@ func (v *pageRequest) fault(err error) *apierror.Error {
 	return e
 }
 
-// jsonText writes JSON in the lines in which people read it, and what is none as it is.
+// jsonText indents JSON for reading, and returns any other text unchanged.
 func jsonText(text []byte) string {
 	var out bytes.Buffer
 	if json.Indent(&out, bytes.TrimSpace(text), "", "  ") != nil {

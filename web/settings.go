@@ -83,8 +83,8 @@ var auditWords = map[string]string{
 	"account.credited": "Credited", "account.debited": "Debited", "operator.named": "Operator named:", "operator.ended": "No operator any more:", "person.removed": "Person removed:",
 }
 
-// forMembers takes out of an entry what an account's members do not see: which
-// operator did it, from where and why.
+// forMembers removes the operator, the IP address and the reason from an audit entry, which an account's members do
+// not see.
 func forMembers(e store.AuditEntry) store.AuditEntry {
 	if e.Operator {
 		e.Who, e.Note, e.Address = "the operator", "", ""
@@ -109,8 +109,7 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 
 func (w *Web) showSettings(v *pageRequest) error { return w.settingsPage(v, nil) }
 
-// settingsPage shows the settings, after change has put in what was typed and
-// is wrong.
+// settingsPage shows the settings, after change has filled in the submitted values and their errors.
 func (w *Web) settingsPage(v *pageRequest, change func(*views.Settings)) error {
 	m, err := w.settingsModel(v)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"relaypdf/views"
 )
 
-// published returns what a version of a template holds.
+// published returns the content of a template's version.
 func (w *Web) published(v *pageRequest, id, version string) (wire.TemplateVersionContent, error) {
 	n, err := strconv.Atoi(version)
 	if err != nil || n < 1 {

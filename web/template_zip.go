@@ -27,8 +27,8 @@ const (
 	zippedOptions = "options.json"
 	zippedAbout   = "about.json"
 	zippedPartial = "partials/"
-	// maxZip bounds the zip, maxZipped what one file of it may unpack to, maxUnpacked what
-	// all of them may together, in bytes.
+	// maxZip is the maximum size of the ZIP archive, maxZipped the maximum unpacked size of one file, and
+	// maxUnpacked that of all files together, in bytes.
 	maxZip      = 16 << 20
 	maxZipped   = 10 << 20
 	maxUnpacked = 24 << 20

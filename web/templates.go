@@ -41,7 +41,7 @@ func (w *Web) templatePages() []page {
 	}
 }
 
-// pageOf is a template's page, or what is below it.
+// pageOf returns the path of a template's page, or of a page below it.
 func pageOf(id, below string) string { return templatesPath + "/" + url.PathEscape(id) + below }
 
 // cardOf shows a template.
@@ -90,10 +90,10 @@ func (w *Web) showTemplates(v *pageRequest) error {
 	return v.show(http.StatusOK, views.TemplatesPage(v.page("Templates", templatesPath), m))
 }
 
-// undoKey names what was deleted last, until the list has shown it.
+// undoKey is the session key of the latest deletion, until the list has shown it.
 const undoKey = "undo template"
 
-// blankTemplate returns what a template begins with that begins with nothing.
+// blankTemplate returns the content of a new template without a layout.
 func blankTemplate() templates.New {
 	return templates.New{
 		HTML: new(`<style>

@@ -20,8 +20,8 @@ import (
 	"relaypdf/views"
 )
 
-// maxForm bounds what a form may send, in bytes. maxStranger bounds what is read of
-// visitors who are not signed in.
+// maxForm is the maximum size of a form in bytes. maxStranger is the maximum that is read of visitors who are not
+// signed in.
 const (
 	maxForm     = 1 << 20
 	maxStranger = 64 << 10
@@ -65,8 +65,7 @@ func mostOf(cfg Config, pattern string, files bool) (length, inMemory int64) {
 	return maxTyped, maxTyped
 }
 
-// pageRequest is one request for a page: who asks, for which account, and what is
-// answered.
+// pageRequest is one request for a page: its user, its account, and its response.
 type pageRequest struct {
 	web    *Web
 	w      http.ResponseWriter
@@ -113,8 +112,7 @@ func (v *pageRequest) may(n access) bool {
 	return false
 }
 
-// mostFailed bounds what the side bar counts of the deliveries that have failed
-// in failedSpan.
+// mostFailed is the maximum count of failed deliveries in failedSpan that the side bar shows.
 const (
 	mostFailed = 99
 	failedSpan = 24 * time.Hour
@@ -189,7 +187,7 @@ func (v *pageRequest) takeNotice() string {
 	return v.web.scs.PopString(v.ctx(), noticeKey)
 }
 
-// record writes what the visitor did into the audit log of the account.
+// record writes the visitor's action into the audit log of the account.
 func (v *pageRequest) record(action, object, note string) error {
 	return v.web.audit.Add(v.ctx(), v.entry(action, object, note))
 }
@@ -283,8 +281,8 @@ func (w *Web) admit(v *pageRequest, p page) error {
 	return errForbidden
 }
 
-// receive reads the form of a visitor who may send it. Of others no more is read than
-// what may be resumed after the sign-in.
+// receive reads the form of a visitor who may send it. For others, it reads only as much as may be resumed after
+// the sign-in.
 func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 	length, inMemory := int64(maxStranger), int64(maxStranger)
 	known := v.person != nil || v.embedded != nil
@@ -310,8 +308,7 @@ func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 	return leave, nil
 }
 
-// askToSignIn sends a visitor to the sign-in and back: to the page they asked
-// for, or to what they had typed.
+// askToSignIn sends a visitor to the sign-in and back: to the requested page, or to their form.
 func (v *pageRequest) askToSignIn() error {
 	if v.r.Header.Get("Sec-Fetch-Dest") == "iframe" {
 		return nothing(v.w) // The page around it asks.

@@ -23,7 +23,7 @@ const (
 	mostTopUp    = 1000 * credit.Dollar
 )
 
-// fillPayments adds what the wallet's page shows of payments.
+// fillPayments adds the payments to the wallet's page.
 func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: shownPayments}})
 	if err != nil {

@@ -46,7 +46,7 @@ type Config struct {
 	SignUp string
 	// Trial is the initial credit of an account, once its owner's address is verified.
 	Trial credit.Amount
-	// Operations are the names of the operations, Prices what they cost.
+	// Operations are the names of the operations. Prices holds their prices.
 	Operations []string
 	Prices     map[string]credit.Amount
 	// Paths are further addresses of the service that a visitor may have meant.

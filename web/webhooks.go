@@ -146,8 +146,7 @@ func (w *Web) wrongEndpoint(v *pageRequest, field, text string) error {
 
 func (w *Web) showWebhook(v *pageRequest) error { return w.webhookPage(v, http.StatusOK, nil, nil) }
 
-// webhookPage shows one endpoint, with a secret that was just made, or with
-// what is wrong in the form that changes it.
+// webhookPage shows one endpoint, with a new secret, or with the errors of its form.
 func (w *Web) webhookPage(v *pageRequest, status int, secret *views.EndpointSecret, wrong map[string]string) error {
 	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {

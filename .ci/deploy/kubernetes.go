@@ -36,15 +36,15 @@ type pod struct {
 	where string
 	kind  string // of the workload
 	name  string // the workload's
-	// fixed means that the workload says how many there are, rolls that the next one
-	// is ready before one is stopped.
+	// fixed is true if the workload sets the number of pods. rolls is true if a new pod is ready before an old one
+	// stops.
 	fixed, rolls bool
 	meta.LabelSelector
 	core.PodTemplateSpec
 }
 
-// kubernetes builds a kustomization, and has the types of Kubernetes read what it
-// makes: no field may be unknown, and what refers to something must find it.
+// kubernetes builds a kustomization and decodes the result with the types of Kubernetes. Unknown fields and broken
+// references are errors.
 func kubernetes(folder string) (all found, err error) {
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -87,7 +87,7 @@ func kubernetes(folder string) (all found, err error) {
 	return all, nil
 }
 
-// strict reads what the API server would accept without a warning.
+// strict decodes an object as the API server does, and fails where the server would warn.
 func strict[T any](text []byte) (*T, error) {
 	object := new(T)
 	text, err := yaml.YAMLToJSONStrict(text)
@@ -98,7 +98,7 @@ func strict[T any](text []byte) (*T, error) {
 	return object, errors.Join(append(warnings, err)...)
 }
 
-// keep adds what is read to a list.
+// keep adds a decoded object to a list.
 func keep[T any](list *[]*T, text []byte) error {
 	object, err := strict[T](text)
 	*list = append(*list, object)
@@ -217,8 +217,8 @@ func (c *cluster) check() (err error) {
 	return err
 }
 
-// checkScale holds an autoscaler to what it scales, which must leave the number to it
-// and ask for what it is scaled by. Its pods are spread over zones and nodes.
+// checkScale checks an autoscaler and its target. The target must not set the number of pods, and must request the
+// resources by which it is scaled. Its pods are spread over zones and nodes.
 func (c *cluster) checkScale(s *scaling.HorizontalPodAutoscaler) error {
 	to := s.Spec.ScaleTargetRef
 	i := slices.IndexFunc(c.pods, func(p pod) bool { return p.kind == to.Kind && p.name == to.Name })
@@ -382,7 +382,7 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 	return one, errors.Join(hardened(p.Spec, container), bounded(container), roomy(p.Spec, container))
 }
 
-// hardened finds what a container may do and need not.
+// hardened returns an error if a container has permissions that it does not need.
 func hardened(p core.PodSpec, container core.Container) error {
 	all, own := p.SecurityContext, container.SecurityContext
 	is := func(value *bool, want bool) bool { return value != nil && *value == want }

@@ -1,7 +1,6 @@
-// Command deploy reads the ways to deploy that the repository has: kustomizations
-// (folders), compose files (.yaml) and Fly's (.toml). It fails on what Kubernetes,
-// Compose or the parts of these themselves would refuse, and prints as JSON what
-// they ask of the program, for a test to compare.
+// Command deploy reads the deployment files of the repository: kustomizations (folders), compose files (.yaml) and
+// Fly's configuration (.toml). It fails on everything that Kubernetes, Compose or the deployed processes would
+// refuse. It prints the processes as JSON, for a test to compare.
 //
 //	go run -modfile=.ci/deploy.mod ./.ci/deploy FOLDER|FILE...
 package main

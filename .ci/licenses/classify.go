@@ -12,8 +12,8 @@ var allowed = map[string]bool{
 	"Apache-2.0": true, "MPL-2.0": true, "Unlicense": true, "CC0-1.0": true, "Zlib": true, "Public domain": true,
 }
 
-// licenceWords are the words by which a licence is known, in lower case, single
-// spaces and no punctuation but what stands here.
+// licenceWords are the words by which a licence is recognised, in lower case, with single spaces and no other
+// punctuation than here.
 var licenceWords = []struct{ name, words string }{
 	{"Apache-2.0", "apache license version 2.0"},
 	{"MPL-2.0", "mozilla public license version 2.0"},

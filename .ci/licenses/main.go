@@ -1,9 +1,8 @@
-// Command licenses lists the licences of the modules that the program links and
-// that its tests use, in docs/licenses.md, and fails on any that is not on the
-// list of allowed ones.
+// Command licenses lists the licences of the modules that the executable and its tests use in docs/licenses.md. It
+// fails on a licence that is not on the list of allowed ones.
 //
 //	go run ./.ci/licenses          rewrites the list
-//	go run ./.ci/licenses -check   fails when the list is not what it would write
+//	go run ./.ci/licenses -check   fails if the list is out of date
 package main
 
 import (

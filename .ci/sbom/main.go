@@ -1,7 +1,6 @@
-// Command sbom prints what a built program and its images consist of, as CycloneDX
-// in JSON: the modules that are linked, by what the program says of itself; the
-// packages of npm that are bundled or installed, by their lock files; and the packages
-// of Debian that the Dockerfile installs, whose versions are those of the day.
+// Command sbom prints the components of an executable and its images as CycloneDX JSON: the linked modules, by the
+// executable's build information; the bundled or installed npm packages, by their lock files; and the Debian
+// packages that the Dockerfile installs, in today's versions.
 //
 //	go run -modfile=.ci/sbom.mod ./.ci/sbom PROGRAM
 package main

@@ -284,5 +284,5 @@ func (r Response) OK(t testing.TB) Response {
 	return r
 }
 
-// Log collects what a Server logs.
+// Log collects the log of a Server.
 type Log = storetest.Log

@@ -83,7 +83,7 @@ func (c *Collector) Raw() string {
 	return string(c.raw)
 }
 
-// Spans returns what was received of a trace, in the order in which it began.
+// Spans returns the received spans of a trace in the order of their start.
 func (c *Collector) Spans(traceID string) (list []*otlp.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

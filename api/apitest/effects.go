@@ -29,9 +29,8 @@ var effectQueries = [...]string{
 	`SELECT 'file ' || filename || ' ' || size FROM files ORDER BY filename, id`,
 }
 
-// Effects returns what the calls so far have left in the database and in the
-// blobs, one line each: calls, ledger entries, idempotency keys, files, blobs.
-// A test compares all of it, and so sees that nothing else happened.
+// Effects returns the effects of the calls so far in the database and in the blobs, one line each: calls, ledger
+// entries, idempotency keys, files, blobs. A test compares all of them, and so detects any other effect.
 func (s *Server) Effects(t testing.TB) []string {
 	t.Helper()
 	driver, source := "pgx", s.db.URL

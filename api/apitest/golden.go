@@ -11,9 +11,8 @@ import (
 // comparing with them.
 const updateVariable = "UPDATE_GOLDEN"
 
-// Golden compares what a test got with the file of that name in the testdata
-// folder of its package. `make golden` rewrites the files: their diff is the
-// review of what users will see change.
+// Golden compares the result of a test with the file of that name in the testdata folder of its package. `make
+// golden` rewrites the files: their diff shows the changes that users will see.
 func Golden(t testing.TB, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

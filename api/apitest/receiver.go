@@ -66,8 +66,7 @@ func (r *Receiver) Next(t testing.TB) Received {
 // Count returns how many requests are waiting to be taken with Next.
 func (r *Receiver) Count() int { return len(r.received) }
 
-// Deliver sends what is due until the function it returns is called, which
-// waits for the attempts under way.
+// Deliver sends due deliveries until the returned function is called. That function waits for running attempts.
 func (s *Server) Deliver(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -1,6 +1,5 @@
-// Package call carries out what is asked of the operations and charges it: the
-// one paid path, jobs and their workers, and the reaper that makes good what
-// dead processes left behind. Doors hand it requests of callers that they know.
+// Package call runs and charges the calls of operations: the pipeline of paid calls, jobs and their workers, and
+// the reaper that cleans up after dead processes. Handlers pass it the requests of authenticated callers.
 package call
 
 import (
@@ -145,7 +144,7 @@ func (p *Pipeline) Wait(ctx context.Context) {
 	}
 }
 
-// Free closes what a call no longer needs. A failure costs disk space, not the call.
+// Free closes a resource that a call no longer needs. A failure costs disk space and does not fail the call.
 func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
 	if err := c.Close(); err != nil {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "free file of call failed", slog.Any("error", err))

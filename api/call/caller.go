@@ -79,8 +79,8 @@ func (c Caller) May(operation string) bool {
 	return c.Has(scope) && (c.Full() || slices.Contains(c.Operations, operation))
 }
 
-// Bucket names what the caller's requests are counted by: its key, its grant,
-// or, for a person, the account.
+// Bucket returns the name under which the caller's requests are counted: its key, its grant, or, for a user, the
+// account.
 func (c Caller) Bucket() string {
 	if c.ID == "" {
 		return string(ByPerson) + ":" + c.Account.ID
@@ -149,8 +149,8 @@ func exceeded(limit string, verdict ratelimit.Verdict, what string) string {
 	return fmt.Sprintf("%s: %s. Retry in %s.", limit, allowance(verdict, what), span(verdict.RetryAfter))
 }
 
-// allowance returns what the window that refused allows, such as "5 requests per 10 seconds",
-// or an empty text if no window refused.
+// allowance returns the limit of the window that refused, such as "5 requests per 10 seconds", or an empty text if
+// no window refused.
 func allowance(verdict ratelimit.Verdict, what string) string {
 	for _, w := range verdict.States {
 		if w.Name == verdict.Refused {

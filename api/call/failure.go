@@ -104,7 +104,7 @@ func overBudget(name, text string, quote, limit credit.Amount) *apierror.Error {
 	}
 }
 
-// webhookError words what the store refuses about endpoints and deliveries.
+// webhookError returns the API error for an error of the store about endpoints and deliveries.
 func webhookError(err error) *apierror.Error {
 	switch {
 	case errors.Is(err, store.ErrTooManyWebhooks):

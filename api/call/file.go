@@ -98,8 +98,8 @@ func (f Files) drop(ctx context.Context, outcome *Outcome) {
 	}
 }
 
-// stored opens a file of the call's account. A job gets what it pinned, although
-// that may have expired or been deleted since.
+// stored opens a file of the call's account. A job gets the file that it pinned, even if the file has expired or
+// been deleted since.
 func (c *paidCall) stored(ctx context.Context, id string) (schema.Body, error) {
 	var file store.File
 	var err error

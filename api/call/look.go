@@ -165,7 +165,7 @@ func (l *filePreview) addImage(kind string, content io.Reader, size int64) error
 	return err
 }
 
-// lookInto lists what an archive holds, and shows its first images.
+// lookInto lists the content of an archive, and shows its first images.
 func (l *filePreview) lookInto(body *Blob) error {
 	archive, err := zip.NewReader(body.Content, body.Size())
 	if err != nil {

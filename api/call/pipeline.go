@@ -41,7 +41,7 @@ type Request struct {
 
 var idempotencyKey = regexp.MustCompile(`^[\x20-\x7e]{1,255}$`)
 
-// SetIdempotencyKey sets the key that a client has sent, or notes what is wrong with it.
+// SetIdempotencyKey sets the client's idempotency key, or records why it is invalid.
 func (r *Request) SetIdempotencyKey(key string) {
 	r.IdempotencyKey = key
 	if !idempotencyKey.MatchString(key) {
@@ -73,8 +73,8 @@ type step struct {
 	do   func(*paidCall, context.Context) error
 }
 
-// steps is the order in which every paid call is carried out. A failure in any of them ends the call; one after hold
-// also releases what was held. The request of a job ends after hold, and a worker continues with jobSteps.
+// steps is the order of a paid call's steps. A failure of any of them ends the call; after hold, it also releases
+// the held amount. The request of a job ends after hold, and a worker continues with jobSteps.
 var (
 	steps    = slices.Concat(requestSteps, runSteps)
 	jobSteps = slices.Concat([]step{{"standing", func(c *paidCall, ctx context.Context) error { return c.checkActive(ctx, c.job.Call) }}, {"load", (*paidCall).load}}, runSteps)
@@ -109,8 +109,7 @@ const inputBudget = 192 << 20
 // Settlement must be attempted although the client has gone, but not for ever.
 const afterwardsTimeout = 20 * time.Second
 
-// paidCall is one request on its way through the steps, each of which fills in
-// what the next ones need.
+// paidCall is one request on its way through the steps. Each step sets the fields that the next ones need.
 type paidCall struct {
 	*Pipeline
 	Request
@@ -131,7 +130,7 @@ type paidCall struct {
 	times   times
 	// templates are the account's, once the call asks for them.
 	templates *storedTemplates
-	trace     string // what others go on from who go on with the call
+	trace     string // the trace that workers and deliveries of the call continue
 }
 
 // Do carries a request out. The caller closes the outcome's Body. The decision of the rate limits is returned in any
@@ -271,7 +270,7 @@ func notAllowed(refused schema.Faults) error {
 	return e
 }
 
-// authorize holds the caller to what the account's owner allowed it.
+// authorize checks the permissions that the account's owner gave to the caller.
 func (c *paidCall) authorize(context.Context) error {
 	if !c.Caller.May(c.Operation.Name) {
 		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + "."}
@@ -298,8 +297,8 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 	return nil
 }
 
-// pin fixes which version of a template the call has, so that a job is not what
-// was published after it was accepted.
+// pin fixes the version of a template, so that a job does not use a version that was published after it was
+// accepted.
 func (c *paidCall) pin(ctx context.Context) error {
 	if err := c.call.Pin(ctx, c.env()); err != nil {
 		return c.replayOr(ctx, err)
@@ -440,8 +439,8 @@ func (c *paidCall) run(ctx context.Context) error {
 	return nil
 }
 
-// chargeFor returns what a result costs: the quote, or what the run asks for in
-// its place, which the caller has agreed to only up to the quote.
+// chargeFor returns the charge for a result: the quote, or the charge that the run asks for instead. The caller has
+// agreed to the quote as the maximum.
 func chargeFor(operation string, quote credit.Amount, result schema.Result) (credit.Amount, error) {
 	if result.Charge == nil {
 		return quote, nil

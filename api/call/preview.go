@@ -183,7 +183,7 @@ func readZipped(f *zip.File) ([]byte, error) {
 	return data, errors.Join(err, page.Close())
 }
 
-// MarshalJSON writes what the editor reads: places, or images as Base64.
+// MarshalJSON writes the fields that the editor reads: places, or images as Base64.
 func (p Preview) MarshalJSON() ([]byte, error) {
 	if p.Images == nil {
 		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Left})

@@ -17,7 +17,7 @@ const (
 	// reapEvery is the interval at which the reaper looks for expired data and for holds and jobs of dead
 	// processes. With a lease of ten minutes, a hold is released within a quarter of an hour.
 	reapEvery = time.Minute
-	// reapBatch bounds what one statement of a round takes on.
+	// reapBatch is the maximum number of rows per statement.
 	reapBatch = 500
 	// lostAfter is the age at which a call counts as lost by this process. It is longer than the time between the
 	// insert of a call and its start.
@@ -30,10 +30,9 @@ type Reaper struct{ *Pipeline }
 // Reaper returns the reaper of the pipeline's calls.
 func (p *Pipeline) Reaper() Reaper { return Reaper{p} }
 
-// Run gives back what dead processes held, queues their jobs again, and
-// deletes what has expired: at once and then each on its own clock, until ctx
-// ends. Any number of processes may do so; they share the work, but for what
-// only the process itself can know to be lost.
+// Run releases the holds of dead processes, queues their jobs again, and deletes expired data, until ctx ends. It
+// does all of this at once, and then each task on its own schedule. Any number of processes may run it. They share
+// the work, except for calls that only their own process can know to be lost.
 func (r Reaper) Run(ctx context.Context) {
 	r.failed(ctx, r.reap(ctx))
 	var tasks sync.WaitGroup

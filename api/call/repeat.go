@@ -11,8 +11,8 @@ import (
 	"relaypdf/store"
 )
 
-// answerFromClaim answers with what the call has come to that holds the idempotency key. It
-// returns nil while that is under way.
+// answerFromClaim answers with the result of the call that holds the idempotency key. It returns nil while that
+// call is running.
 func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
@@ -24,9 +24,8 @@ func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error
 	return nil
 }
 
-// replayOr is the end of a request that can no longer be carried out, because what
-// it names has gone: where an earlier call has its idempotency key, the answer is
-// that call's, and else the cause.
+// replayOr ends a request that can no longer run, because a resource that it names is gone. If an earlier call has
+// its idempotency key, the response is that call's; otherwise it is the cause.
 func (r *paidCall) replayOr(ctx context.Context, cause error) error {
 	if r.IdempotencyKey == "" {
 		return cause

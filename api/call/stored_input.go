@@ -15,8 +15,8 @@ import (
 // keptPurpose names the key that a kept input is encrypted with.
 func keptPurpose(callID string) string { return "kept input " + callID }
 
-// keepInput keeps what the call was asked to do, for an account that wants that.
-// A failure costs the copy, not the call.
+// keepInput stores the input of the call, for an account that has enabled this. A failure costs the copy and does
+// not fail the call.
 func keepInput(ctx context.Context, c *paidCall) {
 	if !c.begun || !c.Caller.Account.KeepInputs {
 		return
@@ -25,7 +25,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 	defer cancel()
 	input := &bounded{}
 	if err := c.call.WriteInput(input); err != nil {
-		return // It is too long, and what is longer is not kept.
+		return // Longer inputs are not stored.
 	}
 	sealed, err := c.box.Seal(keptPurpose(c.id), input.Bytes())
 	if err == nil {

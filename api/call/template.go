@@ -15,7 +15,7 @@ type storedTemplates struct {
 	found *operation.TemplateVersion
 }
 
-// maxKept bounds what a call keeps of a template while it waits, in bytes.
+// maxKept is the maximum size of a template that a waiting call stores, in bytes.
 const maxKept = 64 << 10
 
 func (t *storedTemplates) Find(ctx context.Context, ref string, version int) (operation.TemplateVersion, error) {

@@ -108,7 +108,7 @@ func small(ctx context.Context, renderer *render.Account, picture engine.Content
 		if err := errors.Join(err, made.Close()); err != nil {
 			return nil, err
 		}
-		// A tenth is left for what does not get shorter with the pixels.
+		// A tenth is left for the parts that do not shrink with the pixels.
 		share := math.Sqrt(0.9 * maxThumbnail / float64(made.Size()))
 		how.Width, how.Height = max(1, int(float64(size.Width)*share)), max(1, int(float64(size.Height)*share))
 	}

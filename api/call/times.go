@@ -32,8 +32,7 @@ func (t *times) text() store.Steps {
 	return t.steps
 }
 
-// part notes what a part of a step took: in the call's row, the metrics and its
-// trace.
+// part records the duration of a part of a step in the call's row, the metrics and its trace.
 func (c *paidCall) part(ctx context.Context, step, part string, took time.Duration) {
 	c.times.add(part, took)
 	name := step + "/" + part

@@ -29,7 +29,7 @@ const (
 	// deliverEvery is the polling interval for deliveries that other processes have written, or whose next attempt
 	// is due.
 	deliverEvery = time.Second
-	// recordTimeout bounds the writing down of what came of an attempt.
+	// recordTimeout limits the write of an attempt's result.
 	recordTimeout = 20 * time.Second
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Dispatcher sends what is due. Its methods are safe for concurrent use.
+// Dispatcher sends due deliveries. Its methods are safe for concurrent use.
 type Dispatcher struct {
 	store    *store.Store
 	client   *http.Client
@@ -150,7 +150,7 @@ func (d *Dispatcher) attemptGuarded(ctx context.Context, due store.DueDelivery) 
 	}
 }
 
-// attempt makes one attempt and records what came of it. One that panics has failed.
+// attempt makes one attempt and records its result. A panic is a failure.
 func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	ctx, span := d.goOn(ctx, due)
 	defer span.End()

@@ -27,7 +27,7 @@ const workersPerCore = 2
 // queue. It is longer than their last writes may take.
 const endTimeout = time.Minute
 
-// Config holds what a worker process needs.
+// Config holds the settings of a worker process.
 type Config struct {
 	Store *store.Store
 	// Lease is the ID of the process's lease, which its jobs carry.

@@ -14,7 +14,7 @@ type Order struct {
 	Sample json.RawMessage
 	// Options are the fixed options of the page, as JSON, or nothing.
 	Options json.RawMessage
-	// Helpers are the names of what a template may call.
+	// Helpers are the names of the helpers that a template may call.
 	Helpers []string
 	// OptionNames are the options that the model may choose.
 	OptionNames []string
@@ -79,7 +79,7 @@ func (c Conversation) Repair(answer string, faults []string) Conversation {
 	return c
 }
 
-// A token is at least one byte of text; what is around a turn takes some more.
+// A token is at least one byte of text; the framing of a turn takes some more.
 const (
 	tokensAround = 100
 	// bytesPerToken is the minimum average size of a token in HTML and JSON.

@@ -63,7 +63,7 @@ func (e endpoint) stream(ctx context.Context, request any, take func(data []byte
 	return cmp.Or(lines.Err(), io.EOF)
 }
 
-func closeBody(body io.Closer) { _ = body.Close() } // what it holds is read, or the request has failed
+func closeBody(body io.Closer) { _ = body.Close() } // the body has been read, or the request has failed
 
 // post sends a request until the status is 200, and again after a transient error, up to the number of retries.
 func (e endpoint) post(ctx context.Context, request any) (io.ReadCloser, error) {

@@ -220,7 +220,7 @@ func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, s
 	return prepared, save, err
 }
 
-// inline replaces the paths of an object by what is in the files.
+// inline replaces the paths in an object by the contents of their files.
 func (f *folders) inline(doc *jsonschema.Schema, members []member, place string, faults *schema.Faults) (json.RawMessage, error) {
 	for i, m := range members {
 		shape, ok := doc.Properties.Get(m.name)

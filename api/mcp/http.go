@@ -86,10 +86,9 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromHere refuses what a page of another origin sends to a service on the
-// browser's own machine, by its origin or by a name that was made to lead there.
-// Elsewhere any origin may ask: what counts is the key, which no browser adds by
-// itself.
+// fromHere refuses requests that a page of another origin sends to a service on the browser's own machine,
+// recognised by its origin or by a rebound host name. Elsewhere any origin may send requests, because they need a
+// key, which browsers do not add by themselves.
 func (d *Handler) fromHere(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if !d.api.Local() {
@@ -99,7 +98,7 @@ func (d *Handler) fromHere(r *http.Request) bool {
 	return api.Loopback("http://"+r.Host) && (origin == "" || api.Loopback(origin))
 }
 
-// answer reads what a caller sends, and answers it.
+// answer reads and answers one request of a caller.
 func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" && (err != nil || media != "application/json") {
 		reply(w, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))

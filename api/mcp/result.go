@@ -40,7 +40,7 @@ func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) 
 	return t.show(ctx, s, answer, preview)
 }
 
-// ask brings what the arguments ask for to the service.
+// ask sends the request of the arguments to the service.
 func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (Answer, error) {
 	q, err := t.request(ctx, arguments)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 // the described ones.
 const inputDepth = 5
 
-// shrink returns a schema without what a model does not need in order to write a
-// valid input.
+// shrink returns a schema without the parts that a model does not need in order to write a valid input.
 func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc
@@ -241,8 +240,8 @@ func (o onceOnly) once(name, said string) string {
 	return first
 }
 
-// outline returns a schema of an answer without descriptions, and with what lies
-// deeper than its members and those of their members left open.
+// outline returns a schema of a response without descriptions. Everything below its members and their members is
+// left open.
 func outline(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc

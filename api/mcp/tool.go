@@ -79,12 +79,11 @@ func (t *tool) description() string {
 func (t *tool) annotations() *sdk.ToolAnnotations {
 	again := t.Reads || t.Method == http.MethodPut || t.Method == http.MethodDelete
 	destroys := !t.Reads && t.Method != http.MethodPost
-	// Operations fetch what an input names; everything else stays in the account.
+	// Operations fetch the URLs that an input names; everything else stays in the account.
 	return &sdk.ToolAnnotations{ReadOnlyHint: t.Reads, IdempotentHint: again, DestructiveHint: &destroys, OpenWorldHint: new(t.Operation != nil)}
 }
 
-// input is the schema of what the tool takes: all that the route does, in one
-// object.
+// input returns the schema of the tool's arguments: all arguments of the route in one object.
 func (t *tool) input() (*jsonschema.Schema, error) {
 	doc := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	for _, p := range t.Params {
@@ -98,7 +97,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 		// change PDFs accept them without listing them.
 		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "metadata")
 		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
-			without(body, "filename") // for what is shown anyway
+			without(body, "filename") // for parameters that are shown anyway
 		}
 		for pair := body.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			doc.Properties.Set(pair.Key, pair.Value)
@@ -151,7 +150,7 @@ func nameFiles(v any) any {
 	return v
 }
 
-// output is the schema of what the tool answers with.
+// output returns the schema of the tool's result.
 func (t *tool) output() *jsonschema.Schema {
 	if t.Operation == nil {
 		return without(outline(t.Answer, 2), t.Hidden...)
@@ -167,7 +166,7 @@ func (t *tool) output() *jsonschema.Schema {
 	return doc
 }
 
-// param returns what the route takes elsewhere than in its body.
+// param returns a parameter of the route outside its body.
 func (t *tool) param(name string) (schema.Param, bool) {
 	i := slices.IndexFunc(t.Params, func(p schema.Param) bool { return p.Name == name })
 	if i < 0 {

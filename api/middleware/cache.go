@@ -8,7 +8,7 @@ import (
 // Cache-Control values of responses. Browsers revalidate pages on each visit and usually get 304. A cache in front of
 // the service responds by itself for the shared time, and for a day while the service does not respond.
 const (
-	// forever is for addresses that hold the hash of what they lead to.
+	// forever is for URLs that contain the hash of their content.
 	forever = "public, max-age=31536000, immutable"
 	// release is for what changes with a release or with the settings only.
 	release = "public, max-age=0, s-maxage=300, stale-while-revalidate=3600, stale-if-error=86400"
@@ -85,7 +85,7 @@ type keeper struct {
 	done bool
 }
 
-// Unwrap lets http.ResponseController and the log reach what is below.
+// Unwrap gives http.ResponseController and the log access to the wrapped writer.
 func (k *keeper) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
 func (k *keeper) Write(p []byte) (int, error) {

@@ -32,8 +32,8 @@ func Versioned(path string) bool {
 // keyInQuery reports whether a query string contains a text that looks like a key. Such requests are refused even
 // with a valid header, because URLs end up in logs.
 func keyInQuery(raw string) bool {
-	// Readers disagree about ";", and about what is left of a query with a
-	// mistake in it: what could be a key to one of them is one.
+	// Parsers disagree about ";" and about the rest of a query with a mistake in it. Everything that one of them
+	// could read as a key counts as a key.
 	query, _ := url.ParseQuery(strings.ReplaceAll(raw, ";", "&"))
 	for name, values := range query {
 		switch strings.ToLower(name) {

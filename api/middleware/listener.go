@@ -14,8 +14,8 @@ const (
 	writePart = 64 << 10
 )
 
-// Listen makes a listener keep at most most connections at once, and give up
-// those that do not read what is sent to them. Further ones wait to be accepted.
+// Listen returns a listener that keeps at most most connections at once, and closes those that do not read their
+// responses. Further ones wait to be accepted.
 func Listen(l net.Listener, most int) net.Listener {
 	return &listener{Listener: l, places: make(chan struct{}, most), done: make(chan struct{}), patience: writePatience}
 }

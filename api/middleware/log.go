@@ -16,7 +16,7 @@ import (
 // StatusClientClosed is the status in the log for a client that left before its response; it is never sent.
 const StatusClientClosed = 499
 
-// Answer watches what a handler sends, for the log.
+// Answer records a handler's response for the log.
 type Answer struct {
 	http.ResponseWriter
 	// Status is 0 until it has gone out.

@@ -25,7 +25,7 @@ type Config struct {
 	// TrustedIPHeader names the one header that carries the client's address, as
 	// ParseAddressHeader reads it; empty takes the socket's.
 	TrustedIPHeader string
-	// MaxDiscard bounds, in bytes, what is read of a request after its answer.
+	// MaxDiscard is the maximum number of bytes that are read of a request after its response.
 	MaxDiscard int64
 	Logger     *slog.Logger
 	Registry   prometheus.Registerer

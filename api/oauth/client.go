@@ -42,8 +42,8 @@ func displayName(name string) string {
 	return name
 }
 
-// redirectError returns what is wrong with a redirect URI, or "". It must lead to https, to a client on the user's own
-// machine, or to a private-use scheme.
+// redirectError returns the reason why a redirect URI is invalid, or "". It must lead to https, to a client on the
+// user's own machine, or to a private-use scheme.
 func redirectError(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {

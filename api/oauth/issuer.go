@@ -149,8 +149,7 @@ func decode(part string, v any) bool {
 	return err == nil && json.Unmarshal(text, v) == nil
 }
 
-// read takes what is of use out of a token that was verified. Providers write
-// booleans as text, and scopes as a list, as they like.
+// read returns the relevant claims of a verified token. Some providers write booleans as text, or scopes as a list.
 func (i *Issuer) read(token *oidc.IDToken) (Holder, error) {
 	var said struct {
 		Email    string          `json:"email"`
@@ -171,7 +170,7 @@ func (i *Issuer) read(token *oidc.IDToken) (Holder, error) {
 		h.Client = said.Azp
 	}
 	for _, scope := range append(scopesOf(said.Scope), scopesOf(said.Scp)...) {
-		// Some providers write what a scope is for before it.
+		// Some providers prefix a scope with its audience.
 		h.Scopes = append(h.Scopes, strings.TrimPrefix(scope, strings.TrimSuffix(i.cfg.Audience, "/")+"/"))
 	}
 	return h, nil
@@ -299,7 +298,7 @@ type seldom struct {
 // asking is the last time that an address was asked for.
 type asking struct {
 	at  time.Time
-	err error // what it came to
+	err error // result
 }
 
 // RoundTrip implements http.RoundTripper.

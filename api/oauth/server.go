@@ -51,7 +51,8 @@ const (
 	tokensPerIPMinute = 240
 )
 
-// ServerConfig holds what a Server needs. Store, Limiter, BaseURL, ClientIP, RequestID, Logger and Now are required.
+// ServerConfig holds the settings of a Server. Store, Limiter, BaseURL, ClientIP, RequestID, Logger and Now are
+// required.
 type ServerConfig struct {
 	Store   *store.Store
 	Limiter ratelimit.Limiter

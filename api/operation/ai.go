@@ -15,16 +15,15 @@ import (
 	"relaypdf/store/credit"
 )
 
-// AI is the model that writes templates and takes data out of documents, and what it
-// costs.
+// AI is the model that writes templates and extracts data from documents, with its prices.
 type AI struct {
 	Model llm.Model
 	// Input and Output are the provider's prices for a million tokens that it reads and writes.
 	Input, Output credit.Amount
 	// MaxTokens is the most that one answer may have.
 	MaxTokens int
-	// Timeout bounds what one call asks of it, from the first question to the last look
-	// at an answer.
+	// Timeout limits one call's conversation with the model, from the first request to the check of the last
+	// response.
 	Timeout time.Duration
 }
 
@@ -45,7 +44,7 @@ func (a *AI) charge(used llm.Usage) credit.Amount {
 // Quotes are the prices that were promised to the account that pays, and its
 // generations of the day.
 type Quotes interface {
-	// Promise keeps a price for what the digest sums up.
+	// Promise stores a price for the request with a digest.
 	Promise(ctx context.Context, digest []byte, amount credit.Amount) (Quote, error)
 	// Find returns a promised price, or one of the store's errors of quotes.
 	Find(ctx context.Context, id string, digest []byte) (credit.Amount, error)
@@ -105,7 +104,7 @@ func aiFailure(err error) *apierror.Error {
 	return nil
 }
 
-// QuoteFields are the fields of an input whose price follows from what a model takes.
+// QuoteFields are the fields of an input whose price depends on the tokens of a model.
 type QuoteFields struct {
 	Quote   bool   `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return a fixed price instead of a result, free of charge. The quote is valid for 15 minutes and one call with the same input."`
 	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"ID of the quote to use; the call costs exactly its amount. Without a quote, the price depends on the tokens that the model uses."`
@@ -124,7 +123,7 @@ type Promised struct {
 	ExpiresAt          *time.Time     `json:"expiresAt,omitempty" jsonschema_description:"Time until which the quote is valid."`
 }
 
-// promise promises a price for what the digest sums up.
+// promise quotes a price for the request with a digest.
 func (e *Deps) promise(ctx context.Context, digest []byte, amount credit.Amount) (Promised, error) {
 	quote, err := e.Quotes.Promise(ctx, digest, amount)
 	if err != nil {
@@ -134,7 +133,7 @@ func (e *Deps) promise(ctx context.Context, digest []byte, amount credit.Amount)
 	return Promised{QuoteID: quote.ID, AmountMicrodollars: &quote.Amount, ExpiresAt: &expires}, nil
 }
 
-// promised returns the price that was promised for what the digest sums up.
+// promised returns the quoted price for the request with a digest.
 func (e *Deps) promised(ctx context.Context, id string, digest []byte) (schema.Price, error) {
 	amount, err := e.Quotes.Find(ctx, id, digest)
 	return schema.Price{Amount: amount, QuoteID: id}, QuoteRefused(err)
@@ -170,7 +169,7 @@ func (e *Deps) ask(ctx context.Context, c llm.Conversation, look judge) (used ll
 	return used, err
 }
 
-// converse asks, and asks again with what is wrong.
+// converse asks the model, and asks again with the errors of its response.
 func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	var faults []string
 	for range aiTries {
@@ -195,8 +194,8 @@ func blamed(ctx context.Context, err error) bool {
 	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
 }
 
-// patiently does something that may find the renderers busy again until ctx ends:
-// what a model has written was paid for.
+// patiently repeats do while the renderers are busy, until ctx ends, because the model's response has been paid
+// for.
 func patiently(ctx context.Context, do func() error) error {
 	for {
 		err := do()

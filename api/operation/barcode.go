@@ -35,7 +35,7 @@ type BarcodeInput struct {
 	Background  string `json:"background,omitempty" jsonschema:"maxLength=30,default=#ffffff" jsonschema_description:"Background colour: a CSS colour, or transparent."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *BarcodeInput) Validate() error {
 	var faults schema.Faults
 	checkColor(&faults, "color", in.Color)

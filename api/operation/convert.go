@@ -128,7 +128,7 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 // engineWebKit is the name of the engine for HTML.
 const engineWebKit = "wkhtmltopdf"
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ConvertInput) Validate() error {
 	var faults schema.Faults
 	checkContent(&faults, "file", in.File)

@@ -26,8 +26,8 @@ const (
 	// maxSchemaParts limits a schema with its references expanded, maxPatternSteps its patterns: they determine the
 	// cost of validation.
 	maxSchemaParts, maxPatternSteps = 5000, 5000
-	// maxData is the most that a model's data may have, in bytes, maxDigits what a
-	// number of them may be written with, and maxExponent the power of ten in it.
+	// maxData is the maximum size of a model's data in bytes, maxDigits the maximum number of digits of a number in
+	// it, and maxExponent the maximum power of ten.
 	maxData, maxDigits, maxExponent = 128 << 10, 64, 300
 )
 
@@ -141,7 +141,7 @@ func (m *schemaMeasure) size(v any) (sum schemaSize, err error) {
 	return sum, err
 }
 
-// keyword measures what a member of an object means, and not its value as such.
+// keyword measures a member of a schema by its meaning.
 func (m *schemaMeasure) keyword(key string, value any) (size schemaSize, err error) {
 	if object, ok := value.(map[string]any); ok {
 		if key == "patternProperties" {
@@ -184,7 +184,7 @@ func patternSteps(pattern string) int {
 	return len(program.Inst)
 }
 
-// reference measures what a reference means.
+// reference measures the target of a reference.
 func (m *schemaMeasure) reference(ref string) (size schemaSize, err error) {
 	if size, ok := m.known[ref]; ok {
 		return size, nil
@@ -240,7 +240,7 @@ func checkNumber(n json.Number) error {
 	return nil
 }
 
-// english words what does not fit a schema.
+// english formats errors of a schema validation.
 var english = message.NewPrinter(language.English)
 
 // schemaFaults returns the violations of a schema, by their place.

@@ -18,7 +18,7 @@ type EmailInput struct {
 	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *EmailInput) Validate() error {
 	var faults schema.Faults
 	in.check(&faults, "")

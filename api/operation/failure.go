@@ -30,8 +30,7 @@ func (e *URLError) Error() string { return e.Field + ": " + e.Cause.Error() }
 // Unwrap returns the policy's refusal.
 func (e *URLError) Unwrap() error { return e.Cause }
 
-// Failure words what an input or a run can fail with for the customer. It
-// returns nil for any other error.
+// Failure returns the API error for an error of an input or a run. It returns nil for any other error.
 func Failure(err error) *apierror.Error {
 	for _, classify := range []func(error) *apierror.Error{inputError, templateError, fileError, convertFailure, aiFailure, renderError} {
 		if e := classify(err); e != nil {
@@ -148,7 +147,7 @@ func renderError(err error) *apierror.Error {
 // shownWant is the maximum length of the awaited function in the message, in bytes.
 const shownWant = 200
 
-// wantText names what was waited for in vain.
+// wantText names the condition that was not met.
 func wantText(timeout *chrome.TimeoutError) string {
 	if timeout.Want == "" {
 		return ""

@@ -63,7 +63,7 @@ type Clip struct {
 	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Height in CSS pixels."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ImageInput) Validate() error {
 	var faults schema.Faults
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"templateId", in.TemplateID}}
@@ -100,7 +100,7 @@ var devices = map[string]Viewport{
 	"iPad Mini": {768, 1024, 2}, "iPad Air": {820, 1180, 2}, "iPad Pro": {1024, 1366, 2}, "Surface Pro 7": {912, 1368, 2},
 }
 
-// viewport is the window, with what is not given from the device.
+// viewport returns the window, with missing values taken from the device.
 func (o *ImageOptions) viewport() Viewport {
 	v, device := o.Viewport, devices[o.Device]
 	return Viewport{

@@ -23,7 +23,7 @@ type ConvertImageInput struct {
 	Background string `json:"background,omitempty" jsonschema:"maxLength=30" jsonschema_description:"CSS colour behind transparent parts. Default: white for jpeg, none for the others."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ConvertImageInput) Validate() error {
 	var faults schema.Faults
 	in.check(&faults, "")

@@ -112,8 +112,7 @@ type Cookie struct {
 	Path   string `json:"path,omitempty" jsonschema:"maxLength=1024,default=/" jsonschema_description:"Path prefix that receives the cookie."`
 }
 
-// validate adds what is wrong with the options of a request that renders a
-// url, or else an inline document.
+// validate adds the errors in the options of a request that renders a URL or an inline document.
 func (o *LoadOptions) validate(faults *schema.Faults, hasURL bool) {
 	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {
 		faults.Add("options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d", o.Timeout, o.WaitForTimeout)

@@ -86,7 +86,7 @@ func (p Pages) IsZero() bool { return p.expr == nil }
 // text returns the expression, empty where none was given.
 func (p Pages) text() string { return text(p.expr) }
 
-// check faults what is not a selection of pages.
+// check adds a validation error if p is not a selection of pages.
 func (p Pages) check(faults *schema.Faults, field string) {
 	if p.expr == nil {
 		return

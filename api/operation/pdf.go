@@ -116,7 +116,7 @@ const allowHTML = "allow"
 // defaultPaper is Letter.
 var defaultPaper = formats["letter"]
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *PDFInput) Validate() error {
 	var faults schema.Faults
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"markdown", in.Markdown}, {"templateId", in.TemplateID}}
@@ -149,8 +149,7 @@ func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
 	o.TemplateOptions.validate(faults)
 }
 
-// layout returns the paper and its margins in inches, and faults what cannot
-// be printed on.
+// layout returns the paper and its margins in inches, and adds a validation error if nothing can be printed on it.
 func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 	size := paper{
 		width:  o.Width.check(faults, "options.width", paperBounds, defaultPaper.width),

@@ -63,7 +63,7 @@ const (
 
 var contentTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`)
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *AttachmentsInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

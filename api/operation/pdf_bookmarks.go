@@ -85,7 +85,7 @@ func (b Bookmarks) render() (bookmarks []pdf.Bookmark) {
 	return bookmarks
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *BookmarksInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -27,7 +27,7 @@ type CropBox struct {
 	Height float64 `json:"height" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Height in points."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *CropInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
@@ -93,7 +93,7 @@ type ExtractImagesInput struct {
 	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum height of an image in pixels; smaller images are left out."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 func runExtractImages(ctx context.Context, deps *Deps, in *ExtractImagesInput) (schema.Result, error) {

@@ -45,7 +45,7 @@ type FoundValue struct {
 	Page int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page with the value, from 1."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *DataInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -13,7 +13,7 @@ type PDFFileInput struct {
 	PDFSource
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *PDFFileInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -35,8 +35,8 @@ func (FormValues) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", MaxProperties: &most}
 }
 
-// Validate checks what the schema cannot state. Which fields there are, and
-// what they take, is known when the PDF has been read.
+// Validate checks the rules that the schema cannot express. The names and types of form fields are known only after
+// the PDF has been read.
 func (in *FormFillInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

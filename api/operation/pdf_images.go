@@ -30,7 +30,7 @@ type FromImagesPage struct {
 	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"Fit of an image between the margins, for pages of a given size. contain: show the whole image. cover: fill the page and crop the rest. fill: stretch the image. none: keep its size unless it is too large."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *FromImagesInput) Validate() error {
 	var faults schema.Faults
 	for i := range in.Files {
@@ -43,8 +43,7 @@ func (in *FromImagesInput) Validate() error {
 // pointsPerInch is PDF's fixed ratio.
 const pointsPerInch = 72
 
-// layout returns the pages as the renderer takes them, and faults what cannot
-// be.
+// layout returns the pages in the renderer's type, and adds a validation error for impossible sizes.
 func (o *FromImagesPage) layout(faults *schema.Faults) render.ImagePages {
 	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize

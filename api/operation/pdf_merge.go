@@ -25,7 +25,7 @@ type MergeFile struct {
 	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens this PDF, if it is encrypted. The result is not encrypted."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *MergeInput) Validate() error {
 	var faults schema.Faults
 	for i := range in.Files {

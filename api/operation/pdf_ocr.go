@@ -39,7 +39,7 @@ func (Language) JSONSchema() *jsonschema.Schema {
 // textOutput is the output that is not a PDF.
 const textOutput = "text"
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *OCRInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -16,7 +16,7 @@ type ExtractInput struct {
 	Pages Pages `json:"pages,omitzero" jsonschema_description:"Pages of the result, in this order, repeats included: text such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last, or an array of page numbers. Default: all."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ExtractInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 // RotateInput is the input of pdf.rotate.
@@ -29,7 +29,7 @@ type RotateInput struct {
 	Pages   Pages `json:"pages,omitzero" jsonschema_description:"Pages to rotate: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *RotateInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 // DeletePagesInput is the input of pdf.delete-pages.
@@ -41,7 +41,7 @@ type DeletePagesInput struct {
 	Pages Pages `json:"pages" jsonschema:"required" jsonschema_description:"Pages to delete: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. At least one page must remain."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *DeletePagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 // validatePages checks the fields that operations on pages share.

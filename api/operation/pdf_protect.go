@@ -45,7 +45,7 @@ func (in *ProtectInput) opens() string { return in.UserPassword }
 // maxPassword is the number of bytes of a password that the encryption uses.
 const maxPassword = 127
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ProtectInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
@@ -83,7 +83,7 @@ type UnlockInput struct {
 	Password string `json:"password" jsonschema:"required,maxLength=127" jsonschema_description:"User or owner password that opens the PDF. Leave it empty for a PDF that opens without a password but has restrictions."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *UnlockInput) Validate() error {
 	var faults schema.Faults
 	in.check(&faults, "")

@@ -27,7 +27,7 @@ const (
 	firstPage  = "1"
 )
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result, error) {

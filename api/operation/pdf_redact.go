@@ -59,7 +59,7 @@ type RedactArea struct {
 	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *RedactInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -21,7 +21,7 @@ type ResizeInput struct {
 	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=fill,default=contain" jsonschema_description:"Fit of a page on the new paper. contain: show the whole page as large as possible. fill: stretch the page."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ResizeInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
@@ -30,7 +30,7 @@ func (in *ResizeInput) Validate() error {
 	return failures(faults)
 }
 
-// sheet is the size of the pages, and faults what is none.
+// sheet returns the size of the pages, and adds a validation error for an invalid one.
 func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 	if in.Format != "" && (!in.Width.IsZero() || !in.Height.IsZero()) {
 		faults.Add("format", "cannot stand beside width and height")

@@ -24,7 +24,7 @@ type NUpInput struct {
 	Order     string `json:"order,omitempty" jsonschema:"enum=row,enum=column,default=row" jsonschema_description:"Order of the pages on a sheet. row: fill rows first. column: fill columns first."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *NUpInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
@@ -56,7 +56,7 @@ func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 	}
 }
 
-// sheetPaper is the paper that a format names in points, and faults what is none.
+// sheetPaper returns the paper of a format in points, and adds a validation error for an unknown one.
 func sheetPaper(faults *schema.Faults, format string) paper {
 	size := sheet(faults, "", cmp.Or(format, "Letter"), Length{}, Length{})
 	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
@@ -82,7 +82,7 @@ type BookletInput struct {
 	Guides   bool   `json:"guides,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw fold lines (dashed) and cut lines."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *BookletInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -103,7 +103,7 @@ const (
 	defaultPosition = "center"
 )
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *StampInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
@@ -125,7 +125,7 @@ func stampAt(i int) string { return fmt.Sprintf("stamps[%d].", i) }
 // given reports whether any option of the stamp is set.
 func (in *StampMark) given() bool { return !reflect.ValueOf(*in).IsZero() }
 
-// check faults what cannot be. at is where the stamp is: empty, or with a dot.
+// check adds validation errors. at is the prefix of the stamp's fields: empty, or with a dot at its end.
 func (in *StampMark) check(faults *schema.Faults, at string) {
 	in.Pages.check(faults, at+"pages")
 	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil

@@ -15,7 +15,7 @@ type TextInput struct {
 	MergePages bool `json:"mergePages,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return one text with form feeds between pages, instead of one text per page."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *TextInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)

@@ -36,7 +36,7 @@ const (
 	expectedAnswer = 12 << 10
 )
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *GenerateInput) Validate() error {
 	var faults schema.Faults
 	if strings.TrimSpace(in.Prompt) == "" {
@@ -95,7 +95,7 @@ func (in *GenerateInput) conversation(a *AI) (llm.Conversation, error) {
 	return c, err
 }
 
-// digest sums up what a quote is bound to.
+// digest returns the digest of the fields that a quote is bound to.
 func (in *GenerateInput) digest() ([]byte, error) {
 	sample, err := in.sample()
 	if err != nil {
@@ -197,7 +197,7 @@ type draftOptions struct {
 	Options PDFOptions `json:"options"`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (o *draftOptions) Validate() error {
 	var faults schema.Faults
 	o.Options.check(&faults, false)
@@ -277,8 +277,8 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 	return doc.Body.Close()
 }
 
-// draftFaults lists what is wrong with a model's template, for the model. It is
-// empty where the error is not the template's.
+// draftFaults lists the errors of a model's template, for the model. It is empty if the template did not cause the
+// error.
 func draftFaults(err error) []string {
 	if err == nil {
 		return nil

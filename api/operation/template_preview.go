@@ -28,7 +28,7 @@ type PreviewInput struct {
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"Loading and print options. The template's own options are the defaults."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *PreviewInput) Validate() error {
 	var faults schema.Faults
 	if err := checkSources(&faults, source{"html", in.HTML}, source{"templateId", in.TemplateID}); err != nil {

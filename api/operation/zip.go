@@ -26,7 +26,7 @@ type NamedFile struct {
 	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Path of the file in the archive, such as letters/may.pdf. Absolute paths and paths with .. are reduced to the file name. Duplicate names get a number."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *ZipInput) Validate() error {
 	var faults schema.Faults
 	for i := range in.Files {

@@ -33,10 +33,9 @@ const (
 	addKeys = 256
 )
 
-// Redis counts the events of all processes that share a Redis. Its clock is the
-// one that counts. While it does not answer, each process counts for itself; when
-// it answers again, each adds what it remembers, under the names that the events
-// had before, so that none is there twice, whether Redis has lost them or not.
+// Redis counts the events of all processes that share a Redis server, by the server's clock. While the server does
+// not respond, each process counts for itself. When it responds again, each process adds its own events under their
+// original names, so that no event is counted twice, even if Redis has not lost them.
 type Redis struct {
 	client *redis.Client
 	script *redis.Script
@@ -51,7 +50,7 @@ type Redis struct {
 	// ahead is the offset of Redis's clock at the start, in microseconds, by the last of its responses; zero if there
 	// was none.
 	ahead atomic.Int64
-	// run is the start of Redis that holds what was counted: another one may have lost it.
+	// run identifies the start of Redis that holds the counts. A restart may have lost them.
 	run atomic.Value
 
 	// mu is held for reading while an event is counted, and for writing while that
@@ -183,7 +182,7 @@ func (r *Redis) connected(ctx context.Context, c *redis.Conn) error {
 	return ctx.Err()
 }
 
-// awaitReturn tries to add to Redis what was counted, until that succeeds.
+// awaitReturn tries to add the counted events to Redis until that succeeds.
 func (r *Redis) awaitReturn() {
 	for {
 		select {
@@ -223,8 +222,7 @@ func (r *Redis) comeBack() (added int, err error) {
 	return added + n, nil
 }
 
-// add adds to Redis what was counted after the event of the given order, takes out
-// what was refused, and returns the order of the last.
+// add adds to Redis the events after the given order, removes the refused ones, and returns the order of the last.
 func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (added int, last uint64, err error) {
 	logs, last, now := r.memory.after(order)
 	type addition struct {
@@ -292,7 +290,7 @@ func (r *Redis) deadline(patience time.Duration) int64 {
 
 func (r *Redis) nameOf(event uint64) string { return r.process + strconv.FormatUint(event, 36) }
 
-// errLate is Redis's answer to what arrived too late, by what is known of its clock.
+// errLate is Redis's response to a request that arrived too late by its estimated clock.
 var errLate = errors.New("Redis was asked too late")
 
 // ask makes one check, and returns Redis's time of it in microseconds.

@@ -70,7 +70,7 @@ func (s *Share) take(n int64) error {
 	return nil
 }
 
-// Close gives back what was taken.
+// Close returns the reserved bytes.
 func (s *Share) Close() {
 	if s == nil || s.held == 0 {
 		return

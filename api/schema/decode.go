@@ -32,11 +32,10 @@ const (
 	itemWeight   = 32
 )
 
-// decoder reads one JSON text and holds it to a rule while it streams by:
-// nothing is kept but what the rule takes. It refuses what readers of JSON
-// disagree about: duplicate names, invalid UTF-8, lone surrogates, trailing
-// data, numbers beyond a double. Values are nil, bool, int64, float64, string,
-// []any, map[string]any and *Inline.
+// decoder reads one JSON text and checks it against a rule while it streams: it stores only the values that the
+// rule accepts. It refuses everything that JSON parsers disagree about: duplicate names, invalid UTF-8, lone
+// surrogates, trailing data, numbers beyond a double. Values are nil, bool, int64, float64, string, []any,
+// map[string]any and *Inline.
 type decoder struct {
 	*scanner
 	keep   Files
@@ -356,7 +355,7 @@ func maxMembers(r *rule) int {
 	return int(*r.doc.MaxProperties)
 }
 
-// checkObject faults an object for what it lacks or has too much of.
+// checkObject adds validation errors for missing and surplus members of an object.
 func (d *decoder) checkObject(r *rule, object map[string]any, count int) error {
 	if r == nil {
 		return nil

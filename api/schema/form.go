@@ -66,7 +66,7 @@ type formNode struct {
 type formBytes struct {
 	io.Reader
 	last  []byte // the line
-	tail  []byte // what was read last, shorter than the line
+	tail  []byte // the latest bytes read, shorter than the line
 	ended bool
 	err   error
 }
@@ -358,8 +358,7 @@ func jsonText(text string) []byte {
 	return out.Bytes()
 }
 
-// json appends what the JSON of a value is read from. Files are encoded while they
-// are read.
+// json appends the readers of a value's JSON. Files are encoded while they are read.
 func (f *form) json(to []io.Reader, n *formNode) []io.Reader {
 	text := func(s string) { to = append(to, strings.NewReader(s)) }
 	switch {
@@ -391,7 +390,7 @@ func (f *form) json(to []io.Reader, n *formNode) []io.Reader {
 	return to
 }
 
-// encoding reads Base64 of what it reads.
+// encoding is a reader that encodes its input as Base64.
 type encoding struct {
 	from io.Reader
 	left []byte

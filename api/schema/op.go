@@ -123,8 +123,7 @@ func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
 // files, and is asked for before Pin.
 func (c *Call[Env]) Digest() ([]byte, error) { return digest(c.name, c.input) }
 
-// Pin fixes what the input names by a name that may come to mean another thing,
-// such as the latest version of a template.
+// Pin fixes the meaning of names in the input that may change later, such as the latest version of a template.
 func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, env) }
 
 // Price is the maximum price of one call, if that depends on its input.
@@ -169,7 +168,7 @@ const (
 	Async  = "async"
 )
 
-// Warning is something that is wrong with what a result was made of.
+// Warning is a problem in the sources of a result.
 type Warning = wire.Warning
 
 // Result is the result of a run: a Body, or JSON instead.

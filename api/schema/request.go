@@ -14,9 +14,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Request binds what a route is asked to the struct In: members with a tag such
-// as in:"query" come from there (path, query or header), and the others are the
-// members of a JSON body.
+// Request binds a request to the struct In: members with a tag such as in:"query" come from the path, query or
+// header, and the others are the members of a JSON body.
 type Request[In any] struct {
 	// Params are the members that the body does not hold, in their order.
 	Params []Param

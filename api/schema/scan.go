@@ -23,7 +23,7 @@ type scanner struct {
 	// which have their own limits.
 	left int64
 	free bool
-	// rawCapture takes what is read, where it is not nil, up to its capacity.
+	// rawCapture, if not nil, receives the bytes that are read, up to its capacity.
 	tape *rawCapture
 	// lines have ended so far, the last of them before lineStart.
 	lines, lineStart int64
@@ -65,7 +65,7 @@ func (e *syntaxError) Error() string {
 	return "is not valid JSON in UTF-8 (at byte " + strconv.FormatInt(e.at, 10) + ")"
 }
 
-// buffered returns what can be looked at without waiting, one byte at least.
+// buffered returns the bytes that are available without waiting, at least one.
 func (s *scanner) buffered() ([]byte, error) {
 	if s.r.Buffered() == 0 {
 		if _, err := s.r.Peek(1); err != nil {
@@ -247,7 +247,7 @@ func countDigits(text []byte) int {
 // quote has been taken, with its escapes undone. io.EOF is its closing quote.
 type stringReader struct {
 	s *scanner
-	// spare holds what an escape stood for and was not taken yet.
+	// spare holds the decoded bytes of an escape that have not been read yet.
 	spare []byte
 	held  [2 * utf8.UTFMax]byte
 	done  bool

@@ -49,9 +49,8 @@ func memberSchema(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 	return nil
 }
 
-// Unbounded lists what a schema sets no bound to: strings without maxLength,
-// arrays without maxItems, maps without maxProperties. Free-form data inside a
-// map is bounded by what one input may have in all.
+// Unbounded lists the unbounded parts of a schema: strings without maxLength, arrays without maxItems, maps without
+// maxProperties. Free-form data inside a map is bounded by the maximum size of an input.
 func Unbounded(doc *jsonschema.Schema) []string { return unbounded(doc, "") }
 
 func unbounded(doc *jsonschema.Schema, place string) []string {

@@ -31,11 +31,11 @@ func compileShape[In any]() (*Shape[In], error) {
 	return &Shape[In]{Schema: doc, rule: rules}, nil
 }
 
-// compiled keeps what was compiled of types, by the type of the outcome. The
-// commands, the routes and their descriptions are made of the same types.
+// compiled caches the compiled form of types, by the type of the outcome. The commands, the routes and their
+// descriptions use the same types.
 var compiled sync.Map
 
-// once compiles what was not compiled yet.
+// once returns the compiled form from the cache, or compiles and stores it.
 func once[T any](compile func() (*T, error)) (*T, error) {
 	key := reflect.TypeFor[T]()
 	if kept, ok := compiled.Load(key); ok {

@@ -65,7 +65,7 @@ type checked interface{ Validate() error }
 // method returns the error with which the run would fail for that at once.
 type admitted[Env any] interface{ Admit(Env) error }
 
-// priced is an input whose price depends on what it asks for.
+// priced is an input whose price depends on its fields.
 type priced[Env any] interface {
 	Price(ctx context.Context, env Env) (Price, error)
 }

@@ -111,7 +111,7 @@ func fieldPaths(doc *jsonschema.Schema, prefix string) []string {
 	return paths
 }
 
-// expectation states what a schema takes: "a number between 0.1 and 2".
+// expectation describes the values that a schema accepts: "a number between 0.1 and 2".
 func expectation(doc *jsonschema.Schema) string {
 	switch {
 	case doc == nil:

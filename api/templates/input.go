@@ -75,7 +75,7 @@ type New struct {
 	FromGallery string        `json:"fromGallery,omitempty" jsonschema:"maxLength=100" jsonschema_description:"ID of a gallery layout, which provides every field that the request does not set."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *New) Validate() error {
 	var faults schema.Faults
 	if in.FromGallery == "" {
@@ -183,7 +183,7 @@ type Change struct {
 	Engine      string        `json:"engine,omitempty" jsonschema:"enum=handlebars" jsonschema_description:"Template language."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *Change) Validate() error {
 	var faults schema.Faults
 	if in.Slug != nil {
@@ -201,14 +201,14 @@ type Publication struct {
 	Comment string `json:"comment,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Comment on the changes."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *Publication) Validate() error {
 	var faults schema.Faults
 	checkTexts(&faults, map[string]*string{"comment": &in.Comment})
 	return faults.OrNil()
 }
 
-// Source asks what is wrong with a template.
+// Source is the input of a template's validation.
 type Source struct {
 	HTML       string        `json:"html" jsonschema:"required,maxLength=10485760" jsonschema_description:"HTML source, at most 10 MiB."`
 	SampleData schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data to check for missing paths, at most 5 MiB."`
@@ -231,7 +231,7 @@ type Copy struct {
 	Slug string `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Slug of the copy."`
 }
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *Copy) Validate() error {
 	var faults schema.Faults
 	checkSlug(&faults, in.Slug, in.Slug != "")

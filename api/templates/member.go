@@ -16,7 +16,7 @@ import (
 // Method is a method of Service.
 type Method[In, Out any] func(context.Context, call.Caller, In) (Out, error)
 
-// Check binds an input that a page has made, and refuses what a request of the API could not have.
+// Check validates an input that a page has built, by the same rules as a request of the API.
 func Check[In any](ctx context.Context, in In) (In, error) {
 	shape, err := schema.NewShape[In]()
 	if err != nil {
@@ -70,7 +70,7 @@ func active(caller call.Caller) error {
 	return nil
 }
 
-// Encode writes JSON whose texts are as they were: what is stored is shown again.
+// Encode writes JSON without changing its texts, because stored texts are shown again.
 func Encode(in any) ([]byte, error) {
 	var body bytes.Buffer
 	writer := json.NewEncoder(&body)
@@ -89,8 +89,8 @@ func (s *Service) Preview(ctx context.Context, request call.PreviewRequest) (cal
 	return made, failure(err)
 }
 
-// Fill returns the HTML of a template that is being written, without what may ask others for
-// something. Input is that of templates.preview, as JSON.
+// Fill returns the HTML of a template that is being written, without anything that may send requests to other
+// servers. Input is that of templates.preview, as JSON.
 func (s *Service) Fill(ctx context.Context, caller call.Caller, input []byte) (string, error) {
 	made, err := s.Preview(ctx, call.PreviewRequest{Caller: caller, Input: input, View: operation.Filled})
 	return render.Still(made.HTML), err

@@ -29,7 +29,7 @@ type NewPartial struct {
 
 var partialName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
-// Validate checks what the schema cannot state.
+// Validate checks the rules that the schema cannot express.
 func (in *NewPartial) Validate() error {
 	var faults schema.Faults
 	if !partialName.MatchString(in.Name) {

@@ -1,11 +1,10 @@
-// Package templates creates, changes, publishes and previews the templates and partials of
-// accounts. The API and the pages both call its Service:
+// Package templates creates, changes, publishes and previews the templates and partials of accounts. The API and
+// the pages both call its Service:
 //
 //	made, err := service.Create(ctx, caller, templates.New{Name: "Letter", HTML: &html})
 //
-// The API binds the inputs of its requests. Pages hand theirs over with Submit and Receive, which
-// hold them to the same rules. Errors are store.ErrNotFound, an *apierror.Error with what a
-// client reads of a refusal, or those of something that failed.
+// The API binds the inputs of its requests. Pages pass theirs with Submit and Receive, which apply the same rules.
+// Errors are store.ErrNotFound, an *apierror.Error for a refusal, or internal errors.
 package templates
 
 import (
@@ -119,7 +118,7 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 	return recordOf(made, slugTaken(err, in.Slug))
 }
 
-// startFrom fills what a request leaves open from a layout of the gallery.
+// startFrom fills the fields that a request leaves empty from a layout of the gallery.
 func (s *Service) startFrom(id string, in New, n *store.NewTemplate) error {
 	layout, ok := s.Gallery.Get(id)
 	if !ok {
@@ -312,7 +311,7 @@ func (s *Service) report(ctx context.Context, caller call.Caller, source templat
 	return renderer.ValidateTemplate(ctx, source)
 }
 
-// Validate returns what is wrong with a template, and what it uses.
+// Validate returns the errors of a template and the values that it uses.
 func (s *Service) Validate(ctx context.Context, caller call.Caller, in Source) (wire.TemplateValidation, error) {
 	partials, err := s.partials(ctx, caller)
 	if err != nil {
@@ -332,7 +331,7 @@ func (s *Service) Validate(ctx context.Context, caller call.Caller, in Source) (
 	return found, nil
 }
 
-// failure words what the store and the schema refuse. Other errors stay as they are.
+// failure returns the API error for an error of the store or the schema. Other errors stay as they are.
 func failure(err error) error {
 	invalid := func(format string, args ...any) error {
 		return &apierror.Error{Code: apierror.InvalidRequest, Message: fmt.Sprintf(format, args...), Cause: err}

@@ -29,7 +29,7 @@ type DeviceBegun struct {
 	Interval        int    `json:"interval"`   // seconds
 }
 
-// DeviceKey is a key as the device gets it, with what a person has allowed.
+// DeviceKey is the key that a device receives, with the permissions that a user has granted.
 type DeviceKey struct {
 	AccessToken string   `json:"access_token"`
 	TokenType   string   `json:"token_type"`

@@ -39,7 +39,7 @@ type TemplateVersion struct {
 	PublishedAt time.Time `json:"publishedAt" jsonschema:"required" jsonschema_description:"Publication time."`
 }
 
-// TemplateVersionContent is a published version with what it holds.
+// TemplateVersionContent is a published version with its content.
 type TemplateVersionContent struct {
 	TemplateVersion
 

@@ -52,7 +52,7 @@ type Delivery struct {
 	DeliveredAt    *time.Time    `json:"deliveredAt" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Time at which the endpoint accepted the event."`
 }
 
-// DeliveryContent is a delivery with what is sent.
+// DeliveryContent is a delivery with its body.
 type DeliveryContent struct {
 	Delivery
 

@@ -1,10 +1,9 @@
-// Package webhook verifies what the service sends to webhook endpoints. It is
-// for receivers, and imports nothing but the standard library.
+// Package webhook verifies requests to webhook endpoints. It is for receivers, and imports only the standard
+// library.
 //
-// A delivery is a POST whose body is the event as JSON. Two headers sign it,
-// and either is enough: Service-Signature, and webhook-signature of the
-// Standard Webhooks specification. Read the body as it came, verify it, and
-// parse it afterwards:
+// A delivery is a POST whose body is the event as JSON. Two headers sign it, and either is enough:
+// Service-Signature, and webhook-signature of the Standard Webhooks specification. Verify the raw body before you
+// parse it:
 //
 //	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 //	…
@@ -13,8 +12,7 @@
 //		return
 //	}
 //
-// An event may arrive more than once: its id, in the header webhook-id and in
-// the body, stays the same, so that it can be recognized.
+// An event may arrive more than once. Its ID, in the header webhook-id and in the body, stays the same.
 package webhook
 
 import (
@@ -55,8 +53,7 @@ var (
 	ErrSecret = errors.New("the webhook secret must be whsec_ and standard Base64, as it was shown when the endpoint was made")
 	// ErrUnsigned means that the signature is missing or cannot be read.
 	ErrUnsigned = errors.New("the request has no signature that can be read")
-	// ErrMismatch means that no signature is that of the body and the secret: one
-	// of the three is not what was sent or not what was signed with.
+	// ErrMismatch means that no signature matches the body and the secret: one of the three has been changed.
 	ErrMismatch = errors.New("no signature matches: compare the secret, and verify the body before anything parses or changes it")
 	// ErrTime means that the signature is right, but too old or of the future.
 	ErrTime = errors.New("the signature's time is too far from now")

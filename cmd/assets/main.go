@@ -31,10 +31,10 @@ const folder = ".ci/assets"
 // bundle is one file that is made of packages.
 type bundle struct {
 	out    string // seen from the root of the checkout
-	entry  string // the source that imports what the bundle is to hold
+	entry  string // the source that imports the modules of the bundle
 	format api.Format
 	target api.Target
-	global string            // what an IIFE's exports are called
+	global string            // the name of an IIFE's exports
 	stubs  map[string]string // packages in whose place a file of folder is taken
 	// notice are the packages whose licences are at the beginning, as they require.
 	notice []string
@@ -43,7 +43,7 @@ type bundle struct {
 	// source is one of our files that is the entry point, instead of its text. Its references other than scripts and
 	// styles stay unchanged.
 	source string
-	// short gives what is inside short names.
+	// short enables short names for local identifiers.
 	short bool
 }
 
@@ -54,7 +54,7 @@ type copied struct {
 	notice string
 }
 
-// pages holds the sources of what browsers fetch, dist what becomes of them.
+// pages is the folder of the sources for browsers, dist the folder of the built files.
 const (
 	pages = "static/src/"
 	dist  = "static/dist/"

@@ -62,8 +62,8 @@ func serveOrDraw(ctx context.Context, args []string) error {
 	return draw(ctx, r, g, dir)
 }
 
-// draw writes a thumbnail of each layout whose source has changed, what they were
-// drawn from, and the contact sheet.
+// draw writes a thumbnail of each layout whose source has changed, the hashes of their sources, and the contact
+// sheet.
 func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir string) error {
 	sources := map[string]string{}
 	var tiles strings.Builder

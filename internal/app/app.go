@@ -84,7 +84,7 @@ const (
 	maxHeaderBytes    = 64 << 10
 	// maxConnections bounds the connections of clients; further ones wait.
 	maxConnections = 4096
-	// releaseTime is for calls that were cut off to give back what they hold.
+	// releaseTime is the time that cancelled calls have to release their holds.
 	releaseTime = 5 * time.Second
 )
 

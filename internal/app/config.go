@@ -72,15 +72,15 @@ type Config struct {
 	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout                      time.Duration
 	SecretKey                            string   // of the secrets at rest; empty: in a file next to SQLite
-	Roles                                []string // what the process does: api, web, worker
+	Roles                                []string // roles of the process: api, web, worker
 	Workers                              int      // jobs run at once; 0: two per core
 	Region                               string
 	APIKey                               string // client commands only
 	APIURL                               string // client commands only
 	Profile                              string // client commands only
 
-	// Warnings are remarks about settings that are valid and yet probably not
-	// what was meant, such as an unknown RELAYPDF_* variable.
+	// Warnings are remarks about settings that are valid but probably wrong, such as an unknown RELAYPDF_*
+	// variable.
 	Warnings []string
 
 	// Dev is a server for one developer on this machine, where payments can be

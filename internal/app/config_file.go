@@ -78,8 +78,7 @@ func Unquote(text string) string {
 // testPrefix begins the variables that the tests' own helpers read.
 const testPrefix = VariablePrefix + "TEST_"
 
-// dropped are the variables of settings that there were once, and what to do
-// where one is still set.
+// dropped holds the variables of former settings, with the replacement for each.
 var dropped = map[string]string{ //nolint:gosec // names of settings, no credentials
 	"RELAYPDF_AI_MAX_TOKENS":          "an answer of the model has at most 12000 tokens",
 	"RELAYPDF_AI_TIMEOUT":             "the model has at most 2 minutes",

@@ -47,7 +47,7 @@ func (c *Config) WriteTable(w io.Writer) error {
 	return table.Flush()
 }
 
-// planned is one figure of what the service does with the memory it has.
+// planned is one value of the service's resource plan.
 type planned struct{ name, text, origin string }
 
 // plan returns the consequences of the memory size, for users.

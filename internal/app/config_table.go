@@ -51,7 +51,7 @@ type Setting struct {
 	doc        string // one or more sentences, for `--help`, `config --markdown` and people
 	Kind       string // of value in the help, such as on|off; empty: string
 	fallback   string // default, as the user would write it
-	derivation string // in words: what the default is derived from; derive is then set
+	derivation string // describes the derivation of the default; derive is then set
 	derive     func(*Config, machine) (string, error)
 	secret     bool // never printed, in errors neither
 	emptyMeans bool // an empty value means something else than "the default"

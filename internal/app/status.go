@@ -30,7 +30,7 @@ type statusCache struct {
 	last views.ServiceStatus
 }
 
-// read returns what the service was like at most statusLasts ago.
+// read returns a status that is at most statusLasts old.
 func (b *statusCache) read(ctx context.Context) views.ServiceStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"relaypdf/store"
 )
 
-// parts lists what is measured, in its order: documents of one account first, because
-// the service keeps a slot free for others for a minute after they were active.
+// parts lists the measurements in order. Documents of one account come first, because the service keeps a slot free
+// for others for a minute after they were active.
 func (l *lab) parts() []part {
 	plain, script := invoice(), scripted()
 	return append([]part{

@@ -116,7 +116,7 @@ func newLab(ctx context.Context, opt Options) (_ *lab, err error) {
 	return l, nil
 }
 
-// close ends what was started, and only reports what fails: the figures are there.
+// close stops the started processes. It only reports failures, because the results are complete.
 func (l *lab) close() {
 	if err := l.closers.close(); err != nil {
 		l.say("%v", err)
@@ -135,7 +135,7 @@ func choose[T any](l *lab, long, short T) T {
 	return long
 }
 
-// closers close what was opened.
+// closers are functions that close resources.
 type closers []func() error
 
 func (c *closers) opened(end func() error) { *c = append(*c, end) }

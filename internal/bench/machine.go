@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// describeMachine returns what the figures were measured on. The file system is the
-// data's: the cost of a transaction depends on it.
+// describeMachine describes the machine of the measurement. The file system is that of the data, because the cost
+// of a transaction depends on it.
 func describeMachine(ctx context.Context, browser, dataDir string) string {
 	const script = `sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo; . /etc/os-release; echo "$PRETTY_NAME"; uname -r; stat -f -c %T "$0"; awk '/^MemTotal/ { printf "%.0f GB\n", $2 / 1e6 }' /proc/meminfo`
 	out, _ := exec.CommandContext(ctx, "sh", "-c", script, dataDir).Output() // failed parts are left out
@@ -60,9 +60,9 @@ func parseStat(line []byte) (total time.Duration) {
 	return total
 }
 
-// memoryOf is the memory in megabytes of a process and its descendants: their
-// proportional set sizes, in which a page that several share counts once. Of a process
-// whose size only root may read, it counts what is resident and not shared.
+// memoryOf returns the memory in megabytes of a process and its descendants: their proportional set sizes, in which
+// a shared page counts once. For a process whose size only root may read, it counts the resident memory that is not
+// shared.
 func memoryOf(root int) (total float64) {
 	for _, pid := range tree(root) {
 		var kilobytes float64

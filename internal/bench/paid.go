@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	paidBytes = 24 * 4096      // what a call writes to SQLite's log: 24 of its pages
+	paidBytes = 24 * 4096      // bytes that a call writes to SQLite's log: 24 of its pages
 	logBytes  = 40 * paidBytes // length of the log before it starts again
 
 	codeText = "https://example.com/?invoice=1234"
@@ -48,8 +48,8 @@ func (l *lab) barcodes(ctx context.Context) ([]Row, error) {
 	return []Row{path, rateRow("barcodes, 8 at once", against, Goal{Plus: 1500}, floor, ours)}, err
 }
 
-// startDurable serves what no paid path can do without: it reads the request, draws the
-// barcode, writes to the disk as much as a call does, waits for it, and responds.
+// startDurable serves the minimum of a paid call: it reads the request, draws the barcode, writes as much to the
+// disk as a call does, waits for the disk, and responds.
 func startDurable(dir string) (url string, stop func(), err error) {
 	log, err := os.CreateTemp(dir, "log-")
 	if err != nil {
@@ -73,7 +73,7 @@ func startDurable(dir string) (url string, stop func(), err error) {
 			return
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(image)))
-		_, _ = w.Write(image) // The client notices what is missing.
+		_, _ = w.Write(image) // The client notices missing bytes.
 	}))
 	return server.URL, func() {
 		server.Close()

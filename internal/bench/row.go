@@ -13,7 +13,7 @@ import (
 // Row is one line of the table: one of our figures and the same figure of its floor, measured in the same run.
 type Row struct {
 	Name  string
-	Floor string // what the floor is
+	Floor string // description of the baseline
 	Unit  string // of both figures; "/s" means that more is better
 	Goal  Goal
 	Note  string

@@ -15,8 +15,7 @@ import (
 // completionTime is the maximum time that a shell waits for the IDs of an account.
 const completionTime = 3 * time.Second
 
-// complete has shells complete what the flags of an operation take, and the
-// extensions of its output.
+// complete registers shell completions for the values of an operation's flags and for the extensions of its output.
 func (c *operationCall) complete(cmd *cobra.Command) error {
 	for _, f := range c.fields {
 		if isFileSource(f.schema) || isFileSource(f.schema.Items) {
@@ -32,7 +31,7 @@ func (c *operationCall) complete(cmd *cobra.Command) error {
 		}
 		complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 		if len(words) == 0 {
-			// Only what is read from a file is completed like one.
+			// Only values that are read from a file are completed as file names.
 			complete = completeFileValue
 		}
 		if err := cmd.RegisterFlagCompletionFunc(f.flag, complete); err != nil {

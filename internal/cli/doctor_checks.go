@@ -33,7 +33,7 @@ import (
 // programTime bounds one program that a check starts.
 const programTime = 20 * time.Second
 
-// outputOf runs a program and returns what it prints.
+// outputOf runs a program and returns its output.
 func outputOf(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
@@ -42,7 +42,7 @@ func outputOf(ctx context.Context, name string, args ...string) (string, error) 
 	return strings.TrimSpace(string(text)), err
 }
 
-// checkUser comes first: from here on the process is whom the data belongs to.
+// checkUser runs first. After it, the process runs as the owner of the data.
 func checkUser(_ context.Context, config app.Config) []finding {
 	if err := actAsOwner(config.DataDir); err != nil {
 		return broken("run the command as the owner of the data folder", "%v", err)

@@ -13,7 +13,7 @@ import (
 	"relaypdf/internal/app"
 )
 
-// maxEnvFile bounds a file of variables: what is larger is something else.
+// maxEnvFile is the maximum size of a file of variables. A larger one is not an environment file.
 const maxEnvFile = 1 << 20
 
 // envFile is a file of variables, one in each line, as programs read them when they
@@ -54,7 +54,7 @@ func readEnvFile(name string) (envFile, error) {
 	return file, errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// variableLine matches a line that sets a variable, and what comes before its value.
+// variableLine matches a line that sets a variable, up to its value.
 func variableLine(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^([ \t]*(?:export[ \t]+)?` + regexp.QuoteMeta(name) + `[ \t]*=[ \t]*)([^\r\n]*)`)
 }

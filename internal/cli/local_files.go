@@ -30,7 +30,7 @@ type localFiles struct {
 
 	sent   []string // paths from the page's folder, in the order of the page
 	bytes  int64
-	missed []string // sentences about what was not sent
+	missed []string // sentences about files that were not sent
 	opened []string // styles that are being read
 }
 
@@ -82,8 +82,8 @@ var localTypes = map[string]string{
 	".woff2": "font/woff2", ".woff": "font/woff", ".ttf": "font/ttf", ".otf": "font/otf",
 }
 
-// pageTypes are the same for pages in frames. They are sent as assets only: what they
-// refer to in turn has no address otherwise.
+// pageTypes are the same for pages in frames. They are sent as assets only, because the files that they refer to
+// would have no URL otherwise.
 var pageTypes = map[string]string{".html": pageType, ".htm": pageType}
 
 const pageType = "text/html"
@@ -308,7 +308,7 @@ func (l *localFiles) markdown(text string) string {
 	return out.String()
 }
 
-// mediaOf returns what a file is by its extension, or "" for what is not sent.
+// mediaOf returns the media type of a file by its extension, or "" for files that are not sent.
 func (l *localFiles) mediaOf(name string) string {
 	extension := strings.ToLower(path.Ext(name))
 	if media := pageTypes[extension]; l.asAssets && media != "" {
@@ -368,7 +368,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	return embedded
 }
 
-// follow sends along what a file refers to in turn, and returns what it holds then.
+// follow adds the files that a file refers to, and returns its content with the new references.
 func (l *localFiles) follow(name, media string, content []byte) []byte {
 	switch media {
 	case pageType:

@@ -114,7 +114,7 @@ func manFlag(page *strings.Builder, f *pflag.Flag) {
 	fmt.Fprintf(page, ".TP\n%s\n%s\n", name, roff(usage))
 }
 
-// paragraphs writes a text: what is indented stays as it is.
+// paragraphs writes a text; indented lines stay as they are.
 func paragraphs(page *strings.Builder, text string) {
 	for i, paragraph := range strings.Split(text, "\n\n") {
 		if i > 0 {

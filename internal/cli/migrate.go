@@ -10,7 +10,7 @@ import (
 	"relaypdf/store"
 )
 
-// newMigrateCommand does ahead of a start what a start does too.
+// newMigrateCommand runs the migrations of a start in advance.
 func newMigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",

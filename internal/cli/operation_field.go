@@ -95,7 +95,7 @@ func kebab(name string) string {
 	return strings.ToLower(wordBorder.ReplaceAllString(name, "$1$3-$2$4"))
 }
 
-// usage is the field's own documentation, with what the flag adds to it.
+// usage returns the field's own documentation and the flag's additions.
 func (f *field) usage() string {
 	text := strings.ReplaceAll(f.schema.Description, "`", "'")
 	if len(f.enum()) > 0 && f.Type() != strings.Join(f.enum(), "|") {
@@ -276,8 +276,7 @@ func parseValue(schema *jsonschema.Schema, text string) (any, error) {
 	return parseVariant(schema, text)
 }
 
-// parseVariant reads a value that may have several types: a string is what the
-// others are not.
+// parseVariant reads a value that may have several types. It is a string if no other type matches.
 func parseVariant(schema *jsonschema.Schema, text string) (any, error) {
 	variants := append(slices.Clone(schema.OneOf), schema.AnyOf...)
 	for _, variant := range variants {
@@ -298,7 +297,7 @@ func parseVariant(schema *jsonschema.Schema, text string) (any, error) {
 
 // parseJSON reads JSON of one type: a number is not an array of pages.
 func parseJSON[T any](text string) (any, error) {
-	// The reader of request bodies reads objects, so that is what it is given.
+	// The value is wrapped, because the reader of request bodies reads objects.
 	wrapped, err := schema.DecodeObject(strings.NewReader(`{"value":` + text + `}`))
 	if v, ok := wrapped["value"].(T); err == nil && ok {
 		return v, nil

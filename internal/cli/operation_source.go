@@ -22,8 +22,7 @@ import (
 // sourceFilename is the field that the name of the source goes to.
 const sourceFilename = "sourceFilename"
 
-// sourceNames are the fields that hold what an operation works on. On the
-// command line they are arguments and not flags.
+// sourceNames are the fields with the source of an operation. On the command line they are arguments and not flags.
 var sourceNames = [...]string{"html", "url", "markdown", "file", "files"}
 
 // sources are the sources that an operation accepts. A new operation needs no code here: they derive from its schema.
@@ -33,7 +32,7 @@ type sources struct {
 	named  bool               // sourceFilename is a field
 	// otherwise names the commands for a document that is not text; empty for text.
 	otherwise func(document) string
-	// local sends along what a page refers to.
+	// local sends the files that a page refers to.
 	local *localFiles
 }
 

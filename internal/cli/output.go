@@ -24,7 +24,7 @@ import (
 type destination struct {
 	name  string // of --output
 	force bool
-	after string // what the file is called without --output; empty: as the service calls it
+	after string // name of the file without --output; empty means the service's name
 
 	part    *os.File // becomes the file when it is whole
 	folder  string
@@ -127,13 +127,13 @@ func (d *destination) write(stdout io.Writer, result *client.Result) (path strin
 	return path, size, err
 }
 
-// prettyJSON indents what is written to it.
+// prettyJSON is a writer that indents JSON.
 type prettyJSON struct {
 	out  io.Writer
 	text bytes.Buffer
 }
 
-// Write keeps what comes until it is whole.
+// Write stores the bytes until the text is complete.
 func (p *prettyJSON) Write(b []byte) (int, error) { return p.text.Write(b) }
 
 // flush writes all of it. Text that is not JSON stays unchanged.
@@ -148,9 +148,8 @@ func (p *prettyJSON) flush() error {
 	return err
 }
 
-// keep gives the whole file its name: the one that was asked for, or the
-// result's own, with a number where that is taken. An extension that is not that of
-// what came, such as of an archive with one image for each page, is put right.
+// keep gives the complete file its name: the requested one, or the result's own, with a number if that file exists.
+// A wrong extension is corrected, such as for an archive with one image per page.
 func (d *destination) keep(result *client.Result) (string, error) {
 	path := d.name
 	if path == "" {
@@ -199,7 +198,7 @@ func localName(name string) string {
 	return name
 }
 
-// discard closes the output and removes what is left of an unfinished one.
+// discard closes the output and removes an unfinished file.
 func (d *destination) discard() error {
 	if d.part == nil {
 		return nil

@@ -143,8 +143,8 @@ func newPeopleRemove() *cobra.Command {
 	return cmd
 }
 
-// ensureOwner makes sure that an account has an owner who can sign in: the
-// person with its address, whom the operator vouches for.
+// ensureOwner makes sure that an account has an owner who can sign in: the user with its email address, for whom
+// the operator vouches.
 func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.Person, error) {
 	person, err := s.CreatePerson(ctx, store.NewPerson{Email: account.Email, Verified: true})
 	if errors.Is(err, store.ErrExists) {

@@ -73,7 +73,7 @@ func (e networkError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitCode returns the code of what a command ended with.
+// exitCode returns the exit code for the error of a command.
 func exitCode(ctx context.Context, err error) int {
 	var refused *apierror.Error
 	var usage usageError
@@ -182,8 +182,8 @@ func observeRuns(cmd *cobra.Command, began *bool) {
 	}
 }
 
-// explain writes an error for people: all that the service found wrong, what
-// to wait for, and what to quote to the operator.
+// explain writes an error for users: all errors that the service found, how long to wait, and the request ID to
+// quote to the operator.
 func explain(w io.Writer, err error) {
 	var refused *apierror.Error
 	if !errors.As(err, &refused) {
@@ -222,8 +222,7 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 		},
 	}
 	group.SuggestionsMinimumDistance = 2
-	// A mistyped command comes with the flags of the right one, which are not
-	// what is wrong.
+	// Flags of a mistyped command are ignored, because they are not the error.
 	group.FParseErrWhitelist.UnknownFlags = true
 	group.AddCommand(commands...)
 	return group

@@ -48,7 +48,7 @@ func newSecretRotate() *cobra.Command {
 	return cmd
 }
 
-// resealed seals again what was not sealed with the newest key.
+// resealed encrypts a secret again if it was not encrypted with the newest key.
 func resealed(box *seal.Box, purpose string, sealed []byte) ([]byte, error) {
 	if box.Newest(sealed) {
 		return nil, nil

@@ -31,10 +31,9 @@ func loadSettings(cmd *cobra.Command) (app.Config, error) {
 	return config, nil
 }
 
-// withStore opens the data that the settings name, whether a server runs on it
-// or not, and closes it when do has returned. As root it first becomes the
-// owner of the data for good, so that what needs root must happen before. A
-// database that is not there is an error: the folder is probably mistyped.
+// withStore opens the data that the settings name, whether a server runs on it or not, and closes it after do has
+// returned. As root it first becomes the owner of the data for good, so work that needs root must happen before. A
+// missing database is an error, because the folder is probably mistyped.
 func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Config) error) error {
 	config, err := loadSettings(cmd)
 	if err != nil {
@@ -46,7 +45,7 @@ func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Co
 	return useStore(cmd, config, do)
 }
 
-// withNewStore is withStore, and makes what is missing.
+// withNewStore is like withStore, and creates a missing database.
 func withNewStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Config) error) error {
 	config, err := loadSettings(cmd)
 	if err != nil {

@@ -75,7 +75,7 @@ type remoteState struct {
 	Partials map[string]string `json:"partials"` // digests, by name
 }
 
-// openTemplateFolder reads what a folder knows. One that is new knows nothing.
+// openTemplateFolder reads the state of a folder. The state of a new folder is empty.
 func openTemplateFolder(path string) (*templateFolder, error) {
 	f := &templateFolder{path: path}
 	text, err := os.ReadFile(filepath.Join(path, templateState))
@@ -162,8 +162,7 @@ func checkObject(text []byte) error {
 	return nil
 }
 
-// changed returns the files that are not what was pulled or pushed last would write:
-// of the content there now, those that differ.
+// changed returns the files that differ from those that the latest pull or push wrote.
 func (f *templateFolder) changed(now templateContent) []string {
 	var changed []string
 	for name, text := range now.files() {

@@ -203,8 +203,7 @@ func (p *templatePush) newName(folder *templateFolder) string {
 	return filepath.Base(path)
 }
 
-// check finds what others have changed, before anything is sent, and returns the
-// state that is to be changed.
+// check finds changes of others before anything is sent, and returns the state to change.
 func (p *templatePush) check(ctx context.Context, c *client.Client, folder *templateFolder, content templateContent) (etag string, err error) {
 	known := folder.state.Servers[c.BaseURL]
 	stored := map[string]string{}

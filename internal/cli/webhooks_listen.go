@@ -137,7 +137,7 @@ func (l *listener) look(ctx context.Context, service *client.Client, do func(cli
 			return err
 		}
 		found = append(found, list.Deliveries...)
-		// The first look is only for what is there already.
+		// The first round only records the existing deliveries.
 		if list.NextCursor == nil || l.from.IsZero() {
 			break
 		}

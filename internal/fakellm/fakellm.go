@@ -73,7 +73,7 @@ func (p *Provider) Say(answer func(Asked) Reply) {
 	p.replay = answer
 }
 
-// Asked returns what the provider was asked so far.
+// Asked returns the requests that the provider received.
 func (p *Provider) Asked() []Asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -139,7 +139,7 @@ func (s *Server) makeBucket(t testing.TB) {
 	}
 }
 
-// Client speaks to the server past what is tested.
+// Client returns a client that does not use the code under test.
 func (s *Server) Client(t testing.TB) *minio.Core {
 	t.Helper()
 	client, err := minio.NewCore(strings.TrimPrefix(s.URL, "http://"), &minio.Options{

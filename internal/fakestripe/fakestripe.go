@@ -302,13 +302,13 @@ func (s *Server) Events() [][]byte {
 	return events
 }
 
-// flush sends what has happened.
+// flush sends the events that have happened.
 func (s *Server) flush() {
 	if s.cfg.WebhookURL == "" {
 		return
 	}
 	for _, event := range s.Events() {
-		go func() { _, _ = s.Send(context.Background(), event) }() // The reader reconciles what is lost.
+		go func() { _, _ = s.Send(context.Background(), event) }() // The reader reconciles lost events.
 	}
 }
 

@@ -21,7 +21,7 @@ func WriteFile(t testing.TB, name, content string) string {
 	return path
 }
 
-// PageFolder returns a folder with a page, a Markdown text and what they refer to.
+// PageFolder returns a folder with a page, a Markdown text and the files that they refer to.
 func PageFolder(t testing.TB) string {
 	t.Helper()
 	outside := t.TempDir()
@@ -65,8 +65,7 @@ func PageFolder(t testing.TB) string {
 	return dir
 }
 
-// ForeignFolder returns a folder that belongs to nobody. Its parents are open,
-// unlike those of t.TempDir.
+// ForeignFolder returns a folder that belongs to the user nobody. Its parents are open, unlike those of t.TempDir.
 func ForeignFolder(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

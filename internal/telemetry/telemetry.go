@@ -59,7 +59,7 @@ func New(ctx context.Context, c Config) (*Tracer, error) {
 	return &Tracer{provider, provider.Tracer("relaypdf")}, nil
 }
 
-// Close sends what is left, for as long as ctx lasts.
+// Close sends the remaining spans until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil

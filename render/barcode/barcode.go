@@ -54,7 +54,7 @@ var (
 // Request describes the barcode to draw.
 type Request struct {
 	Type   Type
-	Text   string // UTF-8; see TypeInfo.Content for what each type takes
+	Text   string // UTF-8; see TypeInfo.Content for the text of each type
 	Format Format
 	// Scale is the size of the image, from MinScale to MaxScale. A module is
 	// Scale pixels wide, and twice that in qr and datamatrix, whose symbols
@@ -63,8 +63,8 @@ type Request struct {
 	// IncludeText prints the text where the symbology has it: digits between
 	// the guard bars of ean13 and upca, a line below the others.
 	IncludeText bool
-	// Level is the error correction of qr (L, M, Q or H) and pdf417 (0 to 8).
-	// Empty takes what is usual, and more in qr where that costs no room.
+	// Level is the error correction of qr (L, M, Q or H) and pdf417 (0 to 8). Empty means the usual level, and a
+	// higher one for qr if that does not enlarge the symbol.
 	Level string
 	// GS1 reads the text as element strings, for code128 and datamatrix.
 	GS1 bool
@@ -73,8 +73,7 @@ type Request struct {
 	// Width and Height are those of the image in pixels, and take the place of
 	// Scale. Zero follows the other one, or Scale.
 	Width, Height int
-	// QuietZone is the empty space on all sides, in modules; nil is what the
-	// symbology asks for.
+	// QuietZone is the empty space on all sides, in modules; nil means the symbology's own.
 	QuietZone *int
 }
 
@@ -95,7 +94,7 @@ func (e *ContentError) Error() string { return "barcode: text " + e.Message }
 type TypeInfo struct {
 	Type    Type
 	Title   string // the symbology's own name
-	Summary string // what it is used for
+	Summary string // use of the type
 	Content string // which characters it takes, and how many
 
 	encode func(req *Request) (*symbol, error)

@@ -80,7 +80,7 @@ func unprintable(runes []rune) (rune, bool) {
 	return 0, false
 }
 
-// printableScripts names what the fonts have.
+// printableScripts names the scripts of the fonts.
 func printableScripts() string {
 	if textFaces().has('日') {
 		return "Latin, Greek, Cyrillic, Chinese, Japanese or Korean"

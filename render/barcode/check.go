@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// check finds the type and checks what does not depend on it.
+// check finds the type and checks the fields that do not depend on it.
 func (req *Request) check() (TypeInfo, error) {
 	if req.Format != PNG && req.Format != SVG {
 		return TypeInfo{}, fmt.Errorf("%w: %q", ErrFormat, req.Format)
@@ -31,7 +31,7 @@ func (req *Request) check() (TypeInfo, error) {
 	return TypeInfo{}, fmt.Errorf("%w: %q", ErrType, req.Type)
 }
 
-// checkOptions finds what the type does not have.
+// checkOptions returns an error for options that the type does not support.
 func (req *Request) checkOptions() error {
 	var levels string
 	switch req.Type {

@@ -64,7 +64,7 @@ func encodeCode128(req *Request) (*symbol, error) {
 	return drawCode128(text, text), nil
 }
 
-// drawCode128 draws what a code holds, with a text below it.
+// drawCode128 draws the symbol of a content, with a text below it.
 func drawCode128(content, text string) *symbol {
 	values := code128Values(content)
 	sum := int(values[0])

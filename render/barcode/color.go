@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// minContrast is the least contrast of a code and what is around it, as WCAG
-// counts it: readers see less than people.
+// minContrast is the minimum contrast between a code and its surroundings, by the formula of WCAG. Scanners
+// distinguish less than eyes.
 const minContrast = 2
 
 // ErrContrast means that scanners could not separate a code from its background.
 var ErrContrast = errors.New("barcode: color and background are too much alike")
 
-// colors returns what the code and what is around it are drawn in.
+// colors returns the colours of the code and of its surroundings.
 func (req *Request) colors() (dark, light color.NRGBA, err error) {
 	dark, light = color.NRGBA{A: 255}, color.NRGBA{255, 255, 255, 255}
 	if req.Color != nil {
@@ -56,8 +56,7 @@ func between(a, b color.NRGBA, share float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), uint8(math.Round(alpha))}
 }
 
-// palette is the chunks of a PNG that say what its values are: from dark to
-// light in n steps.
+// palette returns the PNG chunks of a palette from dark to light in n steps.
 func palette(dark, light color.NRGBA, n int) (colors, alphas []byte) {
 	opaque := true
 	for i := range n {

@@ -77,8 +77,8 @@ func withCheckDigit(t Type, text string, n int) (string, error) {
 	return text[:n] + string(check), nil
 }
 
-// checkDigit weighs the digits 3, 1, 3, … from the right and returns what is
-// missing to a multiple of ten (GS1 General Specifications, 7.9.1).
+// checkDigit weighs the digits 3, 1, 3, … from the right and returns the difference to the next multiple of ten
+// (GS1 General Specifications, 7.9.1).
 func checkDigit(digits string) byte {
 	sum := 0
 	for i := range len(digits) {

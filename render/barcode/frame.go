@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// minBars is the least height of bars, in modules: what a scanner's beam can
-// cross.
+// minBars is the minimum height of bars, in modules, that a scanner's beam can cross.
 const minBars = 5
 
 // frame is the image around a symbol, in pixels.
@@ -53,7 +52,7 @@ func sizeError(field string, least int) *ContentError {
 	return &ContentError{Field: field, Message: fmt.Sprintf("is too small for this code: it needs at least %d pixels", least)}
 }
 
-// stretch makes the bars higher by some modules, and moves what is below them.
+// stretch makes the bars higher by some modules, and moves the parts below them.
 func (s *symbol) stretch(more int) {
 	s.rows[0].height += more
 	for i := range s.labels {

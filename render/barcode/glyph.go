@@ -50,8 +50,8 @@ func embedded(content []byte) *face {
 	return newFace(f)
 }
 
-// installed opens the first font of a file, which stays open: only what is
-// drawn of it is read. There is none where that fails.
+// installed opens the first font of a file, which stays open: only the drawn glyphs are read. It returns nil if
+// that fails.
 func installed(path string) typeface {
 	file, err := os.Open(path)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Element strings of the GS1 General Specifications, section 3 and 7.8: each
-// value follows its application identifier, which says what it is. They are
-// written with their identifiers in brackets: (01)09506000134352(10)ABC123.
+// Element strings of the GS1 General Specifications, sections 3 and 7.8: each value follows its application
+// identifier, which defines its meaning. They are written with their identifiers in brackets:
+// (01)09506000134352(10)ABC123.
 
 // fnc1 stands for the function character that marks GS1 data and ends values
 // that have no fixed length.
@@ -38,7 +38,7 @@ var gs1Checked = map[string]bool{
 // gs1Values are the characters other than letters and digits that values may have.
 const gs1Values = `!"%&'()*+,-./:;<=>?_`
 
-// gs1Data returns what a code holds of element strings, fnc1 in front.
+// gs1Data returns the content of a code with element strings, fnc1 in front.
 func gs1Data(t Type, text string) (string, error) {
 	out := []byte{fnc1}
 	open := false // the value before has no fixed length

@@ -114,8 +114,7 @@ func pdf417AppendDigits(words []int, digits string) []int {
 	return words
 }
 
-// pdf417AppendBytes writes six bytes as five code words, and what is left over
-// as a code word each.
+// pdf417AppendBytes writes six bytes as five code words, and each remaining byte as one code word.
 func pdf417AppendBytes(words []int, text string) []int {
 	if len(text)%6 == 0 {
 		words = append(words, pdf417BytesBy6)

@@ -51,8 +51,8 @@ func (f *field) generator(degree, first int) []byte {
 	return g
 }
 
-// remainder returns the check words of data: what is left of it, moved up by
-// the degree of the generator, after dividing by the generator.
+// remainder returns the check words of data: the remainder of data, shifted by the degree of the generator, divided
+// by the generator.
 func (f *field) remainder(data, generator []byte) []byte {
 	rem := make([]byte, len(generator))
 	for _, b := range data {

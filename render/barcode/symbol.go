@@ -32,7 +32,7 @@ type label struct {
 	digits   bool    // of an EAN-13 or UPC-A
 }
 
-// faces returns what the label is printed in.
+// faces returns the fonts of the label.
 func (l label) faces() typeface {
 	if l.digits {
 		return digitFaces()
@@ -50,8 +50,8 @@ const (
 	barMargin = 4
 	barHeight = 50
 
-	// labelSize makes digits as high as EAN-13 has them; leastLabel is what a
-	// long text may come down to before it makes the image wider.
+	// labelSize makes digits as high as those of EAN-13. leastLabel is the minimum size of a long text before it
+	// makes the image wider.
 	labelSize   = 11
 	leastLabel  = 8
 	labelHeight = 8 // of a digit
@@ -70,7 +70,7 @@ func (s *symbol) setBars(bars []bool, text string) {
 	s.labels = []label{{text: text, centre: float64(s.width()) / 2, baseline: barBaseline, size: max(leastLabel, size)}}
 }
 
-// dropLabels takes away the labels and what is there for them.
+// dropLabels removes the labels and the space for them.
 func (s *symbol) dropLabels() {
 	s.rows = s.rows[:len(s.rows)-s.labelRows]
 	s.labels, s.labelRows, s.labelSpace = nil, 0, 0

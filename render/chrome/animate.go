@@ -97,7 +97,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	left := frameUnit // until somebody has looked
+	left := frameUnit // until the first check
 	for bounded.Err() == nil {
 		// Count the scripts' pending work first: animations that start until it is done are
 		// ended below, and later ones are waited for again.
@@ -116,7 +116,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 			return err
 		}
 		if p.lane == Inline || left == 0 && ended == 0 {
-			return nil // There is nobody to start another.
+			return nil // There is nothing that could start another.
 		}
 		if err := pause(bounded, animationPause); err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)

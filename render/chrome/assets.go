@@ -49,7 +49,7 @@ func serve(p *page, e proto.FetchRequestPaused, job *Job) {
 	p.post(answer)
 }
 
-// asset returns the content of an asset, and what it is.
+// asset returns the content of an asset and its media type.
 func (j *Job) asset(name string) (content []byte, mediaType string, found bool) {
 	for _, a := range j.Assets {
 		if a.Name != name && a.Name != path.Join(name, "index.html") {

@@ -53,8 +53,7 @@ type browser struct {
 	drained    chan struct{}   // closed when a retired browser has no jobs left
 }
 
-// account is one account's browser context. It lives as long as somebody uses
-// it, and a little longer.
+// account is one account's browser context. It is closed some time after its last use.
 type account struct {
 	making sync.Mutex // held while the context is made
 	id     proto.BrowserBrowserContextID
@@ -326,8 +325,7 @@ func (b *browser) longestUnused() (name string, found *account) {
 	return name, found
 }
 
-// emptyIdle replaces the documents that idle pages still show by nothing, so
-// that an animation does not go on for nobody.
+// emptyIdle replaces the documents of idle pages with an empty one, so that their animations do not continue.
 func (b *browser) emptyIdle(before time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

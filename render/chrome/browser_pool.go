@@ -11,14 +11,12 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// browserPool is the running browsers, and who may use which.
+// browserPool holds the running browsers and assigns them to accounts.
 //
-// All of a browser's pages share one main thread and one pipe, and there is
-// much that a script can do to stall both. So a browser serves one account at a
-// time: what a document does to its browser hurts the jobs of its own account.
-// Only gentle jobs (see Job.gentle) share a browser with those of others. A
-// browser whose job went wrong rests: it serves nobody until it answers
-// quickly, and is replaced when it does not.
+// All pages of a browser share one main thread and one pipe, and a script has many ways to stall both. So a browser
+// serves one account at a time: a document that stalls its browser only hurts the jobs of its own account. Only
+// gentle jobs (see Job.gentle) share a browser with those of others. A browser whose job failed rests: it gets no
+// jobs until it responds quickly, and is replaced if it does not.
 type browserPool struct {
 	cfg   Config
 	home  home
@@ -60,8 +58,8 @@ const (
 	// guestJobs is the maximum number of jobs of one account in a browser before the account gets another browser
 	// too.
 	guestJobs = 4
-	// readyBrowsers are kept running although nobody needs them: one in use,
-	// and one for the next account.
+	// readyBrowsers is the number of browsers that run even if they are not needed: one in use, and one for the
+	// next account.
 	readyBrowsers = 2
 )
 
@@ -232,8 +230,8 @@ func (f *browserPool) signalLocked() {
 	f.changed = make(chan struct{})
 }
 
-// rest waits until a browser answers quickly again, and replaces it if it does
-// not: what it was made to do may keep it busy for a long time.
+// rest waits until a browser responds quickly again, and replaces it if it does not: the work of a failed job may
+// keep it busy for a long time.
 func (f *browserPool) rest(b *browser) {
 	ctx, cancel := context.WithTimeout(f.ctx, restTimeout)
 	err := b.recovered(ctx)
@@ -360,7 +358,7 @@ func (f *browserPool) watch(b *browser) {
 	f.bury(b)
 }
 
-// bury removes what a dead browser left behind.
+// bury removes the files of a dead browser.
 func (f *browserPool) bury(b *browser) {
 	if err := b.stop(); err != nil {
 		f.cfg.Logger.Warn("remove folder of dead browser failed", "error", err)

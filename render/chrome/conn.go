@@ -160,8 +160,8 @@ func (c *conn) shut() {
 	_ = c.out.Close()
 }
 
-// readLoop hands on messages until the browser is gone. One message that is broken, or
-// that its handler panics on, fails what it was for and nothing else.
+// readLoop dispatches messages until the browser is gone. A message that is broken, or on which its handler panics,
+// fails only the command or session to which it belongs.
 func (c *conn) readLoop() {
 	defer c.tellLost()
 	defer close(c.done)
@@ -182,8 +182,8 @@ func (c *conn) readLoop() {
 	}
 }
 
-// fail reports to whom a message concerns that it cannot be read: to the caller of the
-// command that it answers, or to its session as an event.
+// fail reports an unreadable message to its receiver: to the caller of the command that it answers, or to its
+// session as an event.
 func (c *conn) fail(f frame, event string, fault error) {
 	id := answers(f.data)
 	c.mu.Lock()
@@ -418,8 +418,7 @@ func (s session) batch(ctx context.Context, reqs ...request) error {
 	return first
 }
 
-// post sends a command whose answer nobody needs, without blocking the caller:
-// event handlers use it.
+// post sends a command whose response is not needed, without blocking the caller. Event handlers use it.
 func (s session) post(req request) {
 	s.conn.posts.Go(func() {
 		guard.Log(s.conn.log, "send to browser", func() {

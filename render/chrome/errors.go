@@ -15,9 +15,8 @@ var (
 	// ErrTimeout means that the job's deadline passed. The error is a
 	// *TimeoutError.
 	ErrTimeout = errors.New("chrome: the deadline passed")
-	// ErrCrashed means that the renderer or the browser died twice on the job,
-	// or that the document made them do what no document may; then the error
-	// is a *HarmError.
+	// ErrCrashed means that the renderer or the browser crashed twice on the job, or that the document did
+	// something forbidden; then the error is a *HarmError.
 	ErrCrashed = errors.New("chrome: the browser crashed on this document")
 	// ErrTooLarge means that the result is over one of its limits. The error
 	// is a *LimitError.
@@ -48,7 +47,7 @@ var (
 // BusyError is ErrBusy with an estimate of when to come back.
 type BusyError = queue.BusyError
 
-// HarmError is ErrCrashed with what the document did.
+// HarmError is ErrCrashed with the action of the document.
 type HarmError struct{ What string } // continues "the document"
 
 func (e *HarmError) Error() string { return "chrome: the document " + e.What }
@@ -56,7 +55,7 @@ func (e *HarmError) Error() string { return "chrome: the document " + e.What }
 // Is reports that the error is an ErrCrashed.
 func (e *HarmError) Is(target error) bool { return target == ErrCrashed }
 
-// TimeoutError is ErrTimeout with what the job was doing.
+// TimeoutError is ErrTimeout with the step of the job.
 type TimeoutError struct {
 	Step  Step
 	After time.Duration

@@ -22,7 +22,7 @@ func (w Warning) String() string {
 	return w.URL + " " + w.Message
 }
 
-// Bounded returns the warning, each part of it cut to what it may take.
+// Bounded returns the warning with each part cut to its maximum length.
 func (w Warning) Bounded() Warning {
 	w.Message, w.URL = cut(w.Message, maxMessageText), cut(w.URL, maxMessageURL)
 	return w
@@ -76,7 +76,7 @@ type troubles struct {
 	list    []Warning
 	more    int      // beyond MaxWarnings
 	console int      // messages so far
-	answers []answer // of what the document loads
+	answers []answer // of the document's resources
 }
 
 // answer is one HTTP answer.
@@ -132,7 +132,7 @@ func (t *troubles) unsay(f flight, reason string) {
 	t.list = slices.DeleteFunc(t.list, func(w Warning) bool { return w == said })
 }
 
-// unfinished takes in what the document still waits for when its output is made.
+// unfinished records the requests that are still open when the output is made.
 func (t *troubles) unfinished(open map[string]flight) {
 	for _, f := range open {
 		switch f.kind {
@@ -194,7 +194,7 @@ func (r remote) String() string {
 	return string(r.Value)
 }
 
-// reported takes in what a script threw or wrote.
+// reported records an exception or a console message of a script.
 func (t *troubles) reported(method string, params json.RawMessage) {
 	var e consoleEvent
 	if json.Unmarshal(params, &e) != nil {

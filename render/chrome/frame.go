@@ -24,7 +24,7 @@ const (
 	readBuffer = 256 << 10
 )
 
-// frame is one message, or what is kept of a long one.
+// frame is one message, or the stored parts of a long one.
 type frame struct {
 	data []byte // valid until the next frame
 	cut  bool   // data is the beginning only
@@ -101,8 +101,8 @@ func (f *framer) skip(part []byte) (frame, error) {
 // dataMark precedes the data of a response.
 var dataMark = []byte(`"result":{"data":"`)
 
-// pour decodes the Base64 of an answer's data into its sink as it arrives. The
-// frame is what stands around the data.
+// pour decodes the Base64 data of a response into its sink as it arrives. The frame is the message without the
+// data.
 func (f *framer) pour(part []byte, s *sink) (frame, error) {
 	start := bytes.Index(part, dataMark) + len(dataMark)
 	f.long = append(append(f.long, part[:start]...), `"}}`...)

@@ -39,9 +39,9 @@ func (p *Pool) guard() {
 	}
 }
 
-// guard ends processes that hold too much memory, and lets another account's go
-// before those that compute for long. Without one nobody steps back further behind
-// other programs of the machine, which have no account and may be busy for ever.
+// guard ends processes that use too much memory. It also lowers the priority of processes that compute for long
+// while jobs of another account wait. Without such jobs, no process is lowered further below other programs of the
+// machine, which have no account and may be busy for ever.
 func (f *browserPool) guard() {
 	now := time.Now()
 	var watched []*browser
@@ -108,9 +108,8 @@ func (f *browserPool) overfull(b *browser, pid int) {
 // a visit.
 func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
 
-// yieldMemory makes a new browser, and what it will start, the first that the
-// kernel ends when memory runs out. Where that is not allowed the kernel
-// chooses by size alone.
+// yieldMemory makes a new browser and its children the first processes that the kernel ends when memory runs out.
+// If that is not allowed, the kernel chooses by size alone.
 func yieldMemory(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(killScore)), 0)
 }

@@ -51,10 +51,9 @@ var (
 	cssAddress = regexp.MustCompile(`(?i)url\(\s*["']?\s*([^"')]*)["']?\s*\)`)
 )
 
-// withoutLoads takes links, imports and addresses out of a template. Chromium
-// loads nothing for headers and footers, and its renderer crashes on a style
-// sheet or a font that it would have to load. This is for the customer's sake
-// and not a defence: what it overlooks, loads finds.
+// withoutLoads removes links, imports and URLs from a template. Chromium loads nothing for headers and footers, and
+// its renderer crashes on a style sheet or a font that it would have to load. This helps users and is not a
+// protection: loads finds everything that it overlooks.
 func withoutLoads(template string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
@@ -99,7 +98,7 @@ func withoutAddresses(css string) string {
 // browser reads references in attributes, and escapes in CSS.
 func loads(template string) bool {
 	if !strings.Contains(template, `\`) && !strings.Contains(template, "&") {
-		return false // withoutLoads has read what the browser will
+		return false // withoutLoads reads it as the browser does
 	}
 	tokens := html.NewTokenizer(strings.NewReader(template))
 	style := false
@@ -167,7 +166,7 @@ func wantedBy(template string, faces Typefaces) wanted {
 	}
 	var shown strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
-	hidden := false // between the tags of what is not shown
+	hidden := false // between the tags of a hidden element
 	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
 		switch kind {
 		case html.StartTagToken:

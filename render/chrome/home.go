@@ -17,18 +17,16 @@ import (
 	"relaypdf/render/scratch"
 )
 
-// binaries are tried in this order when Config.Binary is empty. The headless
-// shell comes first: it prints three times as fast as full Chromium and
-// contacts nobody.
+// binaries are tried in this order if Config.Binary is empty. The headless shell comes first: it prints three times
+// as fast as full Chromium and contacts no server.
 var binaries = [...]string{
 	"/usr/lib/chromium/chromium-headless-shell",
 	"chromium-headless-shell",
 	"chromium",
 }
 
-// FindBinary returns the path of the browser that Config.Binary chooses: the
-// configured one, or the first that is installed when it is empty. Its error
-// says what to install.
+// FindBinary returns the path of the configured browser, or of the first one that is installed if configured is
+// empty. Its error names the package to install.
 func FindBinary(configured string) (string, error) {
 	candidates := binaries[:]
 	if configured != "" {

@@ -39,12 +39,11 @@ func (l Lane) String() string {
 	}
 }
 
-// Job describes what to load and what to wait for.
+// Job describes the document to load and the conditions to wait for.
 //
-// The lane is a promise of the caller that is not trusted: a document of the
-// lanes Inline or Realm that touches the network after all is stopped and
-// started over in the lane Once, and jobs with a URL, cookies or headers always
-// use Once.
+// The render mode is the caller's choice, and it is not trusted: a document of the modes Inline or Realm that
+// touches the network after all is stopped and started again in the mode Once. Jobs with a URL, cookies or headers
+// always use Once.
 type Job struct {
 	Account string // warm pages are shared within it only
 	Lane    Lane
@@ -58,8 +57,7 @@ type Job struct {
 	// Timeout is the job's one deadline, counted from when it got a slot;
 	// waiting in the queue is excluded. Zero means 30 seconds.
 	Timeout time.Duration
-	// Offline keeps a document without network in every lane: what it refers to
-	// is not there.
+	// Offline disables the network in every render mode, so that external resources are missing.
 	Offline bool
 
 	// WaitUntil is load (default), domcontentloaded, networkidle0 or
@@ -105,8 +103,7 @@ const (
 	WaitNetworkIdle2     = "networkidle2"
 )
 
-// Times bound what a document takes by the clock. Zero means what an ordinary
-// machine needs.
+// Times holds the time limits of a document. Zero means the default for an ordinary machine.
 type Times struct {
 	// Job is the deadline of a job that names none; zero means 30 seconds.
 	Job time.Duration
@@ -118,7 +115,7 @@ type Times struct {
 	Animation time.Duration
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults replaces zero values with the defaults.
 func (t Times) WithDefaults() Times {
 	return Times{
 		Job:       cmp.Or(t.Job, 30*time.Second),

@@ -140,8 +140,8 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 // LooseLink is the text of the warning about relative links in a document without assets.
 const LooseLink = "could not be loaded: what is sent as text has no address that relative links could start from; send the file in assets, or write its whole address"
 
-// lookAt warns of what the document itself shows when it is drawn, on pages that cut
-// what is wider than the limit, in CSS pixels; 0 cuts nothing.
+// lookAt adds warnings about the rendered document, on pages that cut content wider than the limit, in CSS pixels;
+// 0 cuts nothing.
 func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 	var seen looked
 	args := struct {
@@ -196,8 +196,8 @@ type wanted struct {
 	Apart bool `json:"apart"`
 }
 
-// lacks warns of what is not there in the eyes of the browser, too: the document
-// may have brought it. where is what the warnings begin with.
+// lacks adds warnings about fonts and characters that the browser does not find either; the document may have
+// brought them. where is the beginning of the warnings.
 func lacks(ctx context.Context, p *page, want wanted, where string) error {
 	if len(want.Lists) == 0 && want.Characters == "" {
 		return nil
@@ -228,8 +228,7 @@ func lacks(ctx context.Context, p *page, want wanted, where string) error {
 const (
 	// maxFamily bounds a name in a warning.
 	maxFamily = 100
-	// maxLists and maxCharacters bound what the browser is asked for, as lookScript
-	// does itself.
+	// maxLists and maxCharacters limit the questions to the browser, as lookScript does itself.
 	maxLists, maxCharacters = 100, 2000
 	// maxNamed is the maximum number of characters that a warning names.
 	maxNamed = 8

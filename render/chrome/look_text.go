@@ -119,14 +119,14 @@ type described struct {
 	Typefaces
 	html   string
 	rules  bool            // some rules define fonts
-	sought map[string]bool // what is known of names
+	sought map[string]bool // results for names
 }
 
 func describe(faces Typefaces, html string) described {
 	return described{faces, html, containsFold(html, "@font-face"), map[string]bool{}}
 }
 
-// Named looks up what the document itself says of a name.
+// Named looks up a name that the document itself declares.
 func (d described) Named(family string) bool {
 	has, known := d.sought[family]
 	if !known && len(d.sought) < maxSought {
@@ -290,7 +290,7 @@ func wideLength(style string, limit int) bool {
 	return false
 }
 
-// wideAttribute looks at the attributes of an element that say how wide it is.
+// wideAttribute checks the attributes of an element that set its width.
 func wideAttribute(tag string, limit int) bool {
 	if at := strings.Index(tag, "width="); at >= 0 {
 		value := strings.Trim(tag[at+len("width="):], `"'`)

@@ -21,9 +21,8 @@ const (
 // kind is the purpose of a page.
 type kind struct {
 	lane Lane
-	// A still page draws no frames, because nobody asks it for any: it can be
-	// printed and not photographed, and what waits for a frame never happens.
-	// Without the drawing a document takes a fifth less processor time.
+	// A still page draws no frames: it can be printed but not captured, and code that waits for a frame never runs.
+	// Without drawing, a document takes a fifth less processor time.
 	still bool
 	// An offline page has no network, whatever its lane.
 	offline bool
@@ -46,7 +45,7 @@ type page struct {
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // ends the job under way
 	spoiled error                   // why the page may not be used again
-	deaf    bool                    // its scripts said so much that nobody listens any more
+	deaf    bool                    // its scripts reported so much that further reports are ignored
 	load    loadState
 	changed chan struct{} // holds a value when load changed
 	headers *headerRule
@@ -86,8 +85,8 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 	return p, nil
 }
 
-// prepare sets a new target up for its lane. It ends at once when the renderer crashes,
-// because what was asked of it is never answered.
+// prepare sets up a new target for its render mode. It ends at once when the renderer crashes, because the commands
+// would never be answered.
 func (p *page) prepare(ctx context.Context) error {
 	ctx, cancel := p.tie(ctx)
 	defer cancel(nil)
@@ -128,7 +127,7 @@ func preparePage(s session, k kind, target proto.TargetTargetID, id proto.Browse
 
 // setup lists the commands that prepare a new target.
 func (p *page) setup() []request {
-	// Nobody asks for response bodies, so the browser need not keep them.
+	// Response bodies are not needed, so the browser need not store them.
 	one := 1
 	reqs := []request{
 		proto.PageEnable{},
@@ -210,8 +209,8 @@ func (p *page) renew() {
 	}
 }
 
-// emulate makes the page's emulated state what the job wants, which costs a
-// round trip only where the last job wanted something else.
+// emulate sets the page's emulated state to the job's, which costs a round trip only if the latest job wanted
+// another state.
 func (p *page) emulate(ctx context.Context, want emulation) error {
 	var reqs []request
 	if want.media != p.emulated.media || want.scheme != p.emulated.scheme {
@@ -271,8 +270,7 @@ func (p *page) markBroken(cause error) {
 	}
 }
 
-// event takes in what the browser reports. It runs on the connection's reading
-// goroutine.
+// event handles an event of the browser. It runs on the connection's reading goroutine.
 func (p *page) event(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -301,7 +299,7 @@ func (p *page) event(method string, params json.RawMessage) {
 			p.markBroken(errNeedsNetwork)
 		}
 	case "Page.javascriptDialogOpening":
-		// A dialog stops the page until somebody answers.
+		// A dialog stops the page until it is closed.
 		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
 	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
 		heard(p, method, params)
@@ -313,7 +311,7 @@ func (p *page) event(method string, params json.RawMessage) {
 	}
 }
 
-// heard takes in what a script reports, until it has said too much.
+// heard records a script's report, until the page has reported too much.
 func heard(p *page, method string, params json.RawMessage) {
 	if p.deaf {
 		return
@@ -325,7 +323,7 @@ func heard(p *page, method string, params json.RawMessage) {
 	}
 }
 
-// faultsOf returns what is wrong with the document so far.
+// faultsOf returns the document's problems so far.
 func faultsOf(p *page) []Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()

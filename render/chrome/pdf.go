@@ -98,10 +98,9 @@ func (o PDF) normalized() (PDF, error) {
 // cssPerInch is the number of CSS pixels per inch.
 const cssPerInch = 96
 
-// window returns the window that a document with script is loaded in: as large
-// as the room for content on the paper, so that what scripts measure and draw
-// is what is printed. Without script nothing measures it, unless its text may be
-// too wide for the paper.
+// window returns the size of the window in which a document with script is loaded. It is the content area of the
+// paper, so that scripts measure and draw the same layout that is printed. Without script, the size matters only if
+// the text may be too wide for the paper.
 func (o PDF) window(job Job) Viewport {
 	width, height := o.Width, o.Height
 	if o.Landscape {
@@ -220,8 +219,8 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 	return Document{Body: body, Pages: pages}, nil
 }
 
-// printFailure makes a crash of what Chromium answers where the renderer could not
-// print what it was asked for: it has no memory left, and dies a moment later.
+// printFailure returns a crash for Chromium's response that the renderer could not print: it has no memory left,
+// and dies a moment later.
 func printFailure(err error) error {
 	var refused *protocolError
 	if errors.As(err, &refused) && refused.Message == "Printing failed" {
@@ -230,7 +229,7 @@ func printFailure(err error) error {
 	return err
 }
 
-// countPages returns the number of pages of what was printed.
+// countPages returns the number of pages of the printed file.
 func countPages(body *spool.File) (int, error) {
 	f, err := pdffile.ReadPrinted(body.Open(), body.Size())
 	if err != nil {

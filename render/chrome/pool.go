@@ -71,7 +71,7 @@ type Config struct {
 	// Logger gets restarts and crashes; nil discards them. Documents, URLs and
 	// accounts are not logged.
 	Logger *slog.Logger
-	// Observe gets the duration of every step; nil means nobody.
+	// Observe, if set, gets the duration of every step.
 	Observe func(step Step, d time.Duration)
 	// Now is the clock of the queue; nil means time.Now.
 	Now func() time.Time
@@ -118,7 +118,7 @@ const extraSlots = 1
 // account, and one that rests.
 const spareBrowsers = 2
 
-// withMemory fills in the bounds of what is held.
+// withMemory sets the default limits of memory and caches.
 func (c Config) withMemory() Config {
 	if c.Browsers <= 0 {
 		c.Browsers = c.Slots + spareBrowsers
@@ -197,7 +197,7 @@ func (p *Pool) Close() error {
 	p.cancel(ErrClosed)
 	p.tasks.Wait()
 	var faults []error
-	for _, b := range p.fleet.all() { // Nobody else is left.
+	for _, b := range p.fleet.all() { // No job is left.
 		faults = append(faults, b.stop())
 	}
 	return errors.Join(append(faults, p.home.remove())...)

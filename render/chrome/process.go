@@ -86,12 +86,10 @@ func (p *process) stop() error {
 	return os.RemoveAll(p.profile)
 }
 
-// kill ends the browser and its helpers at once. A group without members is
-// what is wanted, so the error says nothing.
+// kill ends the browser and its helpers at once. An error means that the group has no members, which is fine.
 func (p *process) kill() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 
-// tail keeps the last few kilobytes of what the browser writes to stderr, for
-// the log when it fails to start.
+// tail stores the last few kilobytes of the browser's stderr, for the log when it fails to start.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -110,7 +108,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept.
+// String returns the stored text.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

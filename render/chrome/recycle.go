@@ -95,8 +95,8 @@ func (f *browserPool) tend(round int) {
 	}
 }
 
-// shrink ends the browser that was unused longest, when more run than are kept
-// ready and nobody needed them for a while.
+// shrink ends the browser that was unused longest, if there are more than the ready ones and they were not needed
+// for a while.
 func (f *browserPool) shrink() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

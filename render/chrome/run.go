@@ -144,8 +144,8 @@ func (r *running) gentle() bool {
 	return r.job.Lane == Inline && r.task.step == StepPrint && len(r.job.HTML) <= gentleHTML
 }
 
-// wrong reports that an attempt ended in a way that may have left its browser
-// busy: whoever wrote the document is not trusted for a while.
+// wrong reports whether an attempt ended in a way that may have left its browser busy. The account is then not
+// trusted for a while.
 func wrong(err error) bool {
 	var refused *protocolError
 	var load *LoadError
@@ -210,7 +210,7 @@ func (r *running) load(ctx context.Context, pg *page) error {
 	return pg.open(ctx, r.job)
 }
 
-// settle waits for what the load event does not cover.
+// settle waits for the conditions beyond the load event.
 func (r *running) settle(ctx context.Context, pg *page) error {
 	if opt, needed := r.settling(); needed {
 		if err := pg.settle(ctx, opt, r.pool.cfg.Times.Settle); err != nil {

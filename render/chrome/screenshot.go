@@ -23,8 +23,8 @@ const (
 	pngPixelBytes = 20
 )
 
-// within returns the options with a bound on the pixels of a PNG that follows from
-// what a process may hold: one beyond would end it, after seconds of work.
+// within returns the options with a limit on the pixels of a PNG that follows from the memory limit of a process. A
+// larger image would end the process after seconds of work.
 func (o Screenshot) within(memory int64) Screenshot {
 	if o.Type == "" || o.Type == "png" {
 		o.MaxPixels = min(cmp.Or(o.MaxPixels, defaultMaxPixels), int(memory/pngPixelBytes))

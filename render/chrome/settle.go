@@ -13,12 +13,11 @@ import (
 // scrollSteps bounds the way down a page, at one frame (16 ms) each.
 const scrollSteps = 60
 
-// settleScript waits until the document looks as it should: it loads what is
-// lazy, walks down the page so that whatever waits to be seen is drawn, and
-// waits for fonts, images and two frames. Images that were loading before that
-// are left alone: the job's own wait condition did not ask for them. Where it did not ask
-// for the load event either, only fonts under way are waited for: fonts.ready would wait
-// for that event.
+// settleScript waits until the document has its final appearance. It loads lazy images, scrolls down the page so
+// that content that waits to be visible is drawn, and waits for fonts, images and two frames. Images that were
+// loading before are left alone, because the job's own wait condition did not ask for them. If the job did not ask
+// for the load event either, the script waits only for fonts that are loading: fonts.ready would wait for that
+// event.
 const settleScript = `async ({lazy, draw, steps, patient}) => {
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const root = document.scrollingElement || document.documentElement;
@@ -52,7 +51,7 @@ type settleOptions struct {
 	Patient bool `json:"patient"`
 }
 
-// settle waits for what the load event does not cover, up to a limit.
+// settle waits for the conditions beyond the load event, up to a limit.
 func (p *page) settle(ctx context.Context, opt settleOptions, limit time.Duration) error {
 	opt.Steps = scrollSteps
 	if deadline, ok := ctx.Deadline(); ok {
@@ -155,10 +154,10 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 // functionPause is the pause between two evaluations of the function to wait for.
 const functionPause = 50 * time.Millisecond
 
-// awaitFunction waits until an expression of the document's own scripts is truthy.
-// One that throws is asked again, because what it names may still come to be.
+// awaitFunction waits until an expression of the document's own scripts is truthy. An expression that throws is
+// evaluated again, because a variable that it names may not exist yet.
 func awaitFunction(ctx context.Context, p *page, expression string) error {
-	// A comment at its end must not hide what follows.
+	// A comment at its end must not hide the rest.
 	text := "(v => typeof v === 'function' ? v() : v)((" + strings.TrimRight(expression, "; \t\r\n") + "\n))"
 	for {
 		var out struct {

@@ -30,8 +30,7 @@ func shareLocked(f *browserPool) {
 	}
 }
 
-// modest reports an account that nobody steps back for: that of probes, or of
-// guests.
+// modest reports whether an account has no priority over others: that of probes, or of guests.
 func modest(account string) bool { return account == "" || account == queue.Guests }
 
 // wantedNice returns the nice value that a browser's session should have where the

@@ -11,14 +11,12 @@ type refusedPrefix struct {
 	what   string
 }
 
-// refusedPrefixes follows the IANA special-purpose address registries (RFC 6890
-// and its updates). IPv6 needs few rows: outside 2000::/3 everything is refused
-// anyway, except NAT64, so ULA, link-local, site-local, multicast, loopback and
-// the IPv4-compatible form are here by name only to say so in the log.
+// refusedPrefixes follows the IANA special-purpose address registries (RFC 6890 and its updates). IPv6 needs few
+// rows: everything outside 2000::/3 except NAT64 is refused anyway, so ULA, link-local, site-local, multicast,
+// loopback and the IPv4-compatible form are listed only for the log.
 //
-// 6to4 and Teredo are refused whole, whatever IPv4 address they carry: both are
-// retired (RFC 7526; Teredo servers are gone), no web site lives there, and
-// where a relay still stands it is one more way inwards.
+// 6to4 and Teredo are refused completely, whatever IPv4 address they contain. Both are retired (RFC 7526; Teredo
+// servers no longer exist), no web site uses them, and a remaining relay would be another way into the network.
 func refusedPrefixes() []refusedPrefix {
 	row := func(cidr, what string) refusedPrefix { return refusedPrefix{netip.MustParsePrefix(cidr), what} }
 	return []refusedPrefix{
@@ -56,7 +54,7 @@ func refusedPrefixes() []refusedPrefix {
 	}
 }
 
-// metadataAddrs are where clouds hand credentials to whoever asks.
+// metadataAddrs are the addresses at which clouds serve credentials without authentication.
 func metadataAddrs() []netip.Addr {
 	addr := netip.MustParseAddr
 	return []netip.Addr{
@@ -100,8 +98,8 @@ type verdict struct {
 	detail string
 }
 
-// judge classifies addr without regard to what the operator opened. A
-// translated IPv6 address is judged by the IPv4 address inside it as well.
+// judge classifies addr regardless of the addresses that the operator allowed. A translated IPv6 address is also
+// judged by the IPv4 address inside it.
 func (t *addrTable) judge(addr netip.Addr) verdict {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return verdict{ReasonAddress, "invalid or with a zone"}

@@ -78,8 +78,8 @@ func (l *allowList) addOwn(entry string) error {
 	return nil
 }
 
-// isOwn reports whether an address is this machine's, by its interfaces or by what
-// the operator says, or leads to one by way of a translation.
+// isOwn reports whether an address belongs to this machine, by its interfaces or by the operator's settings, or
+// leads to such an address through a translation.
 func (l *allowList) isOwn(addr netip.Addr) bool {
 	if l.own.has(addr) {
 		return true
@@ -89,7 +89,7 @@ func (l *allowList) isOwn(addr netip.Addr) bool {
 	return slices.ContainsFunc(l.ownAddrs, func(own netip.Addr) bool { return own == addr || translated && own == inner })
 }
 
-// checkName judges what can be judged about t before its addresses are known.
+// checkName makes the checks of t that do not need its addresses.
 func (l *allowList) checkName(t target) error {
 	if t.port != 0 && blockedPort(t.port) && !l.opensPort(t) {
 		return t.refuse(verdict{ReasonPort, "blocked port"})

@@ -20,7 +20,7 @@ const (
 	// clientIdleTimeout is the time for which a connection waits for the next request to the same host: long enough
 	// for a burst of files, no longer.
 	clientIdleTimeout = 30 * time.Second
-	// maxResponseHeader bounds what a server can make us keep before its body.
+	// maxResponseHeader is the maximum number of bytes of a response before its body.
 	maxResponseHeader = 64 << 10
 )
 
@@ -37,11 +37,10 @@ type ClientConfig struct {
 	Timeout time.Duration
 }
 
-// Client returns an HTTP client that reaches only what the Policy allows: the
-// URL of every request and redirect is checked by CheckURL's rules and every
-// connection is made by DialContext. It uses no proxy, whatever the environment
-// says. A refusal comes back as a *url.Error that wraps a *RefusedError. The
-// caller bounds the body it reads, and calls CloseIdleConnections when done.
+// Client returns an HTTP client that reaches only addresses that the Policy allows. CheckURL's rules apply to the
+// URL of every request and redirect, and DialContext makes every connection. The client uses no proxy, regardless
+// of the environment. A refusal is returned as a *url.Error that wraps a *RefusedError. The caller limits the body
+// it reads, and calls CloseIdleConnections when done.
 func (p *Policy) Client(c ClientConfig) *http.Client {
 	timeout := c.Timeout
 	if timeout == 0 {

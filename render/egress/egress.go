@@ -44,7 +44,7 @@ const (
 type RefusedError struct {
 	Host    string   // the host as far as it was understood, else empty; never a whole URL
 	Reason  Reason   // the rule that refused it
-	Detail  string   // what the rule saw, for the log only
+	Detail  string   // the value that the rule matched, for the log only
 	Schemes []string // the schemes that were allowed; empty where only an address was checked
 }
 
@@ -95,8 +95,8 @@ type Config struct {
 	OnRefuse func(host string, reason Reason)
 }
 
-// Policy decides what may be reached, and reaches it. But for the addresses of
-// this machine it does not change after New. It is safe for concurrent use.
+// Policy decides which addresses may be reached, and connects to them. Apart from the addresses of this machine, it
+// does not change after New. It is safe for concurrent use.
 type Policy struct {
 	allow    allowList
 	roots    *x509.CertPool

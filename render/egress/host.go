@@ -13,13 +13,13 @@ import (
 // maxHostLength is the longest name the DNS can carry, in bytes of its text.
 const maxHostLength = 253
 
-// maxRawHostLength bounds what is handed to the IDN mapping. A name of 253
-// bytes can be spelled with more of them before mapping, but not without end.
+// maxRawHostLength is the maximum length of a name before the IDN mapping. The spelling of a name of 253 bytes can
+// be longer before the mapping, but not without limit.
 const maxRawHostLength = 1024
 
 var errHost = errors.New("not a valid host")
 
-// target is a host and port somebody wants to reach, in canonical form.
+// target is a requested host and port in canonical form.
 type target struct {
 	host string     // lower-case ASCII name without its final dot, or the text of addr
 	addr netip.Addr // the address, when host is a literal; else invalid

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// proxyLimits bound what the programs behind a Proxy can hold. Tests shorten
-// the times.
+// proxyLimits limits the resources that the clients of a Proxy can occupy. Tests shorten the times.
 type proxyLimits struct {
 	// conns is the maximum number of open tunnels and plain requests. Chromium opens at most 32 sockets to its
 	// proxy per context. So 512 serve sixteen contexts that use all of them, or a hundred with a few idle
@@ -28,8 +27,8 @@ type proxyLimits struct {
 	// idle ends a tunnel or a plain response in which nothing moved in either
 	// direction for longer than any document's own deadline (one minute).
 	idle time.Duration
-	// request ends a plain request however busy it is: twice the longest
-	// document deadline, after which nobody waits for it.
+	// request is the maximum duration of a plain request: twice the longest document deadline, after which the
+	// response is useless.
 	request time.Duration
 }
 
@@ -49,20 +48,20 @@ const (
 	copyBuffer = 32 << 10
 )
 
-// Proxy is an HTTP proxy on a loopback port that reaches only what its Policy
-// allows. It takes CONNECT, for TLS and WebSockets, and requests for http URLs
-// in absolute form. It answers 403 to what is refused, 502 to what cannot be
-// reached, 503 when it is full, and 400 to requests that are not for a proxy.
+// Proxy is an HTTP proxy on a loopback port that reaches only addresses that its Policy allows. It accepts CONNECT,
+// for TLS and WebSockets, and requests for http URLs in absolute form. It responds with 403 to refused addresses,
+// 502 if the address cannot be reached, 503 when it is full, and 400 to requests that are not for a proxy.
 //
-// It asks for no password. Chromium answers a proxy's challenge only through CDP request
-// interception, which delays every request of every page. And a password would protect
-// little: another program of this machine gains nothing from a proxy that reaches public
-// hosts (and the hosts the operator opened), since it has the same network without it; the
-// engines' children do not see this port, having no network; a page rendered here cannot
-// reach it, as the proxy refuses loopback; and a page in somebody's own browser can send it
-// only origin-form requests, which are answered 400. Another program could still use up its
-// connections, which cannot be prevented on a shared machine: do not run untrusted programs
-// next to the service.
+// It has no password. Chromium answers a proxy's challenge only through CDP request interception, which delays
+// every request of every page. And a password would protect little:
+//
+//   - Another program of this machine gains nothing from a proxy to public hosts, since it has the same network without it.
+//   - The engines' children have no network and do not see this port.
+//   - A page rendered here cannot reach it, because the proxy refuses loopback.
+//   - A page in a user's own browser can send only origin-form requests, which get a 400.
+//
+// Another program could still use up its connections, which cannot be prevented on a shared machine: do not run
+// untrusted programs next to the service.
 type Proxy struct {
 	policy *Policy
 	limits proxyLimits
@@ -171,8 +170,8 @@ func (x *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.forward(w, r)
 }
 
-// rejectForm returns the status for a request that is not one for a proxy, or
-// that asks for what no browser asks, and 0 for the others.
+// rejectForm returns the error status for a request that is not a proxy request, or that no browser sends, and 0
+// for the others.
 func rejectForm(r *http.Request) int {
 	switch {
 	case r.URL.Host == "", r.URL.Opaque != "":

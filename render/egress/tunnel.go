@@ -51,8 +51,7 @@ func (x *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	both.Wait()
 }
 
-// sendBuffered passes on what the browser sent behind its CONNECT without
-// waiting for the answer.
+// sendBuffered forwards the bytes that the browser sent after its CONNECT without waiting for the response.
 func sendBuffered(server net.Conn, from *bufio.Reader) error {
 	early, err := from.Peek(from.Buffered())
 	if err != nil || len(early) == 0 {
@@ -62,8 +61,8 @@ func sendBuffered(server net.Conn, from *bufio.Reader) error {
 	return err
 }
 
-// pipe copies from src to dst until src ends, and tells dst so. After an error
-// it cuts both, as the other direction has nobody to talk to any more.
+// pipe copies from src to dst until src ends, and closes dst for writing. After an error it closes both, because
+// the other direction has no receiver any more.
 func (x *Proxy) pipe(dst net.Conn, src *touchedConn) {
 	buf := x.buffers.Get()
 	defer x.buffers.Put(buf)

@@ -10,15 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// CheckURL checks what the text of a URL tells: that it is an absolute URL of
-// one of the given schemes (in any case; https if none is given), without user
-// or password, and that its host is not a refused address or name. It asks
-// nothing of the network: a name may still resolve inwards, which Resolve and
-// the dialer find out.
+// CheckURL checks the text of a URL: it must be an absolute URL of one of the given schemes (in any case; https if
+// none is given), without user or password, and its host must not be a refused address or name. It does not use the
+// network. Resolve and the dialer check whether a name resolves to a private address.
 //
-// The returned URL has its scheme and host in canonical form and is the one to
-// use from here on, so that what was checked and what is opened are the same
-// text. The error is a *RefusedError.
+// The returned URL has its scheme and host in canonical form. Use it from here on, so that the checked and the
+// opened URL are the same text. The error is a *RefusedError.
 func (p *Policy) CheckURL(raw string, schemes ...string) (*url.URL, error) {
 	u, err := p.checkURL(raw, schemes)
 	return u, p.observe(context.Background(), err)
@@ -104,10 +101,8 @@ func (t target) withDefaultPort(scheme string) target {
 	return t
 }
 
-// CheckTarget checks the host of u, a result of CheckURL, as it stands in the
-// DNS now. It is for the moment at which an address is registered and not yet
-// used; whoever dials need not call it. The error is a *RefusedError, or the
-// resolver's.
+// CheckTarget checks the host of u, a result of CheckURL, as the DNS resolves it now. Use it when an address is
+// registered for later use; a dial makes the same check. The error is a *RefusedError, or the resolver's.
 func (p *Policy) CheckTarget(ctx context.Context, u *url.URL) error {
 	t, err := parseTarget(u.Host)
 	if err != nil {

@@ -20,7 +20,7 @@ const maxPictures = 20 << 20
 type cleaner struct {
 	message *Message
 	budget  int      // bytes that images may still put into the page
-	remote  []string // addresses of what was left out, each once
+	remote  []string // URLs of omitted content, each once
 	seen    map[string]bool
 
 	styles []*html.Node

@@ -1,5 +1,5 @@
-// Package email reads email and makes a page of it: who wrote to whom, and what. Its
-// job runs in the children of render/engine, as what it reads is anybody's.
+// Package email parses email and makes a page of a message, with its sender, recipients and content. Its job runs
+// in the children of render/engine, because the input is untrusted.
 package email
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/emersion/go-message/textproto"
 )
 
-// The limits of a message: what is beyond them is hostile.
+// The limits of a message. A message above them is hostile.
 const (
 	maxParts  = 1000
 	maxDepth  = 20
@@ -164,8 +164,8 @@ func text(header mail.Header, key string) string {
 	return oneLine(decoded)
 }
 
-// oneLine makes text of any bytes one line without control characters, nor such that turn
-// the direction of what follows.
+// oneLine turns any bytes into one line of text without control characters and without characters that change the
+// direction of text.
 func oneLine(text string) string {
 	if !utf8.ValidString(text) {
 		text = decode([]byte(text), "text/plain")
@@ -186,7 +186,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Person is somebody who wrote a message or got it. Either may be empty.
+// Person is a sender or a recipient of a message. Either field may be empty.
 type Person struct{ Name, Address string }
 
 // People are some.
@@ -233,7 +233,7 @@ type place struct {
 	group string // the kind of the parts that it is one of
 }
 
-// part reads one part of a message, and those in it, and returns what they say.
+// part reads one part of a message with its subparts, and returns their content.
 func (m *Message) part(header message.Header, body io.Reader, at place) ([]block, error) {
 	if m.parts++; m.parts > maxParts {
 		return nil, &Error{fmt.Sprintf("has more than %d parts", maxParts)}
@@ -359,7 +359,7 @@ func (m *Message) sealed(file *File, how string) ([]block, error) {
 	return []block{m.refuse(text)}, m.attach(file)
 }
 
-// refuse notes what cannot be read, in the place where it would be.
+// refuse returns a note in the place of unreadable content.
 func (m *Message) refuse(text string) block {
 	m.note(text)
 	return block{kind: noteBlock, text: text}
@@ -513,7 +513,7 @@ func extension(kind string) string {
 	return ".bin"
 }
 
-// fileName makes the name of a file of what a message calls it.
+// fileName makes a file name of the name in a message.
 func fileName(name string) string {
 	name = strings.ReplaceAll(oneLine(name), "\\", "/")
 	name = strings.Trim(path.Base("/"+name), "/ .")

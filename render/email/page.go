@@ -82,7 +82,7 @@ func (c *cleaner) show(f *File) string {
 	return `<img class="picture" alt="` + template.HTMLEscapeString(f.Name) + `" src="data:` + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content) + `">`
 }
 
-// Attached are the files that no text shows in its midst. Page says which those are.
+// Attached returns the files that no text shows inline. Page determines those.
 func (m *Message) Attached() []*File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f *File) bool { return f.shown })
 }

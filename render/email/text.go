@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// decode makes text of bytes whose characters nobody named, or that are wrongly named.
-// kind is their media type: HTML may name them itself.
+// decode decodes bytes whose character encoding is missing or wrong. kind is their media type: HTML may name the
+// encoding itself.
 func decode(content []byte, kind string) string {
 	if utf8.Valid(content) {
 		return string(bytes.TrimPrefix(content, []byte("\xEF\xBB\xBF")))
@@ -124,7 +124,7 @@ func linked(text string) string {
 	return b.String()
 }
 
-// wordsOf is the text of HTML that cannot be shown as what it is.
+// wordsOf returns the text of HTML that cannot be shown as HTML.
 func wordsOf(source string) string {
 	var b strings.Builder
 	tokens := nethtml.NewTokenizer(strings.NewReader(source))

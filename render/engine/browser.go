@@ -19,15 +19,15 @@ import (
 // Browser holds the confinement of a browser that cannot create its own sandbox because namespaces are refused. All
 // its processes have the same confinement: pages can do everything that the whole browser can do.
 type Browser struct {
-	// UID and GID are whom it becomes; 0 means that it stays who it is.
+	// UID and GID are the user and group that it becomes; 0 means that it keeps its own.
 	UID, GID int `json:",omitempty"`
-	// Folders are all that it may write, and read of what is not the system's.
+	// Folders lists all folders that it may write, and the folders outside the system that it may read.
 	Folders []string
 	// Reads are files and folders that it may read besides.
 	Reads []string `json:",omitempty"`
 	// Port of TCP is all that it may connect to, where the kernel knows how.
 	Port uint16
-	// Memory bounds what each of its processes may map, in bytes; 0 does not.
+	// Memory is the maximum number of bytes that each of its processes may map; 0 means no limit.
 	Memory int64 `json:",omitempty"`
 	// Open means to continue without Landlock if the kernel has none.
 	Open bool `json:",omitempty"`
@@ -47,8 +47,8 @@ var browserReads = []string{
 	proc, "/sys/devices/system/cpu",
 }
 
-// internetStreams permits what the browser speaks to the proxy with, and nothing
-// that could go around it: no datagrams, no raw or kernel sockets.
+// internetStreams permits the sockets that the browser needs for the proxy, and none that could bypass it: no
+// datagrams, no raw or kernel sockets.
 var internetStreams = []bpf.Instruction{
 	bpf.LoadAbsolute{Off: offsetArgument, Size: 4},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 5},

@@ -43,7 +43,7 @@ type child struct {
 	ended chan struct{}
 
 	mu     sync.Mutex
-	reaped bool // the process's number may belong to somebody else
+	reaped bool // the process's number may have been reused
 }
 
 // startChild starts a process and waits until it is confined and ready.
@@ -62,8 +62,7 @@ func startChild(ctx context.Context, p *Pool) (*child, error) {
 	return c, nil
 }
 
-// ready waits until the child is confined, and has done what the pool's
-// children do first.
+// ready waits until the child is confined, and has run its initial work.
 func (c *child) ready(ctx context.Context, p *Pool) error {
 	greeting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -151,7 +150,7 @@ func enlarge(f *os.File) {
 	}
 }
 
-// greet sends the settings and waits for the child to say that it is ready.
+// greet sends the settings and waits for the child's report that it is ready.
 func (c *child) greet(p *Pool) error {
 	s := setup{
 		Identity: p.id, Memory: p.cfg.Memory, MaxMemory: p.cfg.MaxMemory, Disk: p.cfg.Disk,
@@ -184,8 +183,7 @@ func (c *child) broken(ctx context.Context, err error) error {
 // those of the race detector.
 var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
 
-// postMortem ends a child that has crashed, and says of err whether it ran out of
-// memory.
+// postMortem ends a child that has crashed, and adds to err whether it ran out of memory.
 func (c *child) postMortem(err error) error {
 	c.kill()
 	<-c.ended // so that its last words are complete
@@ -195,8 +193,7 @@ func (c *child) postMortem(err error) error {
 	return err
 }
 
-// kill ends the process with all that it started, and wakes whoever reads
-// from it or writes to it.
+// kill ends the process with its descendants, and wakes goroutines that read from it or write to it.
 func (c *child) kill() {
 	c.mu.Lock()
 	if !c.reaped {
@@ -207,8 +204,8 @@ func (c *child) kill() {
 	_, _ = c.in.SetDeadline(now), c.out.SetDeadline(now)
 }
 
-// reap waits for the process to end. Before it takes it off the process table,
-// while the group still bears its number, it kills what the process started.
+// reap waits for the process to end. Before it removes the process from the process table, while the group still
+// has its number, it kills the process's descendants.
 func (c *child) reap() {
 	defer close(c.ended)
 	pid := c.cmd.Process.Pid

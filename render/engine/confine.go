@@ -125,7 +125,7 @@ func (c *confinement) lost() error {
 	return errors.New("namespaces cannot be made here: " + c.Lost)
 }
 
-// checkNoNewPrivileges looks for what the spawner has set.
+// checkNoNewPrivileges checks the flag that the parent has set.
 func checkNoNewPrivileges(*confinement) error {
 	on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	if err == nil && on != 1 {

@@ -23,9 +23,8 @@ const (
 	maxProcesses = 512
 )
 
-// closeInherited closes what the server itself was given by whoever started
-// it, such as a lock or a socket: everything above stderr that would pass on
-// to programs started here. What Go has opened would not.
+// closeInherited closes descriptors that the server inherited, such as a lock or a socket: everything above stderr
+// that programs started here would inherit. Descriptors that Go opened are not inherited.
 func closeInherited(*confinement) error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -47,9 +46,8 @@ func closeInherited(*confinement) error {
 	return nil
 }
 
-// limitResources bounds memory, files and core dumps. Memory is RLIMIT_DATA:
-// a Go program cannot start under a useful RLIMIT_AS. The limit counts from
-// what the fresh process has mapped already.
+// limitResources limits memory, files and core dumps. Memory is RLIMIT_DATA, because a Go program cannot start
+// under a useful RLIMIT_AS. The limit counts from the memory that the fresh process has mapped already.
 func limitResources(c *confinement) error {
 	mapped, err := mappedData()
 	if err != nil {
@@ -80,9 +78,8 @@ func (c *confinement) limitMemory(bytes int64) error {
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(limit), Max: uint64(c.mapped + c.MaxMemory)})
 }
 
-// swollen reports whether jobs have made this process map more than half of what one
-// may take. The limit counts what is mapped, and Go gives none of that back: the next
-// job could fail for what this one has needed.
+// swollen reports whether jobs have made this process map more than half of its limit. The limit counts mapped
+// memory, and Go does not unmap it: the next job could fail because of this one's memory.
 func (c *confinement) swollen() bool {
 	mapped := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(mapped)

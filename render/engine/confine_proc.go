@@ -16,12 +16,10 @@ import (
 // proc is the folder in which the kernel lists processes.
 const proc = "/proc"
 
-// mountProc gives the new root at base a list of the child's own processes.
-// The kernel refuses one where a part of the system's is hidden, as container
-// runtimes do. Then the system's is shown, without which Java and LibreOffice do
-// not start, provided that Landlock keeps what it tells of other processes
-// closed: their environment, memory, files and folders. Landlock also forbids to
-// list it, see restrictFiles.
+// mountProc gives the new root at base a list of the child's own processes. The kernel refuses this if a part of
+// the system's list is hidden, as in containers. Then the child sees the system's list, because Java and
+// LibreOffice do not start without one. This requires Landlock, which blocks access to other processes'
+// environment, memory, files and folders, and to the list as such; see restrictFiles.
 func (c *confinement) mountProc() error {
 	const closed = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := mountAt(c.base+proc, "proc", closed, "")
@@ -118,7 +116,7 @@ func (c *confinement) family() ([]relative, error) {
 	return family, nil
 }
 
-// readEntry reads what the list says of a process.
+// readEntry reads the entry of a process.
 func readEntry(pid int) (e entry, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("%s/%d/status", proc, pid))
 	if err != nil {

@@ -31,10 +31,9 @@ const workDir = "/work"
 // maxEntries bounds files and folders of a child, which cost kernel memory.
 const maxEntries = 65536
 
-// changeRoot gives the child a file system of its own: what is readable, a few
-// devices, its own processes, and a folder in memory of bounded size. Nothing
-// else of the system has a name in there, and so no file and no socket of
-// others can be opened.
+// changeRoot gives the child its own file system: the readable paths, a few devices, its own processes, and a
+// folder in memory of limited size. Nothing else of the system has a name in there, so files and sockets of others
+// cannot be opened.
 func changeRoot(c *confinement) (err error) {
 	if !c.has(unix.CLONE_NEWNS) {
 		return c.lost()
@@ -146,9 +145,8 @@ func mountAt(path, kind string, flags uintptr, options string) error {
 	return nil
 }
 
-// expose makes a path of the system visible in a new root, by a name that may be
-// another; what does not exist is left out. A link stays a link, so that /lib
-// leads to /usr/lib.
+// expose makes a path of the system visible in a new root, possibly under another name. Missing paths are left out.
+// A link stays a link, so that /lib leads to /usr/lib.
 func expose(root, path, name string, attributes uint64) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -36,9 +36,8 @@ func ownUser(c *confinement) error {
 	return errors.New("it is that of the service; start the service as root, and it gives engines and browsers another")
 }
 
-// dropCapabilities gives up, in all threads, what the kernel has left to this
-// user or given to it in its namespace. Nothing brings it back, because of
-// no_new_privs. Then it hides this process's memory and descriptors from the
+// dropCapabilities drops, in all threads, the capabilities of this user and those that it has in its namespace.
+// They cannot come back, because of no_new_privs. Then it hides this process's memory and descriptors from the
 // programs that it starts, which have the same user.
 func dropCapabilities(*confinement) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -28,7 +28,7 @@ type Daemon struct {
 // Ended is closed when the program has ended.
 func (k *Daemon) Ended() <-chan struct{} { return k.ended }
 
-// Stderr returns the end of what the program has written to standard error.
+// Stderr returns the end of the program's standard error.
 func (k *Daemon) Stderr() string { return k.stderr.String() }
 
 // Stop kills the program and waits until it is gone.

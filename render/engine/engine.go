@@ -47,8 +47,8 @@ type Config struct {
 	// every job. Files that a killed server left in Dir are removed at the next start.
 	// Default: the system's temporary folder.
 	Dir string
-	// User is the system user of the children when this process is root. Default:
-	// "relaypdf", or "nobody" if there is none. Children of any other user keep that user.
+	// User is the system user of the children when this process is root. Default: "relaypdf", or "nobody" if that
+	// user is unknown. Children of any other user keep that user.
 	User string
 	// MaxJobs is after how many jobs a child is replaced. Default: 1000.
 	MaxJobs int
@@ -65,15 +65,15 @@ type Config struct {
 	// CPU is the processor time of each process in one job, in whole seconds.
 	// Default: MaxTime.
 	CPU time.Duration
-	// Background gives children, and what they start, a few of the processors, and
-	// a tenth of one that other browsers and engines want at the same time.
+	// Background restricts children and their programs to a few of the processors, and to a tenth of a processor
+	// that other browsers and engines want at the same time.
 	Background bool
 	// Fonts configures how programs find fonts. Default: the system's configuration.
 	Fonts Fonts
 	// Prepare is a job that every child does before it takes others, such as
 	// to start programs that stay. A child that fails it cannot start.
 	Prepare *Job
-	// Logger hears of crashes. Default: nobody does.
+	// Logger receives crashes. Default: none.
 	Logger *slog.Logger
 }
 
@@ -251,7 +251,7 @@ func (p *Pool) Admit(account string) error {
 // Load returns how many jobs run and wait.
 func (p *Pool) Load() queue.State { return p.queue.State() }
 
-// Do is Run for jobs whose whole result is what the handler returns.
+// Do is Run for jobs whose whole result is the handler's body.
 func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
 	result, err := p.Run(ctx, job)
 	return result.Body, errors.Join(err, result.Close())

@@ -9,8 +9,8 @@ import (
 // excerptSize is the maximum number of bytes that an excerpt holds of the start, and of the end.
 const excerptSize = 2 << 10
 
-// excerpt is a writer that keeps the first bytes written to it, where a
-// program that crashes says why, and the last ones, where others do.
+// excerpt is a writer that stores the first and the last bytes written to it. A program's reason for a crash is in
+// one of them.
 type excerpt struct {
 	mu         sync.Mutex
 	head, tail []byte

@@ -11,21 +11,19 @@ import (
 	"time"
 )
 
-// The protocol: both sides send messages of frames, and a frame is its length
-// (four bytes, big endian) and its bytes. Files follow a message as they are,
-// one after the other; their sizes are in its header.
+// The protocol: both sides send messages of frames, and a frame is its length (four bytes, big endian) and its
+// bytes. Files follow a message as they are, one after the other; their sizes are in its header.
 //
 //	parent → child   setup, once: settings as JSON
 //	child → parent   ready, once: a report as JSON
 //	parent → child   job: header as JSON, body, files
 //	child → parent   answer: header as JSON, body, files
 //
-// The parent trusts no length that a child announces: what is over its limit
-// ends the child, and memory grows only with bytes that arrive.
+// The parent trusts no length that a child announces: a length above its limit ends the child, and memory grows
+// only with bytes that arrive.
 const (
 	maxHeader = 1 << 20
-	// maxBody is the largest text that a request may carry (10 MiB) with what
-	// it may grow to as HTML. Anything larger is a file.
+	// maxBody is the maximum text of a request (10 MiB) after its growth as HTML. Anything larger is a file.
 	maxBody = 64 << 20
 )
 
@@ -59,7 +57,7 @@ type answerHeader struct {
 	Last bool `json:"last,omitempty"`
 }
 
-// check reports whether a parent may believe what a child announces.
+// check returns an error if the announced sizes of a child are invalid.
 func (h answerHeader) check(maxOutput int64) error {
 	if len(h.Files) > maxFiles {
 		return fmt.Errorf("%w: %d files", errFrame, len(h.Files))

@@ -83,7 +83,7 @@ func (p *Pool) attributes(flags uintptr) *syscall.SysProcAttr {
 	switch {
 	case flags&unix.CLONE_NEWUSER == 0:
 	case p.id.UID != 0:
-		// Its root sets the child up; the other one is whom it becomes.
+		// Its root sets the child up; the other one is the user that it becomes.
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}, {ContainerID: p.id.UID, HostID: p.id.UID, Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}, {ContainerID: p.id.GID, HostID: p.id.GID, Size: 1}}
 		a.GidMappingsEnableSetgroups = true

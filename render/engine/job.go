@@ -31,8 +31,7 @@ var (
 	ErrClosed = errors.New("engine: pool is closed")
 	// ErrTooLarge means that the job's input is over the limit of the pipe.
 	ErrTooLarge = errors.New("engine: input is too large")
-	// ErrOutputTooLarge means that the results, or what one program printed,
-	// are larger than the job allows.
+	// ErrOutputTooLarge means that the results, or the output of one program, are larger than the job allows.
 	ErrOutputTooLarge = errors.New("engine: output is too large")
 	// ErrDiskFull means that the inputs do not fit into the job's folder.
 	ErrDiskFull = errors.New("engine: the job's folder is full")

@@ -35,7 +35,7 @@ type Program struct {
 	Stdin io.Reader
 	// Env is added to HOME, PATH and LANG, as NAME=value.
 	Env []string
-	// MaxStdout bounds what it prints, in bytes. Default: 16 MiB.
+	// MaxStdout is the maximum size of its output in bytes. Default: 16 MiB.
 	MaxStdout int64
 	// Joined adds the program's standard error to its output.
 	Joined bool
@@ -52,8 +52,7 @@ type ExitError struct {
 	Code int
 	// Signal ended the program; 0 when it ended by itself.
 	Signal syscall.Signal
-	// Stderr is the start and the end of what it wrote to standard error,
-	// up to 2 KiB each.
+	// Stderr is the start and the end of its standard error, up to 2 KiB each.
 	Stderr string
 }
 
@@ -69,9 +68,9 @@ func (e *ExitError) Error() string {
 // program takes for an option.
 func PathArg(name string) string { return "./" + name }
 
-// Exec runs a program to its end and returns what it printed. It is killed when ctx ends.
-// Errors are *ExitError, ErrNoProgram, ErrOutputTooLarge and the context's; with an
-// *ExitError, Exec also returns the output so far.
+// Exec runs a program to its end and returns its output. The program is killed when ctx ends. Errors are
+// *ExitError, ErrNoProgram, ErrOutputTooLarge and the context's; with an *ExitError, Exec also returns the output
+// so far.
 func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	cmd, err := w.command(ctx, p)
 	if err != nil {
@@ -107,7 +106,7 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 		}
 		return stdout.buf.Bytes(), failed
 	case errors.Is(err, exec.ErrWaitDelay):
-		// It ended well; what it left running ends with the job.
+		// It succeeded; processes that it left running end with the job.
 		return stdout.buf.Bytes(), nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
@@ -138,8 +137,7 @@ func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// start starts a prepared program, which may have so much memory; 0 is what
-// the job may have.
+// start starts a prepared program with a memory limit; 0 means the job's limit.
 func (w *Work) start(cmd *exec.Cmd, memory int64) error {
 	if memory <= 0 {
 		memory = w.memory

@@ -27,7 +27,7 @@ func (p *Pool) Protections(ctx context.Context) ([]Protection, error) {
 	}
 }
 
-// note keeps what the first child reports.
+// note stores the report of the first child.
 func (p *Pool) note(r report) {
 	p.firstReport.Do(func() {
 		p.protections = r.Protections

@@ -13,10 +13,9 @@ import (
 	"runtime/debug"
 )
 
-// Handler does one kind of job: it gets the job's arguments as JSON, its body,
-// and its files in w.Dir, and returns the result; what it names with w.Output
-// goes with it. An error crosses to the caller as a *JobError (with the code
-// of the *JobError it wraps, if any).
+// Handler does one kind of job: it gets the job's arguments as JSON, its body, and its files in w.Dir, and returns
+// the result body. Files that it names with w.Output are sent with the result. An error reaches the caller as a
+// *JobError (with the code of the *JobError it wraps, if any).
 type Handler func(ctx context.Context, w *Work, args json.RawMessage, body []byte) ([]byte, error)
 
 // Handlers are the jobs that a child can do, by name.
@@ -35,8 +34,8 @@ func Handle[Args any](f func(ctx context.Context, w *Work, args Args, body []byt
 	}
 }
 
-// errReplace ends a child whose handler has panicked or asked for it: nobody
-// knows in which state that left the process.
+// errReplace ends a child whose handler has panicked or asked for it, because the state of the process is then
+// unknown.
 var errReplace = errors.New("engine: a handler crashed")
 
 // errSwollen ends a child that has too little memory left for another job.
@@ -109,7 +108,7 @@ func (c *innerChild) serve() error {
 		select {
 		case err = <-done:
 		case ended := <-next:
-			if ended != nil { // nobody waits for the answer
+			if ended != nil { // the answer is not needed any more
 				return c.endOfInput(ended)
 			}
 			// The next job comes as soon as the answer is written.
@@ -157,8 +156,7 @@ func (c *innerChild) receive() (job incoming, err error) {
 	return job, noEOF(err)
 }
 
-// answer runs a job's handler and sends what came of it. Its error ends the
-// child.
+// answer runs a job's handler and sends its result. An error ends the child.
 func (c *innerChild) answer(job incoming) error {
 	w := &Work{Dir: c.jobDir(), child: c, memory: c.jobMemory(job.header.Memory)}
 	body, err := c.call(w, job)

@@ -9,13 +9,13 @@ import (
 // errStrays means that programs of a job cannot be distinguished from others.
 var errStrays = errors.New("engine: a job left programs running")
 
-// sweep ends what a job has left running, however it hid, so that it changes
-// no result and sees no later job. An error ends the child.
+// sweep ends all processes that a job has left running, including hidden ones, so that they change no result and
+// see no later job. An error ends the child.
 func (c *innerChild) sweep() error {
 	switch {
 	case c.has(unix.CLONE_NEWPID) && c.kept == nil:
 		// The first process of a namespace reaches all others, and not itself.
-		_ = c.thread.kill(-1) // nobody is there, as a rule
+		_ = c.thread.kill(-1) // usually there is no process
 		return reapAll(0)
 	case c.has(unix.CLONE_NEWPID):
 		return c.sweepSessions()
@@ -42,8 +42,8 @@ func reapAll(options int) error {
 	}
 }
 
-// sweepSessions spares the kept programs and what they have started, which is
-// in their sessions, where no other process can get to.
+// sweepSessions spares the daemons and their descendants, which are in their sessions, where no other process can
+// get to.
 func (c *innerChild) sweepSessions() error {
 	// Processes that fork faster than they are killed are not worth more attempts.
 	const attempts = 20

@@ -44,7 +44,7 @@ func (t *thread) do(f func() error) error {
 	return <-result
 }
 
-// kill sends SIGKILL, which fails when nobody is there.
+// kill sends SIGKILL. It fails if there is no process.
 func (t *thread) kill(pid int) error {
 	return t.do(func() error { return unix.Kill(pid, unix.SIGKILL) })
 }
@@ -55,13 +55,12 @@ func (t *thread) close() {
 	<-t.done
 }
 
-// refuseNewPrivileges makes what the calling thread starts unable to gain
-// privileges.
+// refuseNewPrivileges prevents processes that the calling thread starts from gaining privileges.
 func refuseNewPrivileges() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// settle makes what the calling thread starts as the pool's children are to be.
+// settle applies the scheduling settings of the pool's children to processes that the calling thread starts.
 func (c Config) settle() error {
 	if err := refuseNewPrivileges(); err != nil {
 		return fmt.Errorf("engine: give up new privileges: %w", err)

@@ -33,9 +33,8 @@ func (c *child) do(r *request, cfg Config) (Result, error) {
 	return result, err
 }
 
-// watchFolder kills the child when its folder outgrows limit bytes, where the
-// kernel does not keep that bound. The returned function ends the watch and
-// says whether that happened.
+// watchFolder kills the child when its folder exceeds limit bytes, if the kernel does not enforce that limit. The
+// returned function ends the watch and returns an error if that happened.
 func (c *child) watchFolder(limit int64) func() error {
 	if c.report.Private {
 		return func() error { return nil }

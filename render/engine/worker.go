@@ -172,7 +172,7 @@ func (w *worker) settle(job string, err error) {
 	}
 }
 
-// drop ends the child, if there is one. Nobody waits for that but Close.
+// drop ends the child, if there is one. Only Close waits for that.
 func (w *worker) drop() {
 	if w.child != nil {
 		w.child.kill()

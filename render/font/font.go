@@ -64,7 +64,7 @@ type Fonts struct {
 	Folder string
 
 	families []Family
-	names    map[string]bool // in small letters; nil where nobody knows
+	names    map[string]bool // in lower case; nil means unknown
 	drawn    func() []uint64 // see Draws
 	scratch  *scratch.Folder
 }
@@ -145,7 +145,7 @@ func (f *Fonts) characters() []uint64 {
 	return set
 }
 
-// ask has fontconfig list what it knows of every face.
+// ask has fontconfig list its information about every face.
 func (f *Fonts) ask(ctx context.Context, format string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "fc-list", "--format", format)
 	cmd.Env = []string{"FONTCONFIG_FILE=" + f.File, "HOME=" + f.scratch.Path, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
@@ -177,7 +177,7 @@ func (f *Fonts) configuration() string {
 		if s.known || !slices.ContainsFunc(f.families, func(own Family) bool { return own.Name == s.name && own.AliasOf == s.by }) {
 			continue
 		}
-		// Browsers take what stands first only, whatever else would do.
+		// Browsers use only the first match.
 		fmt.Fprintf(&b, "<match target=\"pattern\"><test qual=\"any\" name=\"family\"><string>%s</string></test>"+
 			"<edit name=\"family\" mode=\"assign\" binding=\"same\"><string>%s</string></edit></match>\n", s.name, s.by)
 	}

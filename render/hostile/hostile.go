@@ -1,6 +1,5 @@
-// Package hostile holds documents that are written to hurt whoever renders
-// them, for tests: attacks that were seen to stall, crash or bloat a browser,
-// and a generator that mixes their parts at random.
+// Package hostile holds documents that attack the renderer, for tests: attacks that were seen to stall, crash or
+// bloat a browser, and a generator that mixes their parts at random.
 package hostile
 
 import (

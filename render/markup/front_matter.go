@@ -11,16 +11,15 @@ import (
 // FrontMatter holds the YAML in front of a Markdown document.
 type FrontMatter struct {
 	Title, Author, Description, Keywords string
-	// Options is the object below "options", whose members nobody has checked;
-	// nil where there is none.
+	// Options is the object below "options", whose members have not been checked; nil if there is none.
 	Options map[string]any
 }
 
 // FrontMatterHead is the number of bytes of a document that ReadFrontMatter reads.
 const FrontMatterHead = 2 * maxFrontMatter
 
-// ReadFrontMatter reads the front matter of Markdown, a bounded part of it in
-// linear time. An error says what in the options cannot be read.
+// ReadFrontMatter reads the front matter of Markdown, a bounded part of it in linear time. An error names the
+// option that cannot be read.
 func ReadFrontMatter(src string) (FrontMatter, error) {
 	block, _, found := frontMatter([]byte(strings.TrimPrefix(src[:min(len(src), FrontMatterHead)], "\ufeff")))
 	if !found {

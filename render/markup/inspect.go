@@ -17,19 +17,18 @@ type Traits struct {
 	// frames, plug-ins, refreshes, a changed base address, and anything that
 	// a tokenizer and a browser might read differently.
 	Script bool
-	// Network means that opening the document can make a request. Links that
-	// load nothing until someone follows them do not count, nor do data: URLs
-	// and references into the document itself. Where Script is set this is a
-	// hint only, because code can build an address from parts: whoever
-	// relies on it for such a document must refuse requests while it renders.
+	// Network means that opening the document can send a request. Links that load nothing until a reader follows
+	// them do not count, nor do data: URLs and references into the document itself. If Script is set, this is only
+	// a hint, because code can build a URL from parts: callers that rely on it for such a document must refuse
+	// requests while it renders.
 	Network bool
 }
 
 // doubt is the answer for markup that cannot be judged safely.
 var doubt = Traits{Script: true, Network: true}
 
-// Inspect reads an HTML document once, in linear time and without building a
-// tree, and reports what it may do. It accepts any input.
+// Inspect reads an HTML document once, in linear time and without building a tree, and reports its features. It
+// accepts any input.
 func Inspect(doc string) Traits {
 	in := inspector{tokens: html.NewTokenizer(strings.NewReader(doc))}
 	for in.traits != doubt {
@@ -113,14 +112,14 @@ func (in *inspector) text() {
 		}
 	}
 	in.raw = ""
-	// Inside SVG and select these elements hold markup after all, and where
-	// they end is then another question. Nobody writes that by accident.
+	// Inside SVG and select, these elements contain markup after all, so their end is uncertain. No author writes
+	// that by accident.
 	if markupLike(body) {
 		in.add(doubt)
 	}
 }
 
-// script notes what the text of a script says about the network.
+// script records the use of the network in the text of a script.
 func (in *inspector) script(code []byte) {
 	in.traits.Script = true
 	if !in.traits.Network && scriptLoads(code) {
@@ -175,8 +174,7 @@ func entityLike(b []byte) bool {
 	}
 }
 
-// loaders are the ways a script has to reach the network or what a browser
-// keeps between documents.
+// loaders are the ways in which a script reaches the network or the browser's storage.
 var loaders = [][]byte{
 	[]byte("http:"), []byte("https:"), []byte("ws:"), []byte("wss:"), []byte("'//"), []byte(`"//`), []byte("`//"),
 	[]byte("fetch"), []byte("XMLHttpRequest"), []byte("import"), []byte("Socket"), []byte("EventSource"),

@@ -114,8 +114,8 @@ func (in *inspector) attribute(el elementInfo, key, val []byte) {
 	}
 }
 
-// hrefRule: links are followed by readers, everything else loads what it
-// names unless that is in the document itself.
+// hrefRule: links are followed by readers; every other element loads the target unless it is in the document
+// itself.
 func hrefRule(el elementInfo, val []byte) Traits {
 	switch el.name {
 	case "a", "area":
@@ -156,8 +156,8 @@ func httpEquivRule(_ elementInfo, val []byte) Traits {
 	return doubt
 }
 
-// attributeNameRule: an animation that sets an address, or an attribute from
-// another namespace, can do what the attribute can.
+// attributeNameRule: an animation that sets a URL, or an attribute from another namespace, counts as the attribute
+// itself.
 func attributeNameRule(_ elementInfo, val []byte) Traits {
 	if bytes.IndexByte(val, ':') >= 0 || equalFold(trimSpace(val), "href") || equalFold(trimSpace(val), "src") {
 		return doubt

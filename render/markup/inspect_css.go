@@ -66,7 +66,7 @@ func (s *cssScanner) quoted(quote byte) {
 			s.i++
 		}
 	}
-	// A backslash at the very end steps over what is not there.
+	// A backslash at the very end would step past the end.
 	s.i = min(s.i, len(s.b))
 }
 
@@ -113,8 +113,8 @@ func (s *cssScanner) name() bool {
 	return false
 }
 
-// escape steps over a backslash and what it escapes, and reports whether that
-// stands for a character of which the names above are made.
+// escape steps over a backslash and the escaped character, and reports whether it is a character that occurs in the
+// names above.
 func (s *cssScanner) escape() bool {
 	s.i++
 	value, digits := 0, 0
@@ -141,8 +141,7 @@ func (s *cssScanner) escape() bool {
 	return value < 0x80 && (isLetter(byte(value)) || value == '-')
 }
 
-// url judges what follows "url(". Only references into the document and data:
-// URLs are harmless.
+// url judges the text after "url(". Only references into the document and data: URLs are harmless.
 func (s *cssScanner) url() bool {
 	for s.i < len(s.b) && s.b[s.i] <= ' ' {
 		s.i++

@@ -16,8 +16,8 @@ const (
 	lineAttribute = " data-relay-line="
 	// LineNames is the prefix of the names that NameLines gives.
 	LineNames = "relay-line-"
-	// maxLines bounds the elements that have their lines, which is what a browser
-	// has to look for while it prints.
+	// maxLines is the maximum number of elements with line numbers, because the browser searches for each of them
+	// while it prints.
 	maxLines = 4000
 )
 
@@ -55,7 +55,7 @@ func LineTemplate(source string) string {
 type liner struct {
 	source   string
 	out      strings.Builder
-	at, from int // what is before from has been written
+	at, from int // text before from has been written
 	line     int
 	marked   int
 }
@@ -138,8 +138,8 @@ func until(rest, end string) int {
 	return len(rest)
 }
 
-// NameLines gives names to the elements that have their lines, and adds links to
-// the names that nobody sees. An element that has an id keeps it, and gets none.
+// NameLines gives names to the elements that have line numbers, and adds invisible links to the names. An element
+// that has an ID keeps it, and gets no name.
 func NameLines(doc string) string {
 	var out, links strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(doc))

@@ -118,7 +118,7 @@ func newMarkdown(more ...goldmark.Extender) goldmark.Markdown {
 
 var langTag = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$`)
 
-// withDefaults fills what the caller left open from the document.
+// withDefaults fills the options that the caller left empty from the document.
 func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src []byte) MarkdownOptions {
 	if o.Title == "" {
 		o.Title = meta["title"]

@@ -22,8 +22,8 @@ func cutFrontMatter(src []byte) (map[string]string, []byte) {
 	return scalars(block), body
 }
 
-// scalars reads the lines of front matter that are "key: value". A list, in brackets or
-// below its key, is what is between its commas.
+// scalars reads the lines of front matter that are "key: value". The value of a list, in brackets or below its key,
+// is its items.
 func scalars(block []byte) map[string]string {
 	meta := make(map[string]string)
 	list := "" // the key whose items follow

@@ -226,8 +226,8 @@ func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 	return &formulaBlock{formula: formula{tex: string(first) + "\n", at: segment.Start, apart: true}, fence: fence}, parser.NoChildren
 }
 
-// formulaEnd is the end of formulas that was last looked for: what is said of it holds
-// for all that begin before it, from which it is not looked for again.
+// formulaEnd is the latest search for the end of formulas. Its result applies to all formulas that begin before it,
+// so that the text is not searched again for them.
 type formulaEnd struct {
 	fence string
 	at    int // where it is, or where the paragraph ends that has none

@@ -7,11 +7,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// PersistsState reports whether an HTML document may leave something behind in the
-// browser's document object, where the next one set into it would show it: a
-// colour scheme, the name of a style sheet, a language, the colours of links,
-// the focus. Only what is known to leave nothing is let through, so that what
-// HTML will have next year is not.
+// PersistsState reports whether an HTML document may leave state in the browser's document object, where the next
+// document would show it: a colour scheme, the name of a style sheet, a language, the colours of links, the focus.
+// It returns false only for features that are known to leave nothing, so that future features of HTML count as
+// state.
 func PersistsState(doc string) bool {
 	tokens := html.NewTokenizer(strings.NewReader(doc))
 	style := false

@@ -24,7 +24,7 @@ func Still(doc string) string {
 			case "link", "base", "meta", "frame", "object", "embed", "portal", "applet":
 				continue
 			case "script", "iframe", "noscript", "noembed", "noframes", "xmp", "plaintext":
-				left = kind == html.StartTagToken // with what is in it
+				left = kind == html.StartTagToken // with its content
 				continue
 			}
 			left = false

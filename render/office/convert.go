@@ -113,7 +113,7 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 	return json.Marshal(result)
 }
 
-// newOrder prepares the input, and says what the office has to do with it.
+// newOrder prepares the input, and returns the order for LibreOffice.
 func newOrder(w *engine.Work, args convertArgs, output string) (o order, err error) {
 	input := inputName + extensions[args.Source.Format]
 	if input != inputName {

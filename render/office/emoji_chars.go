@@ -9,9 +9,9 @@ import (
 // span is characters from the first to the last.
 type span struct{ first, last rune }
 
-// presented are the characters that are emoji by themselves: Emoji_Presentation of
-// Unicode 17.0, what is kept for such ones, and those that have tones of skin
-// (Emoji_Modifier_Base). Others, such as ✔ and ❤, are emoji where selectEmoji follows.
+// presented lists the characters that are emoji by themselves: Emoji_Presentation of Unicode 17.0, code points
+// reserved for such characters, and characters with skin tones (Emoji_Modifier_Base). Others, such as ✔ and ❤,
+// are emoji if selectEmoji follows.
 var presented = []span{
 	{0x231a, 0x231b}, {0x23e9, 0x23ec}, {0x23f0, 0x23f0}, {0x23f3, 0x23f3}, {0x25fd, 0x25fe}, {0x2614, 0x2615}, {0x261d, 0x261d}, {0x2648, 0x2653},
 	{0x267f, 0x267f}, {0x2693, 0x2693}, {0x26a1, 0x26a1}, {0x26aa, 0x26ab}, {0x26bd, 0x26be}, {0x26c4, 0x26c5}, {0x26ce, 0x26ce}, {0x26d4, 0x26d4},

@@ -35,7 +35,7 @@ func findEmoji(ctx context.Context, w *engine.Work) string {
 // as that font would, and LibreOffice embeds it in PDFs, unlike colour fonts. Its outlines
 // encode the glyph that they stand for, and are invisible.
 type standIn struct {
-	name   string // nobody can guess it: no document asks for it
+	name   string // unguessable, so that no document asks for it
 	source string // the emoji font
 }
 
@@ -131,8 +131,8 @@ func (s standIn) names() []byte {
 	return slices.Concat(pack(uint16(0), uint16(len(records)/12), uint16(6+len(records))), records, texts)
 }
 
-// The upper corner of what a glyph draws, a line of no width, tells its number: its
-// upper seven bits stand in y, and the lower ones in x, above a thousand.
+// The upper corner of a glyph's outline, a line of no width, encodes its number: the upper seven bits are in y, and
+// the lower ones in x, above a thousand.
 const (
 	cornerBase = 1000
 	cornerBits = 7

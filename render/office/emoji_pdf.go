@@ -269,7 +269,7 @@ func split(picture image.Image, plain bool) (colours, opacity []byte) {
 	return colours, opacity
 }
 
-// deflate packs what a stream has.
+// deflate compresses the content of a stream.
 func deflate(content []byte) []byte {
 	var out bytes.Buffer
 	z := zlib.NewWriter(&out)

@@ -35,8 +35,7 @@ const (
 	// NoSuchSheet is a spreadsheet that lacks a sheet which was asked for. Detail
 	// is JSON: {"sheet": …, "sheets": […]}.
 	NoSuchSheet Reason = "no_such_sheet"
-	// NotOffice is a document that no office reads, where only one can do what
-	// was asked for.
+	// NotOffice is a document that LibreOffice does not read, for a conversion that needs LibreOffice.
 	NotOffice Reason = "not_office"
 	// NotPage is a document that is not a web page but has files for one.
 	NotPage Reason = "not_page"

@@ -41,7 +41,7 @@ type Format string
 const (
 	FormatOOXML    Format = "ooxml"
 	FormatODF      Format = "odf"
-	FormatCompound Format = "compound" // doc, xls, ppt, and what is encrypted of OOXML
+	FormatCompound Format = "compound" // doc, xls, ppt, and encrypted OOXML
 	FormatRTF      Format = "rtf"
 	FormatHTML     Format = "html"
 	FormatMarkdown Format = "markdown"
@@ -57,8 +57,7 @@ type Source struct {
 	Format Format
 }
 
-// possible is the table of what can be converted to what: by the kind of the
-// source, the targets that make sense.
+// possible lists the supported conversions: the targets for each kind of source.
 var possible = map[Kind][]Target{
 	KindDocument: {ToPDF, ToDOCX, ToHTML, ToPNG},
 	KindSheet:    {ToPDF, ToXLSX, ToHTML, ToPNG},

@@ -14,7 +14,7 @@ import (
 	"relaypdf/render/engine"
 )
 
-// embedded finds what the office's HTML shows from other files.
+// embedded matches references of LibreOffice's HTML to other files.
 var embedded = regexp.MustCompile(`(?i)\b(src|background)="([^"]*)"`)
 
 // makeWhole makes an HTML document of the job's folder one file: it embeds images that

@@ -43,12 +43,12 @@ var imageTag = regexp.MustCompile(`<(?:\w+:)?(?:blip|imagedata)\b[^>]*>`)
 // contentTypes is the part that lists the types of the others.
 const contentTypes = "[Content_Types].xml"
 
-// embedLinked puts the images into a Word document that it links to. Files are the names
-// of what was fetched by address, empty for what cannot be had.
+// embedLinked embeds the images that a Word document links to. Files maps a URL to the name of the fetched file, or
+// to "" if it is missing.
 func embedLinked(w *engine.Work, input string, files map[string]string) (*linkedImages, error) {
 	archive, err := zip.OpenReader(w.Path(input))
 	if err != nil {
-		return &linkedImages{}, nil // LibreOffice reports what it cannot read.
+		return &linkedImages{}, nil // LibreOffice reports an unreadable document.
 	}
 	defer archive.Close()
 	l := &linkedImages{parts: map[string][]byte{}, added: map[string][]byte{}, fetched: files, work: w}

@@ -11,12 +11,11 @@ import (
 	"relaypdf/render/engine"
 )
 
-// The names of the jobs that make a PDF of an HTML document with wkhtmltopdf,
-// for engine.Job. The program has no network in its child: whoever runs them
-// fetches what the document refers to.
+// The names of the jobs that make a PDF of an HTML document with wkhtmltopdf, for engine.Job. wkhtmltopdf has no
+// network in its child: the caller fetches the files that the document refers to.
 const (
-	// ReferencesJob lists what the document and the style sheets that were
-	// fetched refer to. Its result is a []Reference as JSON.
+	// ReferencesJob lists the references of the document and of the fetched style sheets. Its result is a
+	// []Reference as JSON.
 	ReferencesJob = "office.page.references"
 	// PageJob makes the PDF. Its result is a PageResult as JSON.
 	PageJob = "office.page"
@@ -33,8 +32,7 @@ type PageArgs struct {
 	Public bool
 	// ContentType is the one it came with, which may name an encoding.
 	ContentType string
-	// Files are the names, among the job's files, of what was fetched, by
-	// address.
+	// Files maps the URL of a fetched file to its name among the job's files.
 	Files map[string]string
 	// TOC asks for a table of contents in front.
 	TOC      bool

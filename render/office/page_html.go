@@ -246,7 +246,7 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 // styleReference finds the addresses in style sheets.
 var styleReference = regexp.MustCompile(`(?i)(@import\s+)?url\(\s*("[^"]*"|'[^']*'|[^)'"]*)\s*\)|@import\s+("[^"]*"|'[^']*')`)
 
-// embedStyle is embedAddress for what a style sheet refers to.
+// embedStyle is embedAddress for the references of a style sheet.
 func (p *page) embedStyle(css string, base *url.URL) string {
 	return styleReference.ReplaceAllStringFunc(css, func(found string) string {
 		parts := styleReference.FindStringSubmatch(found)
@@ -313,7 +313,7 @@ func (p *page) render(head *html.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// language returns what the document says it is written in, or "".
+// language returns the document's declared language, or "".
 func (p *page) language() string {
 	if root := first(p.root, atom.Html); root != nil {
 		return attribute(root, "lang")

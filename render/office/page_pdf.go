@@ -139,7 +139,7 @@ func (f *pdfFile) link(ctx context.Context, output string) error {
 					continue
 				}
 				delete(l.dict, "/A")
-				const above = 6 // points of air over what the link leads to
+				const above = 6 // points of space above the target of a link
 				l.dict["/Dest"] = []any{f.Pages[at.page].Object, "/XYZ", nil, at.top + above, nil}
 				changes["obj:"+l.reference] = pdfObject{l.dict}
 			}

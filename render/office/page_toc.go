@@ -36,8 +36,7 @@ type entry struct {
 // of the result. The headings' pages become those in the result.
 func prependContents(ctx context.Context, w *engine.Work, body string, headings []Heading, language string) (string, error) {
 	const joined = "joined.pdf"
-	// The table has to know how long it is itself. That is guessed, and tried
-	// again with what came out.
+	// The table has to know its own length. It is estimated, and tried again with the result.
 	const linesPerPage = 40
 	pages := 1 + len(headings)/linesPerPage
 	for attempt := range 4 {

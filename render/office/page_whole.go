@@ -18,8 +18,8 @@ import (
 	"relaypdf/render/engine"
 )
 
-// EmbedJob makes one file of an HTML document, for engine.Job: what was fetched comes
-// into it as data: URLs. Its result is an EmbedResult as JSON, its output the document.
+// EmbedJob makes one file of an HTML document, for engine.Job: fetched files are embedded as data: URLs. Its result
+// is an EmbedResult as JSON, its output the document.
 const EmbedJob = "office.embed"
 
 // EmbedResult is the report of an EmbedJob.
@@ -32,7 +32,7 @@ type EmbedResult struct {
 	Images int
 }
 
-// maxEmbedded bounds what a document grows by. A reference may be there many times.
+// maxEmbedded is the maximum growth of a document. It may contain a reference many times.
 const maxEmbedded = 100 << 20
 
 // whole is a document that becomes one file.
@@ -87,7 +87,7 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 	return json.Marshal(result)
 }
 
-// simplify takes out what no office reads.
+// simplify removes elements that LibreOffice does not read.
 func (p *page) simplify() {
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.Script && n.Parent != nil {
@@ -171,7 +171,7 @@ func (p *page) dataAddress(address, name string) string {
 // maxImports is the maximum nesting depth of style sheet imports.
 const maxImports = 4
 
-// wholeSheet is a style sheet with what it refers to.
+// wholeSheet returns a style sheet with its references embedded.
 func (p *page) wholeSheet(content []byte, address string) []byte {
 	base, err := url.Parse(address)
 	if err != nil || p.whole.depth >= maxImports {
@@ -191,8 +191,8 @@ func mediaType(content []byte) string {
 	return kind
 }
 
-// finishImage makes an image what an office embeds: the office takes Base64 alone, and
-// of an image that is not to be had it shows the text.
+// finishImage changes an image into a form that LibreOffice embeds: LibreOffice accepts Base64 only, and shows the
+// text of a missing image.
 func (p *page) finishImage(n *html.Node) {
 	for i, a := range n.Attr {
 		if a.Key != "src" && a.Key != "background" {
@@ -219,7 +219,7 @@ func isData(address string) bool {
 	return len(address) >= len(scheme) && strings.EqualFold(address[:len(scheme)], scheme)
 }
 
-// dataContent returns what a data: URL holds.
+// dataContent returns the content of a data: URL.
 func dataContent(address string) (content []byte, ok bool) {
 	if !isData(address) {
 		return nil, false

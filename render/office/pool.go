@@ -147,8 +147,8 @@ type Conversion struct {
 	Print    Print  // how a PDF is made
 	// PageSizes are the sizes of a PDF's pages in order.
 	PageSizes []PageSize
-	// Linked are the names among Files of the images that a Word document links to, by
-	// address; empty for what cannot be had.
+	// Linked maps the URLs of images that a Word document links to, to their names among Files; empty means
+	// missing.
 	Linked map[string]string
 	Files  []engine.File
 	// MaxPages and MaxBytes bound the result.
@@ -205,7 +205,7 @@ func convertError(ctx context.Context, err error) error {
 	return FromJob(err)
 }
 
-// Close ends the offices and what they work on.
+// Close stops the LibreOffice processes and their jobs.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	engines := p.engines

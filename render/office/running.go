@@ -18,7 +18,7 @@ import (
 	"relaypdf/render/engine"
 )
 
-// workerSource is the program that tells the office what to do.
+// workerSource is the script that controls LibreOffice.
 //
 //go:embed worker.py
 var workerSource string
@@ -72,8 +72,7 @@ type order struct {
 	ExportOptions string          `json:"exportOptions,omitempty"`
 	// FitColumns lays out a table that brings no layout.
 	FitColumns bool `json:"fitColumns,omitempty"`
-	// KeepPages makes what stands on pages keep to them in the export, whose
-	// pages are of PageSizes.
+	// KeepPages keeps content on its page in the export, whose pages have the sizes PageSizes.
 	KeepPages bool       `json:"keepPages,omitempty"`
 	PageSizes []PageSize `json:"pageSizes,omitempty"`
 	// Layout changes how a PDF is laid out, and FilterData how it is written.

@@ -18,10 +18,9 @@ const (
 	tailSize = 1 << 20
 )
 
-// Sniff finds out what a document is: by its content, and for kinds of text by
-// the extension of its name. It reads a bounded part of the content and parses
-// next to nothing, because it runs in the server's own process. The error is
-// an *Error of the reason Unknown, or that of reading.
+// Sniff detects the type of a document: by its content, and for kinds of text by the extension of its name. It
+// reads a bounded part of the content and parses next to nothing, because it runs in the server's own process. The
+// error is an *Error of the reason Unknown, or that of reading.
 func Sniff(content io.ReadSeeker, name string) (Source, error) {
 	head, err := io.ReadAll(io.LimitReader(content, headSize))
 	if err != nil {

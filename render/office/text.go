@@ -41,8 +41,7 @@ func preparePlain(content []byte, _ convertArgs, o *order) []byte {
 	return toUTF8(content, "")
 }
 
-// prepareHTML writes what is not ASCII as references, so that it does not
-// matter which encoding the document or the office believe in.
+// prepareHTML writes all characters outside ASCII as references, so that the declared encoding does not matter.
 func prepareHTML(content []byte, args convertArgs, o *order) []byte {
 	if args.To == ToXLSX {
 		o.ImportFilter, o.ImportOptions = "calc_HTML_WebQuery", fmt.Sprint(english, " false")
@@ -201,8 +200,8 @@ func (c columns) formats() string {
 	return strings.Join(parts, "/")
 }
 
-// officeStyle gives HTML what the office does not take from the style sheet of
-// Markdown documents: it knows few selectors, and no inheritance by headings.
+// officeStyle gives HTML the styles that LibreOffice does not apply from the style sheet of Markdown documents: it
+// supports few selectors, and no inheritance by headings.
 const officeStyle = `<style>
 h1, h2, h3, h4, h5, h6, th, td, p, li, blockquote { font-family: "Noto Sans", "Liberation Sans", sans-serif }
 pre, code { font-family: "Liberation Mono", monospace }

@@ -13,11 +13,11 @@ import (
 type pin struct {
 	page    int
 	comment pdffile.Dict
-	file    pdffile.Dict // what is said of the file
+	file    pdffile.Dict // file specification
 	content string       // the reference of its stream
 }
 
-// pin reads an annotation, and tells whether it is one of those.
+// pin reads an annotation, and reports whether it is a pinned attachment.
 func (s *structure) pin(page int, annotation any) (pin, bool) {
 	comment := s.Entry(annotation)
 	if s.Target(comment["/Subtype"]) != "/FileAttachment" {
@@ -60,7 +60,7 @@ func (s *structure) pinned(others []Attachment) (list []Attachment) {
 	return list
 }
 
-// describePin returns what the document says of a file that is pinned on a page.
+// describePin returns the document's description of a file that is pinned on a page.
 func (s *structure) describePin(p pin) Attachment {
 	said := func(entries pdffile.Dict, key string) string { return pdffile.Text(s.Target(entries[key])) }
 	name := cmp.Or(said(p.file, "/UF"), said(p.file, "/F"), "attachment")

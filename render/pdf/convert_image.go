@@ -41,8 +41,8 @@ type ConvertImageArgs struct {
 	Fit Fit
 	// Within leaves an image that is smaller than both as large as it is, with Contain.
 	Within bool
-	// Background lies below what is transparent; nil leaves that so, but in a jpeg,
-	// which cannot, where it is white.
+	// Background is the colour behind transparent pixels. Nil keeps transparency, except in a JPEG, which does not
+	// support it and gets white.
 	Background *color.NRGBA
 }
 
@@ -52,8 +52,7 @@ const imageOutput = "output.image"
 // maxWebP is the maximum number of pixels of a side of a WebP.
 const maxWebP = 16_383
 
-// convertImage makes an image of another: upright, and without what is said of it
-// besides its colours.
+// convertImage makes an image of another, upright and without metadata except its colour profile.
 func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (ConvertedImage, error) {
 	img, first, err := uprightImage(w.Path(args.Input.Name))
 	if err != nil {
@@ -250,7 +249,7 @@ func (p *picture) decodeFile(path string) (image.Image, error) {
 	return img, errors.Join(err, file.Close())
 }
 
-// adobeSegment is the one that tells that a JPEG has its inks as they are.
+// adobeSegment marks a JPEG whose inks are not inverted.
 const adobeSegment = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
 // decodeJPEG reads the pixels of a JPEG. Of such in four inks, Go's decoder knows only

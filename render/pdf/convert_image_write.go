@@ -17,7 +17,7 @@ import (
 type profiled struct {
 	io.Writer
 
-	at     int // how many bytes stand before what is inserted
+	at     int // number of bytes before the insertion
 	insert []byte
 }
 
@@ -129,9 +129,8 @@ type tone struct {
 
 func (t tone) mean(c int) int { return t.sum[c] / t.count }
 
-// meanColors returns so many colours that what an image has is near to one of them:
-// of groups of colours, the one that is widest is divided at its middle, again and
-// again.
+// meanColors returns a palette in which each colour of the image has a near match: the widest group of colours is
+// divided at its middle, again and again.
 func meanColors(img *image.NRGBA, most int) color.Palette {
 	const bits = 5
 	bins := make([]tone, 1<<(3*bits))

@@ -8,8 +8,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// CropArgs are the arguments of CropJob: either Box or Margin says what is left of
-// the pages as they are shown.
+// CropArgs are the arguments of CropJob. Either Box or Margin selects the remaining area of the pages as they are
+// shown.
 type CropArgs struct {
 	Selection
 	// Box is in points, from the top left of the page.
@@ -80,7 +80,7 @@ func (s *structure) paper(page pdffile.Dict) paper {
 	return p
 }
 
-// inherited returns an entry of a page, or of what it hangs below in the tree.
+// inherited returns an entry of a page, or of its ancestors in the page tree.
 func (s *structure) inherited(page pdffile.Dict, key string) any {
 	for depth := 0; page != nil && depth < pdffile.MaxDepth; depth++ {
 		if v := s.Target(page[key]); v != nil {

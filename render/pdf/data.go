@@ -164,7 +164,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	return about, writeJSON(w, "markdown.json", text)
 }
 
-// describer reads what is on the pages of a document.
+// describer reads the content of a document's pages.
 type describer struct {
 	reader
 
@@ -329,8 +329,8 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 	if len(heights) == 0 {
 		return set
 	}
-	// Lines differ by whether they have letters that stand out: what is nearly as large
-	// as most of them is as large.
+	// The height of lines depends on letters with ascenders and descenders: lines nearly as high as most of them
+	// count as equally high.
 	slices.Sort(heights)
 	usual := heights[len(heights)/2]
 	for i := range set.Words {

@@ -33,31 +33,28 @@ const (
 	// Exhausted is a document that needs more time, memory or disk space than a
 	// job may have, or that crashed what worked on it.
 	Exhausted Kind = "exhausted"
-	// NoSelection is a selection of pages that is none. Text says why.
+	// NoSelection is an invalid selection of pages. Text holds the reason.
 	NoSelection Kind = "no_selection"
 	// TooFine is a resolution at which the image of a Page would be over the
 	// limits of MaxSide and MaxPixels: Width × Height.
 	TooFine Kind = "too_fine"
-	// OffPage is a part of a Page that has nothing of it. Text says so.
+	// OffPage is an area of a Page without content. Text describes it.
 	OffPage Kind = "off_page"
-	// NotAttached are names of attachments that are not there. Text says so.
+	// NotAttached means that attachments with some names do not exist. Text lists the names.
 	NotAttached Kind = "not_attached"
-	// Nothing is a document that has nothing of what is asked for. Text says so.
+	// Nothing is a document without the requested content. Text describes it.
 	Nothing Kind = "nothing"
-	// NoLanguage is a language that is not installed. Text says which are.
+	// NoLanguage is a language that is not installed. Text lists the installed ones.
 	NoLanguage Kind = "no_language"
-	// NoProgram is one that the job needs and that is not installed. Text says what
-	// it does.
+	// NoProgram is a program that the job needs and that is not installed. Text holds its purpose.
 	NoProgram Kind = "no_program"
-	// Remains is a document from which something could not be taken out. Text says so.
+	// Remains is a document from which some content could not be removed. Text describes it.
 	Remains Kind = "remains"
-	// Unsound is a document of which the result would have errors of structure. Text
-	// says so.
+	// Unsound is a document whose result would have structural errors. Text describes them.
 	Unsound Kind = "unsound"
-	// NoArchive is a document that cannot be made PDF/A. Text says why.
+	// NoArchive is a document that cannot be converted to PDF/A. Text holds the reason.
 	NoArchive Kind = "no_archive"
-	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text
-	// says why.
+	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text holds the reason.
 	NoSheets Kind = "no_sheets"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
@@ -73,8 +70,7 @@ type Error struct {
 	// Bookmark is the way to the bookmark that is BeyondEnd: its number among
 	// its siblings on each level, from 0.
 	Bookmark []int `json:",omitempty"`
-	// Page is the one that is OffPage. Page, Width and Height are of what is TooFine,
-	// in pixels.
+	// Page is the page of an OffPage error. Page, Width and Height describe a TooFine error, in pixels.
 	Page   int     `json:",omitempty"`
 	Width  float64 `json:",omitempty"`
 	Height float64 `json:",omitempty"`

@@ -15,8 +15,8 @@ func (d *document) readSelf() (*pdffile.File, error) {
 	return pdffile.Read(content)
 }
 
-// readFile reads where the document's objects are. qpdf tells that of every
-// file; the table of a plain one can be read in a fraction of its time.
+// readFile reads the positions of the document's objects. qpdf lists them for every file; the table of a plain file
+// can be read in a fraction of qpdf's time.
 func (d *document) readFile(ctx context.Context) (*pdffile.File, error) {
 	content, err := d.content()
 	if err != nil {

@@ -87,7 +87,7 @@ type rawField struct {
 	Flags     float64
 	Values    []string
 	Defaults  []string
-	States    []string    // what a button's appearance can show, besides Off
+	States    []string    // states of a button's appearance, besides Off
 	Options   [][2]string // values and labels
 	MaxLength float64
 	Page      int
@@ -194,8 +194,8 @@ func (r rawField) field() Field {
 	return f
 }
 
-// addStates adds what the appearance of a button can show. Where the field lists
-// texts, states are numbers in that list (ISO 32000-1, 12.7.4.2.3).
+// addStates adds the states of a button's appearance. If the field lists texts, states are numbers in that list
+// (ISO 32000-1, 12.7.4.2.3).
 func (f *Field) addStates(r rawField) {
 	for _, state := range r.States {
 		if slices.Contains(f.Options, state) {

@@ -67,10 +67,9 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	return nil, finish(ctx, &original, encrypted, name)
 }
 
-// tidyFormCatalog removes what filling leaves in the catalog to no purpose, and
-// returns the name of the result: Adobe's signature that lets its free reader save
-// a form, which what is filled in breaks, and of which the reader then complains at
-// every opening; and, of a flattened document, a form that has no fields any more.
+// tidyFormCatalog removes useless entries from the catalog after filling, and returns the name of the result. It
+// removes Adobe's signature that lets its free reader save a form: filling breaks it, and the reader then complains
+// at every opening. From a flattened document, it also removes the empty form.
 func tidyFormCatalog(ctx context.Context, d *document, name string, flattened bool) (string, error) {
 	const rights, form = "/UR3", "/AcroForm"
 	signed, err := contains(d.work.Path(name), rights)
@@ -110,8 +109,7 @@ type entry struct {
 	drawn string
 }
 
-// matchValues turns values into what their fields take, and tells which do not
-// fit.
+// matchValues converts values to the types of their fields, and reports those that do not fit.
 func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 	faults := FormFaults{}
 	if len(fields) == 0 {

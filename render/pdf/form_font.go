@@ -25,13 +25,12 @@ var fontFamilies = []string{"Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto
 // textFont is the name of the font that a form's values are drawn in.
 const textFont = "text.ttf"
 
-// makeFont writes a font that has just the letters of a form's values, and
-// tells which values have letters that no installed font has.
+// makeFont writes a font with only the letters of a form's values, and reports values with letters that no
+// installed font has.
 //
-// A form's own fonts have, as a rule, only the letters of some Western
-// languages. pdftk takes one font for all, and can embed only outlines of the
-// TrueType kind, while one that has Chinese is of the other: so the font is
-// put together from as many as it takes.
+// A form's own fonts usually have only the letters of some Western languages. pdftk uses one font for all fields
+// and embeds only TrueType outlines, while fonts with Chinese letters have PostScript outlines. So the font is
+// assembled from several fonts.
 func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults, error) {
 	wanted := make(map[rune]bool)
 	for _, e := range entries {
@@ -129,7 +128,7 @@ func (b *fontBuilder) collect(ctx context.Context, w *engine.Work, wanted map[ru
 				return err
 			}
 		}
-		// A font that does not have what it is listed for is passed over.
+		// A font without the letter for which it is listed is skipped.
 		left = slices.DeleteFunc(left, func(r rune) bool { return r == first })
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // maxValue bounds a value in bytes.
 const maxValue = 64 << 10
 
-// match turns a value into what the field takes, or says why it cannot be.
+// match converts a value to the field's type, or returns the reason why this is impossible.
 func (f *Field) match(value any) (entry, string) {
 	switch f.Type {
 	case TextField:

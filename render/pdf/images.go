@@ -19,7 +19,7 @@ type Fit string
 const (
 	// Contain shows all of the image, as large as it can be.
 	Contain Fit = "contain"
-	// Cover fills the part and cuts off what does not fit.
+	// Cover fills the part and cuts off the rest.
 	Cover Fit = "cover"
 	// Fill fills the part and distorts the image where it must.
 	Fill Fit = "fill"
@@ -212,7 +212,7 @@ func (w *writer) image(p *picture) (int, error) {
 		p.width, p.height, colors, p.bits, p.filter, extra), p.write)
 }
 
-// finish writes what goes last and closes the file.
+// finish writes the end of the file and closes it.
 func (w *writer) finish() error {
 	var kids strings.Builder
 	for _, page := range w.pages {

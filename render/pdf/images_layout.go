@@ -30,7 +30,7 @@ func layout(p *picture, args FromImagesArgs) (pageWidth, pageHeight float64, con
 	m := args.Margin
 	pageWidth, pageHeight = args.Width, args.Height
 	if pageWidth == 0 || pageHeight == 0 {
-		// The page takes the image's size, within what a page can have.
+		// The page has the image's size, up to the maximum page size.
 		shrink := min(1, (maxSide-m.Left-m.Right)/width, (maxSide-m.Top-m.Bottom)/height)
 		width, height = width*shrink, height*shrink
 		pageWidth, pageHeight = max(minSide, width+m.Left+m.Right), max(minSide, height+m.Top+m.Bottom)

@@ -69,7 +69,7 @@ func nextMarker(r *bufio.Reader) (byte, error) {
 	return c, err
 }
 
-// segment takes what a segment says of the image.
+// segment records the information of a segment about the image.
 func (s *jpegScan) segment(marker byte, b []byte) {
 	const app0, app1, app2, app14 = 0xe0, 0xe1, 0xe2, 0xee
 	const icc = "ICC_PROFILE\x00"
@@ -237,7 +237,7 @@ func (c *pngChunks) picture(in io.ReaderAt) (*picture, error) {
 	case pngPalette:
 		p.colors = fmt.Sprintf("[/Indexed /DeviceRGB %d <%x>]", len(c.palette)/3-1, c.palette)
 	}
-	// Predictor 15 is PNG's own: each row says how it is filtered.
+	// Predictor 15 is PNG's own: each row names its filter.
 	p.filter = fmt.Sprintf("/Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors %d /BitsPerComponent %d /Columns %d >>", p.channels, p.bits, p.width)
 	p.write = func(out io.Writer) error {
 		_, err := io.Copy(out, c.pixels(in))

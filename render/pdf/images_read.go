@@ -23,8 +23,8 @@ const (
 	NotImage Kind = "not_image"
 	// DamagedImage is an image that cannot be read.
 	DamagedImage Kind = "damaged_image"
-	// LargeImage is an image of too many pixels. Text says how many, in words
-	// that go on from the image's name.
+	// LargeImage is an image of too many pixels. Text holds their number. It continues a sentence that begins with
+	// the image's name.
 	LargeImage Kind = "large_image"
 )
 
@@ -141,7 +141,7 @@ func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), 
 // section returns a reader over the whole of in.
 func section(in *io.SectionReader) io.Reader { return io.NewSectionReader(in, 0, in.Size()) }
 
-// maxMetadata bounds what is read of an image besides its pixels.
+// maxMetadata is the maximum size of the metadata that is read of an image.
 const maxMetadata = 4 << 20
 
 // readAt returns a part of a file, or nil where it is not there.
@@ -207,8 +207,7 @@ func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
 	return nil
 }
 
-// readJPEG reads what stands before a JPEG's pixels, which are taken as they
-// are.
+// readJPEG reads the segments before a JPEG's pixels. The pixels are copied without decoding.
 func readJPEG(in *io.SectionReader) (*picture, error) {
 	p := &picture{resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1, filter: "/Filter /DCTDecode"}
 	p.write = func(out io.Writer) error {

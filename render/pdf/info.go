@@ -16,7 +16,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// Info is the result of InfoJob: what a document says of itself.
+// Info is the result of InfoJob: the information about a document.
 type Info struct {
 	PageCount       int         `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages."`
 	PDFVersion      string      `json:"pdfVersion" jsonschema:"required" jsonschema_description:"Version of the PDF format, such as 1.7."`
@@ -96,7 +96,7 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	return result, err
 }
 
-// askInfo asks qpdf and poppler what there is to say of a document.
+// askInfo asks qpdf and poppler for the information about a document.
 func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
 	f, err := openFacts(ctx, d)
 	if err != nil {
@@ -277,7 +277,7 @@ func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 	return pages, nil
 }
 
-// parsePages reads the sizes of pages, and tells of how many it saw one.
+// parsePages reads the sizes of pages, and returns the number of pages that it saw.
 func parsePages(out []byte, count int) (pages []PageInfo, seen int, err error) {
 	pages = make([]PageInfo, count)
 	for _, m := range pagePattern.FindAllStringSubmatch(string(out), -1) {

@@ -7,9 +7,9 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// readInfo reads what qpdf and poppler would say of a document, where the
-// document is one that can be read without them: see readSelf. It returns the
-// document's objects as well. The error is pdffile.ErrUnread where they have to be asked.
+// readInfo reads the same information as qpdf and poppler, for a document that can be read without them: see
+// readSelf. It also returns the document's objects. The error is pdffile.ErrUnread if qpdf and poppler have to be
+// asked.
 func readInfo(d *document) (Info, *pdffile.File, error) {
 	f, err := d.readSelf()
 	if err != nil {

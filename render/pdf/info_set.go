@@ -16,8 +16,8 @@ type Information struct {
 	Title, Author, Subject, Keywords string
 }
 
-// setInfo gives a document its information. What XMP says of it besides, which
-// readers prefer, would contradict that, and is left out.
+// setInfo gives a document its information. The XMP metadata is removed, because readers prefer it, and it would
+// contradict the new values.
 func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, error) {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
@@ -40,8 +40,7 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, err
 	return nil, doc.write(ctx, qpdfJob{})
 }
 
-// information returns a copy of what a document says of itself, so far as it
-// stands there and nowhere else.
+// information returns a copy of the document's information that is stored only in its information dictionary.
 func information(f *pdffile.File) pdffile.Dict {
 	entries := pdffile.Dict{}
 	maps.Copy(entries, f.Entry(f.Trailer("/Info")))

@@ -39,7 +39,7 @@ type part struct {
 	structure *structure
 	// outline is its own, with the marks of pages in the result.
 	outline []outlineNode
-	// carried means that its first page holds what is to come into the catalog.
+	// carried is true if its first page holds entries for the catalog.
 	carried bool
 }
 
@@ -115,8 +115,7 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 	return true, nil
 }
 
-// newParts looks at the inputs, and tells whether one of them may have an
-// outline or links.
+// newParts reads the inputs, and reports whether one of them may have an outline or links.
 func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 	for i, in := range args.Inputs {
 		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title}
@@ -152,7 +151,7 @@ func (p *part) open(ctx context.Context) error {
 		packed := p.packed
 		var err error
 		p.structure, err = p.openStructure(ctx)
-		p.packed = packed // and not what it was rewritten to
+		p.packed = packed // the state of the original, not of the rewritten file
 		if !errors.Is(err, engine.ErrOutputTooLarge) {
 			return err
 		}
@@ -303,9 +302,8 @@ func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 	return nodes
 }
 
-// movedOutline is an outline for pages that move to another document: move
-// returns where a destination is then. Only what stands on its own comes along:
-// titles, their looks, addresses.
+// movedOutline returns an outline for pages that move to another document: move returns the new place of a
+// destination. Only self-contained entries are copied: titles, formatting, URLs.
 func movedOutline(nodes []outlineNode, move func(dest any) (any, bool)) (moved []outlineNode) {
 	for _, node := range nodes {
 		entry := pdffile.Dict{}

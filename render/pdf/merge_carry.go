@@ -10,8 +10,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// carriedKey is an entry of the first page of a part. It holds what the part's catalog has
-// for the whole document and qpdf copies with pages only: layers and attachments.
+// carriedKey is an entry of the first page of a part. It holds entries of the part's catalog that qpdf copies only
+// as part of pages: layers and attachments.
 const carriedKey = "/RelaypdfCarried"
 
 // carriedOf returns the entries of a part's catalog to carry over; nil means none.
@@ -34,7 +34,7 @@ func hasCarried(parts []part) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.carried })
 }
 
-// placeCarried puts what the parts' first pages carry into the catalog of the result.
+// placeCarried moves the carried entries of the parts' first pages into the catalog of the result.
 func placeCarried(d *document, parts []part) error {
 	f, err := d.readSelf()
 	if err != nil {

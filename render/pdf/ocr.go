@@ -12,13 +12,13 @@ import (
 	"relaypdf/render/engine"
 )
 
-// OCRArgs are the arguments of an OCRJob. The output is the PDF with a text layer
-// under what is on its pages, or with Text what was read as JSON, a ReadText.
+// OCRArgs are the arguments of an OCRJob. The output is the PDF with a text layer below the content of its pages,
+// or with Text the recognised text as JSON, a ReadText.
 type OCRArgs struct {
 	Selection
 	// Languages are languages of tesseract, such as eng.
 	Languages []string
-	// Force reads pages, too, that have text already: what is not in that.
+	// Force also reads pages that already have text, and adds the words that are missing in it.
 	Force bool
 	// Turn has pages that lie on their side shown upright, and Straighten takes the
 	// skew out of them.
@@ -249,7 +249,7 @@ func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pa
 	return finish(ctx, original, encrypted, input.Output)
 }
 
-// checkLaid fails unless another program finds what was read in the document.
+// checkLaid returns an error unless another program finds the recognised text in the document.
 func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) error {
 	made := &document{work: r.work, name: name}
 	if err := made.count(ctx); err != nil {
@@ -273,5 +273,5 @@ func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) 
 	return nil
 }
 
-// letters counts what is not white in a text.
+// letters returns the number of characters in a text without white space.
 func letters(text string) int { return len(strings.Join(strings.Fields(text), "")) }

@@ -84,7 +84,7 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 	return page, nil
 }
 
-// certain is the confidence of what is not read but there.
+// certain is the confidence of existing text.
 const certain = 100
 
 // eachWord calls do with the words of poppler's description of a page, and whether
@@ -97,7 +97,7 @@ func eachWord(description []byte, do func(word ReadWord, first bool)) error {
 	for {
 		token, err := decoder.RawToken()
 		if token == nil {
-			return nil // what follows cannot be read
+			return nil // the rest cannot be read
 		}
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ type reading struct {
 	turned int
 	skew   float64
 	back   affine
-	width  int // of what was read
+	width  int // of the scan
 	height int
 	file   string
 }

@@ -20,7 +20,7 @@ import (
 // document is an input that can be read.
 type document struct {
 	work *engine.Work
-	// name is its file in the job's folder: the input, or what was repaired.
+	// name is its file in the job's folder: the input, or the repaired file.
 	name string
 	// password opens it; empty where it opens without.
 	password string
@@ -124,7 +124,7 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	case err != nil:
 		return err
 	case writeErr != nil || doc.name != in.Name:
-		return doc.write(ctx, job) // on what was repaired, or to tell why not
+		return doc.write(ctx, job) // with the repaired file, or to report the reason
 	}
 	w.Output(output)
 	return nil

@@ -75,7 +75,7 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 	return nil, returnSource(ctx, w, args.Input)
 }
 
-// images makes the images of a document smaller, and tells whether one became grey.
+// images reduces the size of a document's images, and reports whether one became grey.
 func (a OptimizeArgs) images(ctx context.Context, doc *document, s *structure) (grayed bool, err error) {
 	if a.Quality == 0 && a.MaxDPI == 0 && !a.Gray {
 		return false, nil
@@ -108,7 +108,7 @@ type optimizer struct {
 	*structure
 
 	args OptimizeArgs
-	// masks are the images that say how opaque others are.
+	// masks lists the images that are masks of others.
 	masks map[string]bool
 	// bound are the images whose pixels are tied to those of their mask.
 	bound map[string]bool
@@ -128,7 +128,7 @@ func (o *optimizer) resolutions(ctx context.Context, doc *document) error {
 	for line := range strings.Lines(string(out)) {
 		field := strings.Fields(line)
 		if len(field) <= down || field[kind] != "image" {
-			continue // a mask has the number of what it masks
+			continue // a mask has the number of its image
 		}
 		number, err1 := strconv.Atoi(field[object])
 		version, err2 := strconv.Atoi(field[generation])

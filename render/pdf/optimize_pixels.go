@@ -106,7 +106,7 @@ func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
 
 func (p *pixels) size() int { return p.width * p.height * p.channels }
 
-// decodeJPEG reads the pixels of a JPEG, if it is what the document says of it.
+// decodeJPEG reads the pixels of a JPEG, if it matches its description in the document.
 func (p *pixels) decodeJPEG(content []byte) bool {
 	config, err := jpeg.DecodeConfig(bytes.NewReader(content))
 	if err != nil || config.Width != p.width || config.Height != p.height {
@@ -188,7 +188,7 @@ func (p *pixels) unfilter(data []byte, row int) bool {
 	p.data = data[:0] // each row goes to the left of where it was
 	for y := range p.height {
 		kind, line := data[y*row], data[y*row+1:(y+1)*row]
-		first, rest := line[:n], line[n:] // what has nothing to its left, and what has
+		first, rest := line[:n], line[n:] // the pixel without a left neighbour, and the others
 		switch kind {
 		case none:
 		case sub:
@@ -306,8 +306,8 @@ func (p pixels) image() image.Image {
 	return img
 }
 
-// grayPalette returns what an image says of itself when the colours of its palette
-// are to be grey; false where it has none, or no colours that are known.
+// grayPalette returns the entries of an image with a grey palette; false if the image has no palette, or one with
+// unknown colours.
 func (o *optimizer) grayPalette(entries pdffile.Dict) (pdffile.Dict, bool) {
 	space, _ := o.Target(entries["/ColorSpace"]).([]any)
 	const parts = 4

@@ -47,8 +47,8 @@ func PageHandlers() engine.Handlers {
 // decrypt makes a document open without a password, for tools that accept passwords on
 // their command line only. It reports whether the document was encrypted before.
 func decrypt(ctx context.Context, d *document) (encrypted bool, err error) {
-	// The entry is never within what is compressed or encrypted. Where it is
-	// but means nothing, the copy does no harm.
+	// The entry is never inside compressed or encrypted data. If it is elsewhere without a meaning, the copy does
+	// no harm.
 	if encrypted, err = contains(d.work.Path(d.name), "/Encrypt"); !encrypted || err != nil {
 		return false, err
 	}

@@ -94,7 +94,7 @@ type archiveFound struct {
 	Actions    int
 	Fields     int
 	Signatures int
-	Hidden     int // annotations that nobody saw
+	Hidden     int // hidden annotations
 	Comments   int // annotations other than links and fields
 	Undrawn    int // annotations without an appearance
 	Kinds      []string
@@ -205,8 +205,8 @@ func (a *archiver) run(ctx context.Context) error {
 	return nil
 }
 
-// drawCoded draws a document whose fonts say what Ghostscript keeps, and puts back what
-// they said.
+// drawCoded converts a document whose fonts encode the information that Ghostscript would lose, and restores their
+// original names.
 func (a *archiver) drawCoded(ctx context.Context, name, drawn string) error {
 	const coded, raw = "coded.pdf", "raw.pdf"
 	meanings, err := runScript[[]string](ctx, a.document, "code.js", []byte(drawScript+archiveFontsScript+archiveCodeScript), archiveInput{Input: name, Output: coded})
@@ -234,8 +234,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	}
 	args := []string{
 		"-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", fmt.Sprintf("-dPDFA=%d", a.args.Level.Part()), "-dPDFACompatibilityPolicy=2",
-		// The colours stay what they are, each with its profile; JPEGs stay as they are,
-		// and other images lose nothing.
+		// The colours stay unchanged, each with its profile; JPEGs stay as they are, and other images lose nothing.
 		"-sColorConversionStrategy=UseDeviceIndependentColor",
 		"-dDownsampleColorImages=false", "-dDownsampleGrayImages=false", "-dDownsampleMonoImages=false",
 		"-dAutoFilterColorImages=false", "-dAutoFilterGrayImages=false", "-dColorImageFilter=/FlateEncode", "-dGrayImageFilter=/FlateEncode",
@@ -283,18 +282,18 @@ func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 // repaired stands among the kinds of a document whose pages are damaged.
 const repaired = "repaired"
 
-// maxSaid bounds what Ghostscript says of a document.
+// maxSaid is the maximum size of Ghostscript's output about a document.
 const maxSaid = 16 << 20
 
 // refusal is Ghostscript's message that its output will not be PDF/A.
 var refusal = regexp.MustCompile(`(?s)GPL Ghostscript [0-9.]+: ([^:]{1,300}?)(?:[,.]\s*)?(?:aborting conversion|reverting to normal|PDF/A conversion aborted)`)
 
-// joined makes a sentence's part of what a program printed.
+// joined makes a part of a sentence of a program's output.
 func joined(text []byte) string {
 	return strings.Trim(strings.Join(strings.Fields(string(text)), " "), " ,.")
 }
 
-// verify fails unless the result is PDF/A by our rules, and says what the source says.
+// verify returns an error unless the result is PDF/A by our rules, with the same text as the source.
 func (a *archiver) verify(ctx context.Context, before, name string) error {
 	source, made := &document{work: a.work, name: before}, &document{work: a.work, name: name}
 	for _, d := range []*document{source, made} {
@@ -398,7 +397,7 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: figures on page %d could not be read or copied any more: its typeface does not tell what its letters are", i+1)}
 		}
 		before, after := letters(texts[i]), letters(now[i])
-		const few = 20 // what a field draws in two ways, such as check marks
+		const few = 20 // for fields that are drawn in two ways, such as check marks
 		if difference := after - before; max(difference, -difference) > few+before/2 {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: page %d has %d letters of text, and would have %d", i+1, before, after)}
 		}
@@ -406,8 +405,8 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 	return nil
 }
 
-// fewerFigures reports whether a text has lost figures of another: nobody would notice
-// that by looking, and a wrong amount is worse than no archive.
+// fewerFigures reports whether a text has lost digits of another. A reader would not notice that, and a wrong
+// amount is worse than no archive.
 func fewerFigures(before, after string) bool {
 	for figure := '0'; figure <= '9'; figure++ {
 		if strings.Count(after, string(figure)) < strings.Count(before, string(figure)) {
@@ -417,7 +416,7 @@ func fewerFigures(before, after string) bool {
 	return false
 }
 
-// shownTexts are the texts of pages, so far as they are within what is shown.
+// shownTexts returns the visible texts of pages.
 func shownTexts(ctx context.Context, d *document) ([]string, error) {
 	out, err := d.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{"-q", "-cropbox", "-enc", "UTF-8", engine.PathArg(d.name), "-"}})
 	if err != nil {

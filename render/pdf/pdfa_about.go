@@ -27,8 +27,8 @@ const (
 	xmpPDFA  = "http://www.aiim.org/pdfa/ns/id/"
 )
 
-// readAbout reads what a document says of itself: its information and, where that is
-// silent, its XMP. lost is whether that says more.
+// readAbout reads the metadata of a document: its information and, for missing values, its XMP. lost is true if the
+// XMP has more.
 func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
 	x, lost := readXMP(xmp)
 	pick := func(key string, values ...string) string {
@@ -45,7 +45,7 @@ func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
 	return a, lost
 }
 
-// override takes what a request says.
+// override applies the values of a request.
 func (a *said) override(args ArchiveArgs) {
 	a.title, a.author = cmp.Or(clean(args.Title), a.title), cmp.Or(clean(args.Author), a.author)
 	a.subject, a.keywords = cmp.Or(clean(args.Subject), a.subject), cmp.Or(clean(args.Keywords), a.keywords)
@@ -54,7 +54,7 @@ func (a *said) override(args ArchiveArgs) {
 // maxAbout is the maximum number of letters of one text.
 const maxAbout = 5000
 
-// clean leaves of a text what may stand in XML.
+// clean removes characters from a text that XML does not allow.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == '\uFFFE' || r == '\uFFFF' || r == '\uFEFF' {

@@ -114,8 +114,7 @@ func (c *archiveCheck) catalog() {
 	c.action(catalog["/OpenAction"])
 }
 
-// describes checks that XMP stands there, names the level, and says what the document's
-// information says.
+// describes checks that the XMP exists, names the level, and agrees with the document's information.
 func (c *archiveCheck) describes() {
 	stream, ok := c.Stream(pdffile.Reference(c.Catalog()["/Metadata"]))
 	if !ok {
@@ -212,7 +211,7 @@ func (c *archiveCheck) annotation(a pdffile.Dict, page int) {
 	c.action(a["/A"])
 }
 
-// action checks what a reader may start.
+// action checks an action that a reader may start.
 func (c *archiveCheck) action(v any) {
 	entries := c.Entry(v)
 	if entries == nil {
@@ -310,7 +309,7 @@ func (c *archiveCheck) jpeg2000(ref string, entries pdffile.Dict) {
 	}
 }
 
-// dict checks an object by what it is.
+// dict checks an object by its type.
 func (c *archiveCheck) dict(entries pdffile.Dict) {
 	c.unless(entries["/JS"] == nil || c.Target(entries["/S"]) != "/JavaScript", "has scripts")
 	c.unless(entries["/EF"] == nil || c.level == Archive3B, "has attached files")

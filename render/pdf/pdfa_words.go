@@ -156,7 +156,7 @@ func (a *archiveWords) code(r rune) int {
 	return code
 }
 
-// makeFont adds the font: all its characters are one glyph, and it tells what they mean.
+// makeFont adds the font: all its characters have one glyph, with a map to their meaning.
 func (a *archiveWords) makeFont() {
 	object := func(value any) string {
 		ref := a.changes.Reserve()

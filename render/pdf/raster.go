@@ -134,8 +134,7 @@ type size struct {
 	turn          int // clockwise, in degrees
 }
 
-// readPageSizes returns the sizes of a run of pages by their numbers: those of the
-// crop boxes, which is what is drawn.
+// readPageSizes returns the sizes of a run of pages by their numbers: those of the crop boxes, which are rendered.
 func readPageSizes(ctx context.Context, d *document, first, last int) (map[int]size, error) {
 	out, err := d.work.Exec(ctx, engine.Program{Name: "pdfinfo", Args: []string{
 		"-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name),
@@ -209,7 +208,7 @@ func (r *rasterizer) draw(ctx context.Context, pages []int) error {
 	return nil
 }
 
-// take makes what the program has drawn of a page the page's image.
+// take moves the program's output for a page to the page's image.
 func (r *rasterizer) take(prefix string, page int) error {
 	extension := ".ppm"
 	if r.args.JPEG {

@@ -154,7 +154,7 @@ func (p *pngWriter) chunk(name string, data []byte) error {
 	return err
 }
 
-// idat writes what it gets as chunks of the image's data.
+// idat writes its input as chunks of the image's data.
 type idat struct{ *pngWriter }
 
 // Write writes one chunk.

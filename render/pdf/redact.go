@@ -134,8 +134,7 @@ type redaction struct {
 	pictures []int // pages that have become some
 	// papers are the pages with areas as they are shown, by number.
 	papers map[int]paper
-	// touched are the images that something is taken out of, by their hashes, and gone the
-	// places on pages of what goes.
+	// touched lists the images with redacted areas, by their hashes, and gone the redacted places on pages.
 	touched map[string]bool
 	gone    redactedPlaces
 }
@@ -222,7 +221,7 @@ type openInput struct {
 	Input  string  `json:"input"`
 	Output string  `json:"output"`
 	Room   float64 `json:"room"`
-	// Metadata is the file that what the document says of itself is written to.
+	// Metadata is the file for the document's metadata.
 	Metadata string `json:"metadata"`
 }
 
@@ -259,14 +258,14 @@ type applyPage struct {
 // looked is the result of searching a document.
 type looked struct {
 	pages map[int]foundPage // by number, from 1; those with something
-	kept  []pageLetters     // of all pages: what is not to go
+	kept  []pageLetters     // of all pages: the letters to keep
 	texts map[string]string
 	// True if there are attachments, or metadata that match: both are removed.
 	beside bool
 }
 
-// scrub writes a file of the job's folder again, without what no page shows, and tells
-// whether something of that was to go.
+// scrub rewrites a file of the job's folder without content that no page shows, and reports whether that content
+// contained secrets.
 func (r *redaction) scrub(name string) (found bool, err error) {
 	content, err := os.ReadFile(r.work.Path(name))
 	if err != nil {
@@ -294,8 +293,8 @@ func (r *redaction) inspect(name string, source bool) (where string, err error) 
 	return where, nil
 }
 
-// look opens a document as another file, in which nothing is hidden, and finds the
-// secrets in that. The source loses first what no page shows.
+// look opens a document as another file without hidden content, and finds the secrets in it. For the source, it
+// first removes content that no page shows.
 func (r *redaction) look(ctx context.Context, name, open string, source bool) (looked, error) {
 	found := looked{pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), texts: map[string]string{}}
 	const metadata = "metadata.xml"
@@ -386,7 +385,7 @@ func takeJSON[T any](d *document, name string) (value T, err error) {
 	return value, os.Remove(d.work.Path(name))
 }
 
-// marks returns what goes, by page.
+// marks returns the areas to redact, by page.
 func (r *redaction) marks(found looked) []applyPage {
 	pages := []applyPage{}
 	for n := 1; n <= r.pages; n++ {

@@ -32,8 +32,7 @@ var categories = map[string]string{ //nolint:gochecknoglobals // never changed
 	"scn": "/Pattern", "SCN": "/Pattern", "sh": "/Shading", "BDC": "/Properties", "DP": "/Properties",
 }
 
-// rewriting is the content of one stream on its way to one that has nothing in it but what
-// is drawn.
+// rewriting is the content of one stream while it is rewritten to contain only visible content.
 type rewriting struct {
 	s *scrubber
 	// used are the names that the content takes from its Resources, by category.
@@ -55,7 +54,7 @@ func (s *scrubber) rewrite(content []byte) *rewriting {
 		r = &rewriting{s: s, used: map[string]map[string]bool{}, codes: map[string]map[byte]bool{}, fonts: []string{""}, noSaid: noSaid}
 		pdffile.ReadContent(content, r.operation)
 		if !s.secrets.in(r.said.String()) {
-			break // else what several properties say together is what is to go
+			break // otherwise several properties together could contain a secret
 		}
 		s.found = true
 	}
@@ -100,7 +99,7 @@ func (r *rewriting) operation(op pdffile.Operation) {
 	r.out = pdffile.AppendOperation(r.out, pdffile.Operation{Operator: op.Operator, Operands: clean})
 }
 
-// operand returns an operand of a kind, or what stands for nothing of that kind.
+// operand returns an operand of a kind, or the null value of that kind.
 func (r *rewriting) operand(operator string, kind rune, v any) any {
 	text, _ := v.(string)
 	isName, isString := strings.HasPrefix(text, "/"), strings.HasPrefix(text, "b:")

@@ -10,15 +10,14 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// dropped are entries that no page shows: what programs note, other versions of images, and
-// what is in other files.
+// dropped lists entries that no page shows: notes of applications, other versions of images, and content of other
+// files.
 var dropped = map[string]bool{ //nolint:gochecknoglobals // never changed
 	"/Metadata": true, "/PieceInfo": true, "/LastModified": true, "/AF": true, "/Thumb": true, "/OPI": true, "/Alternates": true, "/CharSet": true, "/FFilter": true, "/FDecodeParms": true,
 	"/PA": true, "/AA": true, "/CreatorInfo": true, "/Length": true,
 }
 
-// name returns a name as the result has it: one that a user has chosen, and that has
-// something of what is to go, becomes another.
+// name returns a name for the result: a name that a user has chosen and that contains a secret is replaced.
 func (s *scrubber) name(name string) string {
 	if better, known := s.names[name]; known {
 		return better
@@ -61,7 +60,7 @@ func (s *scrubber) value(v any) any {
 	return v
 }
 
-// dict copies a dictionary without what is dropped.
+// dict copies a dictionary without the dropped entries.
 func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 	kept := pdffile.Dict{}
 	for key, v := range entries {
@@ -79,8 +78,8 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 	return kept
 }
 
-// object copies what a reference leads to, and returns its new reference. A form without
-// Resources takes those that are inherited.
+// object copies the target of a reference, and returns its new reference. A form without Resources uses the
+// inherited ones.
 func (s *scrubber) object(v any, inherited pdffile.Dict) any {
 	ref := pdffile.Reference(v)
 	if ref == "" {
@@ -181,8 +180,7 @@ var (
 	mapComments = regexp.MustCompile(`(?m)%.*$`)
 )
 
-// text takes what is to go out of a stream that says something: what glyphs mean, and what a
-// font or a profile of colours says of itself.
+// text removes secrets from a stream with text: the meaning of glyphs, and the names in a font or a colour profile.
 func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 	if isMap(plain, entries) {
 		plain = mapComments.ReplaceAll(plain, nil)
@@ -232,8 +230,8 @@ func mapString(text []byte) (raw []byte, wide string) {
 // other bytes.
 const fewestRegion = 3
 
-// saidRegions are the parts of a font or profile that say something of it: changing letters
-// there does not change what is drawn.
+// saidRegions returns the descriptive parts of a font or profile: changing letters there does not change the
+// rendering.
 func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 	number := func(at, size int) (n int) {
 		if at < 0 || at+size > len(plain) {
@@ -246,7 +244,7 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 	}
 	switch {
 	case len(plain) < 12:
-	case bytes.HasPrefix(plain, []byte("%!")): // a font of Type 1: up to what is encrypted
+	case bytes.HasPrefix(plain, []byte("%!")): // a font of Type 1: up to the encrypted part
 		end := bytes.Index(plain, []byte("eexec"))
 		if end < 0 {
 			end = len(plain)

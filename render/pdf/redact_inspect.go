@@ -10,8 +10,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// inspector looks through all objects of a document for what is to go: strings in all
-// writings, names, what content shows and what other streams have in them.
+// inspector searches all objects of a document for secrets: strings in all encodings, names, the text of content
+// and other streams.
 type inspector struct {
 	*pdffile.File
 
@@ -69,7 +69,7 @@ func inspect(content []byte, s secrets, source bool) (where string, err error) {
 	return "", nil
 }
 
-// pageContent looks at what a page shows, and notes the forms that it draws.
+// pageContent searches a page's content, and records the forms that it draws.
 func (in *inspector) pageContent(number int, page pdffile.Page) string {
 	node := page.Entries
 	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
@@ -107,7 +107,7 @@ func (in *inspector) draws(number int, resources pdffile.Dict, depth int) {
 	}
 }
 
-// value looks at strings and names, and returns what they are part of.
+// value searches strings and names, and returns the place of a secret.
 func (in *inspector) value(v any, key string) string {
 	switch v := v.(type) {
 	case string:
@@ -154,7 +154,7 @@ func quotable(key string, s secrets) string {
 	return key
 }
 
-// stream looks at what a stream has in it.
+// stream searches the data of a stream.
 func (in *inspector) stream(ref string, s pdffile.Stream) string {
 	if in.seen[ref] && !isContent(s.Entries) {
 		return "" // a page's, which was looked at
@@ -206,8 +206,7 @@ func (in *inspector) other(plain []byte) string {
 	return ""
 }
 
-// shows reports whether content has something of what is to go: line by line, or also as one
-// text.
+// shows reports whether content shows a secret: line by line, or also as one text.
 func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) bool {
 	fonts := in.Entry(resources["/Font"])
 	all, line := newShownText(), newShownText()
@@ -248,7 +247,7 @@ func showsText(operator string) bool {
 	return operator == "TJ" || operator == "Tj" || operator == "'" || operator == `"`
 }
 
-// operandHas reports whether an operand that is not shown has something of what is to go.
+// operandHas reports whether an operand that is not shown contains a secret.
 func (in *inspector) operandHas(operator string, v any, whole bool) bool {
 	text, _ := v.(string)
 	said := operator == "BDC" || operator == "DP" || operator == "BI"
@@ -266,7 +265,7 @@ func (r *shownText) add(other *shownText) {
 	r.raw.WriteString(other.raw.String())
 }
 
-// show adds what is shown: a string, or a list of strings with how far they are apart.
+// show adds shown text: a string, or a list of strings with their distances.
 func (r *shownText) show(v any, font *fontMeaning) {
 	const space = -200 // thousandths of the font's size
 	list, ok := v.([]any)
@@ -396,7 +395,7 @@ func (m *fontMeaning) span(first, last []byte, to any) {
 	}
 }
 
-// meant reads what is shown as readers do.
+// meant reads shown text as readers do.
 func (m *fontMeaning) meant(raw []byte) string {
 	if len(m.unicode) == 0 {
 		return m.encoded(raw)
@@ -417,7 +416,7 @@ func (m *fontMeaning) meant(raw []byte) string {
 	return out.String()
 }
 
-// encoded reads what is shown by the names of glyphs.
+// encoded reads shown text by the names of glyphs.
 func (m *fontMeaning) encoded(raw []byte) string {
 	var out strings.Builder
 	for _, c := range raw {

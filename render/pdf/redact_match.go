@@ -15,7 +15,7 @@ type secrets struct {
 	patterns []*regexp.Regexp
 }
 
-// newSecrets reads what is to be taken out. Both have been checked.
+// newSecrets parses the terms and patterns to remove. Both have been checked.
 func newSecrets(terms, patterns []string) (s secrets, err error) {
 	for _, term := range terms {
 		if folded := fold([]string{term}, false); len(folded.text) > 0 {
@@ -32,9 +32,8 @@ func newSecrets(terms, patterns []string) (s secrets, err error) {
 	return s, nil
 }
 
-// folded is a text without what does not matter to terms: space, the case of letters,
-// ligatures, and on request the hyphens at ends of lines. letters are the numbers of
-// the letters that its bytes come from.
+// folded is a text without the differences that terms ignore: space, the case of letters, ligatures, and on request
+// the hyphens at ends of lines. letters are the numbers of the letters that its bytes come from.
 type folded struct {
 	text    string
 	letters []int

@@ -195,7 +195,7 @@ func hash(data []byte) string {
 func numbersOf(operands []any) (all []float64) {
 	for _, v := range operands {
 		if n, ok := v.(pdffile.Number); ok {
-			value, _ := strconv.ParseFloat(string(n), 64) // readers take what is none for 0
+			value, _ := strconv.ParseFloat(string(n), 64) // readers treat an invalid number as 0
 			all = append(all, value)
 		}
 	}
@@ -218,7 +218,7 @@ func (b box) touches(other box) bool {
 // redactedPlaces are the rectangles that go, by page: areas, and letters.
 type redactedPlaces map[int][]box
 
-// places returns what goes of the pages of an opened document.
+// places returns the redacted places on the pages of an opened document.
 func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found looked) redactedPlaces {
 	all := redactedPlaces{}
 	for number, here := range found.pages {

@@ -34,7 +34,7 @@ type glyphs struct {
 	done      bool
 }
 
-// scrub returns the document again, and whether it had what is to go.
+// scrub returns the rewritten document, and whether it contained secrets.
 func scrub(content []byte, s secrets) (out []byte, found bool, err error) {
 	f, err := pdffile.Read(content)
 	if err != nil {
@@ -76,8 +76,7 @@ func scrub(content []byte, s secrets) (out []byte, found bool, err error) {
 	return u.Document(root), sc.found, nil
 }
 
-// work copies what has been referred to, and the fonts of Type 3 when all their glyphs that
-// are shown are known.
+// work copies the referenced objects, and the fonts of Type 3 when all their visible glyphs are known.
 func (s *scrubber) work() error {
 	for {
 		for len(s.todo) > 0 {
@@ -169,7 +168,7 @@ func (s *scrubber) content(v any) (all []byte, err error) {
 	return all, nil
 }
 
-// own returns content that has been rewritten, and Resources with what it uses of others.
+// own returns rewritten content, and Resources with the inherited entries that it uses.
 func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.Dict) {
 	r := s.rewrite(content)
 	kept := pdffile.Dict{}

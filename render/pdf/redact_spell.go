@@ -44,7 +44,7 @@ func (s secrets) long(fewest int) secrets {
 	return secrets{terms: terms}
 }
 
-// in reports whether a text has something of what is to go.
+// in reports whether a text contains a secret.
 func (s secrets) in(text string) bool {
 	if text == "" || len(s.terms)+len(s.patterns) == 0 {
 		return false
@@ -140,7 +140,7 @@ func rawBytes(v any) ([]byte, bool) {
 // plainStrings are common strings in fonts. They are not secrets.
 var plainStrings = map[string]bool{"Adobe": true, "Identity": true, "UCS": true, "Japan1": true, "GB1": true, "CNS1": true, "Korea1": true} //nolint:gochecknoglobals // never changed
 
-// cleanString returns a string without what is to go, and whether there was something.
+// cleanString returns a string without secrets, and whether there were any.
 func (s secrets) cleanString(v string) (string, bool) {
 	raw, ok := rawBytes(v)
 	text := pdffile.Text(v)
@@ -168,7 +168,7 @@ func (s secrets) inOddWritings(raw []byte) bool {
 	return len(most.terms) > 0 && (most.in(rawText(raw)) || most.in(wideText(raw)) || len(raw) > 0 && most.in(wideText(raw[1:])))
 }
 
-// inName reports whether a name that a user has chosen has something of what is to go.
+// inName reports whether a name that a user has chosen contains a secret.
 func (s secrets) inName(name string) bool {
 	name = strings.TrimPrefix(name, "/")
 	if knownNames()[name] || len(name) < 2 {

@@ -9,7 +9,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// maxPlain bounds what one stream may have in it.
+// maxPlain is the maximum decompressed size of one stream.
 const maxPlain = 512 << 20
 
 var errFilter = errors.New("a filter that is not read here")
@@ -52,7 +52,7 @@ func plainStream(f *pdffile.File, s pdffile.Stream) (plain []byte, rest string, 
 	return plain, "", nil
 }
 
-// inflate returns what can be read of a stream, as readers do.
+// inflate returns the readable part of a stream, as readers do.
 func inflate(packed []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil

@@ -64,8 +64,8 @@ func (m move) after(matrix [6]float64) []any {
 	}
 }
 
-// move returns how what is shown of a page gets to a paper of the size that is asked
-// for, and that paper, which is turned as the page is.
+// move returns the move of a page's visible content to a paper of the requested size, and that paper, which is
+// turned like the page.
 func (a ResizeArgs) move(p paper) (move, box) {
 	width, height := a.Width, a.Height
 	if p.turn%180 != 0 {
@@ -82,7 +82,7 @@ func (a ResizeArgs) move(p paper) (move, box) {
 	}, box{0, 0, width, height}
 }
 
-// resizer moves what is on pages.
+// resizer moves the content of pages.
 type resizer struct {
 	*structure
 
@@ -94,7 +94,7 @@ type resizer struct {
 	moves map[string]move
 	// done are the objects that were moved, however many pages have them.
 	done map[string]bool
-	// made are the new objects, by what they are made of.
+	// made maps original objects to the new ones.
 	made map[string]string
 }
 
@@ -195,7 +195,7 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 	page["/Resources"] = own
 }
 
-// matrix reads one; what is none changes nothing.
+// matrix reads a matrix; an invalid one changes nothing.
 func (r *resizer) matrix(v any) [6]float64 {
 	list, ok := r.numbers(v)
 	if !ok || len(list) != len([6]float64{}) {
@@ -260,7 +260,7 @@ func (r *resizer) annotations(page pdffile.Dict, m move, shown box) {
 	}
 }
 
-// hidden is the flag of annotations that nobody sees.
+// hidden is the flag of invisible annotations.
 const hidden = 1 << 1
 
 func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {

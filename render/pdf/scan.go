@@ -141,7 +141,7 @@ func (s *scan) straighten(angle float64) (*scan, affine) {
 	wide, high := w*cos+h*math.Abs(sin), h*cos+w*math.Abs(sin)
 	straight := &scan{width: int(math.Ceil(wide)), height: int(math.Ceil(high))}
 	straight.pixels = make([]byte, straight.width*straight.height)
-	// About the middle: what was level is what rises by the angle, y being down.
+	// Around the middle: a level line becomes one that rises by the angle, with y pointing down.
 	back := affine{cos, -sin, sin, cos, 0, 0}
 	cx, cy := float64(straight.width)/2, float64(straight.height)/2
 	x, y := back.at(cx, cy)
@@ -278,8 +278,7 @@ func (m affine) then(n affine) affine {
 	}
 }
 
-// around is the rectangle around what becomes of another: its left, top, right and
-// bottom.
+// around returns the bounding box of a transformed rectangle: its left, top, right and bottom.
 func (m affine) around(left, top, right, bottom float64) (r [4]float64) {
 	r = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, corner := range [][2]float64{{left, top}, {right, top}, {left, bottom}, {right, bottom}} {

@@ -151,8 +151,8 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 	return selected, numbers, nil
 }
 
-// trim makes each page of a document as large as what is shown of it, so that its text is
-// what can be seen. It returns what the document says of itself.
+// trim reduces each page of a document to its visible area, so that its text is the visible text. It returns the
+// document's information.
 func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
 	s, err := d.readStructure(ctx)
 	if err != nil {
@@ -174,14 +174,13 @@ func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
 	return information(s.File), d.change(changes)
 }
 
-// drawnKinds are the annotations that readers draw on a page also where the document does
-// not have what they look like.
+// drawnKinds lists the annotations that readers draw on a page even if the document has no appearance for them.
 var drawnKinds = []string{
 	"/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Square", "/Circle", "/Line", "/Polygon", "/PolyLine", "/Ink",
 }
 
-// undrawn reports whether what is shown of a page has annotations of which only readers know
-// what they look like.
+// undrawn reports whether the visible area of a page has annotations without an appearance, which only readers can
+// draw.
 func (s *structure) undrawn(page pdffile.Dict, shown box) bool {
 	list, _ := s.Target(page["/Annots"]).([]any)
 	return slices.ContainsFunc(list, func(annotation any) bool {
@@ -210,9 +209,9 @@ func plainPages(ctx context.Context, d *document) (*document, *structure, error)
 	return plain, s, err
 }
 
-// stand gives the document the pages in the order of their places, from 1, where 0 is an
-// empty page. Each is an object that is drawn upright from its bottom left, and the
-// catalog keeps what is needed to draw it: nothing else has a meaning on sheets.
+// stand gives the document the pages in the order of their places, from 1, where 0 is an empty page. Each is an
+// object that is drawn upright from its bottom left. The catalog retains only the entries that are needed to draw
+// it: nothing else has a meaning on sheets.
 func (d *document) stand(s *structure, places []int) error {
 	changes := s.NewUpdate()
 	tree := changes.Reserve()
@@ -278,7 +277,7 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 	width, height := shown.size()
 	page["/MediaBox"] = []any{0, 0, width, height}
 	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{"/P": form}}
-	// pdfcpu leaves the width of its borders to what it draws next.
+	// pdfcpu leaves the line width of its borders set for the next content.
 	const draws = "1 w /P Do\n"
 	content := changes.Reserve()
 	changes.Set(content, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(draws)})
@@ -334,7 +333,7 @@ func (d *document) finishSheets(ctx context.Context, how sheetLayout, places int
 			changes.Set(page.Ref, entries)
 		}
 	}
-	changes.SetInfo(info) // and not what pdfcpu says of itself
+	changes.SetInfo(info) // replaces pdfcpu's own information
 	if err := d.change(changes); err != nil {
 		return err
 	}

@@ -18,11 +18,11 @@ type Operation struct {
 	Image    []byte
 }
 
-// maxOperands bounds what stands before an operator.
+// maxOperands is the maximum number of operands of an operator.
 const maxOperands = 4096
 
-// ReadContent passes the operations of content to f, in order. Comments, and what cannot be
-// read, are left out; operands without an operator come last, with none.
+// ReadContent passes the operations of content to f, in order. Comments and unreadable parts are left out; operands
+// without an operator come last, with none.
 func ReadContent(content []byte, f func(Operation)) {
 	p := &parser{data: content}
 	var operands []any

@@ -79,8 +79,7 @@ func (f *File) at(number int, at place) bool {
 	return ok
 }
 
-// open returns a parser for what an object is: what stands behind "4 0 obj", or
-// all that a stream has of it.
+// open returns a parser at an object's value: after "4 0 obj", or at its entry in a stream.
 func (f *File) open(number int, at place) (*parser, bool) {
 	if at.stream != 0 {
 		packed, err := f.unpack(at.stream)

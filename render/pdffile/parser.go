@@ -97,7 +97,7 @@ func (p *parser) keyword(word string) bool {
 	return true
 }
 
-// opens takes what an object begins with, such as "4 0 obj".
+// opens consumes the beginning of an object, such as "4 0 obj".
 func (p *parser) opens(number, generation int) bool {
 	for _, want := range []int{number, generation} {
 		if got, err := p.integer(); err != nil || got != want {
@@ -249,8 +249,7 @@ func (p *parser) literal() (any, error) {
 	return nil, errSyntax
 }
 
-// escape appends what stands after a backslash, and leaves the parser at its
-// last character.
+// escape appends the character of an escape after its backslash, and leaves the parser at its last character.
 func (p *parser) escape(text []byte) []byte {
 	if p.at >= len(p.data) {
 		return text

@@ -8,9 +8,8 @@ import (
 	"strconv"
 )
 
-// Printed is a file as Chromium prints it: one table at its end, as text, that
-// lists every object. Of such a file only what is asked for is read, some
-// kilobytes of however many megabytes.
+// Printed is a file as Chromium prints it: one table at its end, as text, that lists every object. Only the
+// requested objects of such a file are read, a few kilobytes even of a large file.
 type Printed struct {
 	r       io.ReadSeeker
 	size    int64
@@ -148,7 +147,7 @@ func (f *Printed) Info() (Dict, error) {
 	return entries, nil
 }
 
-// SetInfo returns what to write behind the file so that it has this information.
+// SetInfo returns the bytes to append to the file so that it has this information.
 func (f *Printed) SetInfo(entries Dict) []byte {
 	info := Reference(f.trailer["/Info"])
 	u := &Update{changed: map[string]any{info: entries}, next: int(f.objects)}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxUnpacked bounds what one stream of objects may have in it, in bytes.
+	// maxUnpacked is the maximum decompressed size of one object stream, in bytes.
 	maxUnpacked = 64 << 20
 	// maxUnpackedAll bounds what all of them have, which are kept.
 	maxUnpackedAll = 256 << 20
@@ -75,8 +75,7 @@ func unpackObjects(raw []byte, first, count int) ([]packedObject, error) {
 	return packed, nil
 }
 
-// Stream is a stream: what it says of its content, and the content as the file has
-// it, filtered.
+// Stream is a stream: its dictionary, and its content as in the file, still encoded by its filters.
 type Stream struct {
 	Entries Dict
 	Content []byte

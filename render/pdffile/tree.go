@@ -35,7 +35,7 @@ type pageReader struct {
 	seen  map[string]bool // nodes and pages, which may not be there twice
 }
 
-// add adds the pages at and below a node, which inherit what is above it.
+// add adds the pages at and below a node, which inherit entries of its ancestors.
 func (r *pageReader) add(ref string, above Dict, depth int) error {
 	node := r.plainDict(ref)
 	if node == nil || r.seen[ref] || depth > MaxDepth || len(r.pages) > r.most {

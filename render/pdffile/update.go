@@ -31,7 +31,7 @@ func (u *Update) Reserve() string {
 // Set gives an object its value.
 func (u *Update) Set(reference string, value any) { u.changed[reference] = value }
 
-// Value returns what an object is after the update.
+// Value returns an object's value after the update.
 func (u *Update) Value(reference string) any {
 	if value, ok := u.changed[reference]; ok {
 		return value
@@ -55,8 +55,7 @@ func (u *Update) SetID(first, second string) { u.id = []any{first, second} }
 // Empty reports whether nothing was set.
 func (u *Update) Empty() bool { return len(u.changed) == 0 }
 
-// Append returns what to write behind the file, as the standard has it for
-// changes.
+// Append returns the bytes to append to the file, an incremental update of the standard.
 func (u *Update) Append() ([]byte, error) {
 	f := u.file
 	trailer := Dict{"/Root": f.trailer["/Root"]}
@@ -76,11 +75,9 @@ func (u *Update) Append() ([]byte, error) {
 	return u.section(len(f.content)-f.origin, trailer), nil
 }
 
-// Replace is Append for an update after which nothing of the file counts but
-// what is then reachable from the catalog, other than by some of its entries.
-// The error is ErrUnread where an object on the way cannot be read, or is in a
-// stream. Programs take longer to read a large table than to copy the pages of
-// most documents.
+// Replace is Append for an update after which only objects that are reachable from the catalog remain, other than
+// through some of its entries. The error is ErrUnread if an object on the way cannot be read, or is in a stream.
+// Programs take longer to read a large table than to copy the pages of most documents.
 func (u *Update) Replace(but ...string) ([]byte, error) {
 	kept, err := u.reachable(but...)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Memory returns how many bytes this process and what it starts may hold, and
-// where that is from: the least limit of its control groups, or else the
-// machine's memory.
+// Memory returns the maximum memory of this process and its children in bytes, and the source of that limit: the
+// lowest limit of its control groups, or else the machine's memory.
 func Memory() (bytes int64, source string) { return memoryBelow("/") }
 
 // unknownMemory is planned with where the kernel does not say.
@@ -67,8 +66,7 @@ func groupLimit(root string) (least int64) {
 		default:
 			continue
 		}
-		// In a container the path may be the host's, and the limit stands at the
-		// top of what can be seen.
+		// In a container the path may be the host's, and the limit is at the visible root.
 		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
 			if limit := readLimit(filepath.Join(root, mount, group, name)); limit > 0 && (least == 0 || limit < least) {
 				least = limit

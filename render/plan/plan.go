@@ -1,5 +1,5 @@
-// Package plan divides a machine's memory and cores among what the service
-// runs, so that a small machine does less at once instead of being killed.
+// Package plan divides a machine's memory and cores among the parts of the service, so that a small machine does
+// less at once instead of being killed.
 package plan
 
 import "runtime"

@@ -66,8 +66,7 @@ func Aside(pid int) {
 	each(pid, func(tid int) { aside(tid, few) })
 }
 
-// AsideHere is Aside for the thread that calls, which has to be locked to its
-// goroutine, and for what it starts.
+// AsideHere is Aside for the calling thread, which has to be locked to its goroutine, and for its children.
 func AsideHere() { aside(0, some()) }
 
 // each calls f with the threads of a process.

@@ -11,8 +11,7 @@ const (
 	// lateTolerance is the total of lateCost that an account may have without being slowed: two such jobs. Pages
 	// and files are slow now and then.
 	lateTolerance = 2 * lateCost
-	// lateMost bounds what is remembered, so that who stops is free again within
-	// six minutes.
+	// lateMost is the maximum that is remembered, so that an account that stops is free again within six minutes.
 	lateMost = 5 * lateCost
 )
 

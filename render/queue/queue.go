@@ -1,6 +1,5 @@
-// Package queue hands out the slots of a pool of programs: the browser's, the
-// engines' and the offices' alike. It is bounded, fair between accounts, and
-// leaves no slot idle while somebody waits.
+// Package queue hands out the slots of a pool of processes: browsers, engines or LibreOffice. It is bounded, fair
+// between accounts, and leaves no slot idle while a job waits.
 package queue
 
 import (
@@ -33,10 +32,9 @@ const (
 	guestLine = 8
 )
 
-// Guests is the account of those who have none, such as visitors of the pages.
-// One of their jobs runs at a time, and it begins only when a slot is free for
-// which nobody waits. It is not counted among the jobs of accounts: those find
-// every slot and every place in the queue as if there were no guests.
+// Guests is the account of users without an account, such as visitors of the pages. One of their jobs runs at a
+// time, and it begins only when a free slot has no waiting job. Guests do not count among the jobs of accounts,
+// which find every slot and every place in the queue as if there were no guests.
 const Guests = "guests"
 
 // Config holds the limits of running and waiting jobs. The zero value is valid.
@@ -72,20 +70,13 @@ func (c Config) withDefaults() Config {
 
 // Queue hands out slots:
 //
-//   - whoever is alone uses every slot, and no slot is idle while a job waits;
-//   - a slot that becomes free goes to the account that holds the fewest, and
-//     among equals to the one that has waited longest, whatever the length of
-//     its line;
-//   - an account that holds no slot while others hold all gets an extra one at
-//     once, where there is one;
-//   - while others have jobs, one account's line is short, and the shorter the
-//     more accounts have one: its jobs beyond that would only wait longer for
-//     the same share of the slots;
-//   - when the queue is full, the newest job of the account with the longest
-//     line makes room for an account with a shorter one (longest queue drop);
-//   - an account whose jobs keep running into their deadlines gets half of the
-//     slots at most, and no extra one, until it has stopped for some minutes;
-//   - Guests keep nobody waiting.
+//   - An account that is alone uses every slot, and no slot is idle while a job waits.
+//   - A free slot goes to the account with the fewest slots, and among equals to the one that has waited longest, however many jobs it has waiting.
+//   - An account without a slot gets an extra one at once, if there is one, while others hold all slots.
+//   - While others have jobs, the number of waiting jobs of one account is limited, the more so the more accounts wait. Further jobs would only wait longer for the same share of the slots.
+//   - When the queue is full, the newest job of the account with the most waiting jobs makes room for an account with fewer (longest queue drop).
+//   - An account whose jobs keep running into their deadlines gets half of the slots at most, and no extra one, until this has stopped for some minutes.
+//   - Guests delay no other job.
 //
 // It is safe for concurrent use.
 type Queue struct {
@@ -122,8 +113,8 @@ type Slot struct {
 	once  sync.Once
 }
 
-// Release gives the slot back. late says that the job ran into its deadline, or
-// was given up after it had used up most of it. Further calls do nothing.
+// Release returns the slot. late means that the job ran into its deadline, or was cancelled after it had used up
+// most of it. Further calls do nothing.
 func (s *Slot) Release(late bool) {
 	s.once.Do(func() { s.queue.release(s.line, s.start, late) })
 }
@@ -218,7 +209,7 @@ func (q *Queue) enterGuest() (*line, *ticket, error) {
 	return q.guests, t, nil
 }
 
-// dispatchGuest gives a guest what nobody else wants.
+// dispatchGuest gives a guest a slot that no account wants.
 func (q *Queue) dispatchGuest() {
 	if len(q.guests.tickets) == 0 || q.guests.busy > 0 || q.waiting > 0 || q.busy >= q.cfg.Slots {
 		return
@@ -296,7 +287,7 @@ func (q *Queue) longestCrowded(l *line) int {
 // waiting.
 func (q *Queue) othersHaveJobs(l *line) bool { return q.busy > l.busy || q.waiting > len(l.tickets) }
 
-// longest returns the longest line, or nil when nobody waits.
+// longest returns the longest line, or nil if no job waits.
 func (q *Queue) longest() *line {
 	var longest *line
 	for _, l := range q.turn {

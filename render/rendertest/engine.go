@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Program puts the program, as make builds it but without symbols, into a folder and returns its
-// path. It is linked once for all packages whose tests ask: go run keeps what it has linked, which
-// go build does not, and has cp take it.
+// Program writes the executable, as make builds it but without symbols, into a folder and returns its path. It is
+// linked once for all packages whose tests ask for it, because go run caches the linked executable and go build
+// does not; cp copies it.
 func Program(dir string) (string, error) {
 	path := filepath.Join(dir, "relaypdf")
 	run := exec.Command("go", "run", "-exec", "cp", "relaypdf/cmd/relaypdf", path) //nolint:noctx // It ends.

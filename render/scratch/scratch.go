@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is a temporary folder. A lock marks it as in use for as long as this
-// process lives, however it ends, so that the next one can tell what was left
-// behind.
+// Folder is a temporary folder. A lock marks it as in use for as long as this process lives, however it ends, so
+// that the next process recognises abandoned folders.
 type Folder struct {
 	// Path is absolute. Others may pass through the folder and see nothing in it.
 	Path string
@@ -55,7 +54,7 @@ func Open(dir, prefix string) (*Folder, error) {
 	return nil, err
 }
 
-// lockFolder takes the lock of a folder that nobody uses.
+// lockFolder takes the lock of an unused folder.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -55,9 +55,8 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// spill moves what was written so far to a temporary file. The file is
-// unlinked at once: it is reached through its descriptor only and leaves
-// nothing behind when the process dies.
+// spill moves the bytes written so far to a temporary file. The file is unlinked at once: it is reached through its
+// descriptor only and leaves nothing behind when the process dies.
 func (f *File) spill() error {
 	tmp, err := os.CreateTemp(f.dir, "spool-")
 	if err != nil {

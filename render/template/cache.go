@@ -13,9 +13,8 @@ import (
 // twenty times its source.
 const maxCached = 4 << 20
 
-// digest names a program by all that it depends on, and the account that it was
-// compiled for: that an account's template is known already must not tell another
-// that somebody has the same.
+// digest identifies a program by everything it depends on, and by its account. The account is part of it, so that
+// timing does not reveal to one account that another has the same template.
 type digest [sha256.Size]byte
 
 func digestOf(account, source string, strict bool) digest {
@@ -64,7 +63,7 @@ func (c *cache) get(key digest) *goja.Program {
 }
 
 func (c *cache) put(key digest, size int, program *goja.Program) {
-	const least = 16 << 10 // what the smallest program takes, in the same measure
+	const least = 16 << 10 // size of the smallest program, in the same measure
 	size = max(size, least)
 	c.mu.Lock()
 	defer c.mu.Unlock()

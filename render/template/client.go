@@ -58,7 +58,7 @@ func Render(ctx context.Context, run Runner, account string, call Call, open Ima
 	return "", &LimitError{Message: fmt.Sprintf("The template names new images after %d rounds.", rounds)}
 }
 
-// openImage opens an upload and sees what it is.
+// openImage opens an upload and detects its type.
 func openImage(ctx context.Context, open Images, id string) (engine.Content, string, error) {
 	unknown := &Error{Faults: []Fault{{Message: fmt.Sprintf("image: there is no file %.80q of this account, or it has expired", id)}}}
 	if open == nil {

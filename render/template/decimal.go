@@ -42,7 +42,7 @@ func decimal(v goja.Value) (*apd.Decimal, error) {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			return nil, notNumber{strconv.FormatFloat(n, 'g', -1, 64)}
 		}
-		// The shortest text that is this number, which is what was written.
+		// The shortest text of this number is the text that was written.
 		return parseDecimal(strconv.FormatFloat(n, 'g', -1, 64))
 	case string:
 		if s := strings.TrimSpace(n); numeral.MatchString(s) && len(s) <= 100 {

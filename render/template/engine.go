@@ -47,8 +47,7 @@ type answer struct {
 	Report  *Report   `json:"report,omitempty"`
 }
 
-// Handlers are the jobs of a process that renders templates. They share what it
-// has compiled.
+// Handlers returns the jobs of a process that renders templates. They share its cache of compiled templates.
 func Handlers() engine.Handlers {
 	programs := newCache()
 	return engine.Handlers{

@@ -105,8 +105,7 @@ func (l *lexer) peek(n int) uint16 {
 	return 0
 }
 
-// next reads what one rule matches. It returns false where the rule gives no
-// token.
+// next reads the match of one rule. It returns false if the rule gives no token.
 func (l *lexer) next() (int, bool) {
 	if l.at == len(l.src) {
 		kind := tokenEnd

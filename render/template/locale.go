@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// DefaultLocale and DefaultZone are what a call has that names none.
+// DefaultLocale and DefaultZone apply to a call that names none.
 const (
 	DefaultLocale = "en-US"
 	DefaultZone   = "UTC"
@@ -128,7 +128,7 @@ func around(s, middle string) (before, after string) {
 
 type run struct{ sign, digits string }
 
-// splitDigits splits a number into runs of digits and what stands before each.
+// splitDigits splits a number into runs of digits and the text before each.
 func splitDigits(s string) []run {
 	var runs []run
 	var now run

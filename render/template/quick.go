@@ -63,9 +63,8 @@ func (r *renders) helper(call goja.FunctionCall) goja.Value {
 	})
 }
 
-// reader is (Handlebars' lookupProperty) → the function that reads fields. An own
-// field of plain data may always be read; what an object has of its prototype,
-// or a name that its prototype has as well, is Handlebars' to judge.
+// reader is (Handlebars' lookupProperty) → the function that reads fields. An own field of plain data may always
+// be read. Fields from the prototype, and names that the prototype also has, are judged by Handlebars.
 func (r *renders) reader(call goja.FunctionCall) goja.Value {
 	slow, ok := goja.AssertFunction(call.Argument(0))
 	if !ok {
@@ -93,8 +92,7 @@ func (r *renders) reader(call goja.FunctionCall) goja.Value {
 	})
 }
 
-// escaper is (Handlebars' escapeExpression) → the function that escapes what is
-// printed.
+// escaper is (Handlebars' escapeExpression) → the function that escapes output.
 func (r *renders) escaper(call goja.FunctionCall) goja.Value {
 	slow, ok := goja.AssertFunction(call.Argument(0))
 	if !ok {

@@ -21,9 +21,9 @@ type realm struct {
 	cause error
 }
 
-// guard stops a realm that has used so much of a processor, or when this process
-// holds too much, until the function it returns is called. Processor time, as a
-// busy machine must not fail what an idle one renders; patience bounds the rest.
+// guard stops a realm that has used its share of processor time, or when this process uses too much memory, until
+// the returned function is called. It counts processor time, because a busy machine must not fail a template that
+// an idle one renders; patience limits the rest.
 func (r *realm) guard(ctx context.Context, within time.Duration, what string) (stop func()) {
 	const patience = 5
 	ctx, cancel := context.WithTimeout(ctx, patience*within)
@@ -84,8 +84,8 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// try calls into the realm and turns what it throws into errors: the causes of
-// interrupts and of Go's functions as they are.
+// try calls into the realm and turns exceptions into errors: the causes of interrupts and of Go's functions are
+// returned unchanged.
 func (r *realm) try(call func() (goja.Value, error)) (v goja.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -148,7 +148,7 @@ func thrown(err error) error {
 	return &Error{Faults: []Fault{fault}}
 }
 
-// function returns what a program evaluates to, to be called.
+// function returns the value of a program, which must be a function.
 func function(vm *goja.Runtime, p *goja.Program) (goja.Callable, error) {
 	v, err := vm.RunProgram(p)
 	if err != nil {

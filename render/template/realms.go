@@ -5,11 +5,10 @@ import "sync"
 // maxRenders is the maximum number of documents that one realm renders, so that its retained memory stays small.
 const maxRenders = 1000
 
-// realms has realms at hand. One that rendered a document without a fault renders
-// the next of the same account; none is shared by two. A new one is made while
-// nobody waits for it.
+// realms holds realms for reuse. A realm that rendered a document without a fault renders the next document of the
+// same account; accounts never share a realm. New realms are created in advance.
 type realms struct {
-	quick map[string]quickHelper // what each has
+	quick map[string]quickHelper // helpers of each
 
 	mu   sync.Mutex
 	used *renders // that the account of its last document may use again

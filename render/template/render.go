@@ -21,9 +21,8 @@ type images map[string]string
 // renders is one render under way, in a realm that no other account uses.
 type renders struct {
 	realm
-	// fill is the realm's function (program's value, data as JSON, names of
-	// partials, strict) → document, and empty that which drops what it keeps of
-	// the last.
+	// fill is the realm's function (program's value, data as JSON, names of partials, strict) → document. empty
+	// is the function that drops the state of the latest document.
 	fill, empty goja.Callable
 	quick       map[string]quickHelper
 	count       int // of documents
@@ -71,7 +70,7 @@ func newRenders(quick map[string]quickHelper) (*renders, error) {
 	return r, err
 }
 
-// forget drops what is left of a document.
+// forget drops the state of a document.
 func (r *renders) forget() {
 	if _, err := r.empty(goja.Undefined()); err != nil {
 		panic(err) // it assigns, and nothing else

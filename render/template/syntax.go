@@ -53,9 +53,9 @@ type tag struct {
 // in tokens, with sixteen units of text for one.
 const maxEffort = 150_000
 
-// syntax finds all that is wrong with a source that cannot be parsed: blocks that
-// do not match first, as the parser would tell of each only what follows from
-// it. Then what the parser complains of is blanked, and the rest parsed again.
+// syntax finds all errors of a source that cannot be parsed. It reports blocks that do not match first, because the
+// parser would report only their consequences. Then it blanks the part that the parser rejects, and parses the rest
+// again.
 func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 	units := utf16.Encode([]rune(source))
 	faults := structure(units, source, partial)
@@ -239,8 +239,8 @@ func blankPartner(units []uint16, tokens []token, at int) {
 	}
 }
 
-// blank overwrites with spaces, so that places stay what they were. It returns
-// false where nothing was left to blank.
+// blank overwrites a part with spaces, so that positions stay the same. It returns false if there was nothing to
+// blank.
 func blank(units []uint16, start, end int) bool {
 	changed := false
 	for i := start; i < min(end, len(units)); i++ {

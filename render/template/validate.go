@@ -172,7 +172,7 @@ func (v *validator) follow(name string, dynamic, block bool, at Fault) error {
 	}
 	source, ok := v.call.Partials[name]
 	if !ok {
-		if !block { // a block is what stands in for a partial that is not there
+		if !block { // a block is the fallback of a missing partial
 			at.Absent = true
 			at.Message = unknownPartial(name, slices.Sorted(maps.Keys(v.call.Partials)))
 			v.report.Faults = append(v.report.Faults, at)

@@ -17,9 +17,8 @@ var ErrMissing = errors.New("no such blob")
 // Store stores bytes by key. A key is 1 to 200 of [A-Za-z0-9._-] and starts with a letter or digit. A key has one
 // content: every Put of a key puts the same bytes, because readers may still see the old ones.
 type Store interface {
-	// Put stores what r yields under the key, replacing what was there, and
-	// returns its size in bytes. The blob is whole and durable when Put
-	// returns, and absent or unchanged when it fails.
+	// Put stores the bytes of r under the key, replacing an existing blob, and returns its size in bytes. The blob
+	// is complete and durable when Put returns, and absent or unchanged when it fails.
 	Put(ctx context.Context, key string, r io.Reader) (int64, error)
 	// Open returns the blob's bytes and its size, or ErrMissing. The caller
 	// closes it.

@@ -84,7 +84,7 @@ func (c *content) Close() error {
 	return c.source.Close()
 }
 
-// copyAt copies what it can of one chunk. The position is inside the blob.
+// copyAt copies the available bytes of one chunk. The position is inside the blob.
 func (c *content) copyAt(p []byte, off int64) (int, error) {
 	i := off / c.sums.Chunk
 	if err := c.hold(i); err != nil {

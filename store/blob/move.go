@@ -72,7 +72,7 @@ func moveOne(ctx context.Context, from, to Store, key string, done *Moved) (err 
 	return nil
 }
 
-// errOther means that what a place has is something else.
+// errOther means that the target has another blob under the key.
 var errOther = errors.New("the copy differs")
 
 // same compares a blob with the one in another place.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ErrDamaged means that what a blob has is not what was put into it.
+// ErrDamaged means that the bytes of a blob differ from those that were stored.
 var ErrDamaged = errors.New("blob is damaged: its bytes are not those that were put there")
 
 const (

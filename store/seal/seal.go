@@ -1,5 +1,5 @@
-// Package seal encrypts what must not be readable where it is stored: signing
-// secrets in the database, and the inputs of waiting jobs in the blobs.
+// Package seal encrypts data that must not be readable in storage: signing secrets in the database, and the inputs
+// of waiting jobs in the blobs.
 package seal
 
 import (
@@ -101,7 +101,7 @@ func (b *Box) refreshed(must bool) {
 	}
 }
 
-// sealing returns the secret to seal with, and how what is sealed begins.
+// sealing returns the secret for encryption, and the header of encrypted data.
 func (b *Box) sealing() (secret, header []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,8 +192,8 @@ func (b *Box) Writer(purpose string, w io.Writer) (io.WriteCloser, error) {
 	return sio.EncryptWriter(keepOpen{w}, config(derived))
 }
 
-// Reader decrypts what a Writer of the same purpose has written. Reading fails
-// with ErrSealed where the stream was changed or cut off.
+// Reader decrypts the output of a Writer with the same purpose. Reading fails with ErrSealed if the stream was
+// changed or cut off.
 func (b *Box) Reader(purpose string, r io.Reader) (io.Reader, error) {
 	header := make([]byte, headerSize)
 	if _, err := io.ReadFull(r, header); err != nil {

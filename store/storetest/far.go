@@ -29,8 +29,7 @@ func FarPostgres(t testing.TB, rtt time.Duration) DB {
 	return db
 }
 
-// Far is a database that is far away: what is sent to it arrives half a round trip
-// later, in either direction.
+// Far is a remote database: data arrives half a round trip later, in either direction.
 type Far struct {
 	*Link
 

@@ -94,7 +94,7 @@ func (l *Link) Lose() {
 	}
 }
 
-// lost reports whether a connection swallows what is sent.
+// lost reports whether a connection drops its data.
 func (l *Link) lost(near net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Log collects what is logged. It is safe for concurrent use.
+// Log collects log lines. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer

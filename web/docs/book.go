@@ -200,7 +200,7 @@ func lines(n ast.Node, src []byte) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// captions say what a language is called above its code.
+// captions maps a language to its caption above the code.
 var captions = map[string]string{
 	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "Text",
 }

@@ -1,5 +1,5 @@
-// Package docs holds what is written for those who use the service: guides in
-// Markdown, the reference made of the OpenAPI document, and the samples of both.
+// Package docs holds the documentation for users: guides in Markdown, the reference made of the OpenAPI document,
+// and the samples of both.
 package docs
 
 import (

@@ -55,8 +55,7 @@ type Claims struct {
 	Verified bool
 }
 
-// ErrDenied means that the provider, or the person there, has refused, or that
-// the answer is not one to what was asked.
+// ErrDenied means that the provider or the user has refused, or that the response belongs to another request.
 var ErrDenied = errors.New("the provider did not say who it is")
 
 // patience is the timeout of a request to the provider.
@@ -92,9 +91,8 @@ func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// Begin returns the address at the provider to which a person goes, and what has
-// to be kept for when they come back. If again is true, the provider asks for the
-// person's password although they are signed in there.
+// Begin returns the provider's URL for a user's sign-in, and the state to store until the user returns. If again is
+// true, the provider asks for the user's password even if they are signed in there.
 func (p *Provider) Begin(ctx context.Context, again bool) (Flow, string, error) {
 	found, err := p.discover(ctx)
 	if err != nil {

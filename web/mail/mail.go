@@ -133,7 +133,7 @@ func (p *Queue) Wake() {
 	}
 }
 
-// Run sends what is due until ctx ends.
+// Run sends due emails until ctx ends.
 func (p *Queue) Run(ctx context.Context) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()

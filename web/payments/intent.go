@@ -138,8 +138,7 @@ func (p *Payments) applyIntent(ctx context.Context, i *stripe.PaymentIntent) (st
 	return p.apply(ctx, noticeOf(i))
 }
 
-// apply carries a notice out, and writes to people whom it concerns in the same
-// transaction.
+// apply applies a notice, and writes emails to the users concerned in the same transaction.
 func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.PaymentChange, error) {
 	n.Tell = p.telling()
 	change, err := p.store.ApplyPayment(ctx, n)

@@ -37,7 +37,7 @@ const (
 	// requestTimeout bounds one request to Stripe, a repetition included.
 	requestTimeout = 25 * time.Second
 	walletPath     = "/dashboard/wallet"
-	// metadataPayment and metadataAccount name what is ours in Stripe's objects.
+	// metadataPayment and metadataAccount are the names of our IDs in Stripe's objects.
 	metadataPayment = "relaypdf_payment"
 	metadataAccount = "relaypdf_account"
 	metadataKind    = "relaypdf_kind"

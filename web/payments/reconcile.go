@@ -25,7 +25,7 @@ const (
 	disputeTerm = 120 * 24 * time.Hour
 	// eventTerm is the period for which events are remembered: longer than Stripe sends them.
 	eventTerm = 60 * 24 * time.Hour
-	// lookBatch bounds what one round asks for by name.
+	// lookBatch is the maximum number of objects that one round requests by name.
 	lookBatch = 100
 	markName  = "reconciled"
 )
@@ -48,7 +48,7 @@ func (p *Payments) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A backup that was restored has an old mark: what came since is read again.
+	// A restored backup has an old mark: newer entries are read again.
 	since := mark.Add(-clockSkew)
 	if mark.IsZero() {
 		since = began.Add(-firstLook)

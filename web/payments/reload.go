@@ -21,8 +21,7 @@ const (
 	keyTerm = 20 * time.Hour
 	// reloadText is the description of an attempt at Stripe.
 	reloadText = "Auto-reload"
-	// afterwards bounds writing down what has happened, when the request that
-	// caused it is gone.
+	// afterwards limits the write of a result after the request that caused it has ended.
 	afterwards = 15 * time.Second
 )
 
@@ -53,8 +52,7 @@ func (p *Payments) refillDue(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// refill makes one attempt, or learns what came of one, and reports whether
-// Stripe answered.
+// refill makes one attempt, or finds the result of one, and reports whether Stripe responded.
 func (p *Payments) refill(ctx context.Context, accountID string) (answered bool, err error) {
 	attempt, err := p.store.ClaimReload(ctx, accountID, p.telling())
 	switch {

@@ -215,7 +215,7 @@ func refundOf(id, status string, amount int64) store.Refund {
 	return store.Refund{ID: id, Amount: fromCents(amount), Failed: failed}
 }
 
-// readSession makes a notice of what has become of a page of Stripe's.
+// readSession makes a notice of the status of a checkout page of Stripe.
 func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNotice, error) {
 	if n.PaymentID == "" {
 		n.PaymentID = o.ClientReferenceID

@@ -45,8 +45,8 @@ func (p *page) parts() []part {
 	return p.split(items, 0)
 }
 
-// split parts items where nothing stands on all of a height, unless what is above and
-// below is parted at the same gutter.
+// split divides items at gaps over their full height, unless the parts above and below are divided at the same
+// gutter.
 func (p *page) split(items []item, depth int) (parts []part) {
 	for _, zone := range joinZones(zonesOf(items)) {
 		parts = append(parts, p.splitZone(zone, depth)...)

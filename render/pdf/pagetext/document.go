@@ -46,8 +46,8 @@ func (d *document) learn() {
 	d.learnHeadings()
 }
 
-// usualSize is the size of most letters, as many of which are some hundredths smaller
-// or larger: scans that were read by others say so of each line.
+// usualSize returns the size of most letters. Sizes that differ by a few hundredths count together, because OCR by
+// other applications gives each line its own size.
 func usualSize(sizes map[float64]int) float64 {
 	var sorted []float64
 	for size := range sizes {

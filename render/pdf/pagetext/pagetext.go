@@ -1,7 +1,6 @@
-// Package pagetext makes Markdown of what is on pages: words with their places and
-// fonts, and lines that are ruled. It reads columns one after the other, and finds
-// headings, paragraphs, lists and tables by how they are set. It works on what
-// strangers have sent: nothing in it grows faster than its input but by a logarithm.
+// Package pagetext makes Markdown of the content of pages: words with their positions and fonts, and ruled lines.
+// It reads columns one after the other, and recognises headings, paragraphs, lists and tables by their formatting.
+// Its input is untrusted: no algorithm grows faster than n log n.
 package pagetext
 
 import (
@@ -347,8 +346,8 @@ func rowsOf[T any](items []T, box func(T) Box) [][]T {
 
 func runBox(r *run) Box { return r.Box }
 
-// mergeRuns joins runs of several lines of the source that stand on one line, and
-// the numbers and bullets of lists with what is behind them.
+// mergeRuns joins runs of several lines of the source that are on one line, and the numbers and bullets of lists
+// with the text after them.
 func mergeRuns(runs []*run) (merged []*run) {
 	for _, row := range rowsOf(runs, runBox) {
 		last := row[0]

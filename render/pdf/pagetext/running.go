@@ -199,7 +199,7 @@ func (d *document) dropRunning() {
 	}
 }
 
-// settle keeps the numbers that are those of pages, and finds what else the row holds.
+// settle keeps the numbers that are page numbers, and finds the other text of the row.
 func (r *edgeRow) settle(isPage func(pageNumber) bool) {
 	r.numbers = slices.DeleteFunc(r.numbers, func(n pageNumber) bool { return !isPage(n) })
 	var text []string

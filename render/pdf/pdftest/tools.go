@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Tool runs a program by hand and returns what it printed.
+// Tool runs a program and returns its output.
 func Tool(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()

@@ -167,8 +167,8 @@ func deleteMany(t *testing.T, b blob.Store) {
 	}
 }
 
-// sizes reaches into every way of sending and reading: at once, by chunks, in
-// parts, from memory and from what can be read once only.
+// sizes tests every way of sending and reading: at once, in chunks, in parts, from memory and from a stream that
+// can be read once only.
 func sizes(t *testing.T, b blob.Store) {
 	t.Helper()
 	for _, size := range []int{0, 1, 256<<10 - 1, 256 << 10, 256<<10 + 1, 1 << 20, 1<<20 + 1, 17<<20 + 3, 40 << 20} {
@@ -232,8 +232,7 @@ func keys(t *testing.T, b blob.Store) {
 	}
 }
 
-// failedPut checks that neither a failing reader nor an ended context touches
-// what is there.
+// failedPut checks that neither a failing reader nor an ended context changes the existing blob.
 func failedPut(t *testing.T, b blob.Store) {
 	t.Helper()
 	if _, err := b.Put(t.Context(), "kept", strings.NewReader("old")); err != nil {

@@ -22,7 +22,7 @@ type Config struct {
 	// AWS_ACCESS_KEY_ID and its like, in ~/.aws/credentials, in the machine's role.
 	AccessKey, SecretKey string
 	RootCAs              *x509.CertPool   // nil: the system's
-	TempDir              string           // for what is sent and has no known length; empty: the system's
+	TempDir              string           // for streams of unknown length; empty means the system's
 	Now                  func() time.Time // nil: time.Now
 }
 

@@ -147,7 +147,7 @@ func (r *reader) goTo(i int64) (err error) {
 	return err
 }
 
-// drop gives up the connection, with what has not been read of it.
+// drop gives up the connection and the unread rest.
 func (r *reader) drop() error {
 	if r.stream == nil {
 		return nil

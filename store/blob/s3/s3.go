@@ -213,7 +213,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return err
 }
 
-// Versioned reports whether the bucket keeps what is deleted in it.
+// Versioned reports whether the bucket retains deleted objects.
 func (s *Store) Versioned(ctx context.Context) (bool, error) {
 	versioning, err := s.core.GetBucketVersioning(ctx, s.bucket)
 	return err == nil && versioning.Enabled(), err
