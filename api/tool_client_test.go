@@ -34,8 +34,7 @@ type describedType struct {
 	Items      *describedType
 }
 
-// withNulls returns a value in which objects have every member that is described, as null
-// where there is none.
+// withNulls returns a value in which objects have every member that is described, as null if there is none.
 func (d described) withNulls(as describedType, value any) any {
 	if name, ok := strings.CutPrefix(as.Ref, "#/components/schemas/"); ok {
 		as = d.Components.Schemas[name]

@@ -168,8 +168,7 @@ func TestStamp(t *testing.T) {
 
 func rectangle(x0, y0, x1, y1 int) image.Rectangle { return image.Rect(x0, y0, x1, y1) }
 
-// keepResult writes a result to the folder that LOOK names, where a person can
-// look at it.
+// keepResult writes a result to the folder that LOOK names, where a user can look at it.
 func keepResult(t *testing.T, name, content string) {
 	t.Helper()
 	if dir := os.Getenv("LOOK"); dir != "" {

@@ -23,7 +23,7 @@ type Machine struct {
 type (
 	// DeviceCode holds the UserCode to show to the user, and the URL where the user enters it.
 	DeviceCode = wire.DeviceBegun
-	// DeviceKey is the key that a person has allowed.
+	// DeviceKey is the key that a user has allowed.
 	DeviceKey = wire.DeviceKey
 )
 
@@ -31,8 +31,8 @@ type (
 // too early (RFC 8628).
 const devicePause = 5 * time.Second
 
-// BeginDevice asks for a code that a person types on the pages of the service, to
-// give this machine a key. It needs no key.
+// BeginDevice asks for a code that a user types on the pages of the service, to give this machine a key. It needs
+// no key.
 func (c *Client) BeginDevice(ctx context.Context, m Machine) (code DeviceCode, err error) {
 	err = c.askDevice(ctx, wire.DeviceBeginPath, url.Values{"client_id": {wire.DeviceClient}, "machine": {m.Name}, "system": {m.System}}, &code)
 	var refusal *deviceRefusal

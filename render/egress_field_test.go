@@ -26,7 +26,7 @@ type target struct {
 	name   string
 	scheme string
 	host   func(token string) string
-	// url is the address of a token, where it is not scheme://host/token.
+	// url is the address of a token, if it is not scheme://host/token.
 	url func(token string) string
 }
 

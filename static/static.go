@@ -42,7 +42,7 @@ type file struct {
 	zipped func() []byte
 }
 
-// Open reads the bundled assets, once in a process. It returns ErrMissing where there are none.
+// Open reads the bundled assets, once in a process. It returns ErrMissing if there are none.
 func Open() (*Files, error) { return read() }
 
 var read = sync.OnceValues(func() (*Files, error) {

@@ -101,7 +101,7 @@ func (s *Store) endAccount(ctx context.Context, tx txn, id string) error {
 	return nil
 }
 
-// forget removes a person who is a member of no account any more, operators not.
+// forget removes a user who is a member of no account any more, operators not.
 func (s *Store) forget(ctx context.Context, tx txn, id string) error {
 	stays, err := tx.NewSelect().Table("people").
 		Where("id = ? AND (operator OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.id))", id).Exists(ctx)

@@ -91,8 +91,8 @@ func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]
 	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("account_id = ?", accountID) }, before, limit)
 }
 
-// SignIns returns with which devices a person has signed in to an account since
-// then: the notes of those entries, each once.
+// SignIns returns with which devices a user has signed in to an account since then: the notes of those entries,
+// each once.
 func (a *Audit) SignIns(ctx context.Context, accountID, personID string, since time.Time) ([]string, error) {
 	var devices []string
 	err := a.store.read.NewSelect().Table("audit").ColumnExpr("DISTINCT note").

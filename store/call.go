@@ -138,7 +138,7 @@ func (s *Store) CallByResult(ctx context.Context, resultID string) (Call, error)
 	return s.readCall(ctx, CallID(resultID), resultID)
 }
 
-// readCall reads a call whose result has the id, where that is not empty.
+// readCall reads a call whose result has the id, if that is not empty.
 func (s *Store) readCall(ctx context.Context, id, resultID string) (Call, error) {
 	var row callRow
 	if !storable(id) {
@@ -277,7 +277,7 @@ func (s *Store) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) e
 // ending is the failure of a call.
 type ending struct {
 	callID    string
-	accountID string // empty where it is not known
+	accountID string // empty if it is not known
 	failure   Failure
 	outbox    *Outbox
 	holder    holder // who must still have the call

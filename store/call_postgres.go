@@ -267,8 +267,7 @@ func (s *Store) outboxParams(outbox *Outbox, now time.Time) (*outboxParams, erro
 	return &p, err
 }
 
-// endFunction runs a function that ends a call. The account is empty where it is not
-// known whose the call is.
+// endFunction runs a function that ends a call. The account is empty if it is not known whose the call is.
 func (s *Store) endFunction(ctx context.Context, call, account, text string, params any) (verdict string, err error) {
 	if mine := s.accountSlots.ends(call); mine != "" {
 		account = mine

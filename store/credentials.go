@@ -14,10 +14,10 @@ import (
 // UndoLife is the period in which a change of credentials can be undone.
 const UndoLife = 7 * 24 * time.Hour
 
-// CredentialChange is a change of how a person signs in. Fields that are nil stay.
+// CredentialChange is a change of how a user signs in. Fields that are nil stay.
 type CredentialChange struct {
 	Password *string // its hash
-	Email    *string // shown to be the person's
+	Email    *string // shown to be the user's
 	Identity *string // empty ends the link
 	Factor   *Factor
 	// KeepSession is the stored token of the one session that continues; empty is none.
@@ -34,8 +34,8 @@ type Factor struct {
 	Codes  []string
 }
 
-// credentials are a person's credentials before a change, as a link that undoes it
-// holds them. The password is not among them: the link sets a new one.
+// credentials are a user's credentials before a change, as a link that undoes it holds them. The password is not
+// among them: the link sets a new one.
 type credentials struct {
 	Email    string   `json:"email"`
 	Identity *string  `json:"identity,omitempty"`
@@ -43,9 +43,8 @@ type credentials struct {
 	Codes    [][]byte `json:"codes,omitempty"` // hashes of recovery codes
 }
 
-// ChangeCredentials changes how a person signs in. Every other session of the person
-// ends, and so does every link, code and pending change that was made before. It
-// returns ErrExists when the address or the identity is another person's.
+// ChangeCredentials changes how a user signs in. Every other session of the user ends, and so does every link, code
+// and pending change that was made before. It returns ErrExists when the address or the identity is another user's.
 func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
 	if c.Email != nil {
 		email, err := MailAddress(*c.Email)
@@ -122,7 +121,7 @@ func (s *Store) applyCredentials(ctx context.Context, tx txn, id string, c Crede
 	return s.setFactor(ctx, tx, id, c.Factor.Sealed, hashes)
 }
 
-// freePersonColumn returns ErrExists where another person has a value of a column.
+// freePersonColumn returns ErrExists where another user has a value of a column.
 func (s *Store) freePersonColumn(ctx context.Context, tx txn, id, column, value string) error {
 	taken, err := tx.NewSelect().Table("people").Where("? = ? AND id <> ?", bun.Ident(column), value, id).Exists(ctx)
 	if err == nil && taken {
@@ -196,11 +195,10 @@ func (s *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
 	return saved.Email, wrapped("read link", err)
 }
 
-// UndoCredentials takes a link of TokenUndo: the person gets the address, identity and second
-// factor of before the change, and a new password. All sessions end, and with them
-// every link and pending change, also those that undo later changes. It returns
-// ErrUsed for a link that does not work, and ErrExists when another person has shown
-// the address to be theirs since.
+// UndoCredentials takes a link of TokenUndo: the user gets the address, identity and second factor of before the
+// change, and a new password. All sessions end, and with them every link and pending change, also those that undo
+// later changes. It returns ErrUsed for a link that does not work, and ErrExists when another user has shown the
+// address to be theirs since.
 func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string) (personID string, err error) {
 	return personID, s.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())
@@ -228,7 +226,7 @@ func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string
 			identity = *saved.Identity
 		}
 		err = s.setIdentity(ctx, tx, personID, identity)
-		if errors.Is(err, ErrExists) { // It was linked with another person since.
+		if errors.Is(err, ErrExists) { // It was linked with another user since.
 			err = s.setIdentity(ctx, tx, personID, "")
 		}
 		if err != nil {
@@ -244,8 +242,8 @@ func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string
 	})
 }
 
-// vacateEmail makes room for an address that is a person's again: who has signed up with
-// it since, and has not shown it to be theirs, goes. It returns ErrExists for others.
+// vacateEmail makes room for an address that is a user's again: who has signed up with it since, and has not shown
+// it to be theirs, goes. It returns ErrExists for others.
 func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error {
 	var others []personRow
 	if err := tx.NewSelect().Model(&others).Where("email = ? AND id <> ?", email, id).Scan(ctx); err != nil {

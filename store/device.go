@@ -31,7 +31,7 @@ var (
 	ErrWaiting = errors.New("nobody has decided yet")
 	// ErrTooEarly means that the device asks more often than it may.
 	ErrTooEarly = errors.New("asked too early")
-	// ErrDenied means that a person has refused, or may not make keys any more.
+	// ErrDenied means that a user has refused, or may not make keys any more.
 	ErrDenied = errors.New("denied")
 	// ErrExpired means that the code's time is over.
 	ErrExpired = errors.New("expired")
@@ -103,7 +103,7 @@ func (r *deviceRow) device() Device {
 	return Device{r.ID, r.Machine, r.System, r.Address, fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt)}
 }
 
-// Devices are machines that ask people for keys.
+// Devices are machines that ask users for keys.
 type Devices struct{ store *Store }
 
 // Devices returns the devices of the store.
@@ -121,7 +121,7 @@ func newTypedCode() string {
 	out := make([]byte, 0, codeLength)
 	var buf [32]byte
 	for len(out) < codeLength {
-		_, _ = rand.Read(buf[:]) // crypto/rand.Read never fails: it ends the program instead.
+		_, _ = rand.Read(buf[:]) // crypto/rand.Read never fails: it ends the process instead.
 		for _, b := range buf {
 			// Values from 240 on are dropped: they would favour the first letters.
 			if b < 240 && len(out) < codeLength {
@@ -181,8 +181,7 @@ func (d *Devices) Typed(ctx context.Context, code, personID string) (Device, err
 	return d.claim(ctx, personID, "user_hash = ?", hashSecret(shown))
 }
 
-// Waiting returns a device whose code the person has typed, while it waits for a
-// decision, or ErrNotFound.
+// Waiting returns a device whose code the user has typed, while it waits for a decision, or ErrNotFound.
 func (d *Devices) Waiting(ctx context.Context, id, personID string) (Device, error) {
 	return d.claim(ctx, personID, "person_id IS NOT NULL AND id = ?", id)
 }
@@ -197,8 +196,8 @@ func (d *Devices) claim(ctx context.Context, personID, which string, value any) 
 	return row.device(), err
 }
 
-// Approve lets a device collect a key. It returns ErrNotFound where Typed by this
-// person did not come before, and after a decision.
+// Approve lets a device collect a key. It returns ErrNotFound where Typed by this user did not come before, and
+// after a decision.
 func (d *Devices) Approve(ctx context.Context, id, personID string, key NewKey) error {
 	if err := key.check(); err != nil {
 		return fmt.Errorf("approve device: %w", err)

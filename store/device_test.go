@@ -22,7 +22,7 @@ func (f *fixture) askedFor(t *testing.T) store.DeviceCodes {
 	return codes
 }
 
-// typed lets a person type the code of a machine.
+// typed lets a user type the code of a machine.
 func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.Person) {
 	t.Helper()
 	if _, err := f.Devices().Typed(t.Context(), codes.Typed, person.ID); err != nil {
@@ -30,7 +30,7 @@ func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.Pers
 	}
 }
 
-// member makes a person who has a role in the fixture's account.
+// member makes a user who has a role in the fixture's account.
 func (f *fixture) member(t *testing.T, email, role string) store.Person {
 	t.Helper()
 	p := f.newPerson(t, email)
@@ -246,8 +246,8 @@ func TestOnlyWhoTypedTheCodeDecides(t *testing.T) {
 	})
 }
 
-// TestWhoLeavesMakesNoKey: between the approval and the device's question a person
-// may leave, become a viewer, or the account be given up or suspended.
+// TestWhoLeavesMakesNoKey: between the approval and the device's question a user may leave, become a viewer, or the
+// account be given up or suspended.
 func TestWhoLeavesMakesNoKey(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, f *fixture, person string) error{

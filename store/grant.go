@@ -39,9 +39,9 @@ const grantMark = "grant"
 type Grant struct {
 	ID                  string
 	AccountID, PersonID string
-	Email               string // of the person; empty for one who is gone
-	ClientID, Name      string // of the program
-	Home                string // where people were sent back to
+	Email               string // of the user; empty for one who is gone
+	ClientID, Name      string // of the client
+	Home                string // where users were sent back to
 	Scopes              []string
 	CreatedAt           time.Time
 	ExpiresAt           time.Time
@@ -57,7 +57,7 @@ func (g Grant) Live(now time.Time) bool {
 	return g.RevokedAt == nil && !g.Orphaned && g.ExpiresAt.After(now)
 }
 
-// Consent is a person's decision to let a program in.
+// Consent is a user's decision to let a client in.
 type Consent struct {
 	Client              OAuthClient
 	Redirect            string // where the code is sent
@@ -141,8 +141,7 @@ type grantTokenRow struct {
 	ExpiresAt int64
 }
 
-// Allow keeps a person's consent and returns the code that the program changes for
-// tokens. The grant is made then.
+// Allow keeps a user's consent and returns the code that the client changes for tokens. The grant is made then.
 func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) {
 	switch {
 	case c.Limit < 0 || c.Limit > maxAmount:
@@ -217,8 +216,8 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 	return nil
 }
 
-// refusal is ErrDenied where a person may not let programs act for an account: they
-// may have left it since, it may be ending, or the operator has suspended it.
+// refusal is ErrDenied where a user may not let clients act for an account: they may have left it since, it may be
+// ending, or the operator has suspended it.
 func refusal(ctx context.Context, tx txn, accountID, personID string) (verdict, err error) {
 	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
 		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
@@ -283,8 +282,8 @@ func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, t
 	return keepLetters(ctx, tx, letters, g.store.now())
 }
 
-// issue makes tokens of a grant: one that opens for some of its scopes, and one that
-// is changed for the next, for all that the program was given.
+// issue makes tokens of a grant: one that opens for some of its scopes, and one that is changed for the next, for
+// all that the client was given.
 func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, opens, scopes string) (GrantTokens, error) {
 	now := g.store.now()
 	access, refresh := toMicros(now.Add(AccessLife)), toMicros(now.Add(RefreshLife))

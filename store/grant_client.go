@@ -12,11 +12,11 @@ import (
 // maxIdleClients limits the registered applications without a grant: new ones replace the oldest.
 const maxIdleClients = 10_000
 
-// OAuthClient is a program that asks people to let it act for them.
+// OAuthClient is a client that asks users to let it act for them.
 type OAuthClient struct {
 	ID   string
 	Name string
-	// Redirects are the addresses that people may be sent back to.
+	// Redirects are the addresses that users may be sent back to.
 	Redirects []string
 	CreatedAt time.Time
 }
@@ -42,7 +42,7 @@ type Grants struct{ store *Store }
 // Grants returns the grants of the store.
 func (s *Store) Grants() *Grants { return &Grants{s} }
 
-// Register keeps a program that registers itself from an address of the network.
+// Register keeps a client that registers itself from an address of the network.
 func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (OAuthClient, error) {
 	for _, redirect := range c.Redirects {
 		if redirect == "" || strings.ContainsAny(redirect, " \t\r\n") {
@@ -67,7 +67,7 @@ func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (O
 	return row.client(), err
 }
 
-// Client returns a program that has registered itself, or ErrNotFound.
+// Client returns a client that has registered itself, or ErrNotFound.
 func (g *Grants) Client(ctx context.Context, id string) (OAuthClient, error) {
 	var row clientRow
 	err := notFound(g.store.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// ExternalClient is a program that an external issuer of tokens has let in for a person. It
-// has a grant as one that was let in here has, so that its cap, the list of connected
-// apps and their revocation are the same.
+// ExternalClient is a client that an external issuer of tokens has let in for a user. It has a grant as one that
+// was let in here has, so that its cap, the list of connected apps and their revocation are the same.
 type ExternalClient struct {
-	Email    string // of the person, as the issuer has confirmed it
-	ClientID string // of the program at the issuer, with the issuer before it
-	Name     string // of the program, as people see it
+	Email    string // of the user, as the issuer has confirmed it
+	ClientID string // of the client at the issuer, with the issuer before it
+	Name     string // of the client, as users see it
 	Home     string // the issuer
 	Resource string
 	Scopes   []string

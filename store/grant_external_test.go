@@ -9,8 +9,8 @@ import (
 	"relaypdf/store"
 )
 
-// TestExternalClientsHaveOneGrantEach, though many come at once, the first time and after the
-// end of their grant; and none whose person may not let programs in.
+// TestExternalClientsHaveOneGrantEach, though many come at once, the first time and after the end of their grant;
+// and none whose user may not let clients in.
 func TestExternalClientsHaveOneGrantEach(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()

@@ -14,7 +14,7 @@ import (
 
 const agents = "https://pdf.example/mcp"
 
-// consent is a person's, to a program that has registered itself.
+// consent is a user's, to a client that has registered itself.
 func (f *fixture) consent(t *testing.T, person store.Person) store.Consent {
 	t.Helper()
 	client, err := f.Grants().Register(t.Context(), store.OAuthClient{Name: "Draftsman", Redirects: []string{"https://draftsman.example/callback"}}, "203.0.113.40")
@@ -37,7 +37,7 @@ func (f *fixture) allowed(t *testing.T, c store.Consent) store.Redemption {
 	return store.Redemption{Code: code, ClientID: c.Client.ID, Redirect: c.Redirect, Challenge: c.Challenge}
 }
 
-// letIn is a program with tokens.
+// letIn is a client with tokens.
 func (f *fixture) letIn(t *testing.T, c store.Consent) store.GrantTokens {
 	t.Helper()
 	got, err := f.Grants().Redeem(t.Context(), f.allowed(t, c), nil)
@@ -278,8 +278,8 @@ func TestGrantIsRenewedOnceUnderConcurrency(t *testing.T) {
 	})
 }
 
-// TestGrantsEndWithWhoAllowedThem: what a person has allowed ends when they leave, or
-// may not make keys any more, or the account is suspended or given up.
+// TestGrantsEndWithWhoAllowedThem: what a user has allowed ends when they leave, or may not make keys any more, or
+// the account is suspended or given up.
 func TestGrantsEndWithWhoAllowedThem(t *testing.T) {
 	t.Parallel()
 	for name, q := range map[string]struct {

@@ -20,14 +20,12 @@ type Renewal struct {
 	Resource string
 }
 
-// ErrScope means that a program asks for more than it was given.
+// ErrScope means that a client asks for more than it was given.
 var ErrScope = errors.New("more scopes than were allowed")
 
-// Renew changes a refresh token for new tokens, once. It returns ErrNotFound for one
-// that is unknown or whose grant was revoked, ErrExpired, ErrDenied for another
-// program or another resource, or where the person may not allow it any more,
-// ErrScope, and ErrUsed for one that comes again: it has two owners, and the whole
-// grant is revoked.
+// Renew changes a refresh token for new tokens, once. It returns ErrNotFound for one that is unknown or whose grant
+// was revoked, ErrExpired, ErrDenied for another client or another resource, or where the user may not allow it any
+// more, ErrScope, and ErrUsed for one that comes again: it has two owners, and the whole grant is revoked.
 func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error
@@ -91,8 +89,8 @@ func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now tim
 	return nil
 }
 
-// Drop ends a token of a program (RFC 7009): an access token alone, a refresh token
-// with its whole grant. It returns ErrNotFound for one that the program does not have.
+// Drop ends a token of a client (RFC 7009): an access token alone, a refresh token with its whole grant. It returns
+// ErrNotFound for one that the client does not have.
 func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
 	return g.update(ctx, "drop token", func(ctx context.Context, tx txn) error {
 		var token grantTokenRow

@@ -173,7 +173,7 @@ func (l *Lease) watched(ctx context.Context) error {
 	return errors.Join(err, l.store.endLease(ctx, l.before))
 }
 
-// leaseExpiry returns when a lease expires; 0 where there is none.
+// leaseExpiry returns when a lease expires; 0 if there is none.
 func (s *Store) leaseExpiry(ctx context.Context, id string) (expires int64, err error) {
 	err = s.write.NewSelect().Model((*leaseRow)(nil)).Column("expires_at").Where("id = ?", id).Scan(ctx, &expires)
 	if errors.Is(notFound(err), ErrNotFound) {

@@ -43,7 +43,7 @@ func (b *books) list() []*credit.Amount {
 type posting struct {
 	accountID string
 	kind      string
-	cause     string // id of the call; empty where there is none
+	cause     string // id of the call; empty if there is none
 	reference string // external reference
 	reason    string
 	at        time.Time

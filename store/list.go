@@ -80,8 +80,7 @@ func readPage[Item any, Row any, PtrRow interface {
 	return page, nil
 }
 
-// equal narrows a query to the rows whose column has the value, where there is
-// one.
+// equal narrows a query to the rows whose column has the value, if there is one.
 func equal(query *bun.SelectQuery, column, value string) {
 	if value != "" {
 		query.Where("? = ?", bun.Ident(column), value)

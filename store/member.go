@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Roles of a person in an account.
+// Roles of a user in an account.
 const (
 	RoleOwner     = "owner"     // everything
 	RoleDeveloper = "developer" // keys, webhooks, templates, documents
@@ -25,7 +25,7 @@ func Roles() []string { return []string{RoleOwner, RoleDeveloper, RoleBilling, R
 // ErrLastOwner means that an account would be left without an owner.
 var ErrLastOwner = errors.New("an account needs at least one owner")
 
-// Membership is a person's role in an account.
+// Membership is a user's role in an account.
 type Membership struct {
 	AccountID, AccountName string
 	Person                 Person
@@ -66,8 +66,7 @@ func (r *inviteRow) invite() Invite {
 	return Invite{r.ID, r.AccountID, r.AccountName, r.Email, r.Role, r.InviterID, fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt)}
 }
 
-// Memberships returns the accounts that a person is a member of, the oldest membership
-// first.
+// Memberships returns the accounts that a user is a member of, the oldest membership first.
 func (s *Store) Memberships(ctx context.Context, personID string) ([]Membership, error) {
 	return s.listMembers(ctx, "m.person_id = ?", personID)
 }
@@ -99,7 +98,7 @@ func (s *Store) listMembers(ctx context.Context, where, id string) ([]Membership
 	return list, nil
 }
 
-// AddMember makes a person a member. It returns ErrExists when they are one already.
+// AddMember makes a user a member. It returns ErrExists when they are one already.
 func (s *Store) AddMember(ctx context.Context, accountID, personID, role string) error {
 	return s.updateMembers(ctx, "add member", func(ctx context.Context, tx txn) error {
 		return s.addMember(ctx, tx, accountID, personID, role)

@@ -40,7 +40,7 @@ type Payment struct {
 	// IDs of the provider for the customer, the saved method, the payment page and the payment; empty if there is
 	// none, or none yet.
 	Customer, Method, Session, Intent string
-	Card                              string // as people know it: "Visa ending 4242"
+	Card                              string // as users know it: "Visa ending 4242"
 	ReceiptURL                        string
 	ActionURL                         string // where the owner confirms it
 	Reason                            string // why it failed, for the owner
@@ -191,7 +191,7 @@ type Customer struct {
 	AccountID string
 	ID        string // the provider's
 	Method    string // of its saved methods the one to charge; empty is none
-	Card      string // that method, as people know it
+	Card      string // that method, as users know it
 }
 
 type customerRow struct {

@@ -27,7 +27,7 @@ type Person struct {
 	CreatedAt     time.Time
 }
 
-// NewPerson describes a person to be made.
+// NewPerson describes a user to be made.
 type NewPerson struct {
 	Email, Name, Password string
 	Verified              bool
@@ -65,9 +65,8 @@ func (r *personRow) person() Person {
 // expired, or never existed.
 var ErrUsed = errors.New("the link or code was used before, or has expired")
 
-// NormalAddress returns the one spelling of an email address by which people are found
-// and attempts are counted: in Unicode's composed form, lower-case, without the space
-// around it.
+// NormalAddress returns the one spelling of an email address by which users are found and attempts are counted: in
+// Unicode's composed form, lower-case, without the space around it.
 func NormalAddress(text string) string {
 	return strings.ToLower(norm.NFKC.String(strings.TrimSpace(text)))
 }
@@ -82,8 +81,7 @@ func MailAddress(text string) (string, error) {
 	return address, nil
 }
 
-// CreatePerson adds a person. It returns ErrExists when the address has one, or the
-// outside identity.
+// CreatePerson adds a user. It returns ErrExists when the address has one, or the outside identity.
 func (s *Store) CreatePerson(ctx context.Context, n NewPerson) (Person, error) {
 	var made Person
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
@@ -116,17 +114,17 @@ func (s *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, 
 	return row.person(), err
 }
 
-// Person returns a person, or ErrNotFound.
+// Person returns a user, or ErrNotFound.
 func (s *Store) Person(ctx context.Context, id string) (Person, error) {
 	return s.personWhere(ctx, "id = ?", id)
 }
 
-// PersonByEmail returns the person with an address in any spelling, or ErrNotFound.
+// PersonByEmail returns the user with an address in any spelling, or ErrNotFound.
 func (s *Store) PersonByEmail(ctx context.Context, email string) (Person, error) {
 	return s.personWhere(ctx, "email = ?", NormalAddress(email))
 }
 
-// PersonByIdentity returns the person linked to an outside identity, or ErrNotFound.
+// PersonByIdentity returns the user linked to an outside identity, or ErrNotFound.
 func (s *Store) PersonByIdentity(ctx context.Context, identity string) (Person, error) {
 	return s.personWhere(ctx, "identity = ?", identity)
 }
@@ -155,7 +153,7 @@ func (s *Store) People(ctx context.Context) ([]Person, error) {
 	return list, nil
 }
 
-// SetPersonName changes a person's name.
+// SetPersonName changes a user's name.
 func (s *Store) SetPersonName(ctx context.Context, id, name string) error {
 	return s.changePerson(ctx, "set name", id, "name = ?", clean(name, 100))
 }
@@ -175,7 +173,7 @@ func (s *Store) VerifyPerson(ctx context.Context, id, keepSession string) (first
 	return first, err
 }
 
-// SetOperator makes a person an operator of the installation, or ends that.
+// SetOperator makes a user an operator of the installation, or ends that.
 func (s *Store) SetOperator(ctx context.Context, id string, operator bool) error {
 	return s.changePerson(ctx, "set operator", id, "operator = ?", operator)
 }
@@ -192,7 +190,7 @@ func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error 
 	})
 }
 
-// UseRecoveryCode takes one of a person's recovery codes, or returns ErrUsed.
+// UseRecoveryCode takes one of a user's recovery codes, or returns ErrUsed.
 func (s *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
 	return s.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
@@ -204,7 +202,7 @@ func (s *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	})
 }
 
-// RecoveryCodes returns how many a person has left.
+// RecoveryCodes returns how many a user has left.
 func (s *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
 	n, err := s.read.NewSelect().Table("recovery_codes").Where("person_id = ?", id).Count(ctx)
 	return int(n), wrapped("count recovery codes", err)

@@ -18,7 +18,7 @@ type Posting struct {
 	Amount credit.Amount
 	// Reference is the cause's ID at its source. An account has no two postings of a kind with the same one.
 	Reference string
-	Reason    string // for people
+	Reason    string // for users
 }
 
 // adds and takes are the kinds of postings by the way their money goes, with

@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Session is one place where a person is signed in.
+// Session is one place where a user is signed in.
 type Session struct {
 	ID        string // public: it opens nothing
 	PersonID  string
@@ -43,8 +43,7 @@ type sessionRow struct {
 	ExpiresAt int64
 }
 
-// Sessions keeps the sessions of people: it is a store of scs, whose tokens
-// come hashed and whose data is JSON.
+// Sessions keeps the sessions of users: it is a store of scs, whose tokens come hashed and whose data is JSON.
 type Sessions struct{ store *Store }
 
 // Sessions returns the sessions of the store.
@@ -148,7 +147,7 @@ func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 	return list, wrapped("read sessions", err)
 }
 
-// End ends one session of a person, or returns ErrNotFound.
+// End ends one session of a user, or returns ErrNotFound.
 func (s *Sessions) End(ctx context.Context, personID, id string) error {
 	return s.update(ctx, "end session", func(ctx context.Context, tx txn) error {
 		ok, err := changed(endSessions(tx, s.store.now()).Where("person_id = ? AND public_id = ?", personID, id).Exec(ctx))
@@ -159,7 +158,7 @@ func (s *Sessions) End(ctx context.Context, personID, id string) error {
 	})
 }
 
-// EndOthers ends all sessions of a person but the one whose stored token is given.
+// EndOthers ends all sessions of a user but the one whose stored token is given.
 func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
 	return s.update(ctx, "end sessions", func(ctx context.Context, tx txn) error {
 		_, err := endSessions(tx, s.store.now()).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)

@@ -53,8 +53,7 @@ func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 	return err
 }
 
-// statement is a statement of the paid path as it runs in tx; nil where it is not
-// prepared.
+// statement is a statement of the paid path as it runs in tx; nil if it is not prepared.
 func (tx txn) statement(ctx context.Context, of compiled, text string) *sql.Stmt {
 	if stmt := tx.ready[text]; stmt != nil {
 		return stmt

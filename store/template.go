@@ -40,8 +40,7 @@ type TemplateContent struct {
 
 func (c TemplateContent) size() int64 { return int64(len(c.SampleData) + len(c.Options)) }
 
-// Template is a template as its account sees it: with its draft where there is
-// one, or else its published version.
+// Template is a template as its account sees it: with its draft if there is one, or else its published version.
 type Template struct {
 	ID, AccountID         string // the id is a UUID
 	Slug, Name            string

@@ -41,9 +41,8 @@ func (s *Store) changeTemplate(ctx context.Context, accountID, ref string, expec
 	return changed, err
 }
 
-// UpdateTemplate changes a template's draft, and starts one where there is none.
-// It returns ErrExists when the slug is taken, ErrChanged as expected asks for,
-// and ErrNotFound as Template does.
+// UpdateTemplate changes a template's draft, and starts one if there is none. It returns ErrExists when the slug is
+// taken, ErrChanged as expected asks for, and ErrNotFound as Template does.
 func (s *Store) UpdateTemplate(ctx context.Context, accountID, ref string, expected int64, c TemplateChange) (Template, error) {
 	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		content, err := contentOf(ctx, tx, row)
@@ -96,9 +95,8 @@ func dropDraft(ctx context.Context, tx txn, row *templateRow) error {
 	return err
 }
 
-// PublishTemplate makes the draft the next version, with the partials that it
-// keeps. It returns ErrNoDraft where there is none, ErrTooMany after MaxVersions,
-// ErrChanged as expected asks for, and ErrNotFound as Template does.
+// PublishTemplate makes the draft the next version, with the partials that it keeps. It returns ErrNoDraft if there
+// is none, ErrTooMany after MaxVersions, ErrChanged as expected asks for, and ErrNotFound as Template does.
 func (s *Store) PublishTemplate(ctx context.Context, accountID, ref string, expected int64, comment string, partials map[string]string) (Template, error) {
 	kept, err := json.Marshal(partials)
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *Store) Partials(ctx context.Context, accountID string) ([]Partial, erro
 	return list, nil
 }
 
-// Partial returns one partial. It returns ErrNotFound where there is none.
+// Partial returns one partial. It returns ErrNotFound if there is none.
 func (s *Store) Partial(ctx context.Context, accountID, name string) (Partial, error) {
 	var row partialRow
 	err := ErrNotFound
@@ -84,8 +84,7 @@ func (s *Store) Partial(ctx context.Context, accountID, name string) (Partial, e
 	return row.partial(), nil
 }
 
-// DeletePartial deletes a partial. Published versions keep it. It returns
-// ErrNotFound where there is none.
+// DeletePartial deletes a partial. Published versions keep it. It returns ErrNotFound if there is none.
 func (s *Store) DeletePartial(ctx context.Context, accountID, name string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if !storable(name) {

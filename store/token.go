@@ -12,9 +12,9 @@ import (
 
 // Purposes of a link.
 const (
-	TokenVerify = "verify"  // shows that an address is a person's
+	TokenVerify = "verify"  // shows that an address is a user's
 	TokenReset  = "reset"   // sets a new password
-	TokenEmail  = "email"   // changes a person's address to the one in its data
+	TokenEmail  = "email"   // changes a user's address to the one in its data
 	TokenSignIn = "sign-in" // signs in, and verifies the address
 	TokenUndo   = "undo"    // undoes a change of credentials, which its data holds
 )

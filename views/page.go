@@ -45,7 +45,7 @@ type Public struct {
 type Person struct {
 	Name, Email string
 	Account     string // its name, as its members see it
-	Role        string // of the person in the account
+	Role        string // of the user in the account
 	Operator    bool
 	Balance     credit.Amount
 	// FailedDeliveries is how many of the last 24 hours have failed, at most 99.
@@ -113,7 +113,7 @@ var navigation = []navGroup{
 // operation is the operators' group below the rest.
 var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}}
 
-// groups returns the parts of the side bar for a person.
+// groups returns the parts of the side bar for a user.
 func (p *Person) groups() []navGroup {
 	var groups []navGroup
 	if p.Role != "" {

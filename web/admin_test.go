@@ -29,7 +29,7 @@ func (h *house) operator(t *testing.T) *visitor {
 	return h.signedIn(t, person)
 }
 
-// signedIn signs a person in by a link.
+// signedIn signs a user in by a link.
 func (h *house) signedIn(t *testing.T, person store.Person) *visitor {
 	t.Helper()
 	secret, err := h.NewToken(t.Context(), store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: h.clock.Now().Add(time.Minute)})

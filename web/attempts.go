@@ -9,9 +9,8 @@ import (
 	"relaypdf/store"
 )
 
-// Attempts to sign in are slowed down, and not refused: wrong tries from elsewhere
-// would keep the owner out otherwise. A browser that the person has signed in with
-// before has a counter of its own.
+// Attempts to sign in are slowed down, and not refused: wrong tries from elsewhere would keep the owner out
+// otherwise. A browser that the user has signed in with before has a counter of its own.
 
 const (
 	triesWindow = 15 * time.Minute
@@ -19,9 +18,8 @@ const (
 	triesPerAddress = 30
 	// triesPerPerson bounds the tries of a known device, and those of codes and proofs.
 	triesPerPerson = 10
-	// freeTries and freeTriesPerAddress are how many attempts in triesWindow are answered
-	// at once: for one person, and from one IP address. Each further one takes twice as
-	// long as the one before, up to maxDelay.
+	// freeTries and freeTriesPerAddress are how many attempts in triesWindow are answered at once: for one user,
+	// and from one IP address. Each further one takes twice as long as the one before, up to maxDelay.
 	freeTries           = 5
 	freeTriesPerAddress = 20
 	maxDelay            = 10 * time.Second

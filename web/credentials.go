@@ -34,16 +34,16 @@ const (
 	// the code works.
 	emailedKey  = "emailed"
 	emailedLife = 10 * time.Minute
-	// joinedKey is the person who has signed up in this browser.
+	// joinedKey is the user who has signed up in this browser.
 	joinedKey = "joined"
 )
 
 // errOtherPerson means that a link belongs to another member than the one signed in.
 var errOtherPerson = errors.New("the link is another member's")
 
-// changeCredentials changes how a person signs in. The email about it goes to the
-// address of before, with a link that undoes the change. Of the person's sessions only
-// the visitor's own continues, under a new token, and only where stays is true.
+// changeCredentials changes how a user signs in. The email about it goes to the address of before, with a link that
+// undoes the change. Of the user's sessions only the visitor's own continues, under a new token, and only where
+// stays is true.
 func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialChange, stays bool, subject, line string) error {
 	if stays {
 		if err := w.scs.RenewToken(v.ctx()); err != nil {

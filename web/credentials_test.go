@@ -206,8 +206,8 @@ func TestAnAddressThatAnotherRegisteredGetsANewPassword(t *testing.T) {
 	})
 }
 
-// TestProviderGivesAnAddressToItsOwner: the person of a thief's sign-up becomes the one
-// whom the provider knows by the address.
+// TestProviderGivesAnAddressToItsOwner: the user of a thief's sign-up becomes the one whom the provider knows by
+// the address.
 func TestProviderGivesAnAddressToItsOwner(t *testing.T) {
 	d := newDesk(t, nil)
 	thief := d.preHijack(t, "maya@example.com")
@@ -289,8 +289,7 @@ func TestRefusedCodesAreSpent(t *testing.T) {
 	login().post("/login/code", http.StatusSeeOther, url.Values{"code": {recovery[1][1]}})
 }
 
-// TestWaitingAttemptsAreBounded has attempts wait: beyond a few for one person more are
-// refused at once.
+// TestWaitingAttemptsAreBounded has attempts wait: beyond a few for one user more are refused at once.
 func TestWaitingAttemptsAreBounded(t *testing.T) {
 	release, waiting := make(chan struct{}), make(chan struct{}, 10)
 	addresses := 0

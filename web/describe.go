@@ -15,8 +15,7 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// describesPerMinute bounds how often a person asks a model for something, or
-// what that costs.
+// describesPerMinute bounds how often a user asks a model for something, or what that costs.
 const describesPerMinute = 20
 
 // describeDraft asks for the price of a template from a description, which is free, or has it written for an

@@ -90,7 +90,7 @@ func (p *program) refused(want string) {
 
 var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// types types a program's code and returns the id on the page that comes.
+// types types a client's code and returns the id on the page that comes.
 func (v *visitor) types(code string) (id string, page answer) {
 	v.t.Helper()
 	page = v.post("/device", http.StatusOK, url.Values{"code": {code}})
@@ -164,7 +164,7 @@ func TestDeviceIsDenied(t *testing.T) {
 	}
 }
 
-// TestDeviceCodesExpire for the person and for the program.
+// TestDeviceCodesExpire for the user and for the client.
 func TestDeviceCodesExpire(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	p, maya := h.program(t), h.join(t, "maya@example.com")
@@ -191,8 +191,7 @@ func TestDeviceCodeIsNotGuessed(t *testing.T) {
 	mallory.types(again.code)
 }
 
-// TestDeviceOfAnotherPerson: the id on one person's page is of no use to another,
-// nor is the code.
+// TestDeviceOfAnotherPerson: the id on one user's page is of no use to another, nor is the code.
 func TestDeviceOfAnotherPerson(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	p, maya, mallory := h.program(t), h.join(t, "maya@example.com"), h.join(t, "mallory@example.com")

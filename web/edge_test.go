@@ -63,7 +63,7 @@ func box(t *testing.T) *seal.Box {
 
 var sharedTime = regexp.MustCompile(`s-maxage=\d+, stale-while-revalidate=\d+`)
 
-// newOrigin starts a service with a person who is signed in, and a key.
+// newOrigin starts a service with a user who is signed in, and a key.
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	o := &origin{house: openHouse(t, &drawer{})}

@@ -270,8 +270,7 @@ func (w *Web) saveDraft(v *pageRequest, body []byte) error {
 	return v.answerScript(saved, err)
 }
 
-// checksPerMinute bounds how often a person's templates are looked through, which
-// a pause in typing causes.
+// checksPerMinute bounds how often a user's templates are looked through, which a pause in typing causes.
 const checksPerMinute = 120
 
 // check looks through a template.

@@ -8,8 +8,7 @@ import (
 	"relaypdf/api/templates"
 )
 
-// framesPerMinute bounds how often a person's templates are filled, which every
-// key that is pressed may cause.
+// framesPerMinute bounds how often a user's templates are filled, which every key that is pressed may cause.
 const framesPerMinute = 300
 
 // framePolicy is the policy of a filled template: no script, no network, and an opaque origin.

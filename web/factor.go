@@ -27,7 +27,7 @@ const (
 	factorPurpose = "second factor "
 )
 
-// pending returns the person who has given the password and owes the code.
+// pending returns the user who has given the password and owes the code.
 func (w *Web) pending(v *pageRequest) (store.Person, error) {
 	at, err := time.Parse(time.RFC3339, w.scs.GetString(v.ctx(), pendingAtKey))
 	if err != nil || w.now().Sub(at) > codeLife {
@@ -71,8 +71,8 @@ func (w *Web) checkCode(v *pageRequest) error {
 	return w.enter(v, person, v.value("next"), w.scs.GetBool(v.ctx(), rememberKey))
 }
 
-// useCode takes a code of a person's authenticator, or one of their recovery
-// codes, or returns store.ErrUsed. Either works once.
+// useCode takes a code of a user's authenticator, or one of their recovery codes, or returns store.ErrUsed. Either
+// works once.
 func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
 	code = plainCode(code)
 	secret, err := w.box.Open(factorPurpose+person.ID, person.Factor)
@@ -133,7 +133,7 @@ func (w *Web) factorSetup(v *pageRequest, status int, address string, form views
 	return v.show(status, views.FactorSetupPage(v.page("Set up a second factor", settingsPath), m))
 }
 
-// settingsPath is the page that the forms of a person's own matters lead back to.
+// settingsPath is the page that the forms of a user's own matters lead back to.
 const settingsPath = "/dashboard/settings"
 
 // startFactor turns the second factor on, once its first code was given.

@@ -50,8 +50,7 @@ func (w *Web) browserOf(r *http.Request) (b knownBrowser) {
 	return b
 }
 
-// knownDevice returns the ID of the visitor's browser where the person has signed in
-// with it before, or nothing.
+// knownDevice returns the ID of the visitor's browser where the user has signed in with it before, or nothing.
 func (w *Web) knownDevice(v *pageRequest, personID string) string {
 	if b := w.browserOf(v.r); personID != "" && slices.Contains(b.People, personID) {
 		return b.ID
@@ -59,7 +58,7 @@ func (w *Web) knownDevice(v *pageRequest, personID string) string {
 	return ""
 }
 
-// rememberDevice notes in the visitor's browser that a person has signed in with it.
+// rememberDevice notes in the visitor's browser that a user has signed in with it.
 func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 	b := w.browserOf(v.r)
 	if b.ID == "" {

@@ -31,7 +31,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// agent is a program that asks to act for people.
+// agent is a client that asks to act for users.
 type agent struct {
 	*visitor
 	id string
@@ -67,7 +67,7 @@ func (a *agent) registers(body string, status int) (got answered) {
 	return got
 }
 
-// agent is a program that has registered itself.
+// agent is a client that has registered itself.
 func (h *house) agent(t *testing.T) *agent {
 	t.Helper()
 	a := &agent{visitor: h.visitor(t)}
@@ -95,7 +95,7 @@ func (a *agent) question(changes ...string) url.Values {
 
 var hidden = regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]*)"`)
 
-// asks opens the question in a person's browser and returns the form of the page.
+// asks opens the question in a user's browser and returns the form of the page.
 func (a *agent) asks(person *visitor, q url.Values) (url.Values, answer) {
 	a.t.Helper()
 	page := person.get("/oauth/authorize?" + q.Encode())
@@ -120,7 +120,7 @@ func (a *agent) back(page answer) *url.URL {
 	return u
 }
 
-// code lets a person allow what is asked, and returns the code.
+// code lets a user allow what is asked, and returns the code.
 func (a *agent) code(person *visitor) string {
 	a.t.Helper()
 	form, _ := a.asks(person, a.question())
@@ -273,7 +273,7 @@ func TestAgentAttacks(t *testing.T) {
 			t.Errorf("%s: got status %d, %v: %s", name, page.status, page.header, textOf(page.body))
 		}
 	}
-	// Questions that are wrong: the person may go back, and is not sent.
+	// Questions that are wrong: the user may go back, and is not sent.
 	for name, q := range map[string]struct {
 		question url.Values
 		code     string
@@ -351,7 +351,7 @@ func TestAgentAttacks(t *testing.T) {
 	if got := a.trades(http.StatusBadRequest, redeeming(code)); got.Error != "invalid_grant" || h.opens(t, tokens.Token) {
 		t.Errorf("a code that comes twice: %+v", got)
 	}
-	// Refresh tokens: of another program, and a second time.
+	// Refresh tokens: of another client, and a second time.
 	tokens = a.trades(http.StatusOK, redeeming(a.code(maya)))
 	renewing := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.Refresh}}
 	if got := thief.trades(http.StatusBadRequest, renewing); got.Error != "invalid_grant" || !h.opens(t, tokens.Token) {
@@ -374,7 +374,7 @@ func TestAgentAttacks(t *testing.T) {
 	if h.opens(t, tokens.Token) {
 		t.Error("it opens after its program has revoked it")
 	}
-	// An address on the person's machine has whichever port is free.
+	// An address on the user's machine has whichever port is free.
 	form, _ = a.asks(maya, a.question("redirect_uri", "http://127.0.0.1:4711/back"))
 	to := a.back(maya.post("/oauth/authorize", http.StatusOK, form))
 	if to.Host != "127.0.0.1:4711" {

@@ -46,7 +46,7 @@ type outward struct {
 
 	Next   string    `json:"next"`
 	Person string    `json:"person"` // the user to link the identity with; empty signs in
-	Sure   bool      `json:"sure"`   // nothing is linked: the person confirms that it is them
+	Sure   bool      `json:"sure"`   // nothing is linked: the user confirms that it is them
 	At     time.Time `json:"at"`
 }
 
@@ -169,8 +169,7 @@ func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 	return out, err == nil && w.now().Sub(out.At) <= oidcLife
 }
 
-// linkTo links an identity with the person who has asked for it, and who must
-// still be signed in.
+// linkTo links an identity with the user who has asked for it, and who must still be signed in.
 func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error {
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity

@@ -36,7 +36,7 @@ const (
 	maxPlayLink = 16 << 10
 	// maxShownInput is the length of an input that is shown whole.
 	maxShownInput = 64 << 10
-	// uploadsPerMinute bounds the files that a person may upload here.
+	// uploadsPerMinute bounds the files that a user may upload here.
 	uploadsPerMinute = 60
 	// playHistory is the number of listed calls.
 	playHistory = 5
@@ -119,7 +119,7 @@ func (w *Web) showPlayground(v *pageRequest) error {
 	return p.page(http.StatusOK, nil)
 }
 
-// fill puts an input into the form, or the example where there is none.
+// fill puts an input into the form, or the example if there is none.
 func (p *playground) fill(text string) {
 	if len(text) > maxPlayLink && p.r.Method == http.MethodGet {
 		p.problem, text = fmt.Sprintf("What the address fills in is too long: it may have %d KiB.", maxPlayLink>>10), ""

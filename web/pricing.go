@@ -73,7 +73,7 @@ func (w *Web) showPricing(v *pageRequest) error {
 	return v.show(http.StatusOK, views.PricingPage(p, m))
 }
 
-// wholeNumber reads a count as people type it: 10,000.
+// wholeNumber reads a count as users type it: 10,000.
 func wholeNumber(text string) (int64, error) {
 	text = strings.NewReplacer(",", "", ".", "", " ", "", " ", "").Replace(text)
 	if text == "" {

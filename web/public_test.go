@@ -87,8 +87,8 @@ func (v *visitor) sitemap() []string {
 	return paths
 }
 
-// TestPublicPagesAreTheSameForAll looks at every page of the sitemap: caches may
-// keep it, it sets no cookie, is small, and a person who is signed in gets no other.
+// TestPublicPagesAreTheSameForAll looks at every page of the sitemap: caches may keep it, it sets no cookie, is
+// small, and a user who is signed in gets no other.
 func TestPublicPagesAreTheSameForAll(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)

@@ -12,7 +12,7 @@ import (
 	"relaypdf/store"
 )
 
-// endSessions ends all sessions of a person, as time or another window does.
+// endSessions ends all sessions of a user, as time or another window does.
 func (h *house) endSessions(t *testing.T, email string) {
 	t.Helper()
 	person, err := h.PersonByEmail(t.Context(), email)

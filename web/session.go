@@ -28,8 +28,8 @@ const (
 	deviceKey  = "device"
 	addressKey = "address"
 	noticeKey  = "notice"
-	// pendingKey is a person who has given their password, and not yet the code
-	// of their authenticator; pendingAt is when.
+	// pendingKey is a user who has given their password, and not yet the code of their authenticator; pendingAt is
+	// when.
 	pendingKey   = "pending"
 	pendingAtKey = "pendingAt"
 	rememberKey  = "remember"

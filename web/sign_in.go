@@ -137,7 +137,7 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 	})
 }
 
-// endOthers ends every other session of a person.
+// endOthers ends every other session of a user.
 func (w *Web) endOthers(ctx context.Context, personID string) error {
 	return w.sessions.EndOthers(ctx, personID, storedToken(w.scs.Token(ctx)))
 }

@@ -176,7 +176,7 @@ func (w *Web) claimAddress(v *pageRequest, token store.Token) error {
 	return w.openSignUp(v, token.PersonID)
 }
 
-// openSignUp signs a person in whose address was verified just now.
+// openSignUp signs a user in whose address was verified just now.
 func (w *Web) openSignUp(v *pageRequest, personID string) error {
 	person, err := w.welcome(v.ctx(), personID)
 	if err != nil {
@@ -240,7 +240,7 @@ func (w *Web) verify(v *pageRequest) error {
 	return w.openSignUp(v, token.PersonID)
 }
 
-// changeEmail puts an address into use that was shown to be the person's.
+// changeEmail puts an address into use that was shown to be the user's.
 func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	change := store.CredentialChange{Email: &token.Data}
 	err := w.changeCredentials(v, token.PersonID, change, true, "Your email was changed", "From now on you log in with "+token.Data+", and not with this address.")

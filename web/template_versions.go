@@ -176,7 +176,7 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 	changed, form := map[string]string{}, views.Form{Values: map[string]string{}, Errors: map[string]string{}}
 	for name, stored := range map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description} {
 		form.Values[name] = v.value(name)
-		// A change of the name makes no draft where there was none: only what differs is changed.
+		// A change of the name makes no draft if there was none: only what differs is changed.
 		if form.Values[name] != stored {
 			changed[name] = form.Values[name]
 		}

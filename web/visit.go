@@ -207,7 +207,7 @@ func (v *pageRequest) entry(action, object, note string) store.AuditEntry {
 	return e
 }
 
-// actorOf names who is counted: a person, or a link to the editor.
+// actorOf names who is counted: a user, or a link to the editor.
 func actorOf(v *pageRequest) string {
 	if v.embedded != nil {
 		return v.embedded.ID
@@ -233,7 +233,7 @@ func (w *Web) serve(p page) http.Handler {
 		w.answer(v, p)
 	})
 	if p.need == linked {
-		return handler // It has no session of a person, and leaves none.
+		return handler // It has no session of a user, and leaves none.
 	}
 	return w.scs.LoadAndSave(handler)
 }
@@ -326,7 +326,7 @@ func (v *pageRequest) askToSignIn() error {
 	return v.redirect("/login?next=" + url.QueryEscape(next))
 }
 
-// identify finds the person and the account of the session.
+// identify finds the user and the account of the session.
 func (w *Web) identify(v *pageRequest) error {
 	id := w.scs.GetString(v.ctx(), personKey)
 	if id == "" {
@@ -343,8 +343,7 @@ func (w *Web) identify(v *pageRequest) error {
 	return w.identifyMember(v)
 }
 
-// identifyMember finds the account that the person of a visit acts for: the one
-// they chose, or the first.
+// identifyMember finds the account that the user of a visit acts for: the one they chose, or the first.
 func (w *Web) identifyMember(v *pageRequest) error {
 	memberships, err := w.members.Memberships(v.ctx(), v.person.ID)
 	if err != nil || len(memberships) == 0 {

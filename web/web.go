@@ -54,8 +54,7 @@ type Config struct {
 	// Wait waits before an attempt to sign in is answered; nil means until the time has
 	// passed or the context ends.
 	Wait func(ctx context.Context, delay time.Duration) error
-	// ClientIP returns the address that limits count by and that people are shown,
-	// RequestID a request's id.
+	// ClientIP returns the address that limits count by and that users are shown, RequestID a request's id.
 	ClientIP  func(*http.Request) string
 	RequestID func(context.Context) string
 	Logger    *slog.Logger

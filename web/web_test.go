@@ -233,7 +233,7 @@ func textOf(html string) string { return space.ReplaceAllString(tags.ReplaceAllS
 
 const password = "correct horse battery"
 
-// join makes a person with an account by signing up, and signs them in.
+// join makes a user with an account by signing up, and signs them in.
 func (h *house) join(t *testing.T, email string) *visitor {
 	t.Helper()
 	v := h.visitor(t)
@@ -244,7 +244,7 @@ func (h *house) join(t *testing.T, email string) *visitor {
 	return v
 }
 
-// mayas returns the account of the person whom most tests are about.
+// mayas returns the account of the user whom most tests are about.
 func (h *house) mayas(t *testing.T) store.Account {
 	t.Helper()
 	a, err := h.AccountByEmail(t.Context(), "maya@example.com")
@@ -1024,8 +1024,7 @@ func TestPagesCarryTheirHeaders(t *testing.T) {
 	}
 }
 
-// TestTextsAreShownAsTexts puts markup into every field that a person can fill,
-// and looks for it on the pages.
+// TestTextsAreShownAsTexts puts markup into every field that a user can fill, and looks for it on the pages.
 func TestTextsAreShownAsTexts(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")

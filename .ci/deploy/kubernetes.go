@@ -146,7 +146,7 @@ func (c *cluster) add(folder, kind string, text []byte) error {
 	return fmt.Errorf("the kind %s is not known here: teach .ci/deploy", kind)
 }
 
-// selected are the pods of a selector, or an error where there are none.
+// selected are the pods of a selector, or an error if there are none.
 func (c *cluster) selected(selector *meta.LabelSelector) (list []pod, err error) {
 	matches, err := meta.LabelSelectorAsSelector(selector)
 	if err != nil {

@@ -20,7 +20,7 @@ type Kind string
 const (
 	// ByKey is a program with an API key.
 	ByKey Kind = "key"
-	// ByGrant is an agent that a person has let in.
+	// ByGrant is an agent that a user has let in.
 	ByGrant Kind = "grant"
 	// ByPerson is the account's owner, signed in.
 	ByPerson Kind = "account"
@@ -30,7 +30,7 @@ const (
 type Caller struct {
 	Account store.Account
 	Kind    Kind
-	// ID is the key's or the grant's; a person's is empty.
+	// ID is the key's or the grant's; a user's is empty.
 	ID string
 	// Scopes are the scopes of the grant, and Grant describes its cap. Keys and users have neither.
 	Scopes []string

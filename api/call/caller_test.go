@@ -87,8 +87,8 @@ func TestResultSaysWhatItCosts(t *testing.T) {
 	})
 }
 
-// TestCallersAreCountedByWhatTheyAre: a key, a grant and a person of one account
-// have windows of their own, and two accounts' owners never share one.
+// TestCallersAreCountedByWhatTheyAre: a key, a grant and a user of one account have windows of their own, and two
+// accounts' owners never share one.
 func TestCallersAreCountedByWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})

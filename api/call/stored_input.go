@@ -46,8 +46,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Input returns the JSON of an account's call as it was kept. It returns
-// store.ErrNotFound where it was not.
+// Input returns the JSON of an account's call as it was kept. It returns store.ErrNotFound if it was not.
 func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte, error) {
 	sealed, err := p.store.StoredInputs().Of(ctx, accountID, callID)
 	if err != nil {

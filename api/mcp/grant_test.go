@@ -14,7 +14,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// grantOf lets a program in for the server's account, and returns its token.
+// grantOf lets a client in for the server's account, and returns its token.
 func grantOf(t *testing.T, s *apitest.Server, limit credit.Amount, scopes ...string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -120,9 +120,9 @@ func wantStepUp(t *testing.T, s *apitest.Server, got apitest.Response, scope str
 	}
 }
 
-// TestTokensSeeWhatTheyMay: every tool is listed, so that a program can ask for the
-// scope of one that it wants; templates are neither listed nor read without theirs.
-// In a batch, which has one status for all, a tool is refused as a result.
+// TestTokensSeeWhatTheyMay: every tool is listed, so that a client can ask for the scope of one that it wants;
+// templates are neither listed nor read without theirs. In a batch, which has one status for all, a tool is refused
+// as a result.
 func TestTokensSeeWhatTheyMay(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)

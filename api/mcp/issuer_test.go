@@ -178,8 +178,8 @@ func publicKeys(t *testing.T, p *fakeoidc.Provider) map[string][]byte {
 	return map[string][]byte{"DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "modulus": p.Public().N.Bytes()}
 }
 
-// TestGrantsOfAnIssuer: a program of the issuer's has one grant for each person, which
-// is capped, listed and revoked as any other.
+// TestGrantsOfAnIssuer: a program of the issuer's has one grant for each user, which is capped, listed and revoked
+// as any other.
 func TestGrantsOfAnIssuer(t *testing.T) {
 	t.Parallel()
 	o := newOutsider(t)

@@ -9,7 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// prompt is something that people ask agents for with this service.
+// prompt is something that users ask agents for with this service.
 type prompt struct {
 	name, title, description string
 	arguments                []argument

@@ -72,8 +72,7 @@ var (
 
 // Holder is the holder of a verified token.
 type Holder struct {
-	// Email is the person's, as the provider has confirmed it; Client is the program's
-	// name at the provider.
+	// Email is the user's, as the provider has confirmed it; Client is the program's name at the provider.
 	Email, Client string
 	Scopes        []string
 }

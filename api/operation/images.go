@@ -173,7 +173,7 @@ func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, e
 	return schema.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
 }
 
-// PageURL is the address of the page, empty where there is none.
+// PageURL is the address of the page, empty if there is none.
 func (in *ImageInput) PageURL() string {
 	if in.URL == nil {
 		return ""

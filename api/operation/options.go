@@ -252,7 +252,7 @@ func checkSources(faults *schema.Faults, sources ...source) error {
 	return nil
 }
 
-// failures returns the faults as an error, or nil where there is none.
+// failures returns the faults as an error, or nil if there is none.
 func failures(faults schema.Faults) error {
 	if len(faults) == 0 {
 		return nil

@@ -248,7 +248,7 @@ func warnings(found []chrome.Warning) []schema.Warning {
 	return told
 }
 
-// PageURL is the address of the page, empty where there is none.
+// PageURL is the address of the page, empty if there is none.
 func (in *PDFInput) PageURL() string {
 	if in.URL == nil {
 		return ""

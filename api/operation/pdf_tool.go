@@ -37,8 +37,7 @@ func (s *PDFSource) validate(faults *schema.Faults) {
 	checkPassword(faults, "password", s.Password)
 }
 
-// checkPassword faults a password with line breaks or a NUL, which neither
-// people nor other programs could type.
+// checkPassword faults a password with line breaks or a NUL, which neither users nor other programs could type.
 func checkPassword(faults *schema.Faults, field, password string) {
 	if strings.ContainsAny(password, "\r\n\x00") {
 		faults.Add(field, "must not contain line breaks or NUL characters")

@@ -54,7 +54,7 @@ func (f *Faults) atLeast() {
 // full reports whether further faults are counted only.
 func (f *Faults) full() bool { return len(*f) >= maxFaults }
 
-// OrNil returns the faults as an error, which is nil where there are none.
+// OrNil returns the faults as an error, which is nil if there are none.
 func (f Faults) OrNil() error {
 	if len(f) == 0 {
 		return nil

@@ -129,7 +129,7 @@ func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, 
 // Price is the maximum price of one call, if that depends on its input.
 type Price struct {
 	Amount credit.Amount
-	// QuoteID names the promise of that price; empty where there is none.
+	// QuoteID names the promise of that price; empty if there is none.
 	QuoteID string
 }
 

@@ -138,7 +138,7 @@ func WriteSettingsMarkdown(w io.Writer) error {
 	return err
 }
 
-// SizeText shows a number of bytes for people.
+// SizeText shows a number of bytes for users.
 func SizeText(n int64) string {
 	const units = "KMGT"
 	if n < 1000 {

@@ -48,7 +48,7 @@ type Setting struct {
 	name       string
 	topic      settingTopic
 	group      settingGroup
-	doc        string // one or more sentences, for `--help`, `config --markdown` and people
+	doc        string // one or more sentences, for `--help`, `config --markdown` and users
 	Kind       string // of value in the help, such as on|off; empty: string
 	fallback   string // default, as the user would write it
 	derivation string // describes the derivation of the default; derive is then set
@@ -464,7 +464,7 @@ func (s *Setting) Usage() string {
 	return text
 }
 
-// shownDefault is the default for people, in Markdown; empty where there is none.
+// shownDefault is the default for users, in Markdown; empty if there is none.
 func (s *Setting) shownDefault() string {
 	switch {
 	case s.derivation != "":

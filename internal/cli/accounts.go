@@ -241,7 +241,7 @@ func printTable[Item any](w io.Writer, header string, items []Item, cells func(I
 	return table.Flush()
 }
 
-// printJSON writes an object: in one line for programs, indented for people.
+// printJSON writes an object: in one line for programs, indented for users.
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	if isTerminal(w) {

@@ -141,7 +141,7 @@ func checkSettings(config app.Config, err error) []finding {
 	return doubts
 }
 
-// sayFinding writes a finding for people.
+// sayFinding writes a finding for users.
 func sayFinding(w io.Writer, f finding) {
 	fmt.Fprintf(w, "%-5s %-12s %s\n", f.Verdict, f.Check, f.Message)
 	if f.Remedy != "" {

@@ -8,8 +8,7 @@ import (
 	"relaypdf/render"
 )
 
-// newEngineCommand is the child process that the server parses untrusted
-// input in. It is not for people.
+// newEngineCommand is the child process that the server parses untrusted input in. It is not for users.
 func newEngineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "engine",

@@ -84,7 +84,7 @@ func TestAccountCommands(t *testing.T) {
 	}
 }
 
-// TestParseMoment reads times as people write them.
+// TestParseMoment reads times as users write them.
 func TestParseMoment(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{

@@ -19,8 +19,8 @@ import (
 // agentClient is an application that runs agents, and the form of its server configuration.
 type agentClient struct {
 	title string
-	// file is its configuration, from the person's home or, for editors that keep
-	// one for each project, from this folder.
+	// file is its configuration, from the user's home or, for editors that keep one for each project, from this
+	// folder.
 	file func(home string) string
 	// member holds the servers by name; typed requires a type next to the command.
 	member string

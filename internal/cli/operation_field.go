@@ -119,7 +119,7 @@ func (f *field) usage() string {
 // maxEnum is the length of the longest list of values that stands for a type.
 const maxEnum = 55
 
-// enum returns the values that the field accepts, empty where they are not listed.
+// enum returns the values that the field accepts, empty if they are not listed.
 func (f *field) enum() []string {
 	var all []string
 	for _, choice := range f.schema.Enum {

@@ -310,8 +310,7 @@ func readFileSource(schema *jsonschema.Schema, arg string) (map[string]any, erro
 	return source, nil
 }
 
-// addressName names a file by its address: the last part of the path, or the
-// host where there is none.
+// addressName names a file by its address: the last part of the path, or the host if there is none.
 func addressName(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {

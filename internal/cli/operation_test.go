@@ -565,8 +565,8 @@ func openTerminal(t testing.TB) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
-// TestTerminal looks at what a person sees: a sign of life while the call runs,
-// its removal, a summary; and no binary bytes.
+// TestTerminal looks at what a user sees: a sign of life while the call runs, its removal, a summary; and no binary
+// bytes.
 func TestTerminal(t *testing.T) {
 	release := make(chan struct{})
 	b := newBench(t, func() {

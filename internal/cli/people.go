@@ -22,7 +22,7 @@ func newPeopleCommand() *cobra.Command {
 		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
 }
 
-// personByEmail finds the person that a command is about.
+// personByEmail finds the user that a command is about.
 func personByEmail(ctx context.Context, s *store.Store, email string) (store.Person, error) {
 	person, err := s.PersonByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
@@ -78,7 +78,7 @@ func newPeopleLink() *cobra.Command {
 	return cmd
 }
 
-// signInLink makes a link that signs a person in once.
+// signInLink makes a link that signs a user in once.
 func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
 	secret, err := s.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
 	if err != nil {

@@ -28,7 +28,7 @@ type profile struct {
 // hint is as much of the key as may be shown.
 func (p profile) hint() string { return p.Key[:min(len(p.Key), len("pdf_live_")+4)] + "…" }
 
-// profiles are all of a person's, in a file that only they can read.
+// profiles are all of a user's, in a file that only they can read.
 type profiles struct {
 	Default string             `json:"default"`
 	All     map[string]profile `json:"profiles"`
@@ -38,7 +38,7 @@ type profiles struct {
 
 const profileFile = "profiles.json"
 
-// readProfiles reads the person's file. There may be none.
+// readProfiles reads the user's file. There may be none.
 func readProfiles() (*profiles, error) {
 	p := &profiles{All: map[string]profile{}}
 	folder, _ := os.UserConfigDir()
@@ -102,7 +102,7 @@ func (p *profiles) find(name string) (profile, error) {
 // address is given, the key is that of a profile with this address.
 type credentials struct {
 	url, key string
-	origin   string // of the key, for people
+	origin   string // of the key, for users
 	profile  string // its name, if the key is of one
 }
 

@@ -33,14 +33,14 @@ const (
 // keyText is the syntax of a key: no characters that a file of variables or a shell interprets.
 var keyText = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// setup gets this machine a key that a person has allowed.
+// setup gets this machine a key that a user has allowed.
 type setup struct {
 	file, machine            string
 	server                   string // written next to the key; empty is the default
 	force, asJSON, noBrowser bool
 }
 
-// newSetupCommand asks a person for a key.
+// newSetupCommand asks a user for a key.
 func newSetupCommand() *cobra.Command {
 	s := &setup{}
 	cmd := &cobra.Command{

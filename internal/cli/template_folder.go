@@ -44,7 +44,7 @@ func (c templateContent) files() map[string]string {
 	return files
 }
 
-// prettyText writes an object as people edit it.
+// prettyText writes an object as users edit it.
 func prettyText(object json.RawMessage) string {
 	if object = bytes.TrimSpace(object); len(object) == 0 {
 		object = json.RawMessage("{}")

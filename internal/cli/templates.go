@@ -272,7 +272,7 @@ func newTemplatesDiff() *cobra.Command {
 	return cmd
 }
 
-// showDiff compares two contents as people read it.
+// showDiff compares two contents as users read it.
 func showDiff(ctx context.Context, cmd *cobra.Command, there, here templateContent) (err error) {
 	work, err := os.MkdirTemp("", "relaypdf-diff-")
 	if err != nil {

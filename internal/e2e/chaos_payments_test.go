@@ -133,7 +133,7 @@ func (till *chaosTill) intents(customer string) (paid []string) {
 // chaosCards are the cards that a payer has, one after the other.
 var chaosCards = []string{fakestripe.CardWorks, fakestripe.CardWorks, fakestripe.CardDeclined, fakestripe.CardAction}
 
-// pay does again and again what people, cards and banks do.
+// pay does again and again what users, cards and banks do.
 func (c *chaos) pay(ctx context.Context, p *chaosPayer, random *rand.Rand) {
 	for ; ctx.Err() == nil; <-time.After(time.Duration(random.IntN(20)) * time.Millisecond) {
 		buyer, err := c.store.Customer(ctx, p.account.ID)

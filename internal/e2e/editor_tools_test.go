@@ -21,7 +21,7 @@ const placedHTML = `<style>div { height: 30mm; break-inside: avoid } body { marg
 {{/each}}
 `
 
-// editorOf makes a person's template of a source, and opens it in the editor.
+// editorOf makes a user's template of a source, and opens it in the editor.
 func editorOf(t *testing.T, app *app.App, s *screen, source string) (store.Template, string) {
 	t.Helper()
 	account, err := app.Store.AccountByEmail(t.Context(), "maya@example.com")

@@ -183,8 +183,7 @@ func TestTypingNeverShowsAnOlderPreview(t *testing.T) {
 	w := newTypist(t, maya)
 	const pages = "previewsSeen.some(one => !one.frame && one.typed === args[0])"
 
-	// Some seconds, with pauses as people make them: the pages of what was typed come
-	// while the next is.
+	// Some seconds, with pauses as users make them: the pages of what was typed come while the next is.
 	for range 4 {
 		w.types(12)
 	}

@@ -91,7 +91,7 @@ func (s *screen) inside() *screen {
 	return &screen{t: s.t, app: s.app, page: page}
 }
 
-// touches clicks an element as a person does, wherever its frame lies.
+// touches clicks an element as a user does, wherever its frame lies.
 func (s *screen) touches(selector string) {
 	s.t.Helper()
 	s.holds(selector+" is there", `document.querySelector(args[0])?.offsetParent`, selector)

@@ -106,7 +106,7 @@ func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
 	}
 }
 
-// barcode makes a call, and returns its status; 0 where there was none.
+// barcode makes a call, and returns its status; 0 if there was none.
 func barcode(ctx context.Context, at *crashServer, secret, body string) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url+"/v1/barcodes", strings.NewReader(body))
 	if err != nil {

@@ -94,8 +94,8 @@ func (c *chaos) document(address string, customer *chaosCustomer, html string, t
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// memoryGroup makes a control group below this process's with a limit of memory,
-// and returns its folder; empty where that is not permitted.
+// memoryGroup makes a control group below this process's with a limit of memory, and returns its folder; empty if
+// that is not permitted.
 func memoryGroup(t *testing.T, limit int64) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/cgroup")

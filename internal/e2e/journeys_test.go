@@ -656,7 +656,7 @@ func startWithReceiver(t *testing.T) (*customerProgram, *app.App, *screen) {
 	return receiver, a, maya
 }
 
-// logIn fills and sends the form that logs a person in.
+// logIn fills and sends the form that logs a user in.
 func (s *screen) logIn(email, password string) {
 	s.t.Helper()
 	s.fill("email", email)

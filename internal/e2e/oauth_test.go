@@ -48,8 +48,8 @@ type agentResult struct {
 	Content []struct{ Text string }
 }
 
-// TestAgentSignsIn has an agent that knows only the address go the whole way, with
-// the protocol's own client and a person in a browser; each page is looked at.
+// TestAgentSignsIn has an agent that knows only the address go the whole way, with the protocol's own client and a
+// user in a browser; each page is looked at.
 func TestAgentSignsIn(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

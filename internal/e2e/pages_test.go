@@ -273,7 +273,7 @@ func (s *screen) sees(words string) {
 	}
 }
 
-// signIn opens a link as `relaypdf people link` prints it.
+// signIn opens a link as `relaypdf users link` prints it.
 func (s *screen) signIn(email string) {
 	s.t.Helper()
 	link := mustRun(s.t, "people", "link", email, "--data-dir="+s.app.Config.DataDir, "--base-url="+s.app.BaseURL())
@@ -281,7 +281,7 @@ func (s *screen) signIn(email string) {
 	s.press("Log in")
 }
 
-// join signs a person up, who then opens a link.
+// join signs a user up, who then opens a link.
 func (s *screen) join(email string) {
 	s.t.Helper()
 	s.open("/signup")

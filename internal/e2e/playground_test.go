@@ -21,8 +21,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// startPlayground starts an App whose people may try as much as they like, with a
-// provider of models.
+// startPlayground starts an App whose users may try as much as they like, with a provider of models.
 func startPlayground(t *testing.T) *app.App {
 	t.Helper()
 	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {

@@ -103,7 +103,7 @@ func setsUp(t *testing.T, post func(string, url.Values) string, decision, stdin 
 	return out.String(), errs.String(), code
 }
 
-// TestSetup gets a key from a running service, by a person on its pages.
+// TestSetup gets a key from a running service, by a user on its pages.
 func TestSetup(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -119,8 +119,7 @@ func (t *Tracer) Tell(ctx context.Context, name string, took time.Duration) {
 	span.End(api.WithTimestamp(now))
 }
 
-// Parent returns the span in ctx as others go on from it, as the header has it;
-// empty where there is none.
+// Parent returns the span in ctx as others go on from it, as the header has it; empty if there is none.
 func (t *Tracer) Parent(ctx context.Context) string {
 	if t == nil || !api.SpanContextFromContext(ctx).IsValid() {
 		return ""

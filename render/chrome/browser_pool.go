@@ -70,8 +70,7 @@ func newBrowserPool(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h ho
 	}
 }
 
-// visit finds a browser for a job, to be given back with leave. It starts one,
-// or waits for one, where there is none.
+// visit finds a browser for a job, to be given back with leave. It starts one, or waits for one, if there is none.
 func (f *browserPool) visit(ctx context.Context, account string, gentle bool) (*visit, error) {
 	for {
 		f.mu.Lock()

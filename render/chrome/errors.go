@@ -68,8 +68,8 @@ type TimeoutError struct {
 	Still bool
 	// Open are the addresses of requests that were under way, at most a few.
 	Open []string
-	// Slowed is for how long the account has fewer slots now, because its jobs
-	// keep running into their deadlines; zero where it has not.
+	// Slowed is for how long the account has fewer slots now, because its jobs keep running into their deadlines;
+	// zero if it has not.
 	Slowed time.Duration
 }
 

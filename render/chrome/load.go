@@ -315,8 +315,7 @@ func (p *page) loadError(url string) error {
 	return nil
 }
 
-// addressOf returns where a loader's redirects led, or url where that is not
-// known.
+// addressOf returns where a loader's redirects led, or url if that is not known.
 func (s *loadState) addressOf(loader, url string) string {
 	if address := s.address[loader]; address != "" {
 		return address

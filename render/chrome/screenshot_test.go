@@ -185,7 +185,7 @@ func TestScreenshotBackground(t *testing.T) {
 	}
 }
 
-// A clip is cut at the viewport where it may not go beyond it.
+// A clip is cut at the viewport if it may not go beyond it.
 func TestScreenshotInputClipIsCut(t *testing.T) {
 	p := startPool(t, nil)
 	html := `<body style="margin:0;height:2000px;width:2000px;background:#0f0">`

@@ -23,7 +23,7 @@ var errHost = errors.New("not a valid host")
 type target struct {
 	host string     // lower-case ASCII name without its final dot, or the text of addr
 	addr netip.Addr // the address, when host is a literal; else invalid
-	port uint16     // 0 where it is not known
+	port uint16     // 0 if it is not known
 }
 
 // String returns the target as the Host of a URL, with the port if it is known.

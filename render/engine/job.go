@@ -43,8 +43,8 @@ var (
 // ErrKilled.
 type TimeoutError struct {
 	After time.Duration
-	// Slowed is for how long the account has fewer slots now, because its jobs
-	// keep running into their deadlines; zero where it has not.
+	// Slowed is for how long the account has fewer slots now, because its jobs keep running into their deadlines;
+	// zero if it has not.
 	Slowed time.Duration
 }
 

@@ -17,7 +17,7 @@ import (
 // HTML (https://github.github.com/gfm/#disallowed-raw-html-extension-).
 type tagFilter struct {
 	place func(offset int) int // the line of an offset
-	found *Fault               // about them, on the line of the first; nil where there is none
+	found *Fault               // about them, on the line of the first; nil if there is none
 }
 
 // disallowedTag is the beginning of such a tag. Browsers end a name at a slash, too,

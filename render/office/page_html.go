@@ -90,8 +90,8 @@ func (p *page) each(f func(*html.Node)) {
 	}
 }
 
-// embed makes the document refer to files of the job's folder, and to nothing
-// where there is none: it takes out what could not be printed anyway.
+// embed makes the document refer to files of the job's folder, and to nothing if there is none: it takes out what
+// could not be printed anyway.
 func (p *page) embed() error {
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.Base {

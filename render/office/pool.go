@@ -160,8 +160,8 @@ type Conversion struct {
 
 // Convert converts a document to PDF, DOCX, XLSX or HTML. The caller closes the result. A crash that may have had
 // another cause than the document is tried again, once. If Made.Missing is not empty, the file is nil. Errors are
-// *Error, *PairError, *queue.BusyError, *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge and
-// that of ctx.
+// *Error, *PairError, *queue.BusyError, *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge
+// and the error of ctx.
 func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, error) {
 	if err := c.Source.Check(c.To); err != nil {
 		return nil, Made{}, err

@@ -288,9 +288,8 @@ func installation() string {
 	return filepath.Dir(filepath.Dir(program))
 }
 
-// buildID returns the version that a profile has to name as its own: with
-// another one, or none, LibreOffice empties its list of extensions and starts
-// again. That takes time, and is impossible where it may not remove its pipe.
+// buildID returns the version that a profile has to name as its own: with another one, or none, LibreOffice empties
+// its list of extensions and starts again. That takes time, and is impossible if it may not remove its pipe.
 func buildID() []byte {
 	text, err := os.ReadFile(filepath.Join(installation(), "program", "versionrc"))
 	if err != nil {

@@ -180,7 +180,7 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 	return c, nil
 }
 
-// profile returns the ICC profile, or nil where there is none, or one that cannot be read.
+// profile returns the ICC profile, or nil if there is none, or one that cannot be read.
 func (c *pngChunks) profile() []byte {
 	_, packed, found := bytes.Cut(c.packedProfile, []byte{0})
 	if !found || len(packed) == 0 || packed[0] != 0 { // deflated, the only way

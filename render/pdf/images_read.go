@@ -144,7 +144,7 @@ func section(in *io.SectionReader) io.Reader { return io.NewSectionReader(in, 0,
 // maxMetadata is the maximum size of the metadata that is read of an image.
 const maxMetadata = 4 << 20
 
-// readAt returns a part of a file, or nil where it is not there.
+// readAt returns a part of a file, or nil if it is not there.
 func readAt(in io.ReaderAt, at, length int64) []byte {
 	if length < 0 || length > maxMetadata {
 		return nil

@@ -163,8 +163,8 @@ type scanWord struct {
 	text                     string
 }
 
-// recognise reads a page that was drawn: as it stands, and where that does not make
-// sense as tesseract thinks that it is turned.
+// recognise reads a page that was drawn: as it stands, and if that does not make sense as tesseract thinks that it
+// is turned.
 func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) error {
 	best, err := r.readRotated(ctx, page.Page, drawn, 0)
 	if err != nil {

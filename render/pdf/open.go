@@ -29,8 +29,7 @@ type document struct {
 	pages  int
 	// packed is true if the document had its objects in streams. The result then has them in streams too.
 	packed bool
-	// sealed is the document as it was when it was encrypted, which its result
-	// is to be again; nil where it is not.
+	// sealed is the document as it was when it was encrypted, which its result is to be again; nil if it is not.
 	sealed *document
 }
 

@@ -58,7 +58,7 @@ func keptOutline(items []pdffile.OutlineItem, nodes []outlineNode, keep map[int]
 	return kept
 }
 
-// dest returns where an entry leads in its document; nil where it does not.
+// dest returns where an entry leads in its document; nil if it does not.
 func (n *outlineNode) dest() any {
 	if dest := n.entry["/Dest"]; dest != nil {
 		return dest

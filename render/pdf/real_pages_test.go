@@ -75,8 +75,7 @@ func lookAtPages(t *testing.T, content []byte, pages int) {
 	}
 }
 
-// fillAny fills the first text of a form, where there is one, and reads it
-// again.
+// fillAny fills the first text of a form, if there is one, and reads it again.
 func fillAny(t *testing.T, content []byte, pages int) bool {
 	t.Helper()
 	for name, field := range readFields(t, content, "") {

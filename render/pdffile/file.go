@@ -97,10 +97,9 @@ func (f *File) open(number int, at place) (*parser, bool) {
 	return p, ok
 }
 
-// Object returns the value of an object, which is nil where there is none. body
-// is where the content of a stream begins, whose dictionary is the value; 0 is
-// no stream. The error is ErrUnread where the file does not say the same as its
-// table.
+// Object returns the value of an object, which is nil if there is none. body is where the content of a stream
+// begins, whose dictionary is the value; 0 is no stream. The error is ErrUnread where the file does not say the
+// same as its table.
 func (f *File) Object(ref string) (value any, body int, err error) {
 	number, generation, ok := splitReference(ref)
 	at, there := f.places[number]

@@ -35,8 +35,8 @@ var (
 	headPattern = regexp.MustCompile(`^xref\s+0\s+(\d{1,9})[ \r]?\n`)
 )
 
-// ReadPrinted reads the end of a file of that size. The error is ErrUnread where
-// it is not as Chromium prints them, or encrypted, or that of reading.
+// ReadPrinted reads the end of a file of that size. The error is ErrUnread if it is not as Chromium prints them, or
+// encrypted, or that of reading.
 func ReadPrinted(r io.ReadSeeker, size int64) (*Printed, error) {
 	f := &Printed{r: r, size: size}
 	tail, err := f.read(max(0, size-trailerWithin), trailerWithin)

@@ -45,8 +45,8 @@ func machineMemory(file string) int64 {
 	return 0
 }
 
-// groupLimit returns the least limit of the control groups that the process is
-// in, which are nested; 0 where there is none.
+// groupLimit returns the least limit of the control groups that the process is in, which are nested; 0 if there is
+// none.
 func groupLimit(root string) (least int64) {
 	file, err := os.Open(filepath.Join(root, "proc", "self", "cgroup"))
 	if err != nil {

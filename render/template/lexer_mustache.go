@@ -192,8 +192,8 @@ var literals = []struct {
 	kind int
 }{{"true", tokenBoolean}, {"false", tokenBoolean}, {"undefined", tokenUndefined}, {"null", tokenNull}}
 
-// quoted returns the length of what ends with a quote that has no backslash
-// before it. Where there is none, the last one with a backslash ends it.
+// quoted returns the length of what ends with a quote that has no backslash before it. If there is none, the last
+// one with a backslash ends it.
 func (l *lexer) quoted(quote uint16) int {
 	escaped := 0
 	if l.unquoted[quote] {

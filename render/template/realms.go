@@ -44,8 +44,7 @@ func (r *realms) keep(used *renders) {
 	r.mu.Unlock()
 }
 
-// makeNext begins to make the realm that take returns to the next account, where
-// there is none.
+// makeNext begins to make the realm that take returns to the next account, if there is none.
 func (r *realms) makeNext() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

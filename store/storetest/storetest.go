@@ -31,9 +31,9 @@ func SQLite(t testing.TB) DB {
 	return DB{URL: "sqlite://" + dir + "/relaypdf.db", DataDir: dir}
 }
 
-// Postgres returns a PostgreSQL database whose tables are made and empty, dropped at
-// the end of the test. RELAYPDF_TEST_POSTGRES_URL names the server; where it is not
-// set, one throw-away cluster serves all tests of the process and ends with it.
+// Postgres returns a PostgreSQL database whose tables are made and empty, dropped at the end of the test.
+// RELAYPDF_TEST_POSTGRES_URL names the server; if it is not set, one throw-away cluster serves all tests of the
+// process and ends with it.
 func Postgres(t testing.TB) DB {
 	t.Helper()
 	return DB{URL: createDatabase(t, theServer, migrated), DataDir: t.TempDir()}

@@ -47,7 +47,7 @@ type Flow struct {
 
 // Claims are the claims of the provider about a user.
 type Claims struct {
-	// Identity is the provider and its name for the person, which never changes.
+	// Identity is the provider and its name for the user, which never changes.
 	Identity string
 	Name     string
 	Email    string

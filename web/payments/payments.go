@@ -267,7 +267,7 @@ func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error
 	return p.store.SetCard(ctx, account.ID, latest.ID, methodText(latest))
 }
 
-// brands are the names of cards as people write them.
+// brands are the names of cards as users write them.
 var brands = map[string]string{
 	"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover", "diners": "Diners Club", "jcb": "JCB", "unionpay": "UnionPay",
 }
@@ -280,7 +280,7 @@ func cardText(brand, last4 string, year int64, month int64) string {
 	return text
 }
 
-// methodText is a saved method as people know it.
+// methodText is a saved method as users know it.
 func methodText(m *stripe.PaymentMethod) string {
 	if m.Card != nil {
 		return cardText(string(m.Card.Brand), m.Card.Last4, m.Card.ExpYear, m.Card.ExpMonth)
