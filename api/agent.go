@@ -47,7 +47,7 @@ func agentRoute(a *API) route {
 	}
 }
 
-// agentMessages describes what agents send.
+// agentMessages describes the messages of agents.
 func agentMessages() map[string]mediaType {
 	message := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"jsonrpc"}}
 	message.Description = "JSON-RPC 2.0 message of the Model Context Protocol revision in Mcp-Protocol-Version. The server is stateless. Revision 2025-03-26 also accepts arrays of messages."
@@ -74,7 +74,7 @@ type Tool struct {
 	Body, Answer *jsonschema.Schema
 	// Hidden are the members of the answer that no model may see.
 	Hidden []string
-	// Reads marks what changes nothing, Upload what takes a file as its body.
+	// Reads marks tools that change nothing, Upload marks tools that accept a file as the body.
 	Reads, Upload bool
 	// Full marks tools that need a key that may use all operations.
 	Full bool
@@ -123,8 +123,7 @@ func shown(answer reflect.Type) reflect.Type {
 	return answer
 }
 
-// Tools lists what agents can do with the product's table, without a store or a
-// browser behind it. The error is one of the table's.
+// Tools lists the tools of the operation table, without a store or a browser. The error is one of the table's.
 func Tools() ([]Tool, error) {
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
@@ -170,7 +169,7 @@ func newMCPBackend(a *API, cfg Config) *MCPBackend {
 	return d
 }
 
-// Tools lists what agents can do.
+// Tools lists the tools for agents.
 func (d *MCPBackend) Tools() []Tool { return toolsOf(d.API) }
 
 // BaseURL is the public address of the service.

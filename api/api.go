@@ -50,7 +50,7 @@ type Config struct {
 	Lease string
 	// BaseURL is the public address of the service, without a final slash.
 	BaseURL string
-	// Region names where this process runs; rate counters are kept by region.
+	// Region is the region of this process; rate counters are separate per region.
 	Region string
 	// Brand is put into the branded copies of the service's headers; empty sends none.
 	Brand string
@@ -73,7 +73,7 @@ type Config struct {
 	Logger  *slog.Logger
 	// Registry receives the metrics; nil means a private registry.
 	Registry *prometheus.Registry
-	// Tracer takes what calls and deliveries do; nil is none.
+	// Tracer receives the spans of calls and deliveries; nil means none.
 	Tracer *telemetry.Tracer
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
@@ -89,11 +89,11 @@ type Config struct {
 	TellGrant store.GrantMailBuilder
 }
 
-// API serves the interface. Its methods are safe for concurrent use.
+// API serves the HTTP API. Its methods are safe for concurrent use.
 type API struct {
 	// Calls runs the calls of the operations' routes.
 	Calls *call.Pipeline
-	// Deliveries sends what calls have caused.
+	// Deliveries sends the deliveries that calls cause.
 	Deliveries *delivery.Dispatcher
 	// Templates is the service behind the routes of templates.
 	Templates *templates.Service

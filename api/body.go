@@ -46,7 +46,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 // Close closes the body as it is sent.
 func (b *bodyReader) Close() error { return b.r.Body.Close() }
 
-// end takes the deadline off, where the body was not read to its end.
+// end removes the deadline, if the body was not read to its end.
 func (b *bodyReader) end() {
 	if b.paced != nil {
 		b.paced.end()
@@ -134,5 +134,5 @@ func (b *pacedBody) deadline(now time.Time) time.Time {
 	return average
 }
 
-// end takes the deadline off: once the body is there, it would cut off the call itself.
+// end removes the deadline, which would otherwise end the call itself.
 func (b *pacedBody) end() { _ = b.line.SetReadDeadline(time.Time{}) }

@@ -191,7 +191,7 @@ func TestEveryKeyedRouteNeedsAKey(t *testing.T) {
 	s := product(t)
 	for i, route := range s.API.Routes() {
 		if route.Path == api.AgentPath {
-			continue // Package mcp is behind it, and has a test of its own.
+			continue // Package mcp is behind it, and has its own test.
 		}
 		header := bearerOf("pdf_live_unknown")
 		// Each from an address of its own: failures are counted by address.

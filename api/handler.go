@@ -13,7 +13,7 @@ import (
 	"relaypdf/api/wire"
 )
 
-// routes is the whole interface, on one screen.
+// routes lists all routes of the API, on one screen.
 func (a *API) routes() []route {
 	account, money, work, stored := a, a, a, a
 	hooks, sent, state := a, a, a
@@ -75,11 +75,10 @@ func (a *API) routes() []route {
 	return routes
 }
 
-// Handler serves the interface. It belongs behind the edge, which knows the ids
-// and addresses of requests.
+// Handler serves the API. It must be wrapped by the middleware that sets the IDs and addresses of requests.
 func (a *API) Handler() http.Handler { return a.handler }
 
-// router makes the handler of the interface.
+// router creates the handler of the API.
 func (a *API) router() *chi.Mux {
 	r := chi.NewRouter()
 	for _, route := range a.routes() {
@@ -124,7 +123,7 @@ func (a *API) router() *chi.Mux {
 	return r
 }
 
-// Routes lists the interface as text: method, path, access, summary.
+// Routes lists the API as text: method, path, access, summary.
 func (a *API) Routes() []RouteLine {
 	var lines []RouteLine
 	for _, route := range a.routes() {
@@ -133,8 +132,8 @@ func (a *API) Routes() []RouteLine {
 	return lines
 }
 
-// Routes lists the interface of the product's table as text, without a store
-// or a browser behind it. The error is one of the table's.
+// Routes lists the API of the operation table as text, without a store or a browser. The error is one of the
+// table's.
 func Routes() ([]RouteLine, error) {
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {

@@ -33,7 +33,7 @@ type deliveryQuery struct {
 	After      string `json:"after,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Filter by creation time: at or after this date, or time in RFC 3339."`
 }
 
-// Validate holds the parameters to what times look like.
+// Validate checks that the parameters are times.
 func (q deliveryQuery) Validate() error {
 	var faults schema.Faults
 	checkTime(&faults, "before", q.Before)
@@ -61,5 +61,5 @@ func checkTime(faults *schema.Faults, name, text string) {
 	}
 }
 
-// shownMillis rounds a time to what JSON shows of it.
+// shownMillis rounds a time to its precision in JSON.
 func shownMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

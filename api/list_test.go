@@ -110,7 +110,7 @@ func TestListFaults(t *testing.T) {
 	}
 }
 
-// TestMissingSpeaksTheLanguageOfItsSide: JSON under the interface, a page elsewhere.
+// TestMissingSpeaksTheLanguageOfItsSide: JSON under the API, a page elsewhere.
 func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

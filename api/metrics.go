@@ -19,8 +19,7 @@ func watchLimits(registry prometheus.Registerer, limiter ratelimit.Limiter) {
 	}, func() float64 { return float64(shared.Alone()) }))
 }
 
-// watchFiles shows how long a bucket takes and how often it fails, where files are
-// in one.
+// watchFiles measures the duration and the failures of a bucket's requests, if files are in one.
 func watchFiles(registry prometheus.Registerer, blobs blob.Store) {
 	if bucket, ok := blobs.(prometheus.Collector); ok {
 		registry.MustRegister(bucket)

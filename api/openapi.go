@@ -23,7 +23,7 @@ import (
 	"relaypdf/store"
 )
 
-// interfaceVersion is the version of the interface, which is not the program's.
+// interfaceVersion is the version of the API, which is independent of the release.
 const interfaceVersion = "1.0.0"
 
 const interfaceDescription = `Documents over HTTP: send JSON, receive a file.
@@ -35,7 +35,7 @@ is refused or is rate limited is not billed.
 From when its turn comes, a call has the time of options.timeout for a page; 10 seconds to describe a file, 20 to read its
 text, 30 to rearrange it or add to it, and 60 to draw, compress, join or convert. What takes longer fails.`
 
-// description is the description of the interface on its way out.
+// description is the description of the API in JSON.
 type description []byte
 
 func (a *API) openAPI(context.Context, call.Caller, noInput) (description, error) {
@@ -46,11 +46,11 @@ func (d description) send(w http.ResponseWriter, r *http.Request) error {
 	return sendTagged(w, r, d)
 }
 
-// operationCodes are the errors that a call of any operation may come to.
+// operationCodes lists the errors that a call of any operation may return.
 var operationCodes = [...]apierror.Code{apierror.URLNotAllowed, apierror.PaymentRequired, apierror.RenderFailed, apierror.ProcessingFailed, apierror.StorageUnavailable}
 
-// describe returns the interface as an OpenAPI 3.1 document in JSON. All of it
-// derives from routes and from the table of operations.
+// describe returns the API as an OpenAPI 3.1 document in JSON. All of it derives from routes and from the table of
+// operations.
 func (a *API) describe() ([]byte, error) {
 	doc := document{
 		OpenAPI: "3.1.0",
@@ -257,7 +257,7 @@ func addErrors(e *endpoint, r route) {
 		if status == http.StatusTooManyRequests {
 			answer.Headers = headerRefs("Retry-After", "RateLimit-Policy", "RateLimit")
 		}
-		// Readiness has an answer of its own for 503.
+		// Readiness has its own response for 503.
 		if _, taken := e.Responses[strconv.Itoa(status)]; !taken {
 			e.Responses[strconv.Itoa(status)] = answer
 		}
@@ -398,7 +398,7 @@ func addSchema(doc *document, answer any) reference { return addSchemaOf(doc, re
 func addSchemaOf(doc *document, shape reflect.Type) reference {
 	shape = shown(shape)
 	name := componentOf(shape.Name())
-	switch shape { // the interface has names of its own for some
+	switch shape { // the API has its own names for some
 	case reflect.TypeFor[wire.FileURL]():
 		name = "FileUrlResponse"
 	case reflect.TypeFor[wire.JobStatus]():

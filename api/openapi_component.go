@@ -15,15 +15,15 @@ import (
 	"relaypdf/api/schema"
 )
 
-// Generators of clients name a type after its component, so that every object of
-// the interface is one, under the name of its Go type.
+// Client generators name a type after its component, so every object of the API is a component with the name of its
+// Go type.
 
-// componentNames are names of types that are others in the interface.
+// componentNames maps Go types to other names in the API.
 var componentNames = map[string]string{
 	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource", "FromImagesPage": "FromImagesOptions",
 	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData",
 	"pdf.Permissions": "PdfPermissions", "pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
-	// Names of schemas without their own type, by where they are.
+	// Names of schemas without their own type, by place.
 	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "ErrorError": "ErrorContent",
 }
 
@@ -82,7 +82,7 @@ func (names objectNames) add(shape reflect.Type) {
 	}
 }
 
-// componentOf is the name of a Go type in the interface.
+// componentOf returns the name of a Go type in the API.
 func componentOf(name string) string {
 	if known := componentNames[name]; known != "" {
 		return known
@@ -149,7 +149,7 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 	made.Items = c.part(doc.Items, name+"Item", nil, "")
 	made.AdditionalProperties = c.part(doc.AdditionalProperties, name+"Value", nil, "")
 	if doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil {
-		// Without it openapi-typescript takes an object of any members for one that has none.
+		// Without it, openapi-typescript treats an object with any members as one without members.
 		made.AdditionalProperties = jsonschema.TrueSchema
 	}
 	made.OneOf, made.AnyOf = nil, nil
@@ -162,8 +162,8 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 	return &made
 }
 
-// part is a member of an object, or a value of a list: a reference where it is an
-// object itself. One that holds a list of objects like itself refers to itself.
+// part describes a member of an object, or an item of a list: with a reference if it is an object itself. An object
+// that holds a list of objects of its own type refers to itself.
 func (c *components) part(doc *jsonschema.Schema, name string, above *jsonschema.Schema, aboveName string) *jsonschema.Schema {
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc
@@ -197,7 +197,7 @@ func like(item, doc *jsonschema.Schema) bool {
 	return true
 }
 
-// memberName names a member without a type of its own after its place.
+// memberName names a member without its own type after its place.
 func memberName(above, member string) string {
 	for _, ending := range []string{"Input", "Result"} {
 		above = strings.TrimSuffix(above, ending)

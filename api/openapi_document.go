@@ -74,7 +74,7 @@ type endpoint struct {
 	Unavailable string `json:"x-relaypdf-unavailable,omitempty"`
 }
 
-// callbackDoc is a Callback Object: by where the address is found, its methods.
+// callbackDoc is a Callback Object: methods by the place of the URL.
 type callbackDoc map[string]map[string]*endpoint
 
 type requestBody struct {
@@ -148,7 +148,7 @@ func sharedHeaders() map[string]header {
 	}
 }
 
-// sharedParameters describes the headers that every operation takes.
+// sharedParameters describes the headers that every operation accepts.
 func sharedParameters() map[string]parameter {
 	one, limit := uint64(1), uint64(255)
 	return map[string]parameter{

@@ -25,7 +25,7 @@ func (a *API) ForPerson(account store.Account) http.Handler {
 			a.Fail(w, r, &apierror.Error{Code: apierror.AccountSuspended})
 			return
 		}
-		// The request comes from within another router's.
+		// The request comes from within another router.
 		ctx := context.WithValue(r.Context(), chi.RouteCtxKey, chi.NewRouteContext())
 		a.person.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callerKey{}, caller)))
 	})

@@ -13,8 +13,8 @@ import (
 // lagTimeout bounds the queries of a scrape.
 const lagTimeout = 5 * time.Second
 
-// lagCollector shows how far what waits in the database is behind. It asks at
-// each scrape, and shows nothing where the database does not answer.
+// lagCollector exports the delay of waiting work in the database. It queries the database at each scrape, and
+// exports nothing if the database does not respond.
 type lagCollector struct {
 	store             *store.Store
 	job, outbox, task *prometheus.Desc
@@ -40,8 +40,8 @@ func (c *lagCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.task, prometheus.GaugeValue, lag.Tasks.Seconds())
 }
 
-// watchStore shows the state of the database: what waits in it, the pools of
-// connections to it, and whether its books are sound.
+// watchStore exports the state of the database: waiting work, the connection pools, and the result of the ledger
+// checks.
 func watchStore(a *API) {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	a.registry.MustRegister(&lagCollector{

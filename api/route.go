@@ -32,11 +32,9 @@ type access string
 const (
 	public  access = "public"
 	withKey access = "key"
-	// withFullKey is for what concerns the whole account: a key that may not use
-	// all operations may not do that either.
+	// withFullKey is for routes of the whole account: a key that may not use all operations may not use them.
 	withFullKey access = "full key"
-	// withToken is for keys and for what agents were let in with; the route finds
-	// out by itself who asks.
+	// withToken is for keys and for agents' tokens; the route identifies the caller itself.
 	withToken access = "key or token"
 )
 
@@ -60,8 +58,7 @@ type routeSpec struct {
 	headers []string
 	// others are further answers: by status, their description.
 	others map[int]string
-	// example is a body as JSON that does something, for the documentation; empty where
-	// a request needs none.
+	// example is a JSON body that works, for the documentation; empty if a request needs no body.
 	example string
 	// upload describes a body that is not JSON, by content type.
 	upload map[string]mediaType
@@ -108,7 +105,7 @@ func (f routeSpec) wrapNotFound(err error) error {
 	return err
 }
 
-// route is one line of the interface.
+// route is one route of the API.
 type route struct {
 	routeSpec
 	handle func(http.ResponseWriter, *http.Request) error
@@ -124,7 +121,7 @@ type route struct {
 // maxPatch limits the body of a route that is not an operation, in bytes.
 const maxPatch = 64 << 10
 
-// noInput is the input of a route that takes none.
+// noInput is the input of a route without parameters.
 type noInput struct{}
 
 // streamInput is an input that reads the rest of its request itself: a stream.
@@ -142,8 +139,8 @@ type headerWriter interface {
 	head(h http.Header) (status int)
 }
 
-// jsonRoute makes a route of a function. What In and Out are is the route's
-// documentation, and what holds its requests to it.
+// jsonRoute makes a route of a function. The types In and Out are the route's documentation, and validate its
+// requests.
 func jsonRoute[In, Out any](a *API, f routeSpec, run func(context.Context, call.Caller, In) (Out, error)) route {
 	request, err := schema.NewRequest[In]()
 	if err != nil {
@@ -176,7 +173,7 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 	switch {
 	case request.Body == nil:
 	case r.ContentLength == 0 && len(request.Body.Required) == 0:
-		body = strings.NewReader("{}") // what asks for nothing needs no body
+		body = strings.NewReader("{}") // a request without fields needs no body
 	default:
 		body = &httpBody{r: r, limit: newBody(w, r, f.maxBody())}
 	}

@@ -28,7 +28,7 @@ type usageQuery struct {
 	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"End of the period: a date, or a time in RFC 3339. Default: now."`
 }
 
-// Validate holds the parameters to what times look like.
+// Validate checks that the parameters are times.
 func (q usageQuery) Validate() error {
 	var faults schema.Faults
 	checkTime(&faults, "from", q.From)
@@ -104,7 +104,7 @@ func (limitChange) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// SetJSON takes the value as it came.
+// SetJSON stores the value unchanged.
 func (l *limitChange) SetJSON(v any) error {
 	l.set = true
 	if n, ok := v.(int64); ok {

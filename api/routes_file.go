@@ -21,8 +21,8 @@ import (
 type download struct {
 	*API
 	file store.File
-	body *call.Blob // nil where the bucket sends it
-	link string     // in its bucket; empty where the body is sent
+	body *call.Blob // nil if the bucket sends it
+	link string     // in its bucket; empty if the body is sent
 }
 
 // linker makes addresses under which a blob can be had elsewhere for a while.
@@ -91,8 +91,8 @@ const (
 	privately    = "private, no-store"
 )
 
-// own finds a file of the account that a key belongs to; for a key that may not use all
-// operations, an upload of its own. Another key is as good as none.
+// own finds a file of the account to which a key belongs. A key that may not use all operations finds only its own
+// uploads; another key finds nothing.
 func (a *API) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
 	caller, err := a.authenticate(ctx, in.key, in.ip, a.callerOf)
 	switch {

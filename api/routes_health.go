@@ -93,7 +93,7 @@ func (a *API) ready(ctx context.Context, _ call.Caller, _ noInput) (readiness, e
 		state := wire.QueueState{Slots: pool.Slots, Busy: pool.Busy, Queued: pool.Waiting}
 		ready.Queues[pool.Name] = state
 		if i > 0 {
-			continue // files, texts and offices have places for new accounts; all need the browser
+			continue // files, texts and LibreOffice have places for new accounts; all need the browser
 		}
 		ready.Queue = state
 		if pool.Full() {

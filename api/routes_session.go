@@ -92,7 +92,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 // their page is shown.
 const linksNoted = time.Hour
 
-// note puts into the audit log who may be let in where, and to what.
+// note records in the audit log who may be authorized for what.
 func (a *API) note(ctx context.Context, made embedding.Session, name, what string) error {
 	return a.store.Audit().AddOnce(ctx, store.AuditEntry{
 		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: middleware.ClientIP(ctx),

@@ -52,8 +52,7 @@ func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (
 	return nil
 }
 
-// createFile keeps a file for a day. It goes to the blobs as it comes in, and then
-// gets its row.
+// createFile stores a file for a day. It is written to the blobs as it arrives, and then gets its row.
 func (a *API) createFile(ctx context.Context, caller call.Caller, in uploadInput) (wire.Upload, error) {
 	defer in.done()
 	file, err := a.storeUpload(ctx, caller, in.upload)
@@ -184,7 +183,7 @@ func headerName(h http.Header) string {
 // headSize is the number of bytes that are read to detect a file's type.
 const headSize = 512
 
-// uploadReader counts a file as it comes in and keeps its beginning.
+// uploadReader counts a file's bytes as they arrive, and stores its beginning.
 type uploadReader struct {
 	r    io.Reader
 	left int64 // bytes that may still come
@@ -207,7 +206,7 @@ func (u *uploadReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadFault words why a file did not come in.
+// uploadFault returns the API error for a failed upload.
 func uploadFault(err error, limit int64) error {
 	var over *http.MaxBytesError
 	var known *apierror.Error

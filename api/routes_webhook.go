@@ -25,7 +25,7 @@ func showWebhook(w store.Webhook) wire.WebhookEndpoint {
 	return shown
 }
 
-// shownTime rounds a time down to what JSON shows of it.
+// shownTime rounds a time down to its precision in JSON.
 func shownTime(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

@@ -46,7 +46,7 @@ func words(t *testing.T, content, password string) []string {
 	return nil
 }
 
-// TestExamplesRun sends every example of the interface's description as it is.
+// TestExamplesRun sends every example of the API's description as it is.
 func TestExamplesRun(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -23,11 +23,11 @@ func (a *API) Serves(path string) bool {
 	return isService(path) || a.handler.Match(chi.NewRouteContext(), http.MethodGet, path)
 }
 
-// Paths returns the paths of the interface, without those that hold an id.
+// Paths returns the paths of the API, without those that contain an ID.
 func (a *API) Paths() []string { return slices.Clone(a.paths) }
 
-// serveNotFound answers for a path or a method that no route has: in JSON under the
-// interface, else as a page.
+// serveNotFound responds to a path or a method without a route: in JSON under the API's paths, otherwise with a
+// page.
 func (a *API) serveNotFound(code apierror.Code) http.HandlerFunc {
 	refuse := a.serve(a.unknown(code))
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -42,8 +42,8 @@ func (a *API) serveNotFound(code apierror.Code) http.HandlerFunc {
 	}
 }
 
-// unknown answers for paths and methods of the interface that no route has. A
-// POST under /v1 without a valid key learns nothing but that it needs one.
+// unknown responds to paths and methods of the API without a route. A POST under /v1 without a valid key only gets
+// the error that it needs one.
 func (a *API) unknown(code apierror.Code) func(http.ResponseWriter, *http.Request) error {
 	refuse := func(_ http.ResponseWriter, r *http.Request) error {
 		return &apierror.Error{Code: code, Message: a.unknownText(code, r.Method, shortPath(r.URL.Path))}

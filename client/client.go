@@ -129,7 +129,7 @@ func newResult(response *http.Response) (*Result, error) {
 		result.Charged = charged
 	}
 	if text := h.Get("Content-Disposition"); text != "" {
-		// filename* wins over filename, as RFC 6266 says.
+		// filename* has priority over filename (RFC 6266).
 		if _, params, err := mime.ParseMediaType(text); err == nil && params["filename"] != "" {
 			result.Filename = path.Base(strings.ReplaceAll(params["filename"], `\`, "/"))
 		}
@@ -221,9 +221,8 @@ func readAnswer(response *http.Response, v any) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// Request sends a request for a path that has no method of its own here, and
-// returns its answer, whose Body the caller closes. A body is JSON unless the
-// header says otherwise.
+// Request sends a request for a path without a method here, and returns its response, whose Body the caller closes.
+// A body is JSON unless the header has another Content-Type.
 func (c *Client) Request(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
 	media := header.Get("Content-Type")
 	if media == "" {
@@ -232,7 +231,7 @@ func (c *Client) Request(ctx context.Context, method, path string, header http.H
 	return c.send(ctx, message{method: method, path: path, header: header, body: bytes.NewReader(body), size: int64(len(body)), media: media})
 }
 
-// message is one request, kept so that it can be sent again.
+// message is one request that can be sent again.
 type message struct {
 	method, path string
 	header       http.Header
@@ -246,8 +245,7 @@ func jsonRequest(method, path string, body []byte) message {
 	return message{method: method, path: path, body: bytes.NewReader(body), size: int64(len(body)), media: "application/json"}
 }
 
-// send sends a request, again where that is allowed, and returns the answer
-// if it is a success.
+// send sends a request, retries it if that is allowed, and returns the response if it is a success.
 func (c *Client) send(ctx context.Context, request message) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		response, err := c.sendOnce(ctx, request)
@@ -279,7 +277,7 @@ func (r message) retryAfter(err error, attempt int) (time.Duration, bool) {
 	return pause, pause <= maxRetryWait && (e.Code == RateLimited || safe && e.Status() >= http.StatusInternalServerError)
 }
 
-// wait pauses, as Wait tells where it is set.
+// wait pauses, with Wait if it is set.
 func (c *Client) wait(ctx context.Context, d time.Duration) error {
 	if c.Wait != nil {
 		return c.Wait(ctx, d)

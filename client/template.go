@@ -10,7 +10,7 @@ import (
 )
 
 type (
-	// Template is a template of the account, with its draft where it has one.
+	// Template is a template of the account, with its draft if it has one.
 	Template = wire.Template
 	// TemplateList is a page of templates.
 	TemplateList = wire.TemplateList
@@ -56,8 +56,8 @@ func (t Templates) Create(ctx context.Context, n TemplateChange) (TemplateState,
 	return t.change(ctx, http.MethodPost, "/v1/templates", "", n)
 }
 
-// Update changes a template's draft. With an ETag it is refused with
-// PreconditionFailed where the template has changed since it had that.
+// Update changes a template's draft. With an ETag, it is refused with PreconditionFailed if the template has
+// changed since then.
 func (t Templates) Update(ctx context.Context, id, etag string, change TemplateChange) (TemplateState, error) {
 	return t.change(ctx, http.MethodPatch, templatePath(id), etag, change)
 }

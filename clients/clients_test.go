@@ -109,8 +109,8 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// workshop is a folder for programs in TypeScript, with the description of the
-// interface, and the types that are made of it.
+// workshop is a folder for programs in TypeScript, with the description of the API, and the types that are made of
+// it.
 func workshop(t *testing.T, s service) string {
 	t.Helper()
 	t.Helper()
@@ -154,7 +154,7 @@ func TestClientsJavaScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "tsconfig.json"), string(config))
-	// The types of the interface are not kept: they are made of its description.
+	// The types of the API are not kept: they are made of its description.
 	run(t, dir, os.Environ(), tool(t, "openapi-typescript"), "openapi.json", "-o", "src/schema.d.ts")
 	run(t, dir, os.Environ(), tool(t, "tsc"), "-p", ".")
 	program, err := filepath.Abs(filepath.Join("js", "test", "client.mjs"))

@@ -147,8 +147,8 @@ type door struct {
 	// refuses names the vectors that are an error in this door, which
 	// chrome.HeaderError's own test tries.
 	refuses []string
-	// apart is set where the document is in a process of its own, whose
-	// requests the wait for an idle network does not see.
+	// apart is set where the document is in its own process, whose requests the wait for an idle network does not
+	// see.
 	apart bool
 }
 

@@ -38,7 +38,7 @@ type Files struct {
 type file struct {
 	name, path, kind string
 	content          []byte
-	// zipped is the same, gzipped when it is first asked for; nil where that saves nothing.
+	// zipped returns the same bytes, gzipped on first use; nil if that saves nothing.
 	zipped func() []byte
 }
 
@@ -137,7 +137,7 @@ func (f *Files) URL(name string) string {
 // noGzip is gzip in a header Accept-Encoding that refuses it.
 var noGzip = regexp.MustCompile(`(?i)gzip *; *q=0(\.0*)? *(,|$)`)
 
-// TakesGzip reports whether the client of a request takes an answer gzipped.
+// TakesGzip reports whether the client of a request accepts a gzipped response.
 func TakesGzip(r *http.Request) bool {
 	accepted := strings.Join(r.Header.Values("Accept-Encoding"), ",")
 	return strings.Contains(accepted, "gzip") && !noGzip.MatchString(accepted)

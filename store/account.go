@@ -19,8 +19,8 @@ const (
 	PlanPaid = "paid"
 )
 
-// maxAmount bounds a single movement of money and a balance, far below what
-// would overflow a sum: one billion dollars.
+// maxAmount is the maximum of a single posting and of a balance, far below the overflow of a sum: one billion
+// dollars.
 const maxAmount = 1_000_000_000 * credit.Dollar
 
 // Account is a customer and the wallet that pays for the calls.
@@ -28,7 +28,7 @@ type Account struct {
 	ID            string
 	Email         string // unique, lower-case
 	Name          string // as its members see it; the address where it was given none
-	Region        string // where it was created, its home
+	Region        string // the region in which it was created, its home
 	Plan          string // PlanFree, or PlanPaid from the first payment on
 	Suspended     bool
 	SuspendReason string
@@ -39,7 +39,7 @@ type Account struct {
 	Owed          credit.Amount  // the amount that the wallet lacked for a refund or chargeback; nothing is spent until it is repaid
 	MaxJob        *credit.Amount // limit of one call; nil is none
 	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
-	SpentToday    credit.Amount  // what counts towards MaxDay
+	SpentToday    credit.Amount  // counts towards MaxDay
 	CreatedAt     time.Time
 	KeepInputs    bool       // of calls, for KeptInputLife
 	ClosesAt      *time.Time // when it ends for good; nil unless its owner asked for that
@@ -92,8 +92,8 @@ func (r *accountRow) account(now time.Time) Account {
 	}
 }
 
-// spentOn returns what counts towards the limit of the day. A clock that is
-// behind another machine's must not reset the counter, hence the comparison.
+// spentOn returns the amount that counts towards the limit of the day. A clock that is behind another machine's
+// must not reset the counter, hence the comparison.
 func (r *accountRow) spentOn(day int64) credit.Amount {
 	if r.Day < day {
 		return 0

@@ -30,8 +30,7 @@ func (s *Store) EndAccount(ctx context.Context, id string) (time.Time, error) {
 	return at, wrapped("end account", err)
 }
 
-// KeepAccount takes EndAccount back; its keys stay revoked. It returns
-// ErrNotFound for an unknown account.
+// KeepAccount undoes EndAccount; the account's keys stay revoked. It returns ErrNotFound for an unknown account.
 func (s *Store) KeepAccount(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "keep account", id, "closes_at = NULL")
 }
@@ -78,7 +77,7 @@ func (s *Store) endAccounts(ctx context.Context, limit int) (int, error) {
 
 func (s *Store) endAccount(ctx context.Context, tx txn, id string) error {
 	now := toMicros(s.now())
-	// Its owner may have kept it meanwhile.
+	// Its owner may have undone the deletion meanwhile.
 	due, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = closes_at").Where("id = ? AND closes_at <= ?", id, now).Exec(ctx))
 	if err != nil || !due {
 		return err

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// accountSlots bounds how many connections of this process the calls of one account
-// may take at once. They follow each other at the account's row anyway: where it is
-// locked, the others would wait for it on every connection that there is.
+// accountSlots limits the number of connections of this process that the calls of one account use at once. These
+// calls run one after another anyway, because of the lock of the account's row: if it is locked, they would wait
+// for it on every available connection.
 type accountSlots struct {
 	most int
 
@@ -27,8 +27,8 @@ func newAccountSlots(conns int) *accountSlots {
 	return &accountSlots{most: max(1, conns/4), slots: map[string]*slots{}}
 }
 
-// take waits for one of the account's slots, and returns what gives it back. An
-// account that is not known has as many as it likes.
+// take waits for one of the account's slots, and returns the function that releases it. An unknown account has no
+// limit.
 func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(), err error) {
 	if account == "" {
 		return func() {}, nil
@@ -60,8 +60,7 @@ func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(
 // begun notes whose a call is that this process runs.
 func (a *accountSlots) begun(call, account string) { a.running.Store(call, account) }
 
-// ends returns whose a call is that ends here, and forgets it; "" where this process
-// has not begun it.
+// ends returns the account of a call that ends here, and forgets it; "" if this process has not begun it.
 func (a *accountSlots) ends(call string) string {
 	account, _ := a.running.LoadAndDelete(call)
 	id, _ := account.(string)

@@ -13,7 +13,7 @@ const SignedIn = "session.begun"
 // AuditEntry records one change and its author.
 type AuditEntry struct {
 	ID        string
-	AccountID string // empty for what concerns the installation
+	AccountID string // empty for entries about the installation
 	PersonID  string // empty for the command line and the service itself
 	Who       string // as shown: an address, "command line"
 	Action    string // "key.made", "member.removed"
@@ -100,7 +100,7 @@ func (a *Audit) SignIns(ctx context.Context, accountID, personID string, since t
 	return devices, wrapped("read sign-ins", err)
 }
 
-// ByOperators returns what operators did, the latest first.
+// ByOperators returns the actions of operators, the latest first.
 func (a *Audit) ByOperators(ctx context.Context, before string, limit int) ([]AuditEntry, error) {
 	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("operator") }, before, limit)
 }

@@ -27,10 +27,10 @@ const (
 	backupDatabase = "relaypdf.db"
 	backupBlobs    = "blobs/"
 	backupManifest = "manifest.json"
-	// SecretFile is the file in the data folder that holds the key of the
-	// secrets at rest, where the settings name none. It is part of a backup.
+	// SecretFile is the file in the data folder with the key of the encrypted secrets, if the settings name none.
+	// It is part of a backup.
 	SecretFile = "secret.key"
-	// maxManifest bounds what Restore reads into memory, about 500,000 blobs.
+	// maxManifest is the maximum that Restore reads into memory, about 500,000 blobs.
 	maxManifest = 128 << 20
 )
 
@@ -95,9 +95,8 @@ func (s *Store) backup(ctx context.Context, w io.Writer, snapshot string) error 
 	return errors.Join(a.finish(), packed.Close())
 }
 
-// snapshot writes a consistent copy of the database to path, on a connection of
-// its own that keeps neither readers nor the writer waiting, and returns the
-// keys of the blobs that the copy refers to.
+// snapshot writes a consistent copy of the database to path. It uses its own connection and delays neither readers
+// nor the writer. It returns the keys of the blobs that the copy refers to.
 func (s *Store) snapshot(ctx context.Context, path string) ([]string, error) {
 	source, err := openSQLite(s.path)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 // Call is one paid request, from its hold to its end.
 type Call struct {
 	ID             string
-	ResultID       string // id of the file that holds the result, if it is kept
+	ResultID       string // ID of the result's file, if it is stored
 	AccountID      string
 	KeyID          string // empty when no key was used
 	Operation      string
@@ -58,13 +58,13 @@ type NewCall struct {
 	Lease            string // of this process; the call is released when it is gone
 	Metered          bool   // hold nothing, and do not ask for a balance
 	IdempotencyKey   string // may be empty
-	BodyHash         []byte // of the request, kept with the idempotency key
+	BodyHash         []byte // of the request, stored with the idempotency key
 	CallbackURL      string // where its end is reported; may be empty
 	QuoteID          string // of the promised price, which is Quote; may be empty
 	// Trace is the traceparent header for the worker or the callback that continues the trace. Empty without tracing.
 	Trace string
-	// Job makes the call a job, to be run by any process. Its Mode is Async,
-	// and it has no Lease until a worker takes it on.
+	// Job makes the call a job, to be run by any process. Its Mode is Async, and it has no Lease until a worker
+	// claims it.
 	Job *NewJob
 }
 
@@ -74,7 +74,7 @@ type Settlement struct {
 	Charge   credit.Amount // at most the quote
 	File     *File         // the result to keep, or nil; its account and call are filled in
 	Duration time.Duration // of the run
-	Steps    Steps         // where the time went
+	Steps    Steps         // durations of the steps
 	Outbox   *Outbox       // notifications of the end, or nil
 	// Job is the try of a job that has ended, as it was taken on. Where another
 	// worker has taken it on since, nothing is settled.

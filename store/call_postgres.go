@@ -106,8 +106,7 @@ func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 	return errUnsteady
 }
 
-// pins returns the IDs of the files that a job pins, or a *PinError where one of them is
-// a text that cannot even be asked for.
+// pins returns the IDs of the files that a job pins, or a *PinError if one of them is not a valid ID.
 func (s *Store) pins(ctx context.Context, c NewCall) ([]string, error) {
 	if c.Job == nil {
 		return nil, nil
@@ -279,9 +278,9 @@ func (s *Store) endFunction(ctx context.Context, call, account, text string, par
 	return verdict, err
 }
 
-// callFunction runs a function that is a transaction by itself, and finds out itself
-// whether it has happened before: again where PostgreSQL asks for it, and where the
-// response is lost. It waits for the account's other calls before it takes a connection.
+// callFunction runs a function that is its own transaction and detects whether it has run before: it runs again if
+// PostgreSQL asks for it, and if the response is lost. It waits for the account's other calls before it takes a
+// connection.
 func (s *Store) callFunction(ctx context.Context, account, text string, params any) (verdict string, err error) {
 	object, err := json.Marshal(params)
 	if err != nil {

@@ -66,8 +66,7 @@ func (c *clock) now() time.Time {
 // matters.
 func (r reading) off() time.Duration { return r.here.Round(0).Sub(r.there) }
 
-// fault returns a *ClockError where the machine's clock is certainly off by more
-// than is allowed.
+// fault returns a *ClockError if the machine's clock is certainly off by more than is allowed.
 func (r reading) fault() error {
 	off := r.off()
 	if off.Abs()-r.within > MaxClockError {
@@ -101,7 +100,7 @@ func (c *clock) compare(ctx context.Context, db *sql.DB) (reading, error) {
 	return r, nil
 }
 
-// Now is the time by which everything is kept: the database's on PostgreSQL.
+// Now returns the time that the store uses: the database's on PostgreSQL.
 func (s *Store) Now() time.Time { return s.now() }
 
 // CheckClock compares the clock of this machine with the database's. It returns

@@ -105,7 +105,7 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	if s.write, err = openSQLite(path, "_txlock=immediate", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", maxLog)); err != nil {
 		return err
 	}
-	s.write.SetMaxOpenConns(2) // One is the writer's for good.
+	s.write.SetMaxOpenConns(2) // One is permanently the writer's.
 	// Switching to WAL needs the file for itself, so it happens under the lock too.
 	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.log, s.write, SQLite, s.now()) })
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	return nil
 }
 
-// migratePostgres brings the schema up to date, on connections of its own.
+// migratePostgres migrates the schema to the current version, on its own connections.
 func (s *Store) migratePostgres(ctx context.Context, session route) error {
 	db := bun.NewDB(session.open(migrationBounds, minConns), pgdialect.New())
 	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, s.log, db, Postgres, s.now()) })

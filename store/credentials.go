@@ -195,10 +195,9 @@ func (s *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
 	return saved.Email, wrapped("read link", err)
 }
 
-// UndoCredentials takes a link of TokenUndo: the user gets the address, identity and second factor of before the
-// change, and a new password. All sessions end, and with them every link and pending change, also those that undo
-// later changes. It returns ErrUsed for a link that does not work, and ErrExists when another user has shown the
-// address to be theirs since.
+// UndoCredentials uses a link of TokenUndo: the user gets the previous address, identity and second factor, and a
+// new password. All sessions end, and with them every link and pending change, including those that undo later
+// changes. It returns ErrUsed for an invalid link, and ErrExists if another user has verified the address since.
 func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string) (personID string, err error) {
 	return personID, s.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())
@@ -242,8 +241,8 @@ func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string
 	})
 }
 
-// vacateEmail makes room for an address that is a user's again: who has signed up with it since, and has not shown
-// it to be theirs, goes. It returns ErrExists for others.
+// vacateEmail frees an address that belongs to a user again: a user who has signed up with it since, and has not
+// verified it, is deleted. It returns ErrExists if another user has verified it.
 func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error {
 	var others []personRow
 	if err := tx.NewSelect().Model(&others).Where("email = ? AND id <> ?", email, id).Scan(ctx); err != nil {

@@ -11,9 +11,8 @@ import (
 // A connection can die silently: a proxy or a firewall that has forgotten it drops its packets, and nothing closes
 // it. Only a deadline finds that out. All deadlines of PostgreSQL that are not set by callers are here.
 const (
-	// queryTimeout bounds each statement that is not part of a report, the wait for a
-	// connection included. It is a writing transaction's: what these statements read,
-	// they find by an index within milliseconds.
+	// queryTimeout limits each statement that is not part of a report, including the wait for a connection. It has
+	// the value of a writing transaction: these statements find their rows by an index within milliseconds.
 	queryTimeout = writeTimeout
 	// pageTimeout bounds each statement of a page, the wait for a connection included:
 	// those take milliseconds, however much an account has.

@@ -121,10 +121,9 @@ func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delive
 	return row.delivery(), nil
 }
 
-// ReplayDelivery makes a failed delivery pending again, with a fresh set of
-// attempts for the same event, the first of them due now. It returns
-// ErrNotFound as Delivery does, ErrCallback, ErrNotFailed, and ErrWebhookOff when
-// its endpoint takes nothing any more.
+// ReplayDelivery makes a failed delivery pending again, with a fresh set of attempts for the same event, the first
+// of them due now. It returns ErrNotFound as Delivery does, ErrCallback, ErrNotFailed, and ErrWebhookOff if its
+// endpoint is disabled.
 func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	var delivery Delivery
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {

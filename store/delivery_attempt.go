@@ -95,7 +95,7 @@ const keepAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code
 	SELECT id, last_attempt_at, last_status_code, last_error, last_body, last_duration FROM deliveries
 	WHERE last_attempt_at IS NOT NULL AND `
 
-// keepLost is keepAttempt where the one under way is lost, before endWait. ?1 ids.
+// keepLost is keepAttempt for a lost attempt, before endWait. ?1 IDs.
 const keepLost = keepAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver + ` ON CONFLICT (delivery_id, at) DO NOTHING`
 
 // endWait makes deliveries ready. An attempt that was under way is lost with its process and counts: it may have
@@ -135,9 +135,8 @@ const wakeBatch = 500
 // another was at all that has room.
 const lookAgain = 5
 
-// ClaimDeliveries takes on attempts that are due, at most limit and at most one
-// for each receiver, so that calling it until it returns none serves all in
-// turns. It returns none when nothing is due or nothing has room.
+// ClaimDeliveries claims due attempts, at most limit and at most one for each receiver, so that calling it until it
+// returns none serves all in turns. It returns none if nothing is due or no receiver has capacity.
 func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, error) {
 	if err := s.endWaits(ctx); err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
@@ -288,7 +287,7 @@ func (s *Store) prepare(ctx context.Context, tx txn, row *deliveryRow, events ma
 		}
 		webhook := endpoint.webhook(s.now())
 		due.Webhook = &webhook
-		if row.URL != endpoint.URL { // It was moved; the delivery goes after it.
+		if row.URL != endpoint.URL { // It was moved; the delivery is sent to the new URL.
 			row.URL = endpoint.URL
 			if _, err := tx.NewRaw("UPDATE deliveries SET url = ? WHERE id = ?", row.URL, row.ID).Exec(ctx); err != nil {
 				return nil, err
@@ -322,8 +321,7 @@ func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (Delivery, error) {
 	var row deliveryRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		// The endpoint first, as where it is changed, so that neither waits for
-		// the other.
+		// The endpoint is locked first, as in its other changes, so that neither waits for the other.
 		now := s.now()
 		reason, err := judgeWebhook(ctx, tx, d.Webhook, a, now)
 		if err != nil {

@@ -24,9 +24,8 @@ var attemptWaits = [MaxAttempts]time.Duration{
 	0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
 }
 
-// nextWait returns how long to wait after the given number of attempts. The
-// plan is spread by a tenth either way, so that what failed together does not
-// come back together; a receiver may ask for more time, up to a day.
+// nextWait returns the pause after the given number of attempts. It varies by a tenth either way, so that
+// deliveries that failed together are not retried together; a receiver may ask for more time, up to a day.
 func nextWait(attempts int, retryAfter time.Duration) time.Duration {
 	planned := attemptWaits[attempts]
 	spread := time.Duration((rand.Float64()*0.2 - 0.1) * float64(planned)) //nolint:gosec // nothing secret depends on it

@@ -479,8 +479,7 @@ func TestDeliveriesFollowTheirEndpoint(t *testing.T) {
 	})
 }
 
-// TestReplay: only what has failed for good is sent again, as the same event and
-// with all its attempts.
+// TestReplay: only what has failed permanently is sent again, as the same event and with all its attempts.
 func TestReplay(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)

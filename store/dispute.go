@@ -16,7 +16,7 @@ const (
 	DisputeLost = "lost"
 )
 
-// Dispute is a payment that the bank takes back.
+// Dispute is a payment that the bank disputes.
 type Dispute struct {
 	ID     string
 	State  string
@@ -99,8 +99,7 @@ func (a *paymentUpdate) takeDisputes(ctx context.Context) error {
 	return nil
 }
 
-// disputeReference returns the reference of a dispute's next posting: each time its
-// money moves has one of its own.
+// disputeReference returns the reference of a dispute's next posting: each movement of its money has its own.
 func (a *paymentUpdate) disputeReference(ctx context.Context, id string) (string, error) {
 	name := "stripe " + id
 	var before int

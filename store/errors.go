@@ -24,7 +24,7 @@ var (
 	ErrTooManyWebhooks = errors.New("too many webhook endpoints")
 	// ErrWebhookOff means that the endpoint is disabled or deleted.
 	ErrWebhookOff = errors.New("webhook endpoint is disabled or deleted")
-	// ErrNotFailed means that the delivery has not failed for good.
+	// ErrNotFailed means that the delivery has not failed permanently.
 	ErrNotFailed = errors.New("delivery has not failed for good")
 	// ErrCallback means that the delivery is a callback's, which is sent once.
 	ErrCallback = errors.New("delivery is a callback")
@@ -61,7 +61,7 @@ func (e *FundsError) Error() string {
 type LimitError struct {
 	Limit        string        // one of the Limit constants
 	Microdollars credit.Amount // the limit
-	Spent        credit.Amount // what counts towards it already, holds included; 0 for that of one call
+	Spent        credit.Amount // counts towards it already, holds included; 0 for the limit of one call
 	Quote        credit.Amount
 	Renews       time.Time // when nothing of it is spent any more; zero: never
 }

@@ -81,7 +81,7 @@ type eventRow struct {
 	CreatedAt int64
 }
 
-// callbackSelect reads where a call's end is reported. $1 call.
+// callbackSelect reads the URL to which a call's end is reported. $1 call.
 const callbackSelect = `SELECT url FROM callbacks WHERE call_id = $1`
 
 // writeOutbox writes the notifications of a call's end: the event for the account's endpoints and the data for the
@@ -159,8 +159,8 @@ func (s *Store) publish(ctx context.Context, tx txn, n newEvent) error {
 	return err
 }
 
-// recipientSelect reads the endpoints that want an event. $1 account, $2 what its
-// type looks like in their lists.
+// recipientSelect reads the endpoints that subscribe to an event. $1 account, $2 the pattern of its type in their
+// lists.
 const recipientSelect = `SELECT id, url FROM webhooks WHERE account_id = $1 AND deleted_at IS NULL AND enabled
 	AND (events = '' OR ',' || events || ',' LIKE $2)`
 

@@ -92,7 +92,7 @@ var fileInsert = filesTable.insert() + " ON CONFLICT (id) DO NOTHING"
 // maxWarnings limits the warnings of a file, in bytes. Callers must stay below it: truncated JSON is invalid.
 const maxWarnings = 256 << 10
 
-// newFileRow describes a file that is kept from now on.
+// newFileRow describes a file that is stored from now on.
 func newFileRow(f File, accountID string, callID *string, now time.Time) *fileRow {
 	return &fileRow{
 		ID: f.ID, AccountID: accountID, CallID: callID, KeyID: f.KeyID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),

@@ -15,8 +15,7 @@ func (s *Store) DeleteFile(ctx context.Context, accountID, id string) error {
 	return s.deleteFile(ctx, id, "f.account_id = ?", accountID)
 }
 
-// DeleteKeyFile is DeleteFile of a file that the key made: an upload of its own, or the
-// result of one of its calls.
+// DeleteKeyFile is DeleteFile for a file of the key: its own upload, or the result of one of its calls.
 func (s *Store) DeleteKeyFile(ctx context.Context, accountID, keyID, id string) error {
 	return s.deleteFile(ctx, id, "f.account_id = ? AND "+madeBy, accountID, keyID, keyID)
 }

@@ -60,7 +60,7 @@ func (g Grant) Live(now time.Time) bool {
 // Consent is a user's decision to let a client in.
 type Consent struct {
 	Client              OAuthClient
-	Redirect            string // where the code is sent
+	Redirect            string // the redirect URI of the code
 	Challenge           string // of PKCE with S256
 	Resource            string // the audience of the tokens
 	Scopes              []string
@@ -216,8 +216,8 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 	return nil
 }
 
-// refusal is ErrDenied where a user may not let clients act for an account: they may have left it since, it may be
-// ending, or the operator has suspended it.
+// refusal is ErrDenied if a user may not let clients act for an account: the user may have left it, it may be
+// closing, or the operator has suspended it.
 func refusal(ctx context.Context, tx txn, accountID, personID string) (verdict, err error) {
 	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
 		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)

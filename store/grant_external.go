@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ExternalClient is a client that an external issuer of tokens has let in for a user. It has a grant as one that
-// was let in here has, so that its cap, the list of connected apps and their revocation are the same.
+// ExternalClient is a client that an external token issuer has authorized for a user. It has a grant like locally
+// authorized clients, so that its cap, the list of connected apps and their revocation are the same.
 type ExternalClient struct {
 	Email    string // of the user, as the issuer has confirmed it
 	ClientID string // of the client at the issuer, with the issuer before it

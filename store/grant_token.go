@@ -23,9 +23,10 @@ type Renewal struct {
 // ErrScope means that a client asks for more than it was given.
 var ErrScope = errors.New("more scopes than were allowed")
 
-// Renew changes a refresh token for new tokens, once. It returns ErrNotFound for one that is unknown or whose grant
-// was revoked, ErrExpired, ErrDenied for another client or another resource, or where the user may not allow it any
-// more, ErrScope, and ErrUsed for one that comes again: it has two owners, and the whole grant is revoked.
+// Renew exchanges a refresh token for new tokens, once. It returns ErrNotFound for an unknown token or a revoked
+// grant; ErrExpired; ErrDenied for another client or another resource, or if the user may not allow it any more;
+// and ErrScope. It returns ErrUsed for a token that was used before: the token has two owners, so the whole grant
+// is revoked.
 func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error
@@ -208,8 +209,8 @@ func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credi
 	})
 }
 
-// Revoke ends a grant for good. Revoking it again changes nothing. It returns
-// ErrNotFound for one that the account does not have.
+// Revoke ends a grant permanently. Revoking it again changes nothing. It returns ErrNotFound for a grant that the
+// account does not have.
 func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
 	return g.update(ctx, "revoke grant", func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().Model((*grantRow)(nil)).Where("key_id = ? AND account_id = ?", id, accountID).Exists(ctx)

@@ -32,7 +32,7 @@ var idEncoding = base32.NewEncoding(crockford).WithPadding(base32.NoPadding)
 // NewID returns a new id of the store's region, such as "acc_…".
 func (s *Store) NewID(kind string) string { return newID(kind, s.region, s.now()) }
 
-// NewID returns a new id for what belongs to no store and no region.
+// NewID returns a new ID for an object without a store and a region.
 func NewID(kind string) string { return newID(kind, DefaultRegion, time.Now()) }
 
 func newID(kind, region string, at time.Time) string {
@@ -100,8 +100,7 @@ func timeOf(id string) (time.Time, bool) {
 	return time.UnixMilli(ms), true
 }
 
-// isID reports whether a text has the form of the ids of a kind; of UUIDs where the kind
-// is empty.
+// isID reports whether a text has the form of the IDs of a kind; of UUIDs if the kind is empty.
 func isID(kind, text string) bool {
 	if kind == "" {
 		_, err := uuid.Parse(text)

@@ -57,16 +57,16 @@ func (s *Store) Claim(ctx context.Context, accountID, key string) (Claim, error)
 	return row.claim(), nil
 }
 
-// claimInsert takes an idempotency key that is free or whose claim has expired.
-// $1 account, $2 key, $3 call, $4 hash of the body, $5 state, $6 now, $7 expiry.
+// claimInsert claims an idempotency key that is free or whose claim has expired. $1 account, $2 key, $3 call, $4
+// hash of the body, $5 state, $6 now, $7 expiry.
 var claimInsert = claimsTable.insert() + `
 	ON CONFLICT (account_id, idem_key) DO UPDATE SET call_id = EXCLUDED.call_id, body_hash = EXCLUDED.body_hash,
 		state = EXCLUDED.state, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
 	WHERE added.expires_at <= EXCLUDED.created_at`
 
-// claimKey takes the idempotency key for the call, or returns a *ClaimedError.
-// The insert is the decision: of two calls at once, the second waits for the
-// first one's transaction and then meets its row. An expired row is replaced.
+// claimKey claims the idempotency key for the call, or returns a *ClaimedError. The insert decides: of two
+// concurrent calls, the second waits for the first one's transaction and then meets its row. An expired row is
+// replaced.
 func (s *Store) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.IdempotencyKey == "" {
 		return nil

@@ -114,7 +114,7 @@ type Backlog struct {
 	Processes       int64 // that live
 }
 
-// Backlog counts what waits.
+// Backlog counts the waiting work.
 func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {

@@ -28,7 +28,7 @@ const (
 
 // NewJob makes a call a job: it is run later, by whichever process has time.
 type NewJob struct {
-	Input    []byte   // its input, encrypted, where it is short
+	Input    []byte   // its input, encrypted, if it is short
 	InputKey string   // else the key of the blob that holds it
 	Pins     []string // ids of files that must stay until it has ended
 	// Kind is the capability that a worker needs to run it. Any worker can run a job without one.

@@ -33,7 +33,7 @@ const (
 	queuedPostgres = `jobs.state = 'queued' AND jobs.kind = ANY($3)`
 )
 
-// takeJobs begins the statement that takes on a job.
+// takeJobs begins the statement that claims a job.
 const takeJobs = `
 UPDATE jobs SET state = 'running', tries = tries + 1, lease = $1, started_at = $2
 WHERE state = 'queued'`
@@ -70,8 +70,8 @@ const (
 	claimPause    = 2 * time.Millisecond
 )
 
-// ClaimJob takes on the next job, which then carries the lease. It returns
-// ErrNotFound when none waits that is of a known kind.
+// ClaimJob claims the next job, which then carries the lease. It returns ErrNotFound if no job of a known kind
+// waits.
 func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Job, error) {
 	for range claimAttempts {
 		job, err := s.claimJob(ctx, lease, known)
@@ -97,8 +97,7 @@ func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Jo
 	return Job{}, fmt.Errorf("claim job: %w", ErrNotFound)
 }
 
-// claimJob takes on a job, or returns ErrNotFound when it found none or another
-// worker was first.
+// claimJob claims a job, or returns ErrNotFound if it found none or another worker was first.
 func (s *Store) claimJob(ctx context.Context, lease string, known []string) (Job, error) {
 	kinds, err := s.kinds(known)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 const (
 	// jobsChannel is the channel on which processes notify each other of jobs.
 	jobsChannel = "relaypdf_jobs"
-	// notifyPause is the least time between two notifications of a process. The second
-	// one stands for all jobs of that time.
+	// notifyPause is the minimum time between two notifications of a process. The second one covers all jobs of
+	// that time.
 	notifyPause = 5 * time.Millisecond
 	// listenPause is the time between a broken connection and the next attempt to listen.
 	listenPause = time.Second
@@ -51,7 +51,7 @@ func (s *Store) ListenJobs(ctx context.Context, committed func() (free bool), no
 	}
 }
 
-// listenOnce listens on a connection of its own until that breaks or ctx ends.
+// listenOnce listens on its own connection until that breaks or ctx ends.
 func (s *Store) listenOnce(ctx context.Context, listening, notified func()) error {
 	conn, err := s.openListener(ctx)
 	if err != nil {
@@ -112,13 +112,12 @@ func (s *Store) jobCommitted() {
 	}
 	select {
 	case s.unnotified <- struct{}{}:
-	default: // The next notification stands for this job as well.
+	default: // The next notification covers this job as well.
 	}
 }
 
-// notifyJobs notifies other processes of jobs that no worker of this one was free for,
-// until ctx ends. It does so after the transactions: one that notifies takes a lock that
-// all such commits share.
+// notifyJobs notifies other processes of jobs for which no worker of this one was free, until ctx ends. It does so
+// after the transactions, because a transaction that notifies takes a lock that all such commits share.
 func (s *Store) notifyJobs(ctx context.Context) {
 	for {
 		select {

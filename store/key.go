@@ -43,7 +43,7 @@ type Key struct {
 	Test       bool
 	ExpiresAt  *time.Time     // nil is never
 	SpendLimit *credit.Amount // over the key's life; nil is none
-	Spent      credit.Amount  // what counts towards it, holds included
+	Spent      credit.Amount  // counts towards it, holds included
 	Operations []string       // the only operations allowed; empty is all
 	CreatedAt  time.Time
 	RevokedAt  *time.Time
@@ -158,8 +158,8 @@ func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	return list, nil
 }
 
-// RevokeKey ends a key for good. Revoking it again changes nothing. It returns
-// ErrNotFound when the account has no such key.
+// RevokeKey ends a key permanently. Revoking it again changes nothing. It returns ErrNotFound if the account has no
+// such key.
 func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewRaw("UPDATE keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? AND account_id = ?",

@@ -17,7 +17,7 @@ type Lag struct {
 	Tasks time.Duration
 }
 
-// Lag reads how far what waits is behind, for all processes together.
+// Lag reads the ages of the oldest waiting work, for all processes together.
 func (s *Store) Lag(ctx context.Context) (lag Lag, err error) {
 	now := toMicros(s.now())
 	for _, part := range []struct {

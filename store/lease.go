@@ -148,8 +148,8 @@ func placeOf(file *os.File) (string, error) {
 	return fmt.Sprintf("%d:%d:%s", stat.Dev, stat.Ino, strings.TrimSpace(string(boot))), nil
 }
 
-// succeed ends the lease of an earlier process: at once where that is dead for
-// certain, and else after a while.
+// succeed ends the lease of an earlier process: at once if that process is certainly dead, and otherwise after a
+// while.
 func (l *Lease) succeed(ctx context.Context, id string, here bool) error {
 	expires, err := l.store.leaseExpiry(ctx, id)
 	if err != nil {
@@ -271,9 +271,8 @@ func (s *Store) Reap(ctx context.Context) (int, error) {
 	return released, nil
 }
 
-// releaseAll releases the running calls of a holder, each in a transaction of its own
-// that checks again that the holder has it, so that no transaction is long and none
-// holds the rows of two accounts. It returns how many there were.
+// releaseAll releases the running calls of a holder, each in its own transaction, which checks again that the
+// holder has it. So no transaction is long and none locks the rows of two accounts. It returns the number of calls.
 func (s *Store) releaseAll(ctx context.Context, h holder) (int, error) {
 	released, after := 0, ""
 	for {

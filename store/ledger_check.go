@@ -14,24 +14,23 @@ const maxProblems = 20
 type LedgerReport struct {
 	Postings int64
 	Sum      credit.Amount // of all entries; zero
-	Wallets  credit.Amount // what customers can spend
+	Wallets  credit.Amount // spendable by customers
 	Held     credit.Amount // held for running calls
-	Owed     credit.Amount // what customers owe
+	Owed     credit.Amount // owed by customers
 	Revenue  credit.Amount // earned
-	// Problems are contradictions in the books, as sentences. There are none
-	// in a sound store, at any moment.
+	// Problems are contradictions in the ledger, as sentences. A correct store has none at any moment.
 	Problems []string
 	// OrphanedHolds are the ids of running calls whose lease is gone. Reap
 	// releases them.
 	OrphanedHolds []string
 }
 
-// OK reports whether the books are sound and no hold is orphaned.
+// OK reports whether the ledger is consistent and no hold is orphaned.
 func (r LedgerReport) OK() bool { return len(r.Problems) == 0 && len(r.OrphanedHolds) == 0 }
 
 // ledgerCheck finds contradictions: the query returns a subject, the actual value, and the expected value.
 type ledgerCheck struct {
-	problem string // takes the subject, got and want
+	problem string // formats the subject, got and want
 	query   string
 }
 

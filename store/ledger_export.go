@@ -10,15 +10,15 @@ import (
 	"relaypdf/store/credit"
 )
 
-// LedgerLine is one entry in an account's books.
+// LedgerLine is one entry of an account's ledger.
 type LedgerLine struct {
 	JournalID string // of the posting, whose entries sum to zero
 	At        time.Time
 	Kind      string // one of the Kind constants
 	Book      string // promotion, payment, adjustment, held, revenue, debt or wallet
 	Amount    credit.Amount
-	CallID    string // empty where no call is the cause
-	Operation string // of the call; empty where the retention has removed that
+	CallID    string // empty if the cause is not a call
+	Operation string // of the call; empty if the retention has removed it
 	Reference string // external reference
 	Reason    string
 	Balance   credit.Amount // of the wallet, after the entry
@@ -70,9 +70,8 @@ const ledgerBefore = `SELECT CAST(
 	COALESCE((SELECT wallet FROM closings WHERE account_id = $1 AND month <= $2 ORDER BY month DESC LIMIT 1), 0) +
 	COALESCE((SELECT SUM(wallet) FROM journal WHERE account_id = $1 AND id >= $3 AND id < $4 AND created_at < $5), 0) AS BIGINT)`
 
-// Ledger calls yield for each entry of an account's books, the oldest first, in
-// one snapshot of the database, until yield returns an error. Nothing but the posting at
-// hand is in memory.
+// Ledger calls yield for each entry of an account's ledger, the oldest first, in one snapshot of the database,
+// until yield returns an error. Only the current posting is in memory.
 func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error { return readLedger(ctx, tx, q, yield) })
 	if err != nil {

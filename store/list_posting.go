@@ -15,7 +15,7 @@ type Posted struct {
 	ID        string
 	AccountID string
 	Kind      string // one of the Kind constants
-	CallID    string // empty where no call is the cause
+	CallID    string // empty if the cause is not a call
 	Reference string
 	Reason    string
 	Currency  string

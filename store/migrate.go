@@ -180,9 +180,8 @@ func tryAdvisoryLock(ctx context.Context, db *bun.DB, lock int64, fn func() erro
 		if err != nil || !mine {
 			return err
 		}
-		// The server may end transactions that wait for as long as fn takes. This
-		// comes last: a query keeps its snapshot until the next statement, and an
-		// index that is made concurrently would wait for it.
+		// The server may end idle transactions while fn runs. This comes last: a query keeps its snapshot until the
+		// next statement, and a concurrent index build would wait for it.
 		if _, err := tx.direct.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
 			return err
 		}

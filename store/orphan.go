@@ -166,7 +166,7 @@ func (w *sweep) look(ctx context.Context) error {
 	return nil
 }
 
-// remove removes orphans. One that fails is passed over until the next sweep comes to it.
+// remove removes orphans. A failed one is skipped until the next sweep.
 func (w *sweep) remove(ctx context.Context, orphans []string) error {
 	tried, failed := blob.DeleteAll(ctx, w.blobs, orphans)
 	w.removed += tried - len(failed)
@@ -214,7 +214,7 @@ func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
 		// The result of a job that has ended has its row, or was another try's.
 		return true, nil
 	}
-	// One that did not reach its caller is kept by the same process.
+	// A file that did not reach its caller is retained by the same process.
 	return s.leaseGone(ctx, call.Lease)
 }
 

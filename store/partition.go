@@ -10,10 +10,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// On PostgreSQL each table that grows with every call is partitioned by month on
-// its ids, whose time comes first, so that a row is found in one partition and
-// old months rest. A row whose month has no partition goes into the table's
-// default partition, and moves when the month gets its own.
+// On PostgreSQL, each table that grows with every call is partitioned by month on its IDs, which begin with their
+// time. So a row is found in one partition and old months are not touched. A row whose month has no partition goes
+// into the table's default partition, and moves when the month gets its own.
 
 // partitionedTables lists those tables, with the kinds of their IDs.
 var partitionedTables = []struct{ table, kind string }{

@@ -36,13 +36,13 @@ type Payment struct {
 	State     string
 	Amount    credit.Amount
 	Refunded  credit.Amount // given back so far
-	Disputed  credit.Amount // what disputes have taken
+	Disputed  credit.Amount // taken by disputes
 	// IDs of the provider for the customer, the saved method, the payment page and the payment; empty if there is
 	// none, or none yet.
 	Customer, Method, Session, Intent string
 	Card                              string // as users know it: "Visa ending 4242"
 	ReceiptURL                        string
-	ActionURL                         string // where the owner confirms it
+	ActionURL                         string // page on which the owner confirms it
 	Reason                            string // why it failed, for the owner
 	CreatedAt                         time.Time
 	EndedAt                           *time.Time

@@ -208,7 +208,7 @@ func (a *paymentUpdate) findPayment(ctx context.Context) error {
 	return err
 }
 
-// move takes the payment to its next state.
+// move changes the payment to its next state.
 func (a *paymentUpdate) move(ctx context.Context) error {
 	waits := a.row.State == PaymentOpen || a.row.State == PaymentAction
 	switch state := a.notice.State; {

@@ -190,7 +190,7 @@ func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error 
 	})
 }
 
-// UseRecoveryCode takes one of a user's recovery codes, or returns ErrUsed.
+// UseRecoveryCode uses up one of a user's recovery codes, or returns ErrUsed.
 func (s *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
 	return s.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {

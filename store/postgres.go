@@ -68,7 +68,7 @@ var (
 	// reportBounds leave closing and exporting a month their time. A report holds
 	// no row, but its snapshot delays vacuuming; its reader may be a slow client.
 	reportBounds = bounds{statement: 30 * time.Minute, lock: lockTimeout, idle: 2 * time.Minute}
-	// migrationBounds let an index take the time it takes.
+	// migrationBounds have no limit for the duration of an index build.
 	migrationBounds = bounds{lock: lockTimeout, idle: time.Minute}
 )
 
@@ -228,8 +228,8 @@ func refusesParameters(err error) bool {
 	return errors.As(err, &pg) && strings.Contains(pg.Message, "startup parameter")
 }
 
-// poolSize takes the options of pools out of the URL's, which the server does
-// not know, and returns the bound of connections among them, or size.
+// poolSize removes the pool options from the URL's, which the server does not know, and returns the maximum number
+// of connections among them, or size.
 func poolSize(cfg *pgx.ConnConfig, size int) int {
 	for name, text := range cfg.RuntimeParams {
 		if !strings.HasPrefix(name, "pool_") {

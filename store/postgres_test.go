@@ -22,7 +22,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// operator returns a connection of its own to the database, as psql has one.
+// operator returns its own connection to the database, as psql has one.
 func operator(t *testing.T, db storetest.DB) *sql.DB {
 	t.Helper()
 	raw, err := sql.Open("pgx", db.URL)

@@ -8,8 +8,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Posting is money that comes into a wallet or leaves it for a reason that is no
-// call.
+// Posting is money that enters a wallet or leaves it for a reason other than a call.
 type Posting struct {
 	AccountID string
 	// Kind determines the direction of the money: a payment, trial, grant or promotion adds to the wallet; a refund,
@@ -21,8 +20,7 @@ type Posting struct {
 	Reason    string // for users
 }
 
-// adds and takes are the kinds of postings by the way their money goes, with
-// the book on the other side.
+// adds and takes are the kinds of credits and debits, with the book on the other side.
 var (
 	adds = map[string]func(*books) *credit.Amount{
 		KindPayment: (*books).paid, KindTrial: (*books).promoted, KindGrant: (*books).promoted, KindPromotion: (*books).promoted,
@@ -38,7 +36,7 @@ func (b *books) promoted() *credit.Amount { return &b.promotion }
 func (b *books) adjusted() *credit.Amount { return &b.adjustment }
 func (b *books) earned() *credit.Amount   { return &b.revenue }
 
-// PostingKinds lists the kinds that Post takes.
+// PostingKinds lists the kinds that Post accepts.
 func PostingKinds() []string {
 	return []string{KindPayment, KindTrial, KindGrant, KindPromotion, KindRefund, KindChargeback, KindAdjustment, KindAI}
 }

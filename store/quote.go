@@ -94,7 +94,7 @@ func (s *Store) Quote(ctx context.Context, accountID, id string, digest []byte) 
 	return row.quote(), nil
 }
 
-// useQuote takes the quote for a call that begins, whose price it is.
+// useQuote uses up the quote for a starting call, whose price it is.
 func useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.QuoteID == "" {
 		return nil
@@ -133,7 +133,7 @@ func (s *Store) BeginGeneration(ctx context.Context, accountID string) (day int6
 	return day, nil
 }
 
-// EndGeneration takes back what BeginGeneration has counted on a day.
+// EndGeneration undoes the count of BeginGeneration on a day.
 func (s *Store) EndGeneration(ctx context.Context, accountID string, day int64) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE generation_days SET failures = failures - 1 WHERE account_id = ? AND day = ? AND failures > 0", accountID, day).Exec(ctx)

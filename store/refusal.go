@@ -8,11 +8,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A refused call finds out why in a second statement. On PostgreSQL another transaction
-// may come in between.
+// A refused call finds its reason with a second statement. On PostgreSQL another transaction may come in between.
 
-// holdAttempts bounds how often a call is begun again because what refused it is gone
-// when it is asked for the reason.
+// holdAttempts is the maximum number of starts of a call whose reason for a refusal is gone when it is queried.
 const holdAttempts = 3
 
 var errUnsteady = errors.New("the account keeps changing; try again")
@@ -54,8 +52,8 @@ func spendRefusal(ctx context.Context, tx bun.IDB, c *callRow, now time.Time) er
 	return errUnsteady
 }
 
-// claimedBy returns whose the idempotency key is: a *ClaimedError; nil where it is the
-// call itself; errUnsteady where it is free by now.
+// claimedBy returns the owner of the idempotency key: a *ClaimedError; nil if it is the call itself; errUnsteady if
+// the key is free by now.
 func (s *Store) claimedBy(ctx context.Context, db bun.IDB, c NewCall) error {
 	var other claimRow
 	err := db.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).Scan(ctx)

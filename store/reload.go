@@ -186,8 +186,7 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string, tell MailBuil
 	return claimed, wrapped("claim reload", err)
 }
 
-// ErrMonthlyCap means that auto-reload has taken what its owner allows in a
-// month.
+// ErrMonthlyCap means that auto-reload has reached its owner's limit for the month.
 var ErrMonthlyCap = errors.New("auto-reload has reached its monthly cap")
 
 // capped notifies the account's endpoints if the month's cap allows no more; the account is not checked again before

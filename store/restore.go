@@ -27,9 +27,8 @@ var ErrBadBackup = errors.New("not a usable backup")
 // maxPadding is the maximum number of bytes after the manifest.
 const maxPadding = 1 << 20
 
-// Restore unpacks a backup into dataDir, which must be empty or absent: the
-// database as relaypdf.db and the blobs below blobs. It checks every name, size
-// and hash, and the integrity of the database; where a check fails nothing is
+// Restore unpacks a backup into dataDir, which must be empty or absent: the database as relaypdf.db and the blobs
+// below blobs. It checks every name, size and hash, and the integrity of the database. If a check fails, nothing is
 // left behind. It returns ErrNotEmpty or ErrBadBackup, wrapped.
 func Restore(ctx context.Context, r io.Reader, dataDir string) error {
 	if err := requireEmpty(dataDir); err != nil {

@@ -37,8 +37,8 @@ var retentionTables = []struct{ table, kind, open string }{
 	{"deliveries", "dlv", "status = 'pending'"}, {"events", "evt", "FALSE"}, {"calls", "call", "status = 'running'"},
 }
 
-// openCounts count what of a month is not over. ?0 and ?1 bound IDs of the kind, ?2 is
-// the first ID of the next month's deliveries, ?3 is now.
+// openCounts count the unfinished rows of a month. ?0 and ?1 bound IDs of the kind, ?2 is the first ID of the next
+// month's deliveries, ?3 is now.
 var openCounts = []struct{ kind, text, query string }{
 	{"call", "%d calls are running", `SELECT COUNT(*) FROM calls WHERE status = 'running' AND id >= ?0 AND id < ?1`},
 	{"call", "%d jobs have not ended", `SELECT COUNT(*) FROM jobs WHERE state <> 'ended' AND call_id >= ?0 AND call_id < ?1`},
@@ -222,7 +222,7 @@ func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) 
 	return err
 }
 
-// openIn returns what of a month is not over; empty if all is.
+// openIn describes the unfinished rows of a month; empty if there are none.
 func (s *Store) openIn(ctx context.Context, m month) (string, error) {
 	closed, err := lastClosed(ctx, s.read, m)
 	if err != nil {
@@ -258,10 +258,9 @@ func (s *Store) removeMonth(ctx context.Context, m month) error {
 	return nil
 }
 
-// dropPartition takes a partition out of its table and drops it, unless it is gone or
-// some of its rows are open. PostgreSQL detaches concurrently only where there is no
-// default partition, so that readers wait here: for removeWait at most, and for the
-// change of the catalogue.
+// dropPartition detaches a partition from its table and drops it, unless it is gone or some of its rows are
+// unfinished. PostgreSQL detaches concurrently only without a default partition. So readers wait here, for
+// removeWait at most, for the change of the catalogue.
 func (s *Store) dropPartition(ctx context.Context, p partition, open string) error {
 	return transactOnce(ctx, poolTx(s.write), func(ctx context.Context, tx txn) error {
 		alone := fmt.Sprintf("SET LOCAL lock_timeout = %d; SELECT pg_advisory_xact_lock(%d)", removeWait.Milliseconds(), int64(partitionLock))

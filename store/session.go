@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Session is one place where a user is signed in.
+// Session is one browser in which a user is signed in.
 type Session struct {
 	ID        string // public: it opens nothing
 	PersonID  string
@@ -121,8 +121,8 @@ func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
 	})
 }
 
-// Find returns the data of a session. It is for scs's interface, which calls
-// those with a context where there are any, as are Commit and Delete.
+// Find returns the data of a session. Like Commit and Delete, it exists for the interface of scs, which calls the
+// methods with a context if there are any.
 func (s *Sessions) Find(token string) ([]byte, bool, error) {
 	return s.FindCtx(context.Background(), token)
 }

@@ -11,7 +11,7 @@ import (
 // compiled are statements ready to run on a pool, by their text.
 type compiled map[string]*sql.Stmt
 
-// preparer is a pool, or a connection of its own.
+// preparer is a pool or a single connection.
 type preparer interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
@@ -39,7 +39,7 @@ var (
 	postgresTexts = []string{claimPostgres, beginFunction, settleFunction, releaseFunction}
 )
 
-// compilePaidPath prepares what every paid call runs.
+// compilePaidPath prepares the statements of every paid call.
 func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 	if s.dialect == Postgres {
 		s.writing, err = compile(ctx, s.write.DB, postgresTexts...)

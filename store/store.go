@@ -1,11 +1,10 @@
-// Package store keeps accounts, keys, calls, money, results and leases in
-// SQLite or PostgreSQL, and the bytes of results in blobs.
+// Package store stores accounts, keys, calls, money, results and leases in SQLite or PostgreSQL, and the bytes of
+// results in blobs.
 //
-// A public method is one transaction; with SQLite, those that come together
-// share a commit. Money moves only in the transaction of its cause, in integer
-// microdollars, by UPDATEs that carry their own condition, and is recorded twice:
-// in the journal, each of whose rows sums to zero over its books, and in the
-// account's row, which the hot path reads. CheckLedger compares the two.
+// A public method is one transaction; with SQLite, concurrent ones share a commit. Money moves only in the
+// transaction of its cause, in integer microdollars, by UPDATEs with their own condition. It is recorded twice: in
+// the journal, whose rows sum to zero over the books, and in the account's row, which the hot path reads.
+// CheckLedger compares the two.
 //
 // All times are UTC with microsecond precision.
 package store
@@ -38,8 +37,7 @@ const (
 )
 
 const (
-	// openTimeout bounds connecting; migrating takes the time it takes, another
-	// process's migration included.
+	// openTimeout limits connecting; migrations have no limit, including those of another process.
 	openTimeout = 60 * time.Second
 	// writeTimeout bounds a writing transaction, the wait for the writer included.
 	writeTimeout = 15 * time.Second
@@ -56,9 +54,9 @@ type Config struct {
 	// URL is "sqlite:///abs/path.db", "sqlite:name.db" (a relative path is
 	// taken from DataDir) or "postgres://…"; empty is DataDir/relaypdf.db.
 	URL string
-	// SessionURL is a way to the same PostgreSQL database without a pooler that
-	// hands out a connection for a transaction only; empty is URL. Listening and
-	// migrating go there. Where it is set, nothing is prepared on URL.
+	// SessionURL is a URL of the same PostgreSQL database without a pooler that assigns a connection for one
+	// transaction only; empty means URL. Listening and migrations use it. If it is set, no statement is prepared on
+	// URL.
 	SessionURL string
 	// Conns bounds the connections to PostgreSQL; 0 is DefaultConns.
 	Conns int
@@ -89,8 +87,8 @@ type Config struct {
 type Store struct {
 	*base
 	read    *bun.DB  // SQLite: a pool of readers; PostgreSQL: the same pool as write
-	reports *bun.DB  // a small pool for what reads much
-	reading compiled // on read; nil where nothing is prepared
+	reports *bun.DB  // a small pool for large reads
+	reading compiled // on read; nil if nothing is prepared
 	// readTimeout limits the reads of reports, including the wait for a connection.
 	readTimeout time.Duration
 }
@@ -102,7 +100,7 @@ type base struct {
 	dataDir      string
 	region       string
 	write        *bun.DB         // SQLite: the writer's connection, and one for concurrent reads
-	pages        *bun.DB         // a small pool for what pages read (ForPages)
+	pages        *bun.DB         // a small pool for the reads of pages (ForPages)
 	writer       *groupCommitter // SQLite only
 	writing      compiled
 	postings     postingIDs
@@ -175,9 +173,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// ForPages returns a handle of the store that shows pages: it reads with connections of
-// its own, each statement within pageTimeout, so that neither pages nor paid calls wait
-// for each other. It writes as s does, and ends with s.
+// ForPages returns a handle of the store for pages: it reads with its own connections, each statement within
+// pageTimeout, so that neither pages nor paid calls wait for each other. It writes as s does, and ends with s.
 func (s *Store) ForPages() *Store {
 	return &Store{base: s.base, read: s.pages, reports: s.pages, readTimeout: pageTimeout}
 }
@@ -266,7 +263,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Dialect returns SQLite or Postgres.
 func (s *Store) Dialect() string { return s.dialect }
 
-// Blobs returns where the bytes of files are kept.
+// Blobs returns the storage of files' bytes.
 func (s *Store) Blobs() blob.Store { return s.blobs }
 
 // reportTimeout limits a report that a client waits for, including the wait for a connection.

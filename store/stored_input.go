@@ -10,7 +10,7 @@ import (
 const (
 	// KeptInputLife is the retention of a call's input, for an account that asks for it.
 	KeptInputLife = 7 * 24 * time.Hour
-	// MaxStoredInput is the longest input that is kept, encrypted, in bytes.
+	// MaxStoredInput is the maximum size of a stored input, encrypted, in bytes.
 	MaxStoredInput = 256 << 10
 )
 
@@ -29,8 +29,7 @@ type storedInputRow struct {
 	ExpiresAt int64
 }
 
-// Add keeps the input of a call. It has no effect where the account does not
-// want that any more, and on an input that is too long.
+// Add stores the input of a call. It has no effect if the account has disabled this, or if the input is too long.
 func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed []byte) error {
 	if len(sealed) > MaxStoredInput {
 		return nil

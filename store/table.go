@@ -59,7 +59,7 @@ func (t table[Row]) values(row *Row) []any {
 	return values
 }
 
-// places are where the values of a row go, in the order of the columns.
+// places returns pointers to the values of a row, in the order of the columns.
 func (t table[Row]) places(row *Row) []any {
 	to, places := reflect.ValueOf(row).Elem(), make([]any, len(t.fields))
 	for i, f := range t.fields {

@@ -108,7 +108,7 @@ func (s *Store) Upkeep() []Task {
 		return err
 	}
 	tasks := []Task{
-		// A place of files that hangs stops only what deletes files: each kind has a task of its own.
+		// Slow file storage stops only the tasks that delete files: each kind has its own task.
 		{Name: "expire", Every: time.Minute, Do: func(ctx context.Context) error { return s.deleteRows(ctx, batch) }},
 		{Name: "delete expired files", Every: time.Minute, Do: func(ctx context.Context) error { return rounds(ctx, batch, s.deleteExpiredFiles) }},
 		{Name: "delete inputs of ended jobs", Every: time.Minute, Do: func(ctx context.Context) error { return rounds(ctx, batch, s.deleteSpentInputs) }},

@@ -337,7 +337,7 @@ func (s *Store) fillListed(ctx context.Context, page *Page[Template]) error {
 	at := make(map[string]*Template, len(page.Items))
 	for i := range page.Items {
 		t := &page.Items[i]
-		t.Content = TemplateContent{SampleData: json.RawMessage("{}"), Options: json.RawMessage("{}")} // where it was discarded or published since
+		t.Content = TemplateContent{SampleData: json.RawMessage("{}"), Options: json.RawMessage("{}")} // if it was discarded or published since
 		at[t.ID] = t
 		if t.HasDraft {
 			drafts = append(drafts, t.ID)

@@ -137,9 +137,8 @@ func (s *Store) PublishTemplate(ctx context.Context, accountID, ref string, expe
 	return changed, nil
 }
 
-// DiscardTemplate drops the draft of a published template. It returns
-// ErrNeverPublished where nothing would be left, ErrNoDraft, and ErrNotFound as
-// Template does.
+// DiscardTemplate drops the draft of a published template. It returns ErrNeverPublished if nothing would be left,
+// ErrNoDraft, and ErrNotFound as Template does.
 func (s *Store) DiscardTemplate(ctx context.Context, accountID, ref string, expected int64) (Template, error) {
 	changed, err := s.changeTemplate(ctx, accountID, ref, expected, func(ctx context.Context, tx txn, row *templateRow) error {
 		switch {
@@ -194,9 +193,8 @@ func (s *Store) DeleteTemplate(ctx context.Context, accountID, ref string) error
 // UndeleteTime is the period in which a deleted template can be restored.
 const UndeleteTime = 24 * time.Hour
 
-// UndeleteTemplate takes the deletion of a template back. Its slug is another one
-// where a new template has taken it. It returns ErrTooMany when the account has
-// MaxTemplates, and ErrNotFound for a template that was not deleted within
+// UndeleteTemplate restores a deleted template. It gets another slug if a new template has taken its slug. It
+// returns ErrTooMany if the account has MaxTemplates, and ErrNotFound for a template that was not deleted within
 // UndeleteTime, and for another account's.
 func (s *Store) UndeleteTemplate(ctx context.Context, accountID, id string) (Template, error) {
 	var found Template

@@ -95,7 +95,7 @@ func (s *Store) Token(ctx context.Context, purpose, secret string) (Token, error
 	return Token{row.Purpose, row.PersonID, row.Data, fromMicros(row.ExpiresAt)}, nil
 }
 
-// UseToken takes a link, which works no more, or returns ErrUsed.
+// UseToken uses up a link, or returns ErrUsed.
 func (s *Store) UseToken(ctx context.Context, purpose, secret string) (Token, error) {
 	t, err := s.Token(ctx, purpose, secret)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A call that others go on with, workers and deliveries, keeps what its trace goes
-// on from with its job and its callback, and as long as these.
+// Workers and deliveries continue the trace of a call. The parent span is stored with the call's job and its
+// callback, for as long as these.
 
 // Trace returns the parent of the trace of a call, as set in NewCall; empty if there is none.
 func (s *Store) Trace(ctx context.Context, callID string) (string, error) {

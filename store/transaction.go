@@ -26,11 +26,10 @@ func (e *UnknownError) Error() string {
 
 func (e *UnknownError) Unwrap() error { return e.Cause }
 
-// inTx runs fn in one writing transaction, within writeTimeout. Where nothing
-// can have happened, fn runs again: PostgreSQL breaks a deadlock by refusing a
-// transaction, SQLite gives up a batch, or the connection is lost before the
-// commit. It must have no effect outside of the transaction. The error is an
-// *UnknownError where the commit's answer is lost.
+// inTx runs fn in one writing transaction, within writeTimeout. If nothing can have happened, fn runs again:
+// PostgreSQL breaks a deadlock by refusing a transaction, SQLite gives up a batch, or the connection is lost before
+// the commit. fn must have no effect outside of the transaction. The error is an *UnknownError if the commit's
+// response is lost.
 func (s *Store) inTx(ctx context.Context, fn transaction) error {
 	return s.transact(ctx, fn, func(err error) bool {
 		var unknown *UnknownError
@@ -68,9 +67,8 @@ func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bo
 	}, may)
 }
 
-// untilKnown does something until it succeeds or fails for good: again at once
-// where PostgreSQL asks for it or a lock was not free in time, and after a pause
-// where the connection is lost.
+// untilKnown calls do until it succeeds or fails permanently: again at once if PostgreSQL asks for it or a lock was
+// not free in time, and after a pause if the connection is lost.
 func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err error) {
 	rest := lostPause
 	var unknown *UnknownError
@@ -94,8 +92,7 @@ func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err
 	}
 }
 
-// txn is a transaction under way: what bun writes goes to IDB, and direct takes texts
-// as they are.
+// txn is a running transaction: bun writes through IDB, and direct runs texts unchanged.
 type txn struct {
 	bun.IDB
 
@@ -127,7 +124,7 @@ func transactOnce(ctx context.Context, begin func(context.Context) (txn, error),
 	ended := false
 	defer func() {
 		if !ended {
-			_ = tx.end.Rollback() // It fails where the database was first.
+			_ = tx.end.Rollback() // It fails if the database was first.
 		}
 	}()
 	if err := fn(ctx, tx); err != nil {
@@ -173,8 +170,7 @@ const (
 	codeLocked = "55P03"
 )
 
-// locked reports whether a transaction was rolled back because it waited too long
-// for a lock.
+// locked reports whether a transaction was rolled back because it waited too long for a lock.
 func locked(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == codeLocked

@@ -32,17 +32,15 @@ func (e *QuotaError) Error() string {
 // ends, so that each counts those before it. Suspended accounts have no row.
 const uploadLock = "UPDATE accounts SET suspended = suspended WHERE id = ? AND NOT suspended"
 
-// uploadsUsed counts what takes up the quota: live uploads, and those that are
-// only kept because a job needs them.
+// uploadsUsed counts the used quota: live uploads, and those that are retained only because a job needs them.
 const uploadsUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes,
 	COALESCE(MIN(CASE WHEN deleted_at IS NULL AND expires_at > ?1 THEN expires_at END), 0) AS ends FROM files AS f
 	WHERE account_id = ?0 AND call_id IS NULL
 	AND (deleted_at IS NULL AND expires_at > ?1 OR EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id))`
 
-// AddUpload keeps a file that an account sent, whose blob is written already.
-// It is private to the account. It returns a *QuotaError when the account has
-// no room for it, ErrSuspended when the account may not send any and
-// ErrNotFound for an unknown account; the file was not kept then.
+// AddUpload stores a file that an account sent, whose blob is written already. It is private to the account. It
+// returns a *QuotaError if the account's quota is exceeded, ErrSuspended if the account may not send any and
+// ErrNotFound for an unknown account; the file was not stored then.
 func (s *Store) AddUpload(ctx context.Context, f File) error {
 	now := s.now()
 	if f.ID == "" || !blob.ValidKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {

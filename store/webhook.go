@@ -118,8 +118,8 @@ func (s *Store) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, error
 	return row.webhook(s.now()), nil
 }
 
-// lockAccount makes the transaction the only one that counts what belongs to
-// the account. On SQLite every writing transaction is alone anyway.
+// lockAccount makes the transaction the only one that counts the account's objects. On SQLite every writing
+// transaction is alone anyway.
 func (s *Store) lockAccount(ctx context.Context, tx txn, id string) error {
 	query := tx.NewSelect().Model((*accountRow)(nil)).Column("id").Where("id = ?", id)
 	if s.dialect == Postgres {

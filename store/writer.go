@@ -27,7 +27,7 @@ type transaction func(context.Context, txn) error
 type groupCommitter struct {
 	db      *bun.DB
 	line    *line         // the writing connection; nil before it is needed; used by the holder of the turn
-	beside  *bun.DB       // what copies the log; does not wait for the line
+	beside  *bun.DB       // copies the log; does not wait for the line
 	turn    chan struct{} // holds one token while a batch is carried out
 	due     chan struct{} // holds one token while the log is to be copied
 	lazy    bool          // the connection does not sync commits; read by the holder of the turn
@@ -99,7 +99,7 @@ func (w *groupCommitter) hangUp() {
 	}
 	// The pool is not to hand it out as it is.
 	_ = w.line.Raw(func(any) error { return driver.ErrBadConn })
-	_ = w.line.Close() // It fails where the pool has closed it.
+	_ = w.line.Close() // It fails if the pool has closed it.
 	w.line = nil
 }
 
@@ -126,7 +126,7 @@ func (w *groupCommitter) begin(ctx context.Context) (txn, error) {
 func (l *line) Commit() error {
 	_, err := l.ready[lineCommit].ExecContext(context.Background())
 	if err != nil {
-		_ = l.Rollback() // It fails where the database was first.
+		_ = l.Rollback() // It fails if the database was first.
 	}
 	return err
 }
@@ -137,9 +137,8 @@ func (l *line) Rollback() error {
 	return err
 }
 
-// run carries out one transaction, alone or with others. When ctx ends while it
-// waits, it is not carried out; one that has begun comes to its end, which the
-// database's own timeout bounds.
+// run carries out one transaction, alone or with others. When ctx ends while it waits, it is not carried out. A
+// transaction that has begun runs to its end, which the database's own timeout limits.
 func (w *groupCommitter) run(ctx context.Context, do transaction) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -186,7 +185,7 @@ func (w *groupCommitter) take() []*write {
 	return batch
 }
 
-// withdraw takes a write out of the queue, and reports whether it was there.
+// withdraw removes a write from the queue, and reports whether it was there.
 func (w *groupCommitter) withdraw(mine *write) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,9 +234,8 @@ func (w *groupCommitter) carryOut(ctx context.Context, batch []*write) {
 	w.maybeCheckpoint()
 }
 
-// together carries a batch out in one transaction. It reports false, and has
-// changed nothing, when a savepoint cannot be returned to: the database has
-// rolled everything back.
+// together carries a batch out in one transaction. It returns false, and has changed nothing, if a savepoint cannot
+// be restored: the database has rolled everything back.
 func (w *groupCommitter) together(ctx context.Context, batch []*write) bool {
 	tx, err := w.begin(ctx)
 	if err != nil {
@@ -246,7 +244,7 @@ func (w *groupCommitter) together(ctx context.Context, batch []*write) bool {
 	}
 	for _, one := range batch {
 		if err := one.within(ctx, tx); err != nil {
-			_ = tx.end.Rollback() // It fails where the database was first.
+			_ = tx.end.Rollback() // It fails if the database was first.
 			return false
 		}
 	}
@@ -264,7 +262,7 @@ func (w *groupCommitter) after(err error) error {
 	return w.spoil(err)
 }
 
-// fail gives the error of the whole to each write that has none of its own.
+// fail gives the common error to each write that has none of its own.
 func fail(batch []*write, err error) {
 	for _, one := range batch {
 		if one.err == nil {

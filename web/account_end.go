@@ -31,7 +31,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 	return v.redirect(settingsPath)
 }
 
-// keepAccount takes that back.
+// keepAccount undoes the deletion.
 func (w *Web) keepAccount(v *pageRequest) error {
 	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
 		return err

@@ -90,8 +90,7 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 	}), nil
 }
 
-// engines returns the state of what renders; nothing where the process has no
-// engines.
+// engines returns the state of the render engines; nothing if the process has no engines.
 func (w *Web) engines() views.Engines {
 	if w.cfg.Engines == nil {
 		return views.Engines{}

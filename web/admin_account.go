@@ -17,7 +17,7 @@ import (
 const (
 	// adminRows is the number of calls, postings and entries of the audit log on the page of one account.
 	adminRows = 10
-	// debit is the kind of a posting that an operator takes from a wallet.
+	// debit is the kind of a posting with which an operator debits a wallet.
 	debit = "debit"
 )
 
@@ -79,7 +79,7 @@ func (w *Web) fillMembers(v *pageRequest, m *views.AdminAccount) error {
 	return err
 }
 
-// fillMoves fills in what happened in the account lately.
+// fillMoves fills in the account's latest events.
 func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 	calls, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: m.ID, List: store.List{Limit: adminRows}})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const appsPath = "/dashboard/apps"
 
-// showApps lists the clients that users have let in, those that can be used first.
+// showApps lists the clients that users have authorized, the usable ones first.
 func (w *Web) showApps(v *pageRequest) error {
 	list, err := w.store.Grants().List(v.ctx(), v.account.ID)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"relaypdf/store"
 )
 
-// Attempts to sign in are slowed down, and not refused: wrong tries from elsewhere would keep the owner out
-// otherwise. A browser that the user has signed in with before has a counter of its own.
+// Attempts to sign in are slowed down and not refused, because wrong attempts from elsewhere would otherwise lock
+// the owner out. A browser in which the user has signed in before has its own counter.
 
 const (
 	triesWindow = 15 * time.Minute
@@ -18,7 +18,7 @@ const (
 	triesPerAddress = 30
 	// triesPerPerson bounds the tries of a known device, and those of codes and proofs.
 	triesPerPerson = 10
-	// freeTries and freeTriesPerAddress are how many attempts in triesWindow are answered at once: for one user,
+	// freeTries and freeTriesPerAddress are the number of attempts in triesWindow without a delay: for one user,
 	// and from one IP address. Each further one takes twice as long as the one before, up to maxDelay.
 	freeTries           = 5
 	freeTriesPerAddress = 20

@@ -41,9 +41,9 @@ const (
 // errOtherPerson means that a link belongs to another member than the one signed in.
 var errOtherPerson = errors.New("the link is another member's")
 
-// changeCredentials changes how a user signs in. The email about it goes to the address of before, with a link that
-// undoes the change. Of the user's sessions only the visitor's own continues, under a new token, and only where
-// stays is true.
+// changeCredentials changes how a user signs in. The email about it goes to the previous address, with a link that
+// undoes the change. Of the user's sessions only the visitor's own continues, under a new token, and only if stays
+// is true.
 func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialChange, stays bool, subject, line string) error {
 	if stays {
 		if err := w.scs.RenewToken(v.ctx()); err != nil {
@@ -207,7 +207,7 @@ func codeHash(personID, code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// confirmFactor takes an emailed code. Five wrong ones end it.
+// confirmFactor checks an emailed code. Five wrong ones end it.
 func (w *Web) confirmFactor(v *pageRequest) error {
 	hash, at, _ := strings.Cut(w.scs.GetString(v.ctx(), emailedKey), " ")
 	sent, err := time.Parse(time.RFC3339, at)

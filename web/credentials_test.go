@@ -360,8 +360,8 @@ func TestResetTakesTheSameWorkForUnknownAddresses(t *testing.T) {
 	})
 }
 
-// TestStrangersDoNotUseUpResets asks for links in every spelling: they are counted
-// together, the first link still works, and the owner's browser has a counter of its own.
+// TestStrangersDoNotUseUpResets asks for links in every spelling: they are counted together, the first link still
+// works, and the owner's browser has its own counter.
 func TestStrangersDoNotUseUpResets(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	owner := h.join(t, "maya@example.com")

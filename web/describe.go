@@ -15,7 +15,7 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// describesPerMinute bounds how often a user asks a model for something, or what that costs.
+// describesPerMinute is the maximum number of a user's requests to a model, or for a price, per minute.
 const describesPerMinute = 20
 
 // describeDraft asks for the price of a template from a description, which is free, or has it written for an
@@ -136,7 +136,7 @@ func (t *telling) run() error {
 	return nil
 }
 
-// end stops it, and returns whether anything was sent and what failed.
+// end stops it, and returns whether anything was sent, and the error.
 func (t *telling) end() (begun bool, err error) {
 	t.mu.Lock()
 	t.ended = true

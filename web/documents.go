@@ -105,8 +105,8 @@ func pager(v *pageRequest, path, next, shown string) views.Pager {
 	return p
 }
 
-// documentsOf shows calls of the account, with what their results are called
-// while these can be had. One statement reads that of all.
+// documentsOf shows calls of the account, with the names of their results while these are stored. One statement
+// reads the names of all.
 func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys map[string]string) ([]views.Document, error) {
 	var results []string
 	for _, call := range calls {

@@ -61,7 +61,7 @@ func (p *pictures) keep(name string, content []byte) {
 	p.size += len(content)
 }
 
-// drawing is something that can be drawn under a name.
+// drawing is something that can be rendered under a name.
 type drawing struct {
 	sheet RenderRequest
 	pdf   bool // the document is requested, not its image
@@ -104,7 +104,7 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 	return drawing{}, false
 }
 
-// showDrawn sends a drawing, which is made now where it was never asked for.
+// showDrawn sends a drawing, which is rendered on the first request.
 func (w *Web) showDrawn(v *pageRequest) error {
 	name := chi.URLParam(v.r, "name")
 	content, ok := w.pictures.find(name)
@@ -131,8 +131,7 @@ func (w *Web) showDrawn(v *pageRequest) error {
 	return err
 }
 
-// makeDrawn draws when its turn comes, unless another visitor had it drawn
-// meanwhile.
+// makeDrawn renders in its turn, unless another visitor's request has rendered it meanwhile.
 func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
 	if w.cfg.Draw == nil {
 		return nil, errNotFound

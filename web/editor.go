@@ -104,7 +104,7 @@ func (w *Web) showEditor(v *pageRequest) error {
 	return w.editorPage(v, http.StatusOK, m)
 }
 
-// editorPage shows the editor, whose script brings style of its own.
+// editorPage shows the editor, whose script has its own styles.
 func (w *Web) editorPage(v *pageRequest, status int, m views.Editor) error {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "style-src 'self'", "style-src 'self' 'nonce-"+nonceOf(v.ctx())+"'", 1))
@@ -240,7 +240,7 @@ func contentOf(t wire.Template) views.Content {
 	return views.Content{HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options)}
 }
 
-// script makes a page of a function that takes the JSON which the editor's script has sent.
+// script makes a page handler of a function that reads the JSON of the editor's script.
 func script(handle func(v *pageRequest, body []byte) error) func(*pageRequest) error {
 	return func(v *pageRequest) error {
 		body, err := io.ReadAll(v.r.Body)

@@ -57,7 +57,7 @@ func (w *Web) fillFrame(v *pageRequest, in map[string]any, policy string) error 
 	return err
 }
 
-// nothing answers with no page: the browser stays where it is.
+// nothing responds without a page: the browser stays on the current one.
 func nothing(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -226,7 +226,7 @@ func (w *Web) showPublishEmbed(v *pageRequest) error {
 	return v.show(http.StatusOK, views.PublishForm(m))
 }
 
-// publishEmbed publishes the draft, and answers as the interface does.
+// publishEmbed publishes the draft, and responds as the API does.
 func (w *Web) publishEmbed(v *pageRequest, body []byte) error {
 	if !v.embedded.May(embedding.Publish) {
 		return errLinkDenies

@@ -12,8 +12,8 @@ import (
 	"relaypdf/store/credit"
 )
 
-// The export of an account: a zip of JSON files, written while they are read, so
-// that an account of any size takes no memory. Secrets are in none of them.
+// The export of an account: a ZIP archive of JSON files, streamed while they are read, so that memory does not grow
+// with the account. The files contain no secrets.
 
 // Contents of the files.
 type (

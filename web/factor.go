@@ -71,8 +71,8 @@ func (w *Web) checkCode(v *pageRequest) error {
 	return w.enter(v, person, v.value("next"), w.scs.GetBool(v.ctx(), rememberKey))
 }
 
-// useCode takes a code of a user's authenticator, or one of their recovery codes, or returns store.ErrUsed. Either
-// works once.
+// useCode uses up a code of a user's authenticator, or one of their recovery codes, or returns store.ErrUsed.
+// Either works once.
 func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
 	code = plainCode(code)
 	secret, err := w.box.Open(factorPurpose+person.ID, person.Factor)

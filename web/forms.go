@@ -36,8 +36,8 @@ func newFormBudget(total int64, wait time.Duration) *formBudget {
 	return &formBudget{semaphore.NewWeighted(total), ratelimit.NewGate(maxLargeForms), total, wait}
 }
 
-// enter takes bytes of the budget until leave is called. It waits for them for a while,
-// then returns errFormsBusy.
+// enter reserves bytes of the budget until leave is called. It waits for them for a while, then returns
+// errFormsBusy.
 func (b *formBudget) enter(ctx context.Context, actor string, bytes int64) (leave func(), err error) {
 	left, ok := b.actors.Enter(actor)
 	if !ok {

@@ -47,7 +47,7 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	scheme, _, _ := strings.Cut(w.cfg.BaseURL, ":")
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
-		// Sec-Fetch-Site, where a browser sends it, is about the scheme as well.
+		// Sec-Fetch-Site, if a browser sends it, is about the scheme as well.
 		if origin != "" && r.Header.Get("Sec-Fetch-Site") == "" && !strings.HasPrefix(origin, scheme+"://") && !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method) {
 			deny.ServeHTTP(rw, r)
 			return

@@ -19,7 +19,7 @@ func newAuthServer(w *Web) *oauth.Server {
 	return oauth.NewServer(cfg)
 }
 
-// TellGrants writes to people of clients that were let in.
+// TellGrants writes emails to users about newly authorized clients.
 func TellGrants(mailer Mailer, base string) store.GrantMailBuilder {
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
 		return sealAll(mailer, to, mail.Message{

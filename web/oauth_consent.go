@@ -149,7 +149,7 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 	return w.leaveConsent(v, q, "Allowed", "You are on your way back to "+q.Name+".", redirect)
 }
 
-// leaveConsent leads a user back to the client. It is a page and no redirect: forms of ours lead nowhere else,
+// leaveConsent leads a user back to the client. It is a page and no redirect: forms of relaypdf lead nowhere else,
 // which the browser holds them to.
 func (w *Web) leaveConsent(v *pageRequest, q oauth.Request, title, text, redirect string) error {
 	m := views.ConsentEnd{Title: title, Text: text, Back: redirect, To: backTo(q.Redirect)}

@@ -79,7 +79,7 @@ func absent(uses []store.PartialUse, all []wire.Partial) []string {
 	})
 }
 
-// partial is the one that the address names, with what shows it.
+// partial returns the partial in the URL, with the templates that include it.
 func (w *Web) partial(v *pageRequest) (m views.PartialDetail, err error) {
 	list, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {

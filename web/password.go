@@ -60,8 +60,7 @@ func argon(password string, salt []byte, time, memory uint32, threads uint8) []b
 // errHash means that a stored hash does not have our format.
 var errHash = errors.New("the stored password hash cannot be read")
 
-// matchPassword reports whether a password is the hash's. An empty hash matches
-// none, and takes as long.
+// matchPassword reports whether a password matches the hash. An empty hash matches none, and takes as long.
 func matchPassword(hash, password string) (bool, error) {
 	if len(password) > maxPassword {
 		password = ""

@@ -79,8 +79,7 @@ func (w *Web) openPlayground(v *pageRequest) (*playground, error) {
 	return &playground{Web: w, pageRequest: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
 }
 
-// rowOf returns the name of an operation's row, or nothing where it has none that is
-// offered.
+// rowOf returns the operation's name in the playground, or nothing if the playground does not offer it.
 func (w *Web) rowOf(o views.Operation) string {
 	i := slices.IndexFunc(w.cfg.Described, func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path })
 	if i < 0 {
@@ -228,8 +227,7 @@ func (p *playground) send(method, path string, body io.Reader, header http.Heade
 	return got, p.ctx().Err()
 }
 
-// read reads the JSON of a response into out. The error is an *apierror.Error where the request
-// was refused.
+// read reads the JSON of a response into out. The error is an *apierror.Error if the request was refused.
 func (r *response) read(out any) error {
 	refusal := wire.ErrorBody{}
 	if r.Status >= http.StatusBadRequest {
@@ -251,7 +249,7 @@ type playUpload struct {
 	stored            wire.Upload
 }
 
-// upload hands a file to the interface, as it comes in.
+// upload passes a file to the API, as it arrives.
 func (p *playground) upload(path string, part *multipart.Part) (playUpload, error) {
 	u := playUpload{path: path, name: part.FileName()}
 	if !p.may(manages) {
@@ -466,8 +464,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.name, playgroundPath), m))
 }
 
-// showCall shows the call that the fields come to, as JSON and in every language.
-// In one that is long, long texts are cut.
+// showCall shows the call of the fields, as JSON and in every language. Long texts are shortened.
 func (p *playground) showCall(m *views.Playground, body []byte) {
 	if len(body) <= maxPlayLink {
 		m.Input = string(body)

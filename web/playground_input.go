@@ -137,7 +137,7 @@ func (in *playInput) JSON() []byte {
 	return []byte("{}")
 }
 
-// object returns nil where nothing is filled in.
+// object returns nil if nothing is filled in.
 func (in *playInput) object(fields []views.InputField, at string) []byte {
 	var out bytes.Buffer
 	before := byte('{')
@@ -257,7 +257,7 @@ func defaultsOf(fields []views.InputField, at string) map[string]string {
 	return values
 }
 
-// drop takes a thing out of its list, or a file out of its field.
+// drop removes an item from its list, or a file from its field.
 func (in *playInput) drop(path string) {
 	list, rest, isItem := strings.Cut(path, "[")
 	number, ended := strings.CutSuffix(rest, "]")

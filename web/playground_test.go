@@ -348,7 +348,7 @@ func TestPlaygroundRunsWhatIsPaidFor(t *testing.T) {
 	}
 }
 
-// TestPlaygroundSaysFaultsAtTheirFields sends what the interface refuses.
+// TestPlaygroundSaysFaultsAtTheirFields sends what the API refuses.
 func TestPlaygroundSaysFaultsAtTheirFields(t *testing.T) {
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")

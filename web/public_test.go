@@ -48,7 +48,7 @@ func (d *drawer) count() int {
 	return len(d.sheets)
 }
 
-// described is the interface's own description of itself.
+// described is the API's own description of itself.
 func described(t *testing.T) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
@@ -58,7 +58,7 @@ func described(t *testing.T) []byte {
 	return text
 }
 
-// openHouse has public pages, and those of the interface.
+// openHouse has public pages, and those of the API.
 func openHouse(t *testing.T, d *drawer) *house {
 	t.Helper()
 	return sqliteHouse(t, func(c *web.Config) {

@@ -22,8 +22,8 @@ func (w *Web) showResetRequest(v *pageRequest) error {
 	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Reset the password", ""), m))
 }
 
-// requestReset sends a link that sets a new password. The answer is the same
-// for unknown addresses, and takes the same time.
+// requestReset sends a link that sets a new password. The response is the same for unknown addresses, and takes the
+// same time.
 func (w *Web) requestReset(v *pageRequest) error {
 	email := v.value("email")
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
@@ -42,7 +42,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 		return errTooMany
 	}
 	m.Sent = true
-	// Beyond the limit no email goes out: the links of those before still work.
+	// Beyond the limit no email is sent; earlier links still work.
 	if _, ok := w.allow(v.ctx(), counter, resetsPerPerson, resetsWindow); ok {
 		if err := w.sendReset(v, email); err != nil {
 			return err

@@ -75,7 +75,7 @@ func (v *pageRequest) keep() (bool, error) {
 	return true, nil
 }
 
-// kept returns the form that waits in the session, if one does.
+// kept returns the form that waits in the session, if there is one.
 func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
 	sealed, err := base64.StdEncoding.DecodeString(w.scs.GetString(v.ctx(), keptKey))
 	if err != nil || len(sealed) == 0 {

@@ -33,7 +33,7 @@ type page struct {
 	handle          func(*pageRequest) error
 }
 
-// pages are all pages and what their forms do.
+// pages lists all pages and the handlers of their forms.
 func (w *Web) pages() []page {
 	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
 }

@@ -107,7 +107,7 @@ func (w *Web) restoreVersion(v *pageRequest) error {
 	return w.changed(v, made, err, "template.restored", fmt.Sprintf("Version %d is the draft now. Publish it to put it into use.", version))
 }
 
-// changed goes back to a template after a change, or after its refusal.
+// changed redirects to a template after a change, or after its refusal.
 func (w *Web) changed(v *pageRequest, made templates.Record, err error, action, done string) error {
 	if r := refused(err); r != nil {
 		v.flash(r.Error())

@@ -67,7 +67,7 @@ func (w *Web) exportTemplate(v *pageRequest) error {
 		{zippedHTML, *found.HTML}, {zippedSample, jsonText(found.SampleData)}, {zippedOptions, jsonText(found.Options)}, {zippedAbout, string(about)},
 	}
 	for _, p := range partials.Partials {
-		// One that only another partial shows goes along too.
+		// A partial that only another partial includes is added too.
 		files = append(files, struct{ name, text string }{zippedPartial + p.Name + ".html", p.HTML})
 	}
 	var out bytes.Buffer

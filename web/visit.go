@@ -225,8 +225,7 @@ func ownPath(next string) string {
 	return next
 }
 
-// serve makes a handler of a page: it finds out who asks, whether they may, and
-// answers for what fails.
+// serve makes a handler of a page: it identifies the user, checks the permissions, and responds to errors.
 func (w *Web) serve(p page) http.Handler {
 	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		v := &pageRequest{web: w, w: rw, r: r, need: p.need}

@@ -16,7 +16,7 @@ const walletPath = "/dashboard/wallet"
 
 func (w *Web) showWallet(v *pageRequest) error { return w.walletPage(v, http.StatusOK, walletForms{}) }
 
-// walletForms are forms with mistakes; nil ones are as they are kept.
+// walletForms are forms with errors; nil ones show the stored values.
 type walletForms struct{ limits, topUp, reload *views.Form }
 
 func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {

@@ -60,8 +60,8 @@ type Config struct {
 	Logger    *slog.Logger
 	// Now is the clock; nil means the store's.
 	Now func() time.Time
-	// Payments takes money; nil is a service where only the operator credits accounts. TestPayments means that no
-	// money moves.
+	// Payments receives payments; nil means a service on which only the operator credits accounts. TestPayments
+	// means that no money moves.
 	Payments     Payments
 	TestPayments bool
 	// Identities identifies users, and is called IdentityName; nil is a service with passwords only.
@@ -102,7 +102,7 @@ type Config struct {
 	// Described are the available operations, as in the price list. Draw renders for visitors, Ready returns the
 	// status of the service. Both may be nil.
 	Described []Operation
-	// OpenAPI describes the interface, in JSON.
+	// OpenAPI describes the API, in JSON.
 	OpenAPI []byte
 	Draw    Drawer
 	Ready   func(context.Context) views.ServiceStatus
@@ -127,7 +127,7 @@ const (
 // SignUps lists the values of Config.SignUp.
 func SignUps() []string { return []string{SignUpOpen, SignUpInvite, SignUpClosed} }
 
-// Payments takes money on pages of its provider.
+// Payments receives payments on pages of its provider.
 type Payments interface {
 	// TopUp returns the address of a page on which to pay.
 	TopUp(ctx context.Context, account store.Account, amount credit.Amount) (address string, err error)

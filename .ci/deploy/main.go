@@ -30,9 +30,8 @@ type process struct {
 	Probes  []probe
 	Grace   float64 // seconds between the signal and the end
 	Writes  []string
-	// Rolls means that the next process is ready before this one is stopped. Inside are
-	// the ports that it may reach at addresses that are not public, and Room is what fits
-	// into a folder of the node's disk, in bytes.
+	// Rolls is true if the next process is ready before this one is stopped. Inside lists the ports that it may
+	// reach at private addresses, and Room is the size of the folder on the node's disk, in bytes.
 	Rolls  bool
 	Inside []int
 	Room   map[string]int64

@@ -53,8 +53,8 @@ func chosen(text string) string {
 	return ""
 }
 
-// classify returns the licences that a text contains; none when it knows none.
-// Where the text lets the reader choose, we take a licence that is allowed.
+// classify returns the licences that a text contains, or none if it recognises none. If the text offers a choice,
+// the result is an allowed licence.
 func classify(text string) []string {
 	if name := chosen(text); name != "" {
 		return []string{name}

@@ -21,7 +21,7 @@ import (
 
 const document = "docs/licenses.md"
 
-// The list stands between these lines; the rest of the document is written by hand.
+// The list is between these lines; the rest of the document is written by hand.
 const (
 	beginMark = "<!-- modules: written by `make licenses` -->"
 	endMark   = "<!-- modules: end -->"
@@ -65,7 +65,7 @@ func run(ctx context.Context, check bool) error {
 // module is one module of other people that we build with.
 type module struct {
 	path   string
-	dir    string // where the module cache has it
+	dir    string // folder in the module cache
 	linked bool   // part of the program, not of its tests only
 }
 

@@ -113,7 +113,7 @@ func licences(file string) (map[string][]string, error) {
 	return all, nil
 }
 
-// named are licences by their names of SPDX, or what their owners call them.
+// named returns licences by their SPDX names, or by their owners' names.
 func named(names ...string) *cdx.Licenses {
 	var list cdx.Licenses
 	for _, name := range names {

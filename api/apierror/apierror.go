@@ -1,5 +1,4 @@
-// Package apierror makes the errors that clients receive. Their types and codes are
-// those of the interface, in package wire.
+// Package apierror creates the errors that clients receive. Their types and codes are in package wire.
 package apierror
 
 import (

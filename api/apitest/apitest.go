@@ -54,7 +54,7 @@ type Options struct {
 type Server struct {
 	URL string
 	API *api.API
-	// Handler is the API behind the edge, Registry has what both count.
+	// Handler is the API behind the middleware, Registry holds the metrics of both.
 	Handler  http.Handler
 	Registry *prometheus.Registry
 	Store    *store.Store
@@ -72,8 +72,7 @@ type Server struct {
 	db storetest.DB
 }
 
-// New starts a Server that ends with its test. At the end it checks that the
-// books are sound, whatever the test did.
+// New starts a Server that ends with its test. At the end it checks the ledger, whatever the test did.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.DB == nil {
@@ -194,8 +193,8 @@ type Request struct {
 	// Header is sent as is. If Header has no entry for them, Authorization with the server's key and, with a body,
 	// Content-Type application/json are added; an empty entry sends none.
 	Header http.Header
-	// From, if set, is the address that the request seems to come from, with a
-	// port. Such a request takes the way of the handler and not of the network.
+	// From, if set, is the address and port from which the request seems to come. Such a request is passed to the
+	// handler without the network.
 	From string
 }
 

@@ -21,7 +21,7 @@ import (
 	"relaypdf/internal/telemetry"
 )
 
-// Collector takes traces as OTLP over HTTP, and keeps them.
+// Collector receives traces as OTLP over HTTP, and stores them.
 type Collector struct {
 	URL string
 

@@ -12,8 +12,7 @@ import (
 	"relaypdf/store/blob"
 )
 
-// effectQueries list, as text, what calls leave behind: each kind of row that
-// a request could have written.
+// effectQueries list, as text, the effects of calls: each kind of row that a request could have written.
 var effectQueries = [...]string{
 	`SELECT 'call ' || operation || ' ' || status || ' charged ' || charge || ' ' || error_code FROM calls ORDER BY 1`,
 	`SELECT 'ledger ' || kind || ' ' || book || ' ' || amount FROM (
@@ -81,7 +80,7 @@ func texts(ctx context.Context, db *sql.DB, query string) (lines []string, err e
 	return lines, rows.Err()
 }
 
-// Balance returns what the server's account can spend and what is held.
+// Balance returns the balance and the held amount of the server's account.
 func (s *Server) Balance(t testing.TB) (balance, held int64) {
 	t.Helper()
 	account, err := s.Store.Account(t.Context(), s.Account.ID)

@@ -34,7 +34,7 @@ type Config struct {
 	// Payments refills wallets; nil means that only the operator credits
 	// accounts.
 	Payments Payments
-	// Table is the product, Prices what its operations cost.
+	// Table is the operation table, Prices holds the prices of its operations.
 	Table  *schema.Table[*operation.Deps]
 	Prices map[string]credit.Amount
 	// AI writes templates; nil without a provider.
@@ -45,16 +45,16 @@ type Config struct {
 	Lease string
 	// Links makes the addresses of jobs and files.
 	Links Links
-	// Region names where this process runs; rate counters are kept by region.
+	// Region is the region of this process; rate counters are separate per region.
 	Region string
 	// MaxFile is the most that one file of a request may have, in bytes.
 	MaxFile int64
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
-	// Registry takes the metrics.
+	// Registry receives the metrics.
 	Registry prometheus.Registerer
-	// Tracer takes what calls do; nil is none.
+	// Tracer receives the spans of calls; nil means none.
 	Tracer *telemetry.Tracer
 	Logger *slog.Logger
 	// Now is the clock.

@@ -20,7 +20,7 @@ type Kind string
 const (
 	// ByKey is a program with an API key.
 	ByKey Kind = "key"
-	// ByGrant is an agent that a user has let in.
+	// ByGrant is an agent that a user has authorized.
 	ByGrant Kind = "grant"
 	// ByPerson is the account's owner, signed in.
 	ByPerson Kind = "account"
@@ -97,7 +97,7 @@ func (c Caller) keyID() string {
 	return c.ID
 }
 
-// The limits of the interface, section 8.
+// The rate limits of the API.
 var (
 	burstWindow = ratelimit.Window{Name: "burst", Limit: 5, Length: 10 * time.Second}
 	trialWindow = ratelimit.Window{Name: "minute", Limit: 20, Length: time.Minute}
@@ -120,7 +120,7 @@ func (p *Pipeline) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict,
 	return verdict, nil
 }
 
-// LimitKey names a counter; counters are kept per region.
+// LimitKey returns the name of a counter; counters are separate per region.
 func (p *Pipeline) LimitKey(scope ...string) string {
 	return "rl:" + p.region + ":" + strings.Join(scope, ":")
 }

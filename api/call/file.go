@@ -165,5 +165,5 @@ func (b *Blob) Size() int64 { return b.size }
 // Open reads it from the start.
 func (b *Blob) Open() io.ReadSeeker { return io.NewSectionReader(b.Content, 0, b.size) }
 
-// Close frees what holds its bytes here; they stay where they are stored.
+// Close releases the resources of reading; the stored bytes stay.
 func (b *Blob) Close() error { return b.Content.Close() }

@@ -28,8 +28,8 @@ func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) e
 	})
 }
 
-// inputVersion is the form in which inputs of jobs are kept. One that processes of
-// the release before cannot read gets another number: they leave it to others.
+// inputVersion is the version of the stored form of job inputs. A form that the previous release cannot read gets a
+// new number, so that its processes leave such jobs to others.
 const inputVersion = 1
 
 // JobKind returns the kind of jobs that a worker must support to run an operation.
@@ -43,8 +43,8 @@ func (p *Pipeline) kinds() (known []string) {
 	return known
 }
 
-// runGuarded is runJob, whose panic fails the job and nothing else. Where that cannot be
-// written either, the reaper finds the job lost.
+// runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
+// reaper finds the lost job.
 func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
 	err := guard.Do(func() {
 		p.reached("claimed")
@@ -158,7 +158,7 @@ func (c *paidCall) load(ctx context.Context) error {
 	return err
 }
 
-// openInput opens a job's input where it lies.
+// openInput opens the stored input of a job.
 func (c *paidCall) openInput(ctx context.Context) (schema.Body, error) {
 	if c.job.Input != nil {
 		return textBody(c.job.Input), nil
@@ -169,8 +169,7 @@ func (c *paidCall) openInput(ctx context.Context) (schema.Body, error) {
 // inputPurpose names the key that a call's input is encrypted with.
 func inputPurpose(callID string) string { return "input " + callID }
 
-// newJob encrypts the call's input, from which a worker will go on: into the
-// database where it is short, and else into a blob.
+// newJob encrypts the call's input for a worker. Short inputs are stored in the database, others in a blob.
 func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	sealed := render.NewFile()
 	defer c.Free(ctx, sealed)

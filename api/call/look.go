@@ -33,10 +33,9 @@ const (
 // lookable are the images that browsers show without running anything in them.
 var lookable = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Look shows a stored file of an account, as far as that is short. The pages of a
-// PDF are drawn as those of previews are: nothing is charged, and an account's
-// previews of a day bound how often. It returns store.ErrNotFound where the account
-// has no such file.
+// Look returns a preview of a stored file of an account, within limits. The pages of a PDF are rendered as
+// previews: they cost nothing, and the account's daily limit of previews applies. It returns store.ErrNotFound if
+// the account has no such file.
 func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
 	var look filePreview
 	p.running.Add(1)
@@ -68,7 +67,7 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 	return look.Look, err
 }
 
-// lookAtPages draws the first pages of a PDF, or notes why they cannot be drawn.
+// lookAtPages renders the first pages of a PDF, or records why they cannot be rendered.
 func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	err := p.drawLook(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
@@ -189,7 +188,7 @@ func (l *filePreview) lookInto(body *Blob) error {
 	return nil
 }
 
-// addEntry shows an entry of an archive where it is an image.
+// addEntry shows an entry of an archive if it is an image.
 func (l *filePreview) addEntry(entry *zip.File) (err error) {
 	content, err := entry.Open()
 	if err != nil {

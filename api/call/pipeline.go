@@ -118,7 +118,7 @@ type paidCall struct {
 
 	verdict ratelimit.Verdict
 	call    *schema.Call[*operation.Deps]
-	digest  []byte // of the request, where it has an idempotency key
+	digest  []byte // of the request, if it has an idempotency key
 	id      string
 	result  string // the result's id
 	quote   credit.Amount
@@ -261,7 +261,7 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	return refused
 }
 
-// notAllowed refuses addresses where nothing else is wrong.
+// notAllowed refuses URLs if the input has no other error.
 func notAllowed(refused schema.Faults) error {
 	e := &operation.URLError{Field: refused[0].Field, Cause: errors.New("refused before the call")}
 	for _, other := range refused[1:] {
@@ -508,8 +508,8 @@ func (c *paidCall) try() int {
 // whatever the run made of that.
 var cutOff = &apierror.Error{Code: apierror.InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
 
-// giveUp ends a held call that failed. A job goes back into the queue if it was cut off
-// because its process stops, and for another try if its document was not begun.
+// giveUp ends a held call that failed. A job goes back into the queue if it was interrupted because its process
+// stops, and for another try if its document was not begun.
 func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)

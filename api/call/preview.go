@@ -37,7 +37,7 @@ const MaxPreviews = 2000
 
 var (
 	previewWindow = ratelimit.Window{Name: "previews", Limit: MaxPreviews, Length: 24 * time.Hour}
-	// filledWindow bounds what takes no browser.
+	// filledWindow limits requests that need no browser.
 	filledWindow = ratelimit.Window{Name: "fillings", Limit: 5 * MaxPreviews, Length: 24 * time.Hour}
 )
 
@@ -48,7 +48,7 @@ type PreviewRequest struct {
 	Input []byte
 	// Scale is the number of pixels for one CSS pixel; at most 2.
 	Scale float64
-	// Pages are drawn at most; 0 is MaxPreviewPages.
+	// Pages is the maximum number of rendered pages; 0 means MaxPreviewPages.
 	Pages int
 	// View selects the output: images of the pages, the HTML, or the places of its elements.
 	View operation.View

@@ -24,7 +24,7 @@ const (
 	lostAfter = time.Minute
 )
 
-// Reaper makes good what dead processes left behind.
+// Reaper cleans up after dead processes.
 type Reaper struct{ *Pipeline }
 
 // Reaper returns the reaper of the pipeline's calls.
@@ -56,7 +56,7 @@ func (r Reaper) tasks() []store.Task {
 	)
 }
 
-// reap takes care of the calls of processes that are gone.
+// reap ends or requeues the calls of dead processes.
 func (r Reaper) reap(ctx context.Context) error {
 	if err := r.store.CheckClock(ctx); err != nil {
 		return err
@@ -94,9 +94,8 @@ func (r Reaper) orphans(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// lost takes care of the calls that carry this process's lease although it
-// does not work on them: the database failed when one was taken on, or when its
-// end was to be written.
+// lost ends the calls that carry this process's lease although it does not work on them: the database failed when
+// one was claimed, or when its end was to be written.
 func (r Reaper) lost(ctx context.Context) error {
 	calls, err := r.store.LeasedCalls(ctx, r.lease, r.now().Add(-lostAfter), reapBatch)
 	faults := []error{err}

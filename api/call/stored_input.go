@@ -12,7 +12,7 @@ import (
 	"relaypdf/store"
 )
 
-// keptPurpose names the key that a kept input is encrypted with.
+// keptPurpose returns the purpose under which a stored input is encrypted.
 func keptPurpose(callID string) string { return "kept input " + callID }
 
 // keepInput stores the input of the call, for an account that has enabled this. A failure costs the copy and does
@@ -36,7 +36,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 	}
 }
 
-// bounded is a buffer that takes no more than may be kept.
+// bounded is a buffer with the maximum size of a stored input.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -46,7 +46,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Input returns the JSON of an account's call as it was kept. It returns store.ErrNotFound if it was not.
+// Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored.
 func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte, error) {
 	sealed, err := p.store.StoredInputs().Of(ctx, accountID, callID)
 	if err != nil {

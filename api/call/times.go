@@ -12,12 +12,11 @@ import (
 	"relaypdf/store"
 )
 
-// times are where the time of a call goes. Renders add to them from goroutines of
-// their own.
+// times holds the durations of a call's steps. Renders add to them from their own goroutines.
 type times struct {
 	mu    sync.Mutex
 	steps store.Steps
-	inner time.Duration // of the run: what its own steps account for
+	inner time.Duration // the part of the run that its own steps account for
 }
 
 func (t *times) add(step string, took time.Duration) {

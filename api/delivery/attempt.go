@@ -82,9 +82,8 @@ func (d *Dispatcher) deliveryRequest(ctx context.Context, due store.DueDelivery)
 	return r, err
 }
 
-// signDelivery sets the headers of an endpoint's delivery. Standard Webhooks
-// takes the signatures of all secrets that are valid. Clients keep one of
-// Service-Signature, so that it follows the secret that the owner has put into use.
+// signDelivery sets the headers of an endpoint's delivery. Standard Webhooks allows the signatures of all valid
+// secrets. Clients store one secret for Service-Signature, so it uses the secret that the owner has activated.
 func (d *Dispatcher) signDelivery(h http.Header, due store.DueDelivery) error {
 	current, previous, err := d.webhookSecrets(due.Webhook)
 	if err != nil {
@@ -121,8 +120,7 @@ func (d *Dispatcher) setDelivery(h http.Header, name, value string) {
 // SecretPurpose names the key that an endpoint's secrets are encrypted with.
 func SecretPurpose(endpointID string) string { return "webhook " + endpointID }
 
-// webhookSecrets opens an endpoint's secrets. The previous one is empty where
-// the current one is in use.
+// webhookSecrets decrypts an endpoint's secrets. The previous one is empty if only the current one is in use.
 func (d *Dispatcher) webhookSecrets(endpoint *store.Webhook) (current, previous string, err error) {
 	open := func(sealed []byte) string {
 		plain, openErr := d.box.Open(SecretPurpose(endpoint.ID), sealed)

@@ -43,9 +43,9 @@ type Config struct {
 	Box *seal.Box
 	// Brand is put into the branded copies of a delivery's headers; empty sends none.
 	Brand string
-	// Registry takes the metrics.
+	// Registry receives the metrics.
 	Registry prometheus.Registerer
-	// Tracer takes what attempts do; nil is none.
+	// Tracer receives the spans of attempts; nil means none.
 	Tracer *telemetry.Tracer
 	Logger *slog.Logger
 	// Now is the clock.

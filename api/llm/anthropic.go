@@ -158,7 +158,7 @@ func (m *claude) hear(ctx context.Context, request messageRequest, hear Listener
 	return whole, nil
 }
 
-// add takes over the counts of a later event.
+// add adopts the counts of a later event.
 func (u *messageUsage) add(later messageUsage) {
 	u.InputTokens = cmp.Or(later.InputTokens, u.InputTokens)
 	u.CacheCreationInputTokens = cmp.Or(later.CacheCreationInputTokens, u.CacheCreationInputTokens)

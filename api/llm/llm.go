@@ -135,8 +135,8 @@ func New(c Config) (Model, error) {
 	return nil, fmt.Errorf("no provider of models is called %q; there are %s and %s", c.Provider, OpenAI, Anthropic)
 }
 
-// newClient returns a client that carries no key to where a redirect leads, and
-// reads no more than an answer may have.
+// newClient returns a client that does not send the key to the target of a redirect, and limits the size of a
+// response.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport:     boundedTransport{http.DefaultTransport},

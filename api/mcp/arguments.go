@@ -217,7 +217,7 @@ func uploadInput() *jsonschema.Schema {
 	return doc
 }
 
-// uploadRequest sends a file, which the route takes as it is.
+// uploadRequest sends a file as the request body.
 func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request, error) {
 	var in struct{ File, Text, Filename *string }
 	var faults schema.Faults

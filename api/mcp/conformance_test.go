@@ -29,10 +29,9 @@ func newerNode(t *testing.T) string {
 	return path
 }
 
-// excepted are scenarios that ask for what this server does not have, and may not
-// have for their sake: each may fail for its reason, and for no other. The names of
-// tools, prompts and resources are fixed in the scenarios; tools here are routes of
-// the interface, and each of them costs something.
+// excepted are scenarios that ask for what this server does not have, and may not have for their sake: each may
+// fail for its reason, and for no other. The names of tools, prompts and resources are fixed in the scenarios;
+// tools here are routes of the API, and each of them costs something.
 var excepted = []struct {
 	why       string
 	only      string // the text of every failed check

@@ -34,7 +34,7 @@ const maxLocal = 50 << 20
 type folders struct{ open []folder }
 
 type folder struct {
-	given, path string // as it was named, and where it is
+	given, path string // the name as given, and the path
 	root        *os.Root
 }
 
@@ -72,8 +72,7 @@ func (f *folders) close() error {
 	return errors.Join(errs...)
 }
 
-// find returns the folder that a path lies in, and the path within. A relative one
-// is in the first.
+// find returns the folder that contains a path, and the path within it. A relative path is in the first folder.
 func (f *folders) find(path string) (*os.Root, string, error) {
 	if len(f.open) == 0 {
 		return nil, "", errors.New("local files are not allowed; start the server with --root FOLDER")
@@ -145,8 +144,7 @@ func plainError(err error) string {
 	return err.Error()
 }
 
-// offer lets a tool read local files where it takes files, and write its result to
-// one.
+// offer lets a tool read local files for its file fields, and write its result to a file.
 func (f *folders) offer(t *tool) {
 	input, ok := t.described.InputSchema.(*jsonschema.Schema)
 	if !ok {
@@ -192,8 +190,7 @@ func addPaths(doc *jsonschema.Schema) (has bool) {
 	return has
 }
 
-// prepare puts the content of local files into the arguments, and takes out where
-// the result shall go.
+// prepare puts the content of local files into the arguments, and removes the path of the result.
 func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, saves bool) (prepared json.RawMessage, save string, err error) {
 	given, err := membersOf(arguments)
 	if err != nil {
@@ -282,8 +279,8 @@ func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, pla
 	return json.Marshal(items)
 }
 
-// saved makes a call whose result goes to a local file. The file is made before the
-// call is paid, and taken away again when nothing comes of it.
+// saved makes a call whose result goes to a local file. The file is created before the call is paid, and removed if
+// the call fails.
 func (f *folders) saved(ctx context.Context, s *service, path string, call func() (*sdk.CallToolResult, error)) (_ *sdk.CallToolResult, err error) {
 	root, file, name, err := f.create(path)
 	if err != nil {

@@ -30,8 +30,7 @@ const (
 	maxLarge     = 4
 )
 
-// Handler answers agents over HTTP: one message in each request, its answer in JSON,
-// and nothing kept from one to the next.
+// Handler answers agents over HTTP: one message per request, with a JSON response, and no state between requests.
 type Handler struct {
 	api      *api.MCPBackend
 	protocol http.Handler
@@ -212,7 +211,7 @@ func (d *Handler) one(ctx context.Context, r *http.Request, m message) Answer {
 	return answer
 }
 
-// carry answers a tool's request by the interface's own route.
+// carry answers a tool's request with the API's own route.
 func (d *Handler) carry(ctx context.Context, pattern string, q *http.Request) (Answer, error) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {

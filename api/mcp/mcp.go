@@ -61,7 +61,7 @@ const instructions = `Makes, converts and processes documents: PDFs from HTML, w
 
 Each paid call costs a flat price, which the tool's description names, from a prepaid wallet; a call that fails costs nothing. A result is a public address that works for 24 hours: give it to the person, or to another tool as its url, or its id as fileId. Work that may take longer than half a minute is asked for with async: true; jobs_wait waits for it. A refused call says which fields were wrong and what is valid: correct them and call again. After rate_limited wait for retryAfterSeconds; after payment_required ask the person to add funds.`
 
-// newServer makes what speaks the protocol.
+// newServer creates the server of the protocol.
 func newServer(c Config) (*sdk.Server, error) {
 	s := &service{carry: c.Carry, draw: c.Draw, log: c.Logger}
 	server := sdk.NewServer(

@@ -75,7 +75,7 @@ func split(body []byte, version string) (messages []message, batch bool, wrong [
 	return messages, batch, nil
 }
 
-// label names a message in the log, which has no room for what clients invent.
+// label returns a message's name for the log, without text that clients invent.
 func (m message) label() string {
 	if slices.Contains(methods, m.Method) || slices.Contains(notices, m.Method) {
 		return m.Method
@@ -141,7 +141,7 @@ func (m message) scope(ofTools map[string]string) string {
 // notices are the notifications that the protocol's server knows.
 var notices = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
 
-// plainID reports whether the protocol's server takes an id: a string or a whole number.
+// plainID reports whether the protocol's server accepts an ID: a string or a whole number.
 func plainID(id json.RawMessage) bool {
 	var text string
 	var number int64

@@ -39,7 +39,7 @@ func notifyProgress(ctx context.Context, q *sdk.CallToolRequest, token any) {
 			return
 		case <-time.After(progressPause):
 		}
-		// A client that takes no notification still gets its response.
+		// A client that accepts no notification still gets its response.
 		_ = q.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: seconds.Seconds(), Message: fmt.Sprintf("%s has run for %.0f s", q.Params.Name, seconds.Seconds()),
 		})

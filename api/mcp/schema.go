@@ -99,7 +99,7 @@ func shrinkAll(docs []*jsonschema.Schema, depth int) []*jsonschema.Schema {
 	return short
 }
 
-// without takes members out of an object's schema, in its place.
+// without removes members from an object's schema in place.
 func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 	for _, name := range names {
 		doc.Properties.Delete(name)
@@ -108,8 +108,7 @@ func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 	return doc
 }
 
-// longMember is from what length on, in bytes of JSON, a member that two tools have
-// alike is described once.
+// longMember is the length, in bytes of JSON, from which a member that two tools share is described once.
 const longMember = 220
 
 // longAnswer is the same for answers.
@@ -201,8 +200,7 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 	return nil
 }
 
-// answer returns the schema of a tool's answer, or its type alone where an earlier tool
-// answers alike.
+// answer returns the schema of a tool's response, or only its type if an earlier tool has the same response.
 func (o onceOnly) answer(tool string, doc *jsonschema.Schema) (*jsonschema.Schema, error) {
 	text, err := json.Marshal(doc)
 	if err != nil {

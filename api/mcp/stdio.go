@@ -96,7 +96,7 @@ func drawRemote(carry Carrier) Drawer {
 			return nil, err.Error()
 		}
 		answer, err := carry(ctx, api.AgentPath, r)
-		// An error of the protocol and one of the interface have their text alike.
+		// Errors of the protocol and of the API have the same text field.
 		var told struct {
 			Result struct{ Contents []struct{ Blob []byte } }
 			Error  struct{ Message string }

@@ -48,7 +48,7 @@ func waiting(get *tool) *tool {
 	return t
 }
 
-// patienceOf takes the time out of the arguments.
+// patienceOf removes the time from the arguments and returns it.
 func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.RawMessage, err error) {
 	given, err := membersOf(arguments)
 	if err != nil {

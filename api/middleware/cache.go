@@ -10,7 +10,7 @@ import (
 const (
 	// forever is for URLs that contain the hash of their content.
 	forever = "public, max-age=31536000, immutable"
-	// release is for what changes with a release or with the settings only.
+	// release is for content that changes only with a release or with the settings.
 	release = "public, max-age=0, s-maxage=300, stale-while-revalidate=3600, stale-if-error=86400"
 	// listing is the same for API clients, which see new prices sooner.
 	listing = "public, max-age=0, s-maxage=300, stale-while-revalidate=60, stale-if-error=86400"
@@ -20,7 +20,7 @@ const (
 	nobody = "no-store"
 )
 
-// CacheRule is one line of what caches may keep.
+// CacheRule is one rule for caches.
 type CacheRule struct {
 	// Pattern is a path, or with "/*" at its end all paths below it.
 	Pattern string

@@ -17,10 +17,9 @@ const (
 	smallRest = 256 << 10
 )
 
-// discardRest reads, after an answer, what its handler left of a request's body: at most
-// so many bytes, and for a time. Most clients read no answer before they have sent
-// everything, and lose it where the connection is closed first. It belongs outside of
-// everything that may answer.
+// discardRest reads the unread rest of a request's body after the response, up to a number of bytes and a time.
+// Most clients read no response before they have sent everything, and lose it if the connection is closed earlier.
+// It must wrap every handler that may respond.
 func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Handler {
 	places := make(chan struct{}, maxDiscards)
 	return func(next http.Handler) http.Handler {

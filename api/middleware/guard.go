@@ -9,8 +9,7 @@ import (
 	"relaypdf/store"
 )
 
-// Guard refuses keys in the addresses of the interface and sets the headers of
-// every answer: it is taken for nothing else than it is.
+// Guard refuses keys in URLs of the API and sets the security headers of every response.
 func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

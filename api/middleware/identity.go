@@ -28,8 +28,7 @@ func RequestID(ctx context.Context) string { return identityOf(ctx).request }
 // belongs to.
 func ClientIP(ctx context.Context) string { return identityOf(ctx).client }
 
-// Identify gives every request an id, the client's own if it is harmless, and
-// finds the address that it comes from.
+// Identify gives every request an ID, the client's own if it is harmless, and finds the client's IP address.
 func Identify(trusted AddressHeader) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

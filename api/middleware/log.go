@@ -145,8 +145,7 @@ func endSpan(span *telemetry.Span, r *http.Request, seen *Answer) {
 	span.End()
 }
 
-// methodLabel is a method as the metrics name it: clients invent methods, and
-// each label is kept for ever.
+// methodLabel returns a method's label in the metrics. Clients invent methods, and each label exists for ever.
 func methodLabel(method string) string {
 	if slices.Contains(Methods(), method) {
 		return method

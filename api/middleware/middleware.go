@@ -20,10 +20,10 @@ type Config struct {
 	API, Pages http.Handler
 	// Serves reports whether the API serves a path.
 	Serves func(path string) bool
-	// Fail answers with an error, as the interface does.
+	// Fail sends an error response in the API's form.
 	Fail func(http.ResponseWriter, *http.Request, error)
-	// TrustedIPHeader names the one header that carries the client's address, as
-	// ParseAddressHeader reads it; empty takes the socket's.
+	// TrustedIPHeader names the one header that carries the client's address, as ParseAddressHeader reads it; empty
+	// means the socket's address.
 	TrustedIPHeader string
 	// MaxDiscard is the maximum number of bytes that are read of a request after its response.
 	MaxDiscard int64
@@ -33,7 +33,7 @@ type Config struct {
 	Tracer *telemetry.Tracer
 }
 
-// New returns what every request passes, before the side that it is for.
+// New returns the handler that every request passes before the API or the pages.
 func New(c Config) http.Handler {
 	sides := c.API
 	if c.Pages != nil {
@@ -56,7 +56,7 @@ func Methods() []string {
 	}
 }
 
-// Allowed lists the methods that a path takes, for the header Allow.
+// Allowed lists the methods of a path, for the header Allow.
 func Allowed(routes chi.Routes, path string) string {
 	return strings.Join(slices.DeleteFunc(Methods(), func(method string) bool {
 		return !routes.Match(chi.NewRouteContext(), method, path)

@@ -247,7 +247,7 @@ func (i *Issuer) discover(ctx context.Context) (*keySet, error) {
 	return &keySet{oidc.NewRemoteKeySet(ctx, found.Keys)}, nil
 }
 
-// trusts refuses keys that come less safely than what names them.
+// trusts refuses keys from a less secure URL than the issuer's.
 func (i *Issuer) trusts(address string) error {
 	keys, err := url.Parse(address)
 	if err == nil && keys.Scheme != "https" && strings.HasPrefix(i.cfg.Issuer, "https://") {
@@ -291,7 +291,7 @@ type seldom struct {
 	now  func() time.Time
 
 	mu    sync.Mutex
-	asked map[string]*asking // by address: of what describes the provider, and of its keys
+	asked map[string]*asking // by URL: of the provider's metadata, and of its keys
 }
 
 // asking is the last time that an address was asked for.

@@ -58,7 +58,7 @@ type ServerConfig struct {
 	Limiter ratelimit.Limiter
 	// BaseURL is the public URL of the service and the issuer of its tokens, without a final slash.
 	BaseURL string
-	// DocsURL is the URL of the documentation for clients, DeviceURL that of the page that takes a device's code.
+	// DocsURL is the URL of the documentation for clients, DeviceURL that of the page for a device's code.
 	DocsURL, DeviceURL string
 	// OutsideIssuer is the provider whose tokens the resource also accepts. Empty is none.
 	OutsideIssuer string

@@ -34,8 +34,8 @@ const (
 	million = 1_000_000
 )
 
-// charge returns what tokens cost a customer, rounded up to a microdollar. The
-// factors are bounded by ai.Usage and the settings, so that it does not overflow.
+// charge returns the price of tokens for an account, rounded up to a microdollar. The factors are bounded by
+// ai.Usage and the settings, so that it does not overflow.
 func (a *AI) charge(used llm.Usage) credit.Amount {
 	cost := credit.Amount(used.Input)*a.Input + credit.Amount(used.Output)*a.Output
 	return (aiFactor*cost + million - 1) / million
@@ -116,7 +116,7 @@ func (q QuoteFields) check(faults *schema.Faults) {
 	}
 }
 
-// Promised is a promised price, where one was asked for.
+// Promised is a quoted price, if one was requested.
 type Promised struct {
 	QuoteID            string         `json:"quoteId,omitempty" jsonschema_description:"ID of the quote, if the request asked for one."`
 	AmountMicrodollars *credit.Amount `json:"amountMicrodollars,omitempty" jsonschema_description:"Price of a call with the quote, in microdollars."`
@@ -149,8 +149,8 @@ const (
 // judge checks a response, and returns its errors. Its own error is not that of the response.
 type judge func(ctx context.Context, answer llm.Answer) (faults []string, err error)
 
-// ask has the model answer until its answer can be used, and returns what that took.
-// An account whose answers fail too often has to wait until tomorrow.
+// ask has the model answer until its answer is usable, and returns the used tokens. An account whose answers fail
+// too often has to wait until tomorrow.
 func (e *Deps) ask(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	spared, err := e.Quotes.Begin(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ type Asset struct {
 	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Relative path of the file in the page, such as img/logo.png."`
 }
 
-// AssetInput are the fields with which an operation takes what belongs to a page.
+// AssetInput holds the fields for the files that belong to a page.
 type AssetInput struct {
 	Assets []Asset `json:"assets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Files for relative links in the page, headers and footers, by filename. At most 100 files and 50 MiB together."`
 }
@@ -78,7 +78,7 @@ func (in *SiteInput) validate(faults *schema.Faults, hasURL bool) {
 
 func assetAt(i int) string { return fmt.Sprintf("assets[%d].", i) }
 
-// withAssets gets what belongs to a page, puts it into src, and calls do.
+// withAssets gets the files that belong to a page, puts them into src, and calls do.
 func withAssets[T any](ctx context.Context, deps *Deps, in *AssetInput, src *render.Source, do func() (T, error)) (T, error) {
 	if len(in.Assets) == 0 {
 		return do()

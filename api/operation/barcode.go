@@ -43,7 +43,7 @@ func (in *BarcodeInput) Validate() error {
 	return failures(faults)
 }
 
-// barcode returns the barcode as the renderer takes it.
+// barcode returns the barcode in the renderer's type.
 func (in *BarcodeInput) barcode() barcode.Request {
 	return barcode.Request{
 		Type: barcode.Type(in.Type), Text: in.Text, Format: cmp.Or(barcode.Format(in.Format), barcode.PNG),

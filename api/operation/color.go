@@ -17,7 +17,7 @@ func checkColor(faults *schema.Faults, field, text string) {
 	}
 }
 
-// parseColor reads a colour of CSS; nil where it is none.
+// parseColor reads a CSS colour; nil means that it is invalid.
 func parseColor(text string) *color.NRGBA {
 	switch name := strings.ToLower(text); name {
 	case "transparent":

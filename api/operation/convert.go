@@ -68,7 +68,7 @@ func (Sheet) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// SetJSON takes a name or a number.
+// SetJSON accepts a name or a number.
 func (s *Sheet) SetJSON(v any) error {
 	s.value = v
 	return nil
@@ -82,7 +82,7 @@ const (
 // pdfaLevels are the levels of PDF/A by their names.
 var pdfaLevels = map[string]int{"1b": 1, "2b": 2, "3b": 3}
 
-// print returns the options as the renderer takes them.
+// printing returns the options in the renderer's type.
 func (o ConvertOptions) printing() render.ConvertPrint {
 	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
 	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
@@ -159,7 +159,7 @@ func (in *ConvertInput) Validate() error {
 	return failures(faults)
 }
 
-// noAssets names what keeps assets from being of use, or is empty.
+// noAssets returns the reason why assets have no effect, or an empty text.
 func (in *ConvertInput) noAssets() string {
 	if in.Engine == engineWebKit {
 		return "the engine " + engineWebKit + ", which loads from public addresses only"
@@ -215,8 +215,8 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 	return result, in.fault(err)
 }
 
-// takeFrontMatter takes the options that Markdown may have in its front matter, which
-// are those of pdf.create, and warns of those that have no effect on the target.
+// takeFrontMatter applies the options in the front matter of Markdown, which are those of pdf.create, and returns
+// warnings for options that have no effect on the target.
 func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.Warning, err error) {
 	about, unread := render.FrontMatterOf(c.Content, c.Name)
 	names := slices.Sorted(maps.Keys(about.Options))
@@ -282,8 +282,7 @@ func convertResult(in *ConvertInput, made render.Converted) schema.Result {
 	return result
 }
 
-// fault names the field that an error of the renderer is about, where it is
-// about one.
+// fault returns an error of the renderer with the field that caused it, if any.
 func (in *ConvertInput) fault(err error) error {
 	var pair *office.PairError
 	var failed *office.Error

@@ -98,8 +98,7 @@ func Unstarted(err error) bool {
 	return errors.As(err, &late) && late.Unstarted
 }
 
-// renderError words the failures of a render for the customer: what failed,
-// why, and where there is something to do about it, what.
+// renderError returns the API error for a failed render: what failed, why, and the remedy if there is one.
 func renderError(err error) *apierror.Error {
 	var busy *chrome.BusyError
 	var load *chrome.LoadError

@@ -9,9 +9,8 @@ import (
 // maxFilename bounds a result's name in bytes; file systems take 255.
 const maxFilename = 200
 
-// Filename returns the name of a result: the requested one without its path
-// and control characters, or the stem, and with the extension. A JPEG may keep
-// the other one that it goes by.
+// Filename returns the name of a result: the requested one without its path and control characters, or the stem,
+// and with the extension. A JPEG may keep its other extension.
 func Filename(requested, stem, extension string) string {
 	name := path.Base(strings.ReplaceAll(requested, `\`, "/"))
 	name = strings.Map(func(r rune) rune {

@@ -14,11 +14,11 @@ import (
 	"relaypdf/render/markup"
 )
 
-// optionsRequest holds options in front matter to what those of a request are.
+// optionsRequest validates options in front matter like those of a request.
 var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 
-// takeFrontMatter takes the options of the page, which Markdown may have in its front matter, unless the request has
-// its own. about and unread are the result of reading it. Faults are in the field that holds the Markdown.
+// takeFrontMatter applies the page options in the front matter of Markdown, unless the request has its own. about
+// and unread are the result of reading the front matter. Errors name the field of the Markdown.
 func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about markup.FrontMatter, unread error) error {
 	var line *markup.OptionsError
 	if errors.As(unread, &line) {
@@ -61,8 +61,8 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	return nil
 }
 
-// markdownPrint returns how Markdown with that front matter is printed, or nil where it
-// has no options. Faults are in the field that holds the Markdown.
+// markdownPrint returns the print settings of Markdown with that front matter, or nil if it has no options. Errors
+// name the field of the Markdown.
 func markdownPrint(field string, about markup.FrontMatter, unread error) (*render.MarkdownPrint, error) {
 	var o PDFOptions
 	var faults, wrong schema.Faults

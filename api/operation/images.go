@@ -121,7 +121,7 @@ func (v Viewport) checkImage(faults *schema.Faults, field string, width, height 
 	}
 }
 
-// capture returns the options as the renderer takes them.
+// capture returns the options in the renderer's type.
 func (o *ImageOptions) capture() chrome.Screenshot {
 	view := o.viewport()
 	shot := chrome.Screenshot{

@@ -70,9 +70,9 @@ func (l Length) inches() (float64, error) {
 	return 0, errLength
 }
 
-// check faults the field unless the length is absent or between low and high
-// inches. It returns the length in inches, or otherwise where it is absent or
-// wrong, so that rules about several lengths need not repeat the faults of one.
+// check adds a validation error unless the length is absent or between low and high inches. It returns the length
+// in inches, or otherwise if it is absent or wrong, so that rules about several lengths do not repeat the errors of
+// one.
 func (l Length) check(faults *schema.Faults, field string, within bounds, otherwise float64) float64 {
 	if l.IsZero() {
 		return otherwise
@@ -89,7 +89,7 @@ func (l Length) check(faults *schema.Faults, field string, within bounds, otherw
 	return otherwise
 }
 
-// bounds are the least and the greatest length a field takes, in inches.
+// bounds are the minimum and the maximum length of a field, in inches.
 type bounds struct{ low, high float64 }
 
 // text writes a length of so many inches in the unit that the client gave, with the

@@ -25,8 +25,8 @@ const (
 	// defaultTimeout is the time a render has besides waitForTimeout, in milliseconds: the
 	// renderer's own without one.
 	defaultTimeout = 30_000
-	// maxHeaders and maxHeaderBytes keep extra headers within what web servers
-	// accept; above that every one of them would answer 400 or 431.
+	// maxHeaders and maxHeaderBytes keep extra headers within the limits of web servers, which answer 400 or 431
+	// above them.
 	maxHeaders, maxHeaderBytes = 50, 16 << 10
 	// maxCookie is the size of name and value above which Chromium drops a cookie.
 	maxCookie = 4096
@@ -63,7 +63,7 @@ func (Statuses) JSONSchema() *jsonschema.Schema {
 	}}}
 }
 
-// SetJSON takes the items, which the schema has found to be of these kinds.
+// SetJSON stores the items, which the schema has validated.
 func (s *Statuses) SetJSON(v any) error {
 	items, _ := v.([]any)
 	for _, item := range items {
@@ -82,7 +82,7 @@ func (s Statuses) MarshalJSON() ([]byte, error) { return json.Marshal(s.texts) }
 // IsZero reports whether no statuses are set.
 func (s Statuses) IsZero() bool { return len(s.texts) == 0 }
 
-// ranges returns the statuses as the renderer takes them.
+// ranges returns the statuses in the renderer's type.
 func (s Statuses) ranges() []chrome.StatusRange {
 	var ranges []chrome.StatusRange
 	for _, text := range s.texts {
@@ -123,7 +123,7 @@ func (o *LoadOptions) validate(faults *schema.Faults, hasURL bool) {
 	}
 }
 
-// page returns the options as the renderer takes them.
+// page returns the options in the renderer's type.
 func (o *LoadOptions) page(hasURL bool) render.Page {
 	page := render.Page{
 		WaitUntil:       o.WaitUntil,
@@ -217,7 +217,7 @@ func checkHeaders(faults *schema.Faults, field string, headers map[string]string
 	}
 }
 
-// source is one field that a document can come from.
+// source is one field that can hold a document.
 type source struct {
 	field string
 	value *string
@@ -276,7 +276,7 @@ func either[T any](v *T, otherwise T) T {
 	return *v
 }
 
-// nonZero returns a pointer to v, or nil where it is zero and so was not given.
+// nonZero returns a pointer to v, or nil if it is zero and so was not given.
 func nonZero[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -198,7 +198,7 @@ func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.M
 	return margin
 }
 
-// settings returns the options as the renderer takes them.
+// settings returns the options in the renderer's type.
 func (o *PDFOptions) settings() render.PDF {
 	var checked schema.Faults // by Validate, which found none
 	size, margin := o.layout(&checked)

@@ -35,7 +35,7 @@ func (AttachmentName) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
 }
 
-// names returns the names as the renderer takes them.
+// names returns the names in the renderer's type.
 func (in *AttachmentsInput) names() []string {
 	var names []string
 	for _, name := range in.Names {

@@ -61,7 +61,7 @@ func bookmarksSchema(depth int) *jsonschema.Schema {
 	}}
 }
 
-// SetJSON takes bookmarks of the right shape. Others have their fault already.
+// SetJSON stores valid bookmarks. Others have their validation error already.
 func (b *Bookmarks) SetJSON(v any) error {
 	items, _ := v.([]any)
 	for _, item := range items {
@@ -77,7 +77,7 @@ func (b *Bookmarks) SetJSON(v any) error {
 	return nil
 }
 
-// render returns the bookmarks as the renderer takes them.
+// render returns the bookmarks in the renderer's type.
 func (b Bookmarks) render() (bookmarks []pdf.Bookmark) {
 	for _, bookmark := range b {
 		bookmarks = append(bookmarks, pdf.Bookmark{Title: bookmark.Title, Page: bookmark.Page, Children: bookmark.Children.render()})

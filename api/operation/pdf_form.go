@@ -64,8 +64,7 @@ func runFormFill(ctx context.Context, deps *Deps, in *FormFillInput) (schema.Res
 	})
 }
 
-// formFault names the fields of the request that an error of filling is about,
-// where it is about some.
+// formFault returns an error of filling with the fields of the request that caused it, if any.
 func formFault(err error) error {
 	var form *render.FormError
 	if !errors.As(err, &form) {

@@ -15,7 +15,7 @@ type Described struct {
 
 func (d *Described) describes() pdfmeta.Info { return d.Metadata.info() }
 
-// info returns the metadata as the renderer takes it.
+// info returns the metadata in the renderer's type.
 func (m *Metadata) info() pdfmeta.Info {
 	return pdfmeta.Info{Title: m.Title, Author: m.Author, Subject: m.Subject, Keywords: m.Keywords.text}
 }

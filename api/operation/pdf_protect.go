@@ -31,7 +31,7 @@ type Permissions struct {
 	Assemble *bool `json:"assemble,omitempty" jsonschema:"default=true" jsonschema_description:"If true, allow inserting, deleting and rotating pages."`
 }
 
-// allow returns the permissions as the renderer takes them.
+// allow returns the permissions in the renderer's type.
 func (p Permissions) allow() pdf.Permissions {
 	return pdf.Permissions{
 		Print: either(p.Print, true), HighRes: either(p.HighRes, true), Copy: either(p.Copy, true), Modify: either(p.Modify, true),

@@ -63,7 +63,7 @@ func (Position) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// SetJSON takes a name or a point.
+// SetJSON accepts a name or a point.
 func (p *Position) SetJSON(v any) error {
 	switch v := v.(type) {
 	case string:
@@ -172,7 +172,7 @@ func runStamp(ctx context.Context, deps *Deps, in *StampInput) (schema.Result, e
 	})
 }
 
-// stamp returns the stamp as the renderer takes it, but for its image.
+// stamp returns the stamp in the renderer's type, without its image.
 func (in *StampMark) stamp() render.Stamp {
 	s := render.Stamp{
 		Text: in.Text, Bold: in.Bold, Tiled: in.Tiled, FontSize: cmp.Or(in.FontSize, defaultFontSize), Color: cmp.Or(in.Color, defaultColor),

@@ -112,8 +112,7 @@ func withFiles[T any](ctx context.Context, deps *Deps, sources []stagedFile, do 
 // errFetchTimeout means that the files of a request were not there in time.
 var errFetchTimeout = errors.New("fetching files timed out")
 
-// toolFault names the field of the request that an error of the renderer is
-// about, where it is about one.
+// toolFault returns an error of the renderer with the field of the request that caused it, if any.
 func toolFault(err error, files []openFile, sources []stagedFile) error {
 	var failed *pdf.Error
 	if !errors.As(err, &failed) || failed.Input >= len(files) {

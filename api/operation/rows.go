@@ -1,5 +1,4 @@
-// Package operation is the product: one row for each operation, their inputs,
-// and what is done with them.
+// Package operation defines the operations: the operation table, their inputs, and the functions that run them.
 package operation
 
 import (
@@ -29,8 +28,8 @@ type Deps struct {
 	MaxFile int64
 	// takesEmpty allows URLs that lead to empty files.
 	takesEmpty bool
-	// Stored opens an upload or an earlier result of the account, which the
-	// caller closes. It returns store.ErrNotFound where the account has no such file.
+	// Stored opens an upload or an earlier result of the account, which the caller closes. It returns
+	// store.ErrNotFound if the account has no such file.
 	Stored func(ctx context.Context, id string) (schema.Body, error)
 	// Held is the amount held for the call: its maximum price.
 	Held credit.Amount
@@ -366,8 +365,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 }
 
-// fieldError names the field of the request that an error of the renderer is
-// about, where it is about one.
+// fieldError returns an error of the renderer with the field of the request that caused it, if any.
 func fieldError(err error) error {
 	var beyond *chrome.PageRangeError
 	var header *chrome.HeaderError

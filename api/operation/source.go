@@ -161,8 +161,8 @@ func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []op
 	return files, nil
 }
 
-// worst returns all faults of the sources where there are some, and else the
-// first failure that was not caused by another.
+// worst returns all validation errors of the sources if there are some, and otherwise the first failure that was
+// not caused by another.
 func worst(failures []error) error {
 	var faults, more schema.Faults
 	var first error
@@ -182,7 +182,7 @@ func worst(failures []error) error {
 	return first
 }
 
-// container is the path of what holds a source's fields.
+// container returns the path of the object with a source's fields.
 func (s stagedFile) container() string {
 	if s.at == "" {
 		return s.field("")

@@ -42,7 +42,7 @@ type TemplateVersion struct {
 	Partials map[string]string
 }
 
-// TemplateInput are the fields with which an operation takes a template.
+// TemplateInput holds the template fields of an operation.
 type TemplateInput struct {
 	TemplateID      *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: ID or slug of a published template of the account. Its own options are the defaults of options."`
 	TemplateVersion int           `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 for the latest."`
@@ -50,7 +50,7 @@ type TemplateInput struct {
 	Strict          bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, refuse data that lacks a path of the template, and list all missing paths. If false, missing values stay empty."`
 }
 
-// validate faults what only a template takes.
+// validate adds errors for fields that need a template.
 func (t *TemplateInput) validate(faults *schema.Faults) {
 	if t.TemplateID != nil {
 		return
@@ -84,7 +84,7 @@ func (o *TemplateOptions) validate(faults *schema.Faults) {
 	}
 }
 
-// pin fixes the version of a template in an input, together with the template's own options; takes reports which of
+// pin fixes the version of a template in an input, together with the template's own options. takes reports which of
 // them the operation accepts.
 func (t *TemplateInput) pin(ctx context.Context, deps *Deps, input map[string]any, takes func(name string) bool) (changed bool, err error) {
 	if t.TemplateID == nil {
@@ -125,7 +125,7 @@ func under(own, given map[string]any) map[string]any {
 		}
 		merged[name] = value
 	}
-	// A format takes the place of a size, and so would one of the template's.
+	// A format replaces a size, and so does a format of the template.
 	_, width := given["width"]
 	_, height := given["height"]
 	if _, format := given["format"]; (width || height) && !format {
@@ -134,7 +134,7 @@ func under(own, given map[string]any) map[string]any {
 	return merged
 }
 
-// anyOption takes all of a template's options.
+// anyOption accepts all of a template's options.
 func anyOption(string) bool { return true }
 
 // pageOptions lists the options of a template that an image accepts too.
@@ -155,7 +155,7 @@ func templateNotFound(err error, ref string, version int) error {
 	return &apierror.Error{Code: apierror.NotFound, Message: text, Details: []apierror.Detail{{Field: "templateId", Message: "is not the id or slug of a published template"}}}
 }
 
-// fill makes HTML of the template, and takes the time off the page's.
+// fill makes HTML of the template, and subtracts the time from the page's.
 func (t *TemplateInput) fill(ctx context.Context, deps *Deps, o TemplateOptions, page *render.Page) (string, error) {
 	found, err := deps.Templates.Pinned(ctx, *t.TemplateID, t.TemplateVersion)
 	if err != nil {

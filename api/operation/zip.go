@@ -19,7 +19,7 @@ type ZipInput struct {
 	Files []NamedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"Files in order, 1 to 30 of them, at most 200 MiB together."`
 }
 
-// NamedFile is a file that goes by a name.
+// NamedFile is a file with a name.
 type NamedFile struct {
 	FileSource
 

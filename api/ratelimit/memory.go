@@ -33,7 +33,7 @@ type event struct {
 type events struct {
 	key string
 	at  []event
-	// kept is the longest window that the key was counted in.
+	// kept is the longest window in which the key was counted.
 	kept time.Duration
 }
 
@@ -58,7 +58,7 @@ func (m *memory) Peek(_ context.Context, key string, windows ...Window) (Verdict
 // Actions of judge on the event.
 const (
 	look   = iota // only reports
-	count         // counts it where it is allowed
+	count         // counts it if it is allowed
 	record        // counts it in any case: it was allowed elsewhere
 )
 

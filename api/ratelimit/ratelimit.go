@@ -26,7 +26,7 @@ type Limiter interface {
 // Verdict is a limiter's answer.
 type Verdict struct {
 	Allowed bool
-	// Refused names the window that is full for longest, where one is.
+	// Refused names the window that stays full the longest, if one is full.
 	Refused string
 	// RetryAfter is the time until the event would be allowed, if nothing else is counted meanwhile.
 	RetryAfter time.Duration

@@ -83,7 +83,7 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	options.PoolTimeout, options.ContextTimeoutEnabled = redisTimeout, true // Checks bring less.
 	options.MaxRetries = -1                                                 // an event that was counted twice would be one too many
 	options.DialerRetries = 1
-	redis.SetLogger(silent{}) // what fails is logged here, once
+	redis.SetLogger(silent{}) // failures are logged here, once
 	r := &Redis{
 		script: redis.NewScript(script), memory: newMemory(nil, maxKeys), log: log,
 		process: rand.Text(), start: time.Now(), patience: redisTimeout,

@@ -49,7 +49,7 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// skipPrefix takes the start of a data URI off.
+// skipPrefix skips the start of a data URI.
 func (b *base64Reader) skipPrefix() error {
 	start, _ := b.r.Peek(len("data:"))
 	if !strings.EqualFold(string(start), "data:") {

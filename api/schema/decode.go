@@ -19,8 +19,8 @@ const (
 	maxDepth = 64
 	// maxStructure limits the JSON of an input without its long texts and files, in bytes.
 	maxStructure = 1 << 20
-	// maxWeight bounds the memory that this structure takes, which is many times
-	// its text where it is made of small parts. It is an estimate, in bytes.
+	// maxWeight is the maximum memory of this structure, which is many times its text if it is made of small parts.
+	// It is an estimate, in bytes.
 	maxWeight = 16 << 20
 )
 
@@ -135,7 +135,7 @@ func (d *decoder) misfit(r *rule, got any) error {
 	return d.fault("must be %s; got %s", expectation(r.doc), preview(got))
 }
 
-// weigh counts the memory of a value that is kept.
+// weigh counts the memory of a stored value.
 func (d *decoder) weigh(n int) error {
 	if d.weight += int64(n); d.weight > maxWeight {
 		return errStructure
@@ -227,7 +227,7 @@ func (d *decoder) scalar(kind, c byte) (any, error) {
 	return f, nil
 }
 
-// open takes the first byte of an object or array.
+// open consumes the first byte of an object or array.
 func (d *decoder) open() error {
 	if d.depth++; d.depth > maxDepth {
 		return Faults{{Message: fmt.Sprintf("nests deeper than %d levels", maxDepth)}}
@@ -283,8 +283,7 @@ func (d *decoder) more(end byte, first bool) (bool, error) {
 	return true, d.skip(1)
 }
 
-// readMember reads a name and its value into an object, which is nil where
-// nothing is kept.
+// readMember reads a name and its value into an object, which is nil if nothing is stored.
 func (d *decoder) readMember(r *rule, object map[string]any, names *names) error {
 	if err := d.expect('"'); err != nil {
 		return err
@@ -311,7 +310,7 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 // next to it.
 func (d *decoder) meant(name string) string {
 	if d.faults.full() {
-		return "" // It takes long, and is not shown.
+		return "" // Computing a suggestion takes long, and it would not be shown.
 	}
 	at := d.path[:len(d.path)-1]
 	near := hint(d.root.doc, at, name)
@@ -377,7 +376,7 @@ func (d *decoder) checkObject(r *rule, object map[string]any, count int) error {
 	return nil
 }
 
-// emptyArray takes [] for an empty object, which is how PHP spells one.
+// emptyArray accepts [] for an empty object, as PHP encodes one.
 func (d *decoder) emptyArray(whole *rule) (any, error) {
 	got, err := d.value(nil, false)
 	if err != nil {

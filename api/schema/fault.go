@@ -27,11 +27,11 @@ const (
 	// maxFaults bounds the list, and so the work and the answer that an input
 	// can cause by being wrong.
 	maxFaults = 100
-	// maxField and maxMessage bound a fault in bytes: names come from the input.
+	// maxField and maxMessage limit a validation error in bytes: names come from the input.
 	maxField, maxMessage = 200, 2000
 )
 
-// Add appends a fault, or counts it where the list is full.
+// Add appends a validation error, or only counts it if the list is full.
 func (f *Faults) Add(field, format string, args ...any) {
 	if !f.full() {
 		*f = append(*f, Fault{Field: shorten(field, maxField), Message: shorten(fmt.Sprintf(format, args...), maxMessage)})

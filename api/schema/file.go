@@ -33,8 +33,7 @@ func (m *memory) Size() int64         { return int64(m.Len()) }
 func (m *memory) Open() io.ReadSeeker { return bytes.NewReader(m.Bytes()) }
 func (m *memory) Close() error        { return nil }
 
-// Sink takes the decoded bytes of one file as they arrive, and holds them as a
-// Body afterwards.
+// Sink receives the decoded bytes of one file as they arrive, and provides them as a Body afterwards.
 type Sink interface {
 	io.Writer
 	Body
@@ -49,7 +48,7 @@ func (File) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
 }
 
-// SetJSON takes the file that was decoded on the way.
+// SetJSON stores the file that was decoded during the read.
 func (f *File) SetJSON(v any) error {
 	inline, ok := v.(*Inline)
 	if !ok {

@@ -116,7 +116,7 @@ func (f *form) read(body io.Reader, boundary string) error {
 	}
 }
 
-// sinkError is a file that could not be kept.
+// sinkError means that a file could not be stored.
 type sinkError struct{ cause error }
 
 // storing marks the errors of a file's sink.
@@ -137,7 +137,7 @@ func (e *sinkError) Unwrap() error { return e.cause }
 // none.
 var formName = regexp.MustCompile(`^([^.\[\]]+)|^\.([^.\[\]]+)|^\[([0-9]{0,4})\]`)
 
-// part takes in one part.
+// part reads one part.
 func (f *form) part(part *multipart.Part) error {
 	name := part.FormName()
 	at, doc := f.root, f.schema
@@ -263,8 +263,7 @@ func (f *form) filePart(part *multipart.Part, at *formNode, doc *jsonschema.Sche
 // dispositionPath is the file's name as the client has written it.
 var dispositionPath = regexp.MustCompile(`filename="([^"\\]+)"`)
 
-// dispositionName returns the name of a part's file with its folders, where they
-// were sent.
+// dispositionName returns the name of a part's file, with its folders if they were sent.
 func dispositionName(part *multipart.Part, base string) string {
 	found := dispositionPath.FindStringSubmatch(part.Header.Get("Content-Disposition"))
 	if len(found) < 2 || strings.HasPrefix(found[1], "/") || path.Base(found[1]) != base {

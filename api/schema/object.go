@@ -17,8 +17,8 @@ const MaxObject = 5 << 20
 // verbatimFormat marks an Object in its schema.
 const verbatimFormat = "json-object"
 
-// Object is a field that holds any JSON object, kept as the text that it is: with
-// the order of its members, and every digit of its numbers.
+// Object is a field that holds any JSON object as its original text, with the order of its members and every digit
+// of its numbers.
 type Object struct{ json.RawMessage }
 
 // JSONSchema returns the schema of an Object: any object.
@@ -26,7 +26,7 @@ func (Object) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Format: verbatimFormat}
 }
 
-// SetJSON takes the text, or an empty object in another spelling.
+// SetJSON stores the text, or an empty object in another spelling.
 func (o *Object) SetJSON(v any) error {
 	switch v := v.(type) {
 	case json.RawMessage:
@@ -82,7 +82,7 @@ func tree(input any) (map[string]any, error) {
 	return object, nil
 }
 
-// Tree decodes a JSON object into what inputs are decoded to.
+// Tree decodes a JSON object into the types of decoded inputs.
 func Tree(text json.RawMessage) (map[string]any, error) {
 	d := newDecoder(context.Background(), bytes.NewReader(text), nil, Files{})
 	v, err := d.value(nil, true)

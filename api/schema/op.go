@@ -36,10 +36,9 @@ type Info struct {
 	Warns bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
-	// Codes are the errors that only this operation may come to.
+	// Codes are the errors that only this operation may return.
 	Codes []string
-	// Answer is the type of a result that is JSON, where that is known: a struct
-	// whose tags are its documentation.
+	// Answer is the type of a JSON result, if it is known: a struct whose tags are its documentation.
 	Answer reflect.Type
 }
 
@@ -133,7 +132,7 @@ type Price struct {
 	QuoteID string
 }
 
-// Price returns the call's own price, or nil where it is that of its row.
+// Price returns the call's own price, or nil if the operation's price applies.
 func (c *Call[Env]) Price(ctx context.Context, env Env) (*Price, error) {
 	if c.price == nil {
 		return nil, nil
@@ -148,7 +147,7 @@ func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c
 // Close frees the files that came with the call.
 func (c *Call[Env]) Close() error { return c.close() }
 
-// Common holds the fields that every operation takes.
+// Common holds the fields that every operation accepts.
 type Common struct {
 	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. relaypdf removes paths and control characters, and adds a missing extension."`
 	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL that works for 24 hours. async: a job to poll."`
@@ -173,7 +172,7 @@ type Warning = wire.Warning
 
 // Result is the result of a run: a Body, or JSON instead.
 type Result struct {
-	// Stem names the result where the request did not: "document".
+	// Stem is the result's name if the request has none: "document".
 	Stem string
 	// Extension starts with a dot: ".pdf".
 	Extension   string

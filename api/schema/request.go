@@ -19,7 +19,7 @@ import (
 type Request[In any] struct {
 	// Params are the members that the body does not hold, in their order.
 	Params []Param
-	// Body describes the body, nil where the route takes none.
+	// Body describes the body; nil if the route has none.
 	Body *jsonschema.Schema
 
 	params, body *rule
@@ -94,8 +94,8 @@ func collectPlaces(shape reflect.Type, found map[string]string, ignored map[stri
 	}
 }
 
-// Bind reads the parameters, unknown ones included, and the body, which is left
-// alone where the route takes none. Its error lists the faults of both.
+// Bind reads the parameters, including unknown ones, and the body, unless the route has none. Its error lists the
+// validation errors of both.
 func (r *Request[In]) Bind(ctx context.Context, params []Value, body io.Reader) (*In, error) {
 	text, err := r.encode(params)
 	if err != nil {

@@ -28,13 +28,12 @@ type rule struct {
 	pattern      *regexp.Regexp
 	low, high    float64
 	file         bool
-	verbatim     bool // kept as its text
+	verbatim     bool // stored as its text
 	// longest is the most bytes that a long text may have, 0 for any other.
 	longest int64
 }
 
-// longText is the length from which on a string counts against a limit of its
-// own and not as part of the JSON around it.
+// longText is the length from which a string counts against its own limit and not as part of the JSON around it.
 const longText = 64 << 10
 
 // known are the keywords that a rule enforces or that have no effect on values. A schema with another one does not
@@ -169,8 +168,8 @@ func (r *rule) takes(kind byte) bool {
 	return true
 }
 
-// meant returns the rule for a value of a kind: of alternatives the one that
-// takes it. It is false where none does.
+// meant returns the rule for a value of a kind: the matching one of alternatives. The second result is false if
+// none matches.
 func (r *rule) meant(kind byte) (*rule, bool) {
 	if r == nil {
 		return nil, true
@@ -184,7 +183,7 @@ func (r *rule) meant(kind byte) (*rule, bool) {
 	return r, fits
 }
 
-// member returns the rule of a member, and whether the object takes it.
+// member returns the rule of a member, and whether the object allows it.
 func (r *rule) member(name string) (*rule, bool) {
 	if !r.strict() {
 		return nil, true
@@ -252,7 +251,7 @@ func (r *rule) clears() bool {
 	return r != nil && (r.kind == "null" || len(r.alternatives) > 0) && r.takes('n')
 }
 
-// anyObject takes every object.
+// anyObject accepts every object.
 var anyObject = &rule{
 	doc: &jsonschema.Schema{Type: "object"}, kind: "object", open: true, low: math.Inf(-1), high: math.Inf(1),
 }

@@ -82,7 +82,7 @@ func cut(err error) error {
 	return err
 }
 
-// skip takes n buffered bytes.
+// skip consumes n buffered bytes.
 func (s *scanner) skip(n int) error {
 	s.at += int64(n)
 	if !s.free {
@@ -127,7 +127,7 @@ func (s *scanner) peek() (byte, error) {
 	}
 }
 
-// next takes the next byte, white space or not.
+// next consumes the next byte, white space or not.
 func (s *scanner) next() (byte, error) {
 	text, err := s.buffered()
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *scanner) next() (byte, error) {
 	return c, s.skip(1)
 }
 
-// expect takes the byte c, after any white space.
+// expect consumes the byte c, after any white space.
 func (s *scanner) expect(c byte) error {
 	got, err := s.peek()
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *scanner) expect(c byte) error {
 // invalid faults the text from the next byte on.
 func (s *scanner) invalid() error { return &syntaxError{at: s.at} }
 
-// literal takes true, false or null, of which the first byte has been seen.
+// literal consumes true, false or null, whose first byte has been seen.
 func (s *scanner) literal(word string) error {
 	start := s.at
 	for i := range len(word) {
@@ -167,13 +167,13 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// number takes a number and returns its text, which is valid until the next call.
+// number consumes a number and returns its text, which is valid until the next call.
 func (s *scanner) number(scratch []byte) ([]byte, error) {
 	start, text := s.at, scratch[:0]
 	for {
 		part, err := s.buffered()
 		if errors.Is(err, errCut) {
-			break // a number ends where the text does
+			break // a number may end at the end of the text
 		}
 		if err != nil {
 			return nil, err

@@ -70,8 +70,8 @@ type priced[Env any] interface {
 	Price(ctx context.Context, env Env) (Price, error)
 }
 
-// jsonValue is a field that takes more than one JSON type. It is set from a
-// value that its own schema has passed.
+// jsonValue is a field that accepts more than one JSON type. It is set from a value that its own schema has
+// validated.
 type jsonValue interface{ SetJSON(v any) error }
 
 // SizeError means that a part of the input is over its own limit.

@@ -44,15 +44,14 @@ func (Text) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string", MaxLength: new(uint64(1000))}, {Type: "null"}}}
 }
 
-// SetJSON takes null for an empty text.
+// SetJSON accepts null as an empty text.
 func (t *Text) SetJSON(v any) error {
 	text, _ := v.(string)
 	t.value = &text
 	return nil
 }
 
-// readOnly are fields of a record that a client may send back, and that nothing
-// comes of.
+// readOnly holds fields of a record that a client may send back, and that are ignored.
 type readOnly struct {
 	State            any `json:"state,omitempty" jsonschema_description:"Ignored."`
 	HasDraft         any `json:"hasDraft,omitempty" jsonschema_description:"Ignored."`
@@ -92,7 +91,7 @@ func (in *New) Validate() error {
 	return faults.OrNil()
 }
 
-// checkTexts refuses what PostgreSQL cannot store, and an empty source.
+// checkTexts refuses texts that PostgreSQL cannot store, and an empty source.
 func checkTexts(faults *schema.Faults, texts map[string]*string) {
 	for name, text := range texts {
 		if text == nil {
@@ -115,7 +114,7 @@ func checkData(faults *schema.Faults, name string, data schema.Object) {
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// reservedSlugs are words of the interface's own paths.
+// reservedSlugs are words of the API's own paths.
 var reservedSlugs = []string{"gallery", "generate", "validate", "preview", "partials"}
 
 func checkSlug(faults *schema.Faults, slug string, given bool) {

@@ -33,8 +33,8 @@ func Check[In any](ctx context.Context, in In) (In, error) {
 	return *bound, nil
 }
 
-// Submit calls a method for a member of the account, with an input that a page has made. It
-// refuses a suspended account, and what Check refuses.
+// Submit calls a method for a member of the account, with an input that a page has built. It refuses a suspended
+// account, and inputs that Check refuses.
 func Submit[In, Out any](ctx context.Context, caller call.Caller, in In, method Method[In, Out]) (out Out, err error) {
 	if err := active(caller); err != nil {
 		return out, err

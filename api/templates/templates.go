@@ -94,7 +94,7 @@ func (s *Service) Get(ctx context.Context, caller call.Caller, in Ref) (Record, 
 	return recordOf(s.Store.Template(ctx, caller.Account.ID, in.ID))
 }
 
-// Create makes a template, of a layout of the gallery where that is asked for.
+// Create creates a template, from a layout of the gallery if one is named.
 func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Record, error) {
 	n := store.NewTemplate{
 		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: in.Description, Category: in.Category,

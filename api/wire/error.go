@@ -9,7 +9,7 @@ import (
 // Code is the machine-readable name of an error, the same in every API.
 type Code string
 
-// The codes of the interface, and those that decisions added to it.
+// The error codes of the API.
 const (
 	InvalidRequest     Code = "invalid_request"
 	URLNotAllowed      Code = "url_not_allowed"

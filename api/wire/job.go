@@ -1,5 +1,5 @@
-// Package wire is the JSON of the interface: its answers, its events and the
-// names of its headers, for the service and its clients.
+// Package wire defines the JSON of the API: its responses, its events and the names of its headers, for the service
+// and its clients.
 package wire
 
 import "time"

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Template is a template as its account sees it: with its draft where it has one,
-// or else its published version.
+// Template is a template as its account sees it: with its draft if it has one, or else its published version.
 type Template struct {
 	ID          string `json:"id" jsonschema:"required" jsonschema_description:"ID of the template, a UUID."`
 	Slug        string `json:"slug" jsonschema:"required" jsonschema_description:"Name for URLs. Requests accept it instead of the ID."`

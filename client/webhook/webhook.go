@@ -76,11 +76,9 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Verify reports whether a delivery with the headers and the body, byte for byte
-// as it came, was signed with the secret within the tolerance. It is enough that
-// one signature of either kind is right: after a secret was rolled, requests
-// carry those of two secrets. The error matches ErrSecret, ErrUnsigned,
-// ErrMismatch or ErrTime.
+// Verify returns nil if a delivery with the headers and the unchanged body was signed with the secret within the
+// tolerance. One matching signature of either kind is enough: after a rotation, requests carry the signatures of
+// two secrets. The error matches ErrSecret, ErrUnsigned, ErrMismatch or ErrTime.
 func Verify(secret string, h http.Header, body []byte, o Options) error {
 	key, err := decode(secret)
 	if err != nil {
@@ -215,7 +213,7 @@ func decode(secret string) ([]byte, error) {
 func mac(key []byte, parts ...string) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {
-		h.Write([]byte(part)) // A hash takes everything.
+		h.Write([]byte(part)) // Writing to a hash never fails.
 	}
 	return h.Sum(nil)
 }

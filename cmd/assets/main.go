@@ -106,7 +106,7 @@ var copies = []copied{
 	{out: markup + "katex.css", from: folder + "/node_modules/katex/dist/katex.min.css", notice: "katex"},
 }
 
-// markup holds what Markdown's formulas and diagrams take.
+// markup is the folder of the assets for Markdown's formulas and diagrams.
 const markup = "render/markup/assets/"
 
 // mathFaces are KaTeX's fonts, which are copied next to its style sheet.
@@ -182,8 +182,8 @@ func upToDate() bool {
 	return true
 }
 
-// newestOf returns when the newest file of a folder was changed, in nanoseconds
-// since 1970, and a time to come where that cannot be read.
+// newestOf returns the modification time of the newest file of a folder, in nanoseconds since 1970, and a future
+// time if it cannot be read.
 func newestOf(folder string) int64 {
 	newest := int64(0)
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

@@ -14,7 +14,7 @@ var poolDoes = map[string]string{
 	"browser": "pages to PDFs and images", "files": "merging, stamping and reading PDFs", "texts": "Markdown and templates", "office": "office documents",
 }
 
-// engines returns the state of what renders, for operators.
+// engines returns the state of the render engines, for operators.
 func (a *App) engines(started time.Time) views.Engines {
 	stats := a.render.Stats()
 	level, _ := a.render.Sandbox()

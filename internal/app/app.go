@@ -37,7 +37,7 @@ var Version = "development"
 type App struct {
 	Store *store.Store
 	API   *api.API
-	// Config holds the settings. BaseURL has the port that was bound where the setting leaves it to the system.
+	// Config holds the settings. BaseURL contains the bound port if the system chose it.
 	Config Config
 	// URL and PrivateURL are the addresses that were bound; PrivateURL is
 	// empty when the private port is off.
@@ -73,7 +73,7 @@ type Hooks struct {
 	Renderer func(render.Config) (*render.Renderer, error)
 	// DrawTime bounds the drawing of one preview: see api.Config.
 	DrawTime time.Duration
-	// Cold leaves the offices to the first document that needs one.
+	// Cold starts LibreOffice only for the first document that needs it.
 	Cold bool
 }
 
@@ -107,7 +107,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 		log = a.tracer.Logger(log)
 		a.log = log
 	}
-	// The database and the browser start side by side: each takes a while.
+	// The database and the browser start concurrently, because each takes a while.
 	start, startCtx := guard.WithContext(ctx)
 	start.Go(func() error { return a.openStore(startCtx, ctx, hooks) })
 	start.Go(func() error { return a.startRender(ctx, hooks) })
@@ -194,8 +194,8 @@ func AgentDocuments(address string) ([]mcp.Document, error) {
 	return documents, nil
 }
 
-// openLimiter returns what counts rate limits: the Redis of the settings, which
-// need not answer yet, or nil for this process's memory.
+// openLimiter returns the rate limiter: the Redis of the settings, which need not respond yet, or nil for this
+// process's memory.
 func (a *App) openLimiter() (ratelimit.Limiter, error) {
 	if a.Config.RedisURL == "" {
 		return nil, nil
@@ -228,8 +228,7 @@ func openAI(config Config) (*operation.AI, error) {
 	}, nil
 }
 
-// bind takes the addresses first, so that a second server on the same port
-// fails before it touches anything.
+// bind opens the ports first, so that a second server on the same port fails before it touches anything.
 func (a *App) bind(ctx context.Context) error {
 	server := func() *http.Server {
 		return &http.Server{
@@ -313,8 +312,7 @@ func (a *App) Run(ctx context.Context) error {
 	if err := render.CheckTemplates(); err != nil {
 		a.log.Error("start templates failed; none can be filled", "error", err)
 	}
-	// An office takes seconds to start. The first document should not wait for
-	// it, and neither should the server.
+	// LibreOffice takes seconds to start. Neither the first document nor the server should wait for it.
 	if !a.cold {
 		if err := a.render.WarmConvert(); err != nil {
 			a.log.Warn("start office failed; no office document can be converted", "error", err)

@@ -39,7 +39,7 @@ type Config struct {
 	TrustedIPHeader string   // the one header that carries the client's address; empty: the socket's
 	MaxBody         int64    // bytes of a request body
 	MaxFile         int64    // bytes of one file, inline, fetched or uploaded
-	Memory          int64    // bytes that the service may take; 0: what there is
+	Memory          int64    // maximum memory in bytes; 0 means all
 	RenderSlots     int      // renders at once; 0: one per core
 	Engines         []string // the heavy ones that run
 	RenderUser      string   // unprivileged user of the engines when started as root

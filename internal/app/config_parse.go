@@ -174,7 +174,7 @@ func parseSize(text string) (int64, error) {
 	return 0, errors.New("is not a size; write it like 100MiB")
 }
 
-// leastMemory is the memory that a browser, the engines and an office need to start.
+// leastMemory is the memory that a browser, the engines and LibreOffice need to start.
 const leastMemory = 512 << 20
 
 // parseMemory reads the size of a machine.

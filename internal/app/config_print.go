@@ -81,7 +81,7 @@ type ShownSetting struct {
 	Name   string `json:"name"` // of its variable
 	Topic  string `json:"topic"`
 	Flag   string `json:"flag"`
-	Value  string `json:"value"` // masked where it is a secret
+	Value  string `json:"value"` // masked if it is a secret
 	From   string `json:"from"`  // "flag", "environment", "FILE:LINE" or "default"
 	Secret bool   `json:"secret"`
 	Doc    string `json:"doc"`
@@ -99,7 +99,7 @@ func (c *Config) Settings() []ShownSetting {
 	return list
 }
 
-// WriteJSON prints what WriteTable prints, and the warnings, as one object.
+// WriteJSON prints the same as WriteTable, and the warnings, as one object.
 func (c *Config) WriteJSON(w io.Writer) error {
 	var out struct {
 		Settings []ShownSetting    `json:"settings"`

@@ -11,7 +11,7 @@ import (
 	"relaypdf/store/blob/s3"
 )
 
-// OpenBlobs opens where the files of the settings are. A bucket need not answer yet.
+// OpenBlobs opens the file storage of the settings. A bucket need not respond yet.
 func OpenBlobs(config Config) (blob.Store, error) {
 	if config.Blobs.Dir != "" {
 		return blob.NewDisk(config.Blobs.Dir)

@@ -83,7 +83,7 @@ func (a *App) enableExternalIssuer(to *api.Config) error {
 	return nil
 }
 
-// openPages prepares the pages, where the process has their role.
+// openPages prepares the pages, if the process has their role.
 func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler, error) {
 	if !a.has(RoleWeb) {
 		return nil, nil

@@ -70,8 +70,7 @@ func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address 
 	return fake.Pages(FakeStripePages), a.StripeURL, nil
 }
 
-// before puts the addresses in front of the pages; in a process without pages, in
-// front of what answers for them.
+// before puts the paths of Stripe in front of the pages, or in front of the handler of a process without pages.
 func (o stripeHandlers) before(pages, otherwise http.Handler) http.Handler {
 	if o.webhook == nil {
 		return pages

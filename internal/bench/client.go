@@ -17,7 +17,7 @@ const clientTimeout = 2 * time.Minute
 // pdfMagic is the beginning of every PDF.
 var pdfMagic = []byte("%PDF-")
 
-// client calls the service on kept connections.
+// client calls the service on persistent connections.
 type client struct {
 	http *http.Client
 	url  string

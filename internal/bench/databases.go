@@ -83,7 +83,7 @@ func (d database) serve(ctx context.Context, l *lab, settings ...string) (*serve
 	return startServer(ctx, l.Options, d.dir, append(settings, "RELAYPDF_DATABASE_URL="+d.url)...)
 }
 
-// commit is a transaction that goes to the disk.
+// commit is a transaction that is written to the disk.
 func (d database) commit(ctx context.Context, _ int) error {
 	_, err := d.ExecContext(ctx, "UPDATE bench SET n = n + 1")
 	return err

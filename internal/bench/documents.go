@@ -75,9 +75,8 @@ func (l *lab) accounts(ctx context.Context) ([]Row, error) {
 	return []Row{rateRow("invoices of 8 accounts in turn, 2 at once", "bare browser, a new context each time", Goal{Times: 1}, floor, ours)}, err
 }
 
-// newAccount has a heavy account keep more documents waiting than there are slots, and
-// a new account send single ones alongside, with pauses. The floor is the time that a
-// document takes of a slot, of both accounts together.
+// newAccount has a busy account queue more documents than there are slots, and a new account send single ones
+// alongside, with pauses. The baseline is the slot time of a document, for both accounts together.
 func (l *lab) newAccount(ctx context.Context) ([]Row, error) {
 	const waiting = 4 // for each slot
 	heavy, few := &side{do: l.client.call(l.keys[1], pdfRequest(invoice()))}, l.client.call(l.keys[2], pdfRequest(invoice()))

@@ -133,7 +133,7 @@ type floorPage struct {
 	loaded                   chan struct{}
 }
 
-// open makes a tab in a browser context of its own.
+// open opens a tab in its own browser context.
 func (f *floor) open(ctx context.Context) (*floorPage, error) {
 	var made struct{ BrowserContextID, TargetID, SessionID string }
 	err := f.call(ctx, "", "Target.createBrowserContext", params{}, &made)

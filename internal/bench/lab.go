@@ -1,9 +1,8 @@
-// Package bench measures the service and, in the same minutes, the floor of each
-// figure: the browser driven by bare commands, the tool run by hand, a server that
-// only writes to the disk. Each result is a [Row] of one table.
+// Package bench measures the service and, in the same minutes, the baseline of each value: the browser driven by
+// raw commands, a tool run by hand, or a server that only writes to the disk. Each result is a [Row] of one table.
 //
-// The service is the real program, a child process with a data folder of its own,
-// SQLite, keys and money, called over HTTP on kept connections:
+// The service is the real executable, a child process with its own data folder, SQLite, keys and money, called over
+// HTTP on persistent connections:
 //
 //	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Out: os.Stdout, Progress: os.Stderr, Env: os.Environ()})
 package bench

@@ -20,7 +20,7 @@ const (
 	codeText = "https://example.com/?invoice=1234"
 )
 
-// codeRequest asks for a barcode, which takes hardly longer than to pay for it.
+// codeRequest asks for a barcode, which takes little longer than its payment.
 func codeRequest() request {
 	return newRequest("/v1/barcodes", map[string]string{"type": "qr", "text": codeText}, []byte("\x89PNG"))
 }
@@ -77,6 +77,6 @@ func startDurable(dir string) (url string, stop func(), err error) {
 	}))
 	return server.URL, func() {
 		server.Close()
-		_ = log.Close() // The folder goes with all that is in it.
+		_ = log.Close() // The folder is removed with its content.
 	}, nil
 }

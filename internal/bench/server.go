@@ -72,7 +72,7 @@ func startServer(ctx context.Context, opt Options, dir string, settings ...strin
 	return s, nil
 }
 
-// readyURL reads a program's log up to the line that reports where it listens.
+// readyURL reads a program's log up to the line with its listening address.
 func readyURL(logs io.Reader) (string, error) {
 	var seen strings.Builder
 	for scanner := bufio.NewScanner(logs); scanner.Scan(); {

@@ -120,7 +120,7 @@ func newFixtures(ctx context.Context, l *lab) (_ *fixtures, err error) {
 	if f.dir, err = os.MkdirTemp(l.dir, "tools-"); err != nil {
 		return nil, err
 	}
-	pages, strip := choose(l, 400, 8), choose(l, "", "-x 0 -y 0 -W 1700 -H 200 ") // reading the text of a whole page takes long
+	pages, strip := choose(l, 400, 8), choose(l, "", "-x 0 -y 0 -W 1700 -H 200 ") // reading the text of a whole page is slow
 	first, outlined := chapters(pages), map[string]any{"outline": true}
 	for name, input := range map[string]map[string]any{
 		"plain.pdf":     {"html": first},

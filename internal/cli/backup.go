@@ -38,7 +38,7 @@ func newBackupCommand() *cobra.Command {
 	return cmd
 }
 
-// createArchive returns the file that a backup goes to, which must be new.
+// createArchive creates the file of a backup, which must be new.
 func createArchive(cmd *cobra.Command, path string) (io.WriteCloser, error) {
 	if path == "-" {
 		if isTerminal(cmd.OutOrStdout()) {
@@ -106,7 +106,7 @@ func newRestoreCommand() *cobra.Command {
 	return cmd
 }
 
-// restore unpacks an archive where the settings have the data.
+// restore unpacks an archive into the data folder of the settings.
 func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 	switch path := config.SQLiteFile(); {
 	case path == "":
@@ -129,7 +129,7 @@ func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 	}
 	unpacked := filepath.Join(config.DataDir, "blobs")
 	if unpacked == config.Blobs.Dir {
-		return nil // where the settings have them by default
+		return nil // the default places of the settings
 	}
 	if config.Blobs.Dir == "" {
 		return restoreBlobs(ctx, config, unpacked)

@@ -8,8 +8,8 @@ import (
 	"relaypdf/internal/app"
 )
 
-// newConfigCommand prints the settings in force. It takes the flags of every
-// group, so that a line can be tried before it is used.
+// newConfigCommand prints the effective settings. It accepts the flags of every group, so that a command line can
+// be tried before it is used.
 func newConfigCommand() *cobra.Command {
 	var asJSON, asMarkdown bool
 	cmd := &cobra.Command{

@@ -60,7 +60,7 @@ var checkups = []checkup{
 	{"render", checkRender},
 }
 
-// newDoctorCommand looks for what would keep the service from working.
+// newDoctorCommand finds problems that would keep the service from working.
 func newDoctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -12,7 +12,7 @@ import (
 	"relaypdf/store/blob/s3"
 )
 
-// checkBlobs puts a file where files are kept, reads it, and deletes it.
+// checkBlobs writes a file to the file storage, reads it, and deletes it.
 func checkBlobs(ctx context.Context, config app.Config) []finding {
 	const remedy = "check the setting, that the bucket is there, and that the key may list, read, write and delete in it"
 	if config.Blobs.Dir != "" && isAbsent(config.Blobs.Dir) {

@@ -99,7 +99,7 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 	}
 }
 
-// fewMemory keeps some pages and offices warm, and survives a heavy document.
+// fewMemory is enough for some warm pages and LibreOffice processes, and for a heavy document.
 const fewMemory = 2 << 30
 
 // checkMemory reports how the service uses the available memory.
@@ -113,8 +113,7 @@ func checkMemory(_ context.Context, config app.Config) []finding {
 	return okay("%s", text)
 }
 
-// checkDatabase opens the database and verifies its books. It does not make
-// one that is not there yet.
+// checkDatabase opens the database and verifies its ledger. It does not create a missing one.
 func checkDatabase(ctx context.Context, config app.Config) []finding {
 	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
 		return okay("%s does not exist yet; the service makes it", path)
@@ -206,8 +205,7 @@ func checkChromium(ctx context.Context, config app.Config) []finding {
 // oldestChromium is the first version that supports margin boxes of @page.
 const oldestChromium = 131
 
-// checkSandbox tries what Chromium's sandbox is made of, as the user that
-// Chromium runs as.
+// checkSandbox tests the requirements of Chromium's sandbox, as the user that Chromium runs as.
 func checkSandbox(ctx context.Context, config app.Config) []finding {
 	if os.Geteuid() == 0 {
 		if _, err := osuser.Lookup(config.RenderUser); err != nil {
@@ -231,8 +229,8 @@ func checkSandbox(ctx context.Context, config app.Config) []finding {
 	return doubtful(remedy, "%s; it is locked in from outside, at the level %q", text, level)
 }
 
-// checkOwnAddress looks whether documents are kept from the service's own public
-// address, which no interface has behind 1:1 NAT.
+// checkOwnAddress checks that documents cannot reach the service's own public address, which no interface has
+// behind 1:1 NAT.
 func checkOwnAddress(ctx context.Context, config app.Config) []finding {
 	return ownAddress(ctx, config, egress.Config{Resolver: net.DefaultResolver})
 }
@@ -317,7 +315,7 @@ func checkFonts(ctx context.Context, _ app.Config) []finding {
 	return okay("%s", strings.Join(names, ", "))
 }
 
-// checkWebP looks for what writes images of that kind.
+// checkWebP checks that the WebP encoder is installed.
 func checkWebP(ctx context.Context, _ app.Config) []finding {
 	text, err := outputOf(ctx, "cwebp", "-version")
 	if err != nil {
@@ -327,8 +325,7 @@ func checkWebP(ctx context.Context, _ app.Config) []finding {
 	return okay("libwebp %s", version)
 }
 
-// checkMuPDF looks for what edits the content of PDFs. The image core has no program
-// under the AGPL.
+// checkMuPDF checks that the editor of PDF content is installed. The image core has no program under the AGPL.
 func checkMuPDF(context.Context, app.Config) []finding {
 	if _, err := exec.LookPath("mutool"); err != nil {
 		return doubtful("apt-get install mupdf-tools, or the image slim or full", "stamps, redaction, form fields, OCR and PDF/A answer 503: %v", err)
@@ -336,7 +333,7 @@ func checkMuPDF(context.Context, app.Config) []finding {
 	return okay("MuPDF is installed")
 }
 
-// checkPDFA looks for what makes PDFs for archives, and for its profiles of colours.
+// checkPDFA checks that the PDF/A converter and its colour profiles are installed.
 func checkPDFA(ctx context.Context, config app.Config) []finding {
 	if !slices.Contains(config.Engines, operation.EngineGhostscript) {
 		return okay("left out by RELAYPDF_ENGINES")
@@ -408,8 +405,8 @@ func checkClock(context.Context, app.Config) []finding {
 // releaseYear is the year of this release; an earlier clock is wrong.
 const releaseYear = 2026
 
-// checkRender makes a document the way the service does: Markdown goes through
-// an engine process and then through the browser.
+// checkRender renders a document as the service does: Markdown goes through an engine process and then through the
+// browser.
 func checkRender(ctx context.Context, config app.Config) (found []finding) {
 	const remedy = "mend what failed above first; then follow the message"
 	begin := time.Now()

@@ -12,7 +12,7 @@ import (
 	"relaypdf/api/schema"
 )
 
-// format is a kind of file that results come in.
+// format is a file format of results.
 type format struct {
 	media      string
 	extensions []string // the usual one first
@@ -105,8 +105,8 @@ func (c *operationCall) expected(input map[string]any) format {
 	return c.makes()[0]
 }
 
-// checkOutput refuses an output whose extension is that of nothing the operation
-// makes, and takes the format from it where the request names none.
+// checkOutput refuses an output whose extension the operation cannot make, and derives the format from it if the
+// request names none.
 func (c *operationCall) checkOutput(input map[string]any) error {
 	name := c.destination.name
 	extension := filepath.Ext(name)

@@ -296,8 +296,8 @@ var briefs = map[string]string{
 	"wait-for-timeout":     "Extra wait after loading, in milliseconds",
 }
 
-// brief returns the first sentence of a flag's description, or the part of it
-// that stands alone, in maxBrief characters or fewer.
+// brief returns the first sentence of a flag's description, or its independent part, in maxBrief characters or
+// fewer.
 func brief(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "If true, "), ". ")

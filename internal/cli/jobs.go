@@ -113,7 +113,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	return nil
 }
 
-// receive waits for a job and puts its result where it belongs.
+// receive waits for a job and writes its result to the output.
 func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) (download, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
@@ -131,7 +131,7 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	return fetchFile(ctx, cmd, client, job.ID, &w.destination)
 }
 
-// fetchFile downloads a file to where it belongs.
+// fetchFile downloads a file to the output.
 func fetchFile(ctx context.Context, cmd *cobra.Command, client *client.Client, id string, to *destination) (download, error) {
 	result, err := client.Download(ctx, id)
 	if err != nil {

@@ -93,7 +93,7 @@ func newAccountCommand() *cobra.Command {
 	})
 }
 
-// newShowCommand shows one answer of the service, which takes no arguments.
+// newShowCommand prints one response of the service. It has no arguments.
 func newShowCommand[Answer any](name, short string, ask func(*client.Client, context.Context) (Answer, error), show func(*cobra.Command, Answer) error) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
@@ -111,7 +111,7 @@ func newShowCommand[Answer any](name, short string, ask func(*client.Client, con
 	return cmd
 }
 
-// newPricesCommand shows what operations cost. It needs no key.
+// newPricesCommand prints the prices of operations. It needs no key.
 func newPricesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "prices", Short: "List the price of each operation", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")

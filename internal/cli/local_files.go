@@ -26,7 +26,7 @@ type localFiles struct {
 	off      bool // of --no-local-files
 	asAssets bool
 	root     *os.Root
-	assets   []any // as the interface takes them
+	assets   []any // in the API's form
 
 	sent   []string // paths from the page's folder, in the order of the page
 	bytes  int64
@@ -35,8 +35,8 @@ type localFiles struct {
 }
 
 const (
-	// maxLocalFile bounds one file in a page: with Base64 a larger one is more than
-	// the service takes as HTML.
+	// maxLocalFile is the maximum size of one file in a page: with Base64, a larger one exceeds the service's limit
+	// for HTML.
 	maxLocalFile = 10 << 20
 	// maxLocalAssets and maxLocalBytes are the service's limits for the assets of a page.
 	maxLocalAssets = 100
@@ -74,8 +74,8 @@ func (l *localFiles) addTo(input map[string]any) {
 	}
 }
 
-// localTypes are the files that are sent, by extension. Anything else that a page
-// names, it does not need to be drawn.
+// localTypes maps the extensions of files that are sent to their types. A page does not need other files to be
+// rendered.
 var localTypes = map[string]string{
 	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml", ".bmp": "image/bmp", ".ico": "image/x-icon",
@@ -112,7 +112,7 @@ func (l *localFiles) embed(name, field, text string) (embedded string, err error
 func (l *localFiles) page(text, folder string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(text))
-	inside := "" // the element that a text is in, where that has references
+	inside := "" // the element of a text that contains references
 	for {
 		kind := tokens.Next()
 		raw := string(tokens.Raw())
@@ -161,7 +161,7 @@ func (l *localFiles) tag(token html.Token, raw, folder string) string {
 	if token.Data == "link" {
 		relations := strings.Fields(strings.ToLower(attribute(token, "rel")))
 		if !slices.Contains(relations, "stylesheet") || slices.Contains(relations, "alternate") {
-			return raw // icons and hints are not drawn
+			return raw // icons and hints are not rendered
 		}
 	}
 	changed := false
@@ -317,8 +317,8 @@ func (l *localFiles) mediaOf(name string) string {
 	return localTypes[extension]
 }
 
-// reference returns the content of a local file as a data: address, or the reference
-// as it is where it is to something else, or cannot be sent.
+// reference returns the content of a local file as a data: URL. It returns the reference itself if it leads
+// elsewhere or cannot be sent.
 func (l *localFiles) reference(reference, folder string) string {
 	address, err := url.Parse(strings.TrimSpace(reference))
 	if err != nil || address.Scheme != "" || address.Host != "" || address.Path == "" || strings.Contains(reference, "{{") {

@@ -103,8 +103,8 @@ func newMCPInstall() *cobra.Command {
 	return cmd
 }
 
-// entry starts this program, as a profile where one is named, with folders that do not
-// depend on where the client runs.
+// entry returns the configuration that starts this executable, with a profile if one is named, and with folders
+// that do not depend on the client's working directory.
 func (c agentClient) entry(profile string, roots []string) (map[string]any, error) {
 	program, err := os.Executable()
 	if err != nil {

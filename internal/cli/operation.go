@@ -207,8 +207,8 @@ func shellQuote(text string) string {
 // file in it, which would push everything else off the screen.
 const maxExample = 400
 
-// run makes the call and puts its result where it belongs. Everything that can
-// be refused without the service is refused before it is paid.
+// run makes the call and writes its result to the output. Errors that can be found without the service are reported
+// before the call is paid.
 func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	service, err := connect(cmd, c.retries)
 	if err != nil {

@@ -25,9 +25,8 @@ type field struct {
 	given  bool
 }
 
-// addFields defines a flag for each field of an input that is not a source and
-// returns them. Objects are flattened. A flag has the field's path without
-// "options", or the whole path where that is taken.
+// addFields defines a flag for each field of an input that is not a source and returns them. Objects are flattened.
+// A flag has the field's path without "options", or the whole path if that name exists already.
 func addFields(flags *pflag.FlagSet, input *jsonschema.Schema) []*field {
 	fields := leaves(input, nil)
 	// Outer fields come first to the short names.
@@ -116,7 +115,7 @@ func (f *field) usage() string {
 	return text
 }
 
-// maxEnum is the length of the longest list of values that stands for a type.
+// maxEnum is the maximum length of a list of values that replaces the type.
 const maxEnum = 55
 
 // enum returns the values that the field accepts, empty if they are not listed.
@@ -156,7 +155,7 @@ func (f *field) Type() string {
 // String returns nothing: the default is shown from the schema.
 func (f *field) String() string { return "" }
 
-// Set takes one value of the flag. Arrays and maps grow with each.
+// Set adds one value of the flag. Arrays and maps grow with each.
 func (f *field) Set(text string) error {
 	f.given = true
 	switch {
@@ -176,8 +175,7 @@ func (f *field) Set(text string) error {
 	return err
 }
 
-// parseItems reads one item of an array; of objects it takes all in one array
-// as well.
+// parseItems reads one item of an array, or for objects all items in one array.
 func (f *field) parseItems(text string) ([]any, error) {
 	if f.schema.Items.Type == "object" && !isFileSource(f.schema.Items) {
 		all, err := parseValue(f.schema, text)

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sourceFilename is the field that the name of the source goes to.
+// sourceFilename is the field for the name of the source.
 const sourceFilename = "sourceFilename"
 
 // sourceNames are the fields with the source of an operation. On the command line they are arguments and not flags.
@@ -209,8 +209,8 @@ func (s sources) putDocument(input map[string]any, doc document, field string) e
 	return nil
 }
 
-// choose returns the field that a document belongs in, or nothing where the
-// operation takes none of its kind: by its name, then by its content.
+// choose returns the field for a document, or nothing if the operation accepts none of its kind: by its name, then
+// by its content.
 func (s sources) choose(doc document, markdown bool) string {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -240,8 +240,7 @@ func (s sources) choose(doc document, markdown bool) string {
 	return first("file", "markdown", "html")
 }
 
-// looksLikeHTML goes by the rules of browsers, and takes any markup at the
-// beginning for HTML.
+// looksLikeHTML follows the rules of browsers: any markup at the beginning means HTML.
 func looksLikeHTML(content []byte) bool {
 	text := bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\uFEFF")))
 	return strings.HasPrefix(http.DetectContentType(text), "text/html") || bytes.HasPrefix(text, []byte("<"))

@@ -39,8 +39,8 @@ func (d *destination) isPlace() bool {
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// open refuses what could only go wrong after the call: a file that is there
-// already, a folder that cannot be written to, bytes on a terminal.
+// open refuses outputs that would fail only after the call: an existing file, a folder without write permission,
+// bytes on a terminal.
 func (d *destination) open(stdout io.Writer, produces []string) error {
 	isText := !slices.ContainsFunc(produces, func(t string) bool { return !isText(t) })
 	switch {
@@ -99,8 +99,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// write puts a result where it belongs and returns its path, empty for
-// standard output, and its size. A file has its name only when it is whole.
+// write writes a result to the output and returns its path, empty for standard output, and its size. A file gets
+// its name only when it is complete.
 func (d *destination) write(stdout io.Writer, result *client.Result) (path string, size int64, err error) {
 	toStdout := d.name == "-" || d.part == nil || (d.name == "" || d.derived) && isJSON(result.ContentType)
 	out := io.Writer(d.part)
@@ -172,8 +172,7 @@ func (d *destination) keep(result *client.Result) (string, error) {
 // maxNumbered bounds the search for a free name.
 const maxNumbered = 10_000
 
-// rename overwrites only by --force. A hard link, unlike a rename, fails when
-// the name has come into use meanwhile.
+// rename overwrites only with --force. A hard link, unlike a rename, fails if the name has come into use meanwhile.
 func (d *destination) rename(path string) error {
 	if d.force {
 		return os.Rename(d.part.Name(), path)

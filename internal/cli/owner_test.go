@@ -14,8 +14,7 @@ import (
 	"relaypdf/internal/sharedtest"
 )
 
-// runProgram runs a command line in a process of its own, as another user
-// where a credential is given.
+// runProgram runs a command line in its own process, as another user where a credential is given.
 func runProgram(t testing.TB, credential *syscall.Credential, args ...string) ran {
 	t.Helper()
 	// The test binary may lie where another user cannot go, so it is handed

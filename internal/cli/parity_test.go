@@ -49,7 +49,7 @@ func (q question) header() http.Header {
 	return http.Header{wire.MaxChargeHeader: {fmt.Sprint(int64(q.limit))}}
 }
 
-// overHTTP asks the interface; nil is a success.
+// overHTTP asks the API; nil is a success.
 func (d doors) overHTTP(q question) *apitest.Failure {
 	d.t.Helper()
 	answer := d.Send(d.t, apitest.Request{Path: q.operation.Path(), Body: q.input, Header: q.header()})

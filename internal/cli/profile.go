@@ -97,9 +97,8 @@ func (p *profiles) find(name string) (profile, error) {
 	return found, usagef("there is no profile %q; there are %s, and relaypdf login --profile %s makes it", name, strings.Join(p.names(), ", "), name)
 }
 
-// credentials are the server that a command calls and the key for it. Both come from
-// the same place, so that no key is sent to a server that it is not of: where only the
-// address is given, the key is that of a profile with this address.
+// credentials are the server that a command calls and its key. Both come from the same source, so that no key is
+// sent to another server: if only the URL is given, the key is that of a profile with this URL.
 type credentials struct {
 	url, key string
 	origin   string // of the key, for users

@@ -21,7 +21,7 @@ import (
 // exitInterrupted is the exit code that shells expect after SIGINT.
 const exitInterrupted = 130
 
-// exitClass is one exit code and what leads to it.
+// exitClass is one exit code and its causes.
 type exitClass struct {
 	code    int
 	meaning string

@@ -6,7 +6,7 @@ import (
 	"relaypdf/api"
 )
 
-// newRoutesCommand lists the HTTP interface. It needs no data and no browser.
+// newRoutesCommand lists the HTTP API. It needs no data and no browser.
 func newRoutesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "routes",

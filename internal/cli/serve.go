@@ -108,8 +108,8 @@ curl %[1]s/v1/pdf -H "Authorization: Bearer %[4]s" -H "Content-Type: application
 	return err
 }
 
-// devKey returns the secret of the development key, which is kept in the data
-// folder so that a pasted request works again after a restart.
+// devKey returns the secret of the development key, which is stored in the data folder so that a pasted request
+// works again after a restart.
 func devKey(ctx context.Context, a *app.App, account store.Account) (string, error) {
 	path := filepath.Join(a.Config.DataDir, "dev.key")
 	kept, err := os.ReadFile(path)

@@ -160,7 +160,7 @@ func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.Device
 	if err != nil {
 		return code, err
 	}
-	// Text of the service goes to a terminal and to a browser.
+	// This text of the service goes to a terminal and to a browser.
 	address, err := url.Parse(code.VerificationURI)
 	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" {
 		return code, errors.New("the service names no address to open")
@@ -240,8 +240,8 @@ func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 	return written, nil
 }
 
-// ignore adds the file to the .gitignore of its repository, and returns that as it
-// is called from this folder; empty where nothing was to be done.
+// ignore adds the file to the .gitignore of its repository, and returns that file's path from this folder; empty if
+// nothing had to be done.
 func (s *setup) ignore() (string, error) {
 	file, err := readEnvFile(s.file)
 	if err != nil {

@@ -134,7 +134,7 @@ func strangerHint(dir string) error {
 	return fmt.Errorf("the data folder %s belongs to %s: run the command as that user or as root", dir, userName(uid))
 }
 
-// userName returns the name of a user, or the number where it has none.
+// userName returns the name of a user, or the number if it has none.
 func userName(uid int) string {
 	if u, err := osuser.LookupId(strconv.Itoa(uid)); err == nil {
 		return "user " + u.Username

@@ -207,7 +207,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// namedPartial matches a place that shows a partial, and its name where it is fixed.
+// namedPartial matches a reference to a partial, and its name if it is constant.
 var namedPartial = regexp.MustCompile(`\{\{\{?~?#?>\s*(?:["']?([A-Za-z0-9_-]+)["']?)?`)
 
 // fetchTemplate reads a template, with the partials that it shows.
@@ -234,8 +234,8 @@ func fetchTemplate(ctx context.Context, c *client.Client, id string) (client.Tem
 	return t, content, nil
 }
 
-// shown returns those partials that a source shows, and that these show; all of them
-// where one is chosen by the data.
+// shown returns the partials that a source includes, directly or through others; all of them if the data chooses
+// one.
 func shown(html string, stored map[string]string) map[string]string {
 	used, open := map[string]string{}, []string{html}
 	for len(open) > 0 {

@@ -150,7 +150,7 @@ type livePage struct {
 	mu       sync.Mutex
 	document []byte
 	wrong    string        // why the document is outdated
-	version  int           // of what there is to show
+	version  int           // of the preview
 	newer    chan struct{} // closed with the next version
 }
 

@@ -606,8 +606,8 @@ func (s *screen) picture(name string) {
 	}
 }
 
-// openBrowser returns the browser of those tests that ask for the same further flags.
-// Its windows share nothing: each openScreen has a context of its own.
+// openBrowser returns the browser of those tests that ask for the same further flags. Its windows share nothing:
+// each openScreen has its own context.
 func openBrowser(t *testing.T, flags ...string) *rod.Browser {
 	t.Helper()
 	browser, err := sharedtest.Browser(t, flags...)

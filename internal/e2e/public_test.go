@@ -214,7 +214,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 			}
 		}
 	}
-	// The error that the first page shows is what the interface answers with.
+	// The error that the first page shows is what the API answers with.
 	_, page := fetch(t, app.BaseURL()+"/")
 	out, err := runs(t, key, t.TempDir(), "curl", "-sS", app.BaseURL()+"/v1/pdf", "-H", "Authorization: Bearer "+key, "-H", "Content-Type: application/json", "-d", `{"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}`)
 	if err != nil {

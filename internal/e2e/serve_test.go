@@ -20,7 +20,7 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// devServer is `relaypdf serve --dev` as a process of its own.
+// devServer is `relaypdf serve --dev` as its own process.
 type devServer struct {
 	process *exec.Cmd
 	out     *bufio.Reader
@@ -105,8 +105,8 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 	}
 }
 
-// TestEachSideSpeaksItsLanguage asks the whole service for what is not there: the
-// interface answers with JSON, the rest with pages, and both name what was meant.
+// TestEachSideSpeaksItsLanguage asks the whole service for what is not there: the API answers with JSON, the rest
+// with pages, and both name what was meant.
 func TestEachSideSpeaksItsLanguage(t *testing.T) {
 	t.Parallel()
 	server := startDev(t)

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// StartForeign starts a provider of identities that others wrote, for one client with
-// ClientID, and returns its address. Root is where the repository is.
+// StartForeign starts an independent OpenID Connect provider, for one client with ClientID, and returns its URL.
+// Root is the folder of the repository.
 func StartForeign(t *testing.T, root, redirect, secret string) (issuer string) {
 	t.Helper()
 	modules, err := filepath.Abs(filepath.Join(root, ".ci", "node", "node_modules"))

@@ -150,7 +150,7 @@ func (p *Provider) KeysAsked() int {
 	return p.visits["/keys"]
 }
 
-// Rotate takes another key, and forgets the one before.
+// Rotate creates a new key, and forgets the previous one.
 func (p *Provider) Rotate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

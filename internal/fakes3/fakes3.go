@@ -102,7 +102,7 @@ func Start(t testing.TB) *Server {
 
 var sockets atomic.Int64
 
-// program builds versitygw as pinned in .ci/s3.mod, once, and returns where it is.
+// program builds versitygw as pinned in .ci/s3.mod, once, and returns its path.
 var program = sync.OnceValues(func() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {

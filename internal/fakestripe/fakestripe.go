@@ -96,10 +96,10 @@ func invalid(text string) error {
 	return &fault{status: http.StatusBadRequest, kind: "invalid_request_error", text: text}
 }
 
-// api is Stripe's interface.
+// api is Stripe's API.
 type api struct{ *Server }
 
-// API serves Stripe's interface.
+// API serves Stripe's API.
 func (s *Server) API() http.Handler {
 	mux, a := http.NewServeMux(), api{s}
 	for pattern, do := range map[string]func(r *http.Request) (Object, error){
@@ -293,7 +293,7 @@ func (s *Server) happen(kind string, o Object) {
 	}
 }
 
-// Events takes the events that were not sent, the first first.
+// Events removes and returns the events that were not sent, the oldest first.
 func (s *Server) Events() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +312,7 @@ func (s *Server) flush() {
 	}
 }
 
-// Sign returns the header that goes with an event sent at a time.
+// Sign returns the signature header of an event sent at a time.
 func (s *Server) Sign(event []byte, at time.Time) string {
 	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(webhook.ComputeSignature(at, event, s.cfg.WebhookSecret)))
 }

@@ -23,7 +23,7 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 // SetLimit bounds how much runs at once.
 func (g *Group) SetLimit(n int) { g.group.SetLimit(n) }
 
-// Go runs work in a goroutine of its own.
+// Go runs work in a new goroutine.
 func (g *Group) Go(work func() error) {
 	g.group.Go(func() error { return Try(work) })
 }
@@ -34,8 +34,7 @@ func (g *Group) Wait() error { return g.group.Wait() }
 // restartPause is the pause before work that panicked begins again.
 const restartPause = time.Second
 
-// Loop runs work that ends with ctx. Where it panics, the panic is logged, and it begins
-// again.
+// Loop runs work that ends with ctx. If it panics, the panic is logged, and work is called again.
 func Loop(ctx context.Context, log *slog.Logger, name string, work func(context.Context)) {
 	for {
 		err := Do(func() { work(ctx) })
@@ -51,7 +50,7 @@ func Loop(ctx context.Context, log *slog.Logger, name string, work func(context.
 	}
 }
 
-// Log runs work. Where it panics, the panic is logged.
+// Log runs work. If it panics, the panic is logged.
 func Log(log *slog.Logger, name string, work func()) {
 	if err := Do(work); err != nil {
 		log.Error("work panicked", "work", name, "error", err)

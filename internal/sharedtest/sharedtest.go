@@ -1,5 +1,5 @@
-// Package sharedtest holds what tests of several packages share: a browser, which takes long to start, and folders with
-// files.
+// Package sharedtest holds resources that tests of several packages share: a browser, which takes long to start,
+// and folders with files.
 package sharedtest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/go-rod/rod"
 )
 
-// Pool holds what tests use together while they run side by side, one for each key.
-// It ends with the last of them, so that none outlives those that count processes.
+// Pool holds resources that concurrent tests share, one for each key. It ends with the last of the tests, so that
+// no resource outlives the tests that count processes.
 type Pool[T any] struct {
 	mu   sync.Mutex
 	made map[string]*lent[T]
@@ -68,8 +68,8 @@ func (s *Pool[T]) Lend(t testing.TB, key string, start func() (T, func() error, 
 
 var browsers Pool[*rod.Browser]
 
-// Browser returns the browser of those tests that ask for the same further flags. Tests share nothing but its process
-// if each opens a context of its own.
+// Browser returns the browser of those tests that ask for the same further flags. Tests share nothing but its
+// process if each opens its own context.
 func Browser(t testing.TB, flags ...string) (*rod.Browser, error) {
 	t.Helper()
 	return browsers.Lend(t, strings.Join(flags, " "), func() (*rod.Browser, func() error, error) { return startBrowser(flags) })
@@ -77,7 +77,7 @@ func Browser(t testing.TB, flags ...string) (*rod.Browser, error) {
 
 var devTools = regexp.MustCompile(`DevTools listening on (ws://\S+)`)
 
-// startBrowser starts a browser, with further flags, and returns what ends it.
+// startBrowser starts a browser, with further flags, and returns the function that ends it.
 func startBrowser(flags []string) (_ *rod.Browser, end func() error, err error) {
 	dir, err := os.MkdirTemp("", "screens-")
 	if err != nil {

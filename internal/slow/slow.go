@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Test skips t where the environment has SLOW_TESTS=off, as `make test` sets it, and
-// with -short. It comes first in a test that takes more than five seconds.
+// Test skips t if the environment has SLOW_TESTS=off, as `make test` sets it, and with -short. It comes first in a
+// test that takes more than five seconds.
 func Test(t testing.TB) {
 	t.Helper()
 	if testing.Short() || os.Getenv("SLOW_TESTS") == "off" {

@@ -152,8 +152,7 @@ func (b *browser) acquirePage(ctx context.Context, name string, k kind) (*page, 
 	return p, err
 }
 
-// oncePage makes a page in a context of its own. An empty proxy means the
-// browser's.
+// oncePage makes a page in its own context. An empty proxy means the browser's.
 func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
 	id, err := b.newContext(ctx, proxy)
 	if err != nil {

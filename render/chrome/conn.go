@@ -17,8 +17,8 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// writeTimeout bounds the wait for a browser that no longer reads its pipe. Its
-// reader is a thread of its own, so this means that it hangs.
+// writeTimeout bounds the wait for a browser that no longer reads its pipe. Its reader is its own thread, so this
+// means that it hangs.
 const writeTimeout = 10 * time.Second
 
 // errConnClosed means that the browser is gone or no longer speaks the

@@ -86,7 +86,7 @@ func (c *child) ready(ctx context.Context, p *Pool) error {
 	return errors.Join(err, result.Close())
 }
 
-// makeFolder gives the child a folder of its own.
+// makeFolder gives the child its own folder.
 func (c *child) makeFolder(p *Pool) error {
 	var err error
 	if c.folder, err = os.MkdirTemp(p.folder.Path, "child-"); err != nil {

@@ -110,7 +110,7 @@ func readFrame(r io.Reader, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// noEOF makes an end inside a frame an error of its own: the other side died.
+// noEOF makes an end inside a frame its own error: the other side died.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

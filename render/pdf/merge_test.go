@@ -89,8 +89,7 @@ func TestMergeKeepsLinks(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsFormsApart merges a form with itself: each field keeps its own
-// value under a name of its own.
+// TestMergeKeepsFormsApart merges a form with itself: each field keeps its own value under its own name.
 func TestMergeKeepsFormsApart(t *testing.T) {
 	form := linked()
 	other := bytes.ReplaceAll(form.Write(), []byte("kept value"), []byte("more value"))

@@ -32,7 +32,7 @@ func imageObject(width, height int, more string, content []byte) string {
 	return fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width %d /Height %d %s /Length %d >>\nstream\n%s\nendstream", width, height, more, len(content), content)
 }
 
-// album has images of many kinds, each drawn on a square inch of a page of its own.
+// album has images of many kinds, each drawn on a square inch of its own page.
 func album(t *testing.T) []byte {
 	t.Helper()
 	const side = 300

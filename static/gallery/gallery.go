@@ -42,7 +42,7 @@ type Layout struct {
 	Sample  json.RawMessage `json:"-"`
 	Options json.RawMessage `json:"-"`
 
-	// DrawnFrom is the Source that the thumbnail was drawn from.
+	// DrawnFrom is the Source from which the thumbnail was rendered.
 	DrawnFrom string `json:"-"`
 	thumbnail string // its file's name
 	width     int    // of the thumbnail, in pixels

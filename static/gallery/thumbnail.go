@@ -34,8 +34,8 @@ func (l Layout) ThumbnailPath() string { return thumbnailFolder + l.thumbnail }
 // ThumbnailSize returns the size of the layout's thumbnail in pixels.
 func (l Layout) ThumbnailSize() (width, height int) { return l.width, l.height }
 
-// Thumbnail returns the image of a layout's first page, as WebP, or nothing where
-// `make gallery` has not drawn it yet.
+// Thumbnail returns the image of a layout's first page, as WebP, or nothing if `make gallery` has not rendered it
+// yet.
 func (g *Gallery) Thumbnail(id string) []byte {
 	image, err := thumbnails.ReadFile("thumbnails/" + id + ".webp")
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *Gallery) ThumbnailFile(name string) []byte {
 	return g.Thumbnail(id)
 }
 
-// stamp notes of each layout what its thumbnail was drawn from, and its name.
+// stamp records the source of each layout's thumbnail, and its name.
 func (g *Gallery) stamp() error {
 	index, err := thumbnails.ReadFile("thumbnails/sources.json")
 	if err != nil {
@@ -69,7 +69,7 @@ func (g *Gallery) stamp() error {
 		l.DrawnFrom = sources[l.ID]
 		image := g.Thumbnail(l.ID)
 		if len(image) == 0 {
-			continue // `make gallery` has not drawn it yet
+			continue // `make gallery` has not rendered it yet
 		}
 		size, err := webp.DecodeConfig(bytes.NewReader(image))
 		if err != nil {

@@ -28,11 +28,11 @@ type Store interface {
 	// List calls yield for every blob after a place that an earlier List returned, in its own stable order, until
 	// yield returns an error; "" is the start. Blobs put or deleted meanwhile may be missed.
 	List(ctx context.Context, after string, yield func(Entry) error) error
-	// Sweep removes what Puts have left that did not end.
+	// Sweep removes the remains of Puts that did not end.
 	Sweep(ctx context.Context) error
 }
 
-// Content is the bytes of a blob. ReadAt does not move what Read reads.
+// Content is the bytes of a blob. ReadAt does not move the position of Read.
 type Content interface {
 	io.ReadSeekCloser
 	io.ReaderAt

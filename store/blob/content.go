@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Chunks are where the bytes of a blob come from, a chunk at a time.
+// Chunks reads the bytes of a blob, a chunk at a time.
 type Chunks interface {
 	// Chunk fills p with the chunk of this number. It may be asked for the same
 	// one again, when its sum was wrong.

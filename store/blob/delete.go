@@ -18,9 +18,9 @@ type batchDeleter interface {
 	DeleteBatch(ctx context.Context, keys []string) map[string]error
 }
 
-// DeleteAll deletes blobs, at once where the place can do so. It returns how many of
-// the keys it has tried, in their order, before ctx ended, and the errors of those
-// that failed. One that fails or hangs keeps no other from being deleted.
+// DeleteAll deletes blobs, at once if the storage supports it. It returns the number of keys that it tried, in
+// order, before ctx ended, and the errors of those that failed. A failed or slow deletion does not prevent the
+// others.
 func DeleteAll(ctx context.Context, s Store, keys []string) (tried int, failed map[string]error) {
 	if len(keys) == 0 || ctx.Err() != nil {
 		return 0, nil

@@ -17,8 +17,8 @@ import (
 	"relaypdf/store/durable"
 )
 
-// disk keeps each blob in a file of its own, dir/xx/key, where xx are two
-// hexadecimal digits of the key's hash that spread the files over 256 folders.
+// disk stores each blob in its own file, dir/xx/key, where xx are two hexadecimal digits of the key's hash that
+// spread the files over 256 folders.
 type disk struct {
 	dir string
 }
@@ -140,7 +140,7 @@ func (b *disk) Check(context.Context) error {
 	return durable.CheckRoom(b.dir)
 }
 
-// Sweep removes what Puts that died in between have left.
+// Sweep removes the remains of interrupted Puts.
 func (b *disk) Sweep(ctx context.Context) error {
 	return b.walk("", func(path string, d fs.DirEntry) error {
 		if err := ctx.Err(); err != nil || !strings.HasPrefix(d.Name(), partPrefix) {

@@ -109,7 +109,7 @@ func (b *Box) sealing() (secret, header []byte) {
 	return b.ring[b.newest], append([]byte{version}, b.newest[:]...)
 }
 
-// opening returns the secret that what begins so was sealed with.
+// opening returns the secret for data with the header.
 func (b *Box) opening(header []byte) ([]byte, error) {
 	if len(header) < headerSize || header[0] != version {
 		return nil, fmt.Errorf("%w: they are of another form", ErrSealed)
@@ -148,7 +148,7 @@ func (b *Box) Seal(purpose string, plain []byte) ([]byte, error) {
 	return aead.Seal(header, nil, plain, nil), nil //nolint:gosec // It makes its own nonce.
 }
 
-// Open returns what Seal was given for the same purpose, or ErrSealed.
+// Open returns the input of Seal with the same purpose, or ErrSealed.
 func (b *Box) Open(purpose string, sealed []byte) ([]byte, error) {
 	secret, err := b.opening(sealed)
 	if err != nil {

@@ -48,14 +48,14 @@ func NewLink(ctx context.Context, network, address string, delay time.Duration) 
 	return l, nil
 }
 
-// Slow sets how long everything takes in either direction.
+// Slow sets the delay in either direction.
 func (l *Link) Slow(delay time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.delay = delay
 }
 
-// Cut breaks every connection and refuses new ones, or takes them again.
+// Cut breaks every connection and refuses new ones, or accepts them again.
 func (l *Link) Cut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,9 +83,8 @@ func (l *Link) Stall(stall bool) {
 	}
 }
 
-// Lose swallows all that is sent on the present connections from now on, in either
-// direction and for good, and does not close them: a firewall that has forgotten them
-// does so. New ones work.
+// Lose permanently drops everything that is sent on the present connections, in either direction, without closing
+// them, as a firewall does that has forgotten them. New ones work.
 func (l *Link) Lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +108,7 @@ func (l *Link) Close() error {
 	return err
 }
 
-// keep takes note of a connection, unless the link is cut.
+// keep records a connection, unless the link is cut.
 func (l *Link) keep(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,15 +18,14 @@ type Cluster struct {
 	alive      io.WriteCloser
 }
 
-// OwnPostgres returns an empty database without tables on a server of its own, whose
-// commits outlast its processes.
+// OwnPostgres returns an empty database without tables on its own server, whose commits survive its processes.
 func OwnPostgres(t testing.TB) (DB, *Cluster) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
 	c := own(t, strings.Replace(fleeting, "synchronous_commit=off", "synchronous_commit=on", 1))
-	address, _, err := newDatabase(func() (server, error) { return server{admin: c.admin}, nil }, nothing) // It goes with the cluster.
+	address, _, err := newDatabase(func() (server, error) { return server{admin: c.admin}, nil }, nothing) // It is removed with the cluster.
 	if err != nil {
 		t.Fatal(err)
 	}

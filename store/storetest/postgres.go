@@ -41,9 +41,8 @@ type server struct {
 	alive io.Closer
 }
 
-// theServer returns the server of this process. The cluster is started by the
-// first test that needs it, and shared: starting one takes seconds. It ends
-// with the process.
+// theServer returns the server of this process. The first test that needs it starts the cluster, which takes
+// seconds, and all tests share it. It ends with the process.
 var theServer = sync.OnceValues(func() (server, error) {
 	if given := os.Getenv(serverVariable); given != "" {
 		return server{admin: given}, nil
@@ -51,7 +50,7 @@ var theServer = sync.OnceValues(func() (server, error) {
 	return startCluster(fleeting)
 })
 
-// durableServer is a cluster set up as one for good is. It ends with the process.
+// durableServer is a cluster with production settings. It ends with the process.
 var durableServer = sync.OnceValues(func() (server, error) { return startCluster("") })
 
 // createDatabase returns the URL of a new database on a server that is dropped when
@@ -77,9 +76,8 @@ func createDatabase(t testing.TB, on func() (server, error), template func() (st
 	return address
 }
 
-// NewDatabase makes an empty PostgreSQL database for a program that measures,
-// and returns its URL and what drops it. Its commits are as durable as
-// PostgreSQL's own settings make them.
+// NewDatabase creates an empty PostgreSQL database for a measuring program, and returns its URL and the function
+// that drops it. Its commits are as durable as PostgreSQL's own settings make them.
 func NewDatabase() (address string, drop func() error, err error) {
 	return newDatabase(durableServer, nothing)
 }
@@ -89,9 +87,8 @@ const nothing = "template1"
 
 func empty() (string, error) { return nothing, nil }
 
-// migrated returns the name of a database with our tables, of which tests get
-// copies: migrating takes longer. A server that was given, where a template would
-// stay behind, has none.
+// migrated returns the name of a database with our tables, which tests copy: migrating takes longer. It is empty
+// for an external server, where a template would remain.
 var migrated = sync.OnceValues(func() (string, error) {
 	srv, err := theServer()
 	if err != nil {
@@ -100,7 +97,7 @@ var migrated = sync.OnceValues(func() (string, error) {
 	if srv.alive == nil {
 		return nothing, nil
 	}
-	address, _, err := newDatabase(theServer, nothing) // It goes with the cluster.
+	address, _, err := newDatabase(theServer, nothing) // It is removed with the cluster.
 	if err != nil {
 		return "", err
 	}
@@ -170,7 +167,7 @@ done
 "$2/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
 `
 
-// startCluster starts a cluster of its own with the settings.
+// startCluster starts a new cluster with the settings.
 func startCluster(settings string) (server, error) {
 	c, err := newCluster(settings)
 	if err != nil {
@@ -200,7 +197,7 @@ func startScript(name, script string, arguments ...string) (dir string, alive io
 		return "", nil, err
 	}
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", script, "sh", dir}, arguments...)...)
-	// A process group of its own keeps Ctrl-C from ending the script before it cleans up.
+	// Its own process group keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err = runAsPostgres(cmd, dir); err == nil {
 		alive, err = startAndWait(cmd)

@@ -88,8 +88,7 @@ func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
 	return s
 }
 
-// fill makes a SQLite database that is not there yet a copy of a migrated one,
-// which takes less than migrating.
+// fill makes a missing SQLite database a copy of a migrated one, which is faster than migrating.
 func (db DB) fill() error {
 	path, ok := strings.CutPrefix(db.URL, "sqlite://")
 	if !ok {

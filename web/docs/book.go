@@ -34,7 +34,7 @@ const base = "https://relaypdf.example"
 // Book is all that is written for those who use the service.
 type Book struct {
 	Guides []Guide
-	// Operations have samples without HTML, which takes long to make of all: Operation has it.
+	// Operations have samples without HTML, which takes long to make for all: Operation has it.
 	Operations []views.Operation
 }
 
@@ -47,7 +47,7 @@ type Guide struct {
 	Examples                 []Example
 }
 
-// Section is a part of a guide with a heading of its own.
+// Section is a part of a guide with its own heading.
 type Section struct{ ID, Title, Text string }
 
 // Example is a piece of code in a guide.
@@ -205,8 +205,7 @@ var captions = map[string]string{
 	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "Text",
 }
 
-// codeBlocks draws code as every page does, and counts it, so that each has a name
-// of its own.
+// codeBlocks renders code as every page does, and counts the blocks, so that each has its own name.
 type codeBlocks struct{ count int }
 
 // RegisterFuncs makes it the one that draws code.

@@ -74,10 +74,10 @@ func Sample(name, language, code string) views.Sample {
 	return views.Sample{Name: name, Language: language, Text: code, HTML: Mark(language, code)}
 }
 
-// Request is a call of the interface that samples make.
+// Request is a call of the API in samples.
 type Request struct {
 	Method, URL string
-	// Body is JSON; empty is none. Upload takes a file in its place.
+	// Body is JSON; empty means none. Upload sends a file instead.
 	Body   string
 	Upload bool
 	// File is the file for the response; empty means standard output.
@@ -280,7 +280,7 @@ func pythonSample(r Request) string {
 	return b.String()
 }
 
-// pythonText writes a text as a literal, over several lines where it has them.
+// pythonText writes a text as a literal, over several lines if it has them.
 func pythonText(text string) string {
 	if !strings.Contains(text, `\`) && !strings.Contains(text, "'''") {
 		return "'''" + text + "'''"

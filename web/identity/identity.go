@@ -38,7 +38,7 @@ type Provider struct {
 	found *oidc.Provider // nil until it has answered
 }
 
-// Flow is one asking. It has to be kept, and hidden, until the answer comes.
+// Flow is one sign-in request. It has to be stored, and hidden, until the response comes.
 type Flow struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`

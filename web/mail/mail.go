@@ -40,9 +40,8 @@ type Link struct {
 type Config struct {
 	Store *store.Store
 	Box   *seal.Box
-	// Server is smtp://user:password@host:port, whose connection is encrypted
-	// by STARTTLS where the server offers it and has to be elsewhere than on this
-	// machine, or smtps://…, whose is from the start.
+	// Server is smtp://user:password@host:port or smtps://…. With smtp, the connection is encrypted by STARTTLS
+	// if the server offers it, which is required for other machines. With smtps, it is encrypted from the start.
 	Server string
 	// From is the sender, such as "relaypdf <noreply@example.com>".
 	From   string

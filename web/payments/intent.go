@@ -157,8 +157,8 @@ func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.Paym
 	return change, nil
 }
 
-// describe asks Stripe for what users are shown of a payment: its receipt, and the card, which is the one to charge
-// from now on. The money has come without.
+// describe asks Stripe for the displayed details of a payment: its receipt, and the card, which is charged from now
+// on. The payment does not depend on it.
 func (p *Payments) describe(ctx context.Context, payment store.Payment) error {
 	if payment.Intent == "" {
 		return nil

@@ -48,9 +48,9 @@ type Config struct {
 	Store *store.Store
 	// SecretKey is the account's at Stripe, sk_live_… or sk_test_….
 	SecretKey string
-	// WebhookSecret signs what Stripe sends: whsec_….
+	// WebhookSecret signs Stripe's events: whsec_….
 	WebhookSecret string
-	// APIURL takes the place of Stripe's address; empty is Stripe.
+	// APIURL replaces Stripe's URL; empty means Stripe.
 	APIURL string
 	// BaseURL is the public address of the service, without a final slash.
 	BaseURL string
@@ -69,7 +69,7 @@ type Mailer interface {
 	Wake()
 }
 
-// Payments takes money. Its methods are safe for concurrent use.
+// Payments receives payments. Its methods are safe for concurrent use.
 type Payments struct {
 	store    *store.Store
 	cfg      Config
@@ -178,7 +178,7 @@ func again[T any](ctx context.Context, ask func() (*T, error)) (*T, error) {
 	return answer, err
 }
 
-// uncertain reports whether an error leaves open what Stripe has done.
+// uncertain reports whether an error leaves the outcome at Stripe open.
 func uncertain(err error) bool {
 	var told *stripe.Error
 	if !errors.As(err, &told) {
@@ -191,8 +191,7 @@ func uncertain(err error) bool {
 	return true
 }
 
-// customer returns who the account is at Stripe, where it is made known to it
-// the first time.
+// customer returns the account's customer at Stripe, and creates it the first time.
 func (p *Payments) customer(ctx context.Context, account store.Account) (store.Customer, error) {
 	known, err := p.store.Customer(ctx, account.ID)
 	if !errors.Is(err, store.ErrNotFound) {

@@ -123,8 +123,7 @@ func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.P
 	return n, nil
 }
 
-// charge takes the money of an attempt from the saved card. Stripe does it once
-// for the attempt's id.
+// charge charges the saved card for an attempt. Stripe does it once for the attempt's ID.
 func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
 	params := &stripe.PaymentIntentParams{
 		Amount: cents(r.Amount), Currency: stripe.String("usd"), Customer: &r.Customer, PaymentMethod: &r.Method,
@@ -167,7 +166,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	return n, nil
 }
 
-// lookUp finds what Stripe has made for a payment; nil is nothing.
+// lookUp finds Stripe's intent for a payment; nil means none.
 func (p *Payments) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
 	if payment.Intent != "" {
 		return p.intent(ctx, payment.Intent)

@@ -48,8 +48,8 @@ func TestBuyersCurrency(t *testing.T) {
 	})
 }
 
-// TestForeignPayment: a payment in another currency is an error of its own, which
-// operators see until it is given back; reconciliation and its mark go on.
+// TestForeignPayment: a payment in another currency is its own error, which operators see until it is given back;
+// reconciliation and its mark go on.
 func TestForeignPayment(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		session, _ := s.open(t, s.account, 20*credit.Dollar)

@@ -37,8 +37,8 @@ type badEvent struct{ cause error }
 func (e *badEvent) Error() string { return e.cause.Error() }
 func (e *badEvent) Unwrap() error { return e.cause }
 
-// ServeHTTP takes an event of Stripe's. Its answer is 200 once it is carried
-// out, 400 where it never will be, and 500 where Stripe should try again.
+// ServeHTTP handles an event of Stripe. The response is 200 once it is carried out, 400 if it never will be, and
+// 500 if Stripe should try again.
 func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodPost {

@@ -65,7 +65,7 @@ func Parse(text string) (Config, error) {
 	return cfg, nil
 }
 
-// set takes one parameter of the address.
+// set sets one parameter of the URL.
 func (c *Config) set(name string, values []string) (err error) {
 	value := values[0]
 	switch {

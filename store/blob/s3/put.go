@@ -33,8 +33,8 @@ const (
 	firstPause = 300 * time.Millisecond
 )
 
-// Put stores what r yields. The sums go before the bytes, which are therefore
-// read twice: where they come from if that can be, or else from a file.
+// Put stores the bytes of r. The checksums are sent before the bytes, which are therefore read twice: from r if
+// possible, or else from a file.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 	object, err := s.object(key)
 	if err != nil {
@@ -135,9 +135,8 @@ func (s *Store) putParts(ctx context.Context, object string, body *io.SectionRea
 	return errors.Join(err, s.abort(ctx, object, upload))
 }
 
-// sendParts sends the parts, and returns them in their order. Where one fails, no
-// more are begun, and those under way are waited for: a part that arrived after the
-// upload was aborted would be left.
+// sendParts sends the parts, and returns them in order. If one fails, no further part is begun, but it waits for
+// the running ones: a part that arrived after the upload was aborted would remain.
 func (s *Store) sendParts(ctx context.Context, object, upload string, body *io.SectionReader) ([]minio.CompletePart, error) {
 	parts := make([]minio.CompletePart, (body.Size()+partSize-1)/partSize)
 	group, going := guard.WithContext(ctx)
@@ -184,8 +183,8 @@ func (s *Store) send(ctx context.Context, content *io.SectionReader, request fun
 	text := hex.EncodeToString(hash.Sum(nil))
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		// Each attempt has a reader of its own: the connection of the last one may
-		// not have let go of its. It cannot be rewound, so that only we try again.
+		// Each attempt has its own reader, because the connection of the previous one may still use its reader. It
+		// cannot be rewound, so that only this code retries.
 		err := request(struct{ io.Reader }{io.NewSectionReader(content, 0, content.Size())}, text)
 		if err == nil || attempt == attempts || !passing(err) {
 			return errors.Join(err, ctx.Err())
@@ -199,7 +198,7 @@ func (s *Store) send(ctx context.Context, content *io.SectionReader, request fun
 	}
 }
 
-// passing reports whether what failed may go well when it is tried again.
+// passing reports whether an error may be temporary.
 func passing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

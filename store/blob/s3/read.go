@@ -79,8 +79,8 @@ func (r *reader) begin() error {
 	return nil
 }
 
-// get asks for the bytes from one position to another, or to the end where that
-// is 0, and returns the size of the whole object, too.
+// get requests the bytes from one position to another, or to the end if that is 0. It also returns the size of the
+// whole object.
 func (r *reader) get(from, to int64) (io.ReadCloser, minio.ObjectInfo, int64, error) {
 	var options minio.GetObjectOptions
 	if err := options.SetRange(from, to); err != nil {
@@ -116,7 +116,7 @@ func wholeSize(header http.Header, from int64) (int64, error) {
 	return size, nil
 }
 
-// Chunk fills p with a chunk. Where the connection breaks it takes another.
+// Chunk fills p with a chunk. If the connection breaks, it opens another.
 func (r *reader) Chunk(i int64, p []byte) error {
 	for attempt := 1; ; attempt++ {
 		if err := r.goTo(i); err != nil {
