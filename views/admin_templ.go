@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// AdminTile is a figure above the operator's pages.
+// AdminTile is a number above the operator's pages.
 type AdminTile struct{ Name, Value, Of, Note string }
 
 // AdminAccounts is the list of all accounts.
@@ -27,7 +27,7 @@ type AdminAccounts struct {
 	Pager
 }
 
-// AdminPaymentError is money at Stripe that could not be applied.
+// AdminPaymentError is a payment at Stripe that could not be applied.
 type AdminPaymentError struct {
 	Subject, Account, Error string
 	At                      time.Time
@@ -41,7 +41,7 @@ type AdminAccountLine struct {
 	Joined          time.Time
 }
 
-// EnginePool is one kind of programs that render, and the queue before them.
+// EnginePool is a rendering engine with its queue.
 type EnginePool struct {
 	Name, Does                  string
 	Slots, Busy, Waiting, Limit int
@@ -60,38 +60,38 @@ func (e EnginePool) status() Status {
 	return Status{StateOK, "Idle"}
 }
 
-// Engines is the state of what renders in this process.
+// Engines is the status of the rendering engines of this process.
 type Engines struct {
 	Pools                               []EnginePool
 	Documents, Restarts, Crashes, Bytes int64
-	Sandbox                             string // the level in force
+	Sandbox                             string // the effective level
 	Since                               time.Time
 }
 
-// AdminEngines is the page of what renders and what waits.
+// AdminEngines is the page of engines and queues.
 type AdminEngines struct {
 	Engines
 	Queued, Running, Letters, Processes int64
 }
 
-// AdminJobs is the page that finds calls and jobs by id.
+// AdminJobs is the page that finds calls and jobs by ID.
 type AdminJobs struct {
 	Text string
 	List []AdminCall
-	// Missing tells that nothing has the id that was looked for.
+	// Missing reports that nothing has the ID of the search.
 	Missing bool
 }
 
-// AdminCall is one call, whosever it is.
+// AdminCall is one call of any account.
 type AdminCall struct {
 	Document
 	Account, RequestID, Error string
 }
 
-// AdminDeliveries is the page that finds deliveries by id.
+// AdminDeliveries is the page that finds deliveries by ID.
 type AdminDeliveries struct {
 	Text    string
-	Account string // whose the found one is
+	Account string // of the delivery
 	Open    *DeliveryDetail
 	Missing bool
 }
@@ -104,25 +104,25 @@ type AdminEdge struct {
 	Since   time.Time
 }
 
-// RegionLine is how many calls began in a region in the last hour.
+// RegionLine is the number of calls that started in a region in the last hour.
 type RegionLine struct {
 	Region                string
 	Done, Failed, Running int64
 }
 
-// Counter is a figure that only grows.
+// Counter is a number that only grows.
 type Counter struct {
 	Name, Note string
 	Count      int64
 }
 
-// Setting is one setting in force.
+// Setting is one effective setting.
 type Setting struct{ Name, Value, From, Doc string }
 
-// isSet tells whether a setting is another than its default.
+// isSet reports whether a setting differs from its default.
 func (s Setting) isSet() bool { return s.From != "default" }
 
-// AdminAudit is what operators did.
+// AdminAudit is the audit log of the operators.
 type AdminAudit struct {
 	Lines []AuditLine
 	Pager
@@ -153,7 +153,7 @@ func adminTabs(open string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, tab := range []Link{{"/admin", "Accounts"}, {"/admin/engine", "Engine"}, {"/admin/jobs", "Jobs"}, {"/admin/deliveries", "Deliveries"}, {"/admin/edge", "Edge"}, {"/admin/settings", "Settings in force"}, {"/admin/audit", "Audit log"}} {
+		for _, tab := range []Link{{"/admin", "Accounts"}, {"/admin/engine", "Engines"}, {"/admin/jobs", "Jobs"}, {"/admin/deliveries", "Deliveries"}, {"/admin/edge", "Edge"}, {"/admin/settings", "Effective settings"}, {"/admin/audit", "Audit log"}} {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -304,7 +304,7 @@ func adminTiles(tiles []AdminTile) templ.Component {
 	})
 }
 
-// adminFinder looks for what has an id.
+// adminFinder is the search by ID.
 func adminFinder(page, placeholder, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -445,11 +445,11 @@ func AdminAccountsPage(p Page, m AdminAccounts) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = searchBox("q", "Email, name, key prefix or id", m.Text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = searchBox("q", "Email, name, key prefix or ID", m.Text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = filter("state", "State", m.State, []Choice{{"", "Any state", ""}, {"active", "Active", ""}, {"suspended", "Suspended", ""}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = filter("state", "Status", m.State, []Choice{{"", "Any status", ""}, {"active", "Active", ""}, {"suspended", "Suspended", ""}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -474,18 +474,18 @@ func AdminAccountsPage(p Page, m AdminAccounts) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<a class=\"btn\" href=\"/admin\">Show all</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<a class=\"btn\" href=\"/admin\">Show all accounts</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("Nothing matches", "No account fits this search.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No matching accounts", "Change the search or the status.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else if len(m.List) == 0 {
-				templ_7745c5c3_Err = blank("No accounts yet", "Accounts appear here when somebody signs up, or by `relaypdf accounts create EMAIL` on the server.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No accounts yet", "Accounts appear here after a sign-up. To create one on the server, run `relaypdf accounts create EMAIL`.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -538,7 +538,7 @@ func adminPaymentErrors(p Page, list []AdminPaymentError) templ.Component {
 			templ_7745c5c3_Var15 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<div class=\"banner\" data-is=\"bad\" role=\"status\"><p><b>Payments that were not applied.</b> Find each at Stripe and refund it there; a refund removes it from this list.</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<div class=\"banner\" data-is=\"bad\" role=\"status\"><p><b>Payments not applied.</b> Refund each payment at Stripe. A refund removes it from this list.</p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -554,7 +554,7 @@ func adminPaymentErrors(p Page, list []AdminPaymentError) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<thead><tr><th scope=\"col\">At Stripe</th><th scope=\"col\">Error</th><th scope=\"col\" class=\"n c2\">Seen</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<thead><tr><th scope=\"col\">Stripe ID</th><th scope=\"col\">Error</th><th scope=\"col\" class=\"n c2\">Last seen</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -640,7 +640,7 @@ func adminPaymentErrors(p Page, list []AdminPaymentError) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = table("Payments that were not applied").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = table("Payments not applied").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -681,7 +681,7 @@ func adminAccountList(p Page, list []AdminAccountLine) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<thead><tr><th scope=\"col\">Account</th><th scope=\"col\">State</th><th scope=\"col\" class=\"n c3\">Balance</th><th scope=\"col\" class=\"n c2\">30 days</th><th scope=\"col\" class=\"n c2\" aria-sort=\"descending\">Joined</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<thead><tr><th scope=\"col\">Account</th><th scope=\"col\">Status</th><th scope=\"col\" class=\"n c3\">Balance</th><th scope=\"col\" class=\"n c2\">Spent, 30 days</th><th scope=\"col\" class=\"n c2\" aria-sort=\"descending\">Joined</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -819,7 +819,7 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = head("Engine", "What renders in the process that answers this page, and what waits in the database.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Engines", "Rendering engines of this server process, and jobs and emails that wait in the database.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -837,15 +837,15 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 			}
 			templ_7745c5c3_Err = adminTiles([]AdminTile{
 				{Name: "Documents", Value: Digits(m.Documents), Note: "since " + exactly(m.Since)},
-				{Name: "Restarts", Value: Digits(m.Restarts), Note: "of browsers, as planned"},
-				{Name: "Crashes", Value: Digits(m.Crashes), Note: "of pages and browsers"},
-				{Name: "Memory", Value: Bytes(m.Bytes), Note: "of the browsers"},
-				{Name: "Sandbox", Value: m.Sandbox, Note: "level in force"},
+				{Name: "Restarts", Value: Digits(m.Restarts), Note: "planned browser restarts"},
+				{Name: "Crashes", Value: Digits(m.Crashes), Note: "pages and browsers"},
+				{Name: "Memory", Value: Bytes(m.Bytes), Note: "used by browsers"},
+				{Name: "Sandbox", Value: m.Sandbox, Note: "effective level"},
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, " <section class=\"section\" aria-labelledby=\"pools\"><header><h2 id=\"pools\">Programs</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, " <section class=\"section\" aria-labelledby=\"pools\"><header><h2 id=\"pools\">Engines of this process</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -861,7 +861,7 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<thead><tr><th scope=\"col\">Program</th><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Busy</th><th scope=\"col\" class=\"n c2\">Waiting</th><th scope=\"col\" class=\"n c3\">Turned away</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<thead><tr><th scope=\"col\">Engine</th><th scope=\"col\">Status</th><th scope=\"col\" class=\"n\">Busy</th><th scope=\"col\" class=\"n c2\">Waiting</th><th scope=\"col\" class=\"n c3\">Rejected</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -976,11 +976,11 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = table("Programs that render").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = table("Engines of this process").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "</section><section class=\"section\" aria-labelledby=\"backlog\"><header><h2 id=\"backlog\">All processes together</h2></header><dl class=\"facts\"><div><dt>Processes</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "</section><section class=\"section\" aria-labelledby=\"backlog\"><header><h2 id=\"backlog\">All processes</h2></header><dl class=\"facts\"><div><dt>Processes</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1006,14 +1006,14 @@ func AdminEnginesPage(p Page, m AdminEngines) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "</dd></div><div><dt>Letters</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "</dd></div><div><dt>Emails</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var38 string
 			templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Letters) + " waiting to be sent")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 305, Col: 72}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 305, Col: 71}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 			if templ_7745c5c3_Err != nil {
@@ -1066,7 +1066,7 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = head("Jobs", "Calls and jobs of all accounts: those that run, or the one with an id.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Jobs", "Running calls and waiting jobs of all accounts. Search by ID for any other.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1082,7 +1082,7 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = adminFinder("/admin/jobs", "Id of a call, job or result", m.Text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = adminFinder("/admin/jobs", "ID of a call, job or result", m.Text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1099,18 +1099,18 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 74, "<a class=\"btn\" href=\"/admin/jobs\">Show what runs</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 74, "<a class=\"btn\" href=\"/admin/jobs\">Show running calls</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("Nothing has this id", "Ids of calls begin with call_, those of jobs and results with file_.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var41), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No call or job with this ID", "IDs of calls start with call_, IDs of jobs and results with file_.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var41), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else if len(m.List) == 0 {
-				templ_7745c5c3_Err = blank("Nothing runs", "Calls appear here while they run, and jobs while they wait. All others are found by id.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No running calls", "Calls appear here while they run, and jobs while they wait. Search by ID for any other.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1127,7 +1127,7 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "<thead><tr><th scope=\"col\">Call</th><th scope=\"col\">Status</th><th scope=\"col\" class=\"c2\">Account</th><th scope=\"col\" class=\"n c3\">Took</th><th scope=\"col\" class=\"n c3\">When</th></tr></thead> <tbody>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "<thead><tr><th scope=\"col\">Call</th><th scope=\"col\">Status</th><th scope=\"col\" class=\"c2\">Account</th><th scope=\"col\" class=\"n c3\">Duration</th><th scope=\"col\" class=\"n c3\">Started</th></tr></thead> <tbody>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1149,7 +1149,7 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = identifier("call id", c.ID, false).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = identifier("call ID", c.ID, false).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1259,22 +1259,22 @@ func AdminJobsPage(p Page, m AdminJobs) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if m.Text != "" && len(m.List) == 1 {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 88, "<dl class=\"facts\"><div><dt>Request</dt><dd>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 88, "<dl class=\"facts\"><div><dt>Request ID</dt><dd>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = identifier("request id", m.List[0].RequestID, true).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = identifier("request ID", m.List[0].RequestID, true).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "</dd></div><div><dt>Answer</dt><dd>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "</dd></div><div><dt>Response</dt><dd>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var49 string
 					templ_7745c5c3_Var49, templ_7745c5c3_Err = templ.JoinStringErrs(answerOf(m.List[0].Mode))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 366, Col: 56}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `admin.templ`, Line: 366, Col: 58}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var49))
 					if templ_7745c5c3_Err != nil {
@@ -1364,7 +1364,7 @@ func AdminDeliveriesPage(p Page, m AdminDeliveries) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = head("Deliveries", "One delivery of any account, by its id.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Deliveries", "Search for a webhook delivery of any account by its ID.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1380,7 +1380,7 @@ func AdminDeliveriesPage(p Page, m AdminDeliveries) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = adminFinder("/admin/deliveries", "Id of a delivery: dlv_…", m.Text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = adminFinder("/admin/deliveries", "Delivery ID: dlv_…", m.Text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1428,12 +1428,12 @@ func AdminDeliveriesPage(p Page, m AdminDeliveries) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if m.Missing {
-				templ_7745c5c3_Err = blank("Nothing has this id", "Ids of deliveries begin with dlv_. You find them on the account’s deliveries page, and in the header webhook-id of what was sent.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No delivery with this ID", "IDs of deliveries start with dlv_. They are on the account’s deliveries page and in the webhook-id header of each delivery.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = blank("Which delivery?", "You find its id in the header webhook-id of what was sent, and on the account’s deliveries page.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("Search for a delivery", "Its ID is on the account’s deliveries page and in the webhook-id header of the delivery.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1485,7 +1485,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = head("Edge", "What comes in, by region and by what it was answered with.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Edge", "Calls by region, and responses by status.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1497,12 +1497,12 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, " <section class=\"section\" aria-labelledby=\"regions\"><header><h2 id=\"regions\">Calls of the last hour</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, " <section class=\"section\" aria-labelledby=\"regions\"><header><h2 id=\"regions\">Calls in the last hour</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Regions) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 105, "<p class=\"muted\">No call began in the last hour.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 105, "<p class=\"muted\">No calls in the last hour.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1602,7 +1602,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 115, "</section><section class=\"section\" aria-labelledby=\"counts\"><header><h2 id=\"counts\">Answers of this process</h2><span class=\"faint\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 115, "</section><section class=\"section\" aria-labelledby=\"counts\"><header><h2 id=\"counts\">Responses of this process</h2><span class=\"faint\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1631,7 +1631,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 117, "<thead><tr><th scope=\"col\">Answer</th><th scope=\"col\" class=\"n\">Requests</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 117, "<thead><tr><th scope=\"col\">Status</th><th scope=\"col\" class=\"n\">Requests</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1686,7 +1686,7 @@ func AdminEdgePage(p Page, m AdminEdge) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = table("Answers by status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var63), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = table("Responses by status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var63), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1737,7 +1737,7 @@ func AdminSettingsPage(p Page, list []Setting) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = head("Settings in force", "As this process was started. Secrets are masked. Settings change on the server, not here.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Effective settings", "Settings of this server process, read-only. Secrets are masked. To change a setting, edit it on the server and restart.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1749,11 +1749,11 @@ func AdminSettingsPage(p Page, list []Setting) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, " <div class=\"stack loose\"><section class=\"section\" aria-labelledby=\"set\"><header><h2 id=\"set\">Set here</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, " <div class=\"stack loose\"><section class=\"section\" aria-labelledby=\"set\"><header><h2 id=\"set\">Changed</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = settingsTable("Set here", "Every setting has its default.", slices.DeleteFunc(slices.Clone(list), func(s Setting) bool { return !s.isSet() })).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = settingsTable("Changed", "All settings have their default values.", slices.DeleteFunc(slices.Clone(list), func(s Setting) bool { return !s.isSet() })).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1761,7 +1761,7 @@ func AdminSettingsPage(p Page, list []Setting) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = settingsTable("Defaults", "Every setting is set here.", slices.DeleteFunc(slices.Clone(list), Setting.isSet)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = settingsTable("Defaults", "All settings are changed.", slices.DeleteFunc(slices.Clone(list), Setting.isSet)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1779,7 +1779,7 @@ func AdminSettingsPage(p Page, list []Setting) templ.Component {
 	})
 }
 
-// settingsTable lists settings, and says so where there are none.
+// settingsTable lists settings, or shows a text if there are none.
 func settingsTable(caption, none string, list []Setting) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1837,7 +1837,7 @@ func settingsTable(caption, none string, list []Setting) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if list[0].isSet() {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 131, "<th scope=\"col\" class=\"n c2\">From</th>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 131, "<th scope=\"col\" class=\"n c2\">Source</th>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1972,7 +1972,7 @@ func AdminAuditPage(p Page, m AdminAudit) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = head("Audit log", "What operators did here.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Audit log", "Actions of operators.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1989,7 +1989,7 @@ func AdminAuditPage(p Page, m AdminAudit) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Lines) == 0 {
-				templ_7745c5c3_Err = blank("Nothing yet", "Each suspension, credit and debit appears here with its reason and who did it.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No entries yet", "Suspensions, credits and debits appear here with their reason and operator.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

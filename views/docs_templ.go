@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Docs is what every page of the documentation has beside its own.
+// Docs holds the table of contents and the search of every documentation page.
 type Docs struct {
 	Groups []DocsGroup
-	Open   string // address of the open page, or of the part of the reference that it is in
-	Search string // address of the index
+	Open   string // URL of the open page, or of its group in the reference
+	Search string // URL of the index
 }
 
 // DocsGroup is a part of the table of contents.
@@ -26,7 +26,7 @@ type DocsGroup struct {
 	Links []Link
 }
 
-// GuidePage is a guide as it is shown.
+// GuidePage is a guide.
 type GuidePage struct {
 	Docs
 	Title, Description string
@@ -35,24 +35,24 @@ type GuidePage struct {
 	Next               Link
 }
 
-// Operation is one operation of the interface.
+// Operation is one operation of the API.
 type Operation struct {
 	ID, Method, Path, Summary, Description, Tag string
 	Price                                       *credit.Amount
 	NeedsKey                                    bool
-	Off                                         bool // not offered by this server, as its description says
+	Off                                         bool // unavailable on this server
 	Params, Fields                              []FieldDoc
 	Answers                                     []AnswerDoc
 	Errors                                      []ErrorDoc
 	Samples                                     []Sample
-	// What a form of an operation that is paid for has, what it begins with, and
-	// what its result is called in samples; empty where that is JSON.
+	// Form fields of a paid operation, its example input, and the file name of its
+	// result in samples; empty if the result is JSON.
 	Inputs     []InputField
 	Example    []byte // JSON
 	ResultFile string
 }
 
-// InputKind says what a field of an operation's input is drawn as.
+// InputKind is the form control of an input field.
 type InputKind string
 
 // The kinds of fields.
@@ -60,39 +60,39 @@ const (
 	InputText   InputKind = "text"
 	InputArea   InputKind = "area" // several lines
 	InputSelect InputKind = "select"
-	InputCheck  InputKind = "check" // has a default, which a box that is left alone stands for
+	InputCheck  InputKind = "check" // has a default, which applies if the box is unchanged
 	InputFile   InputKind = "file"
-	InputJSON   InputKind = "json" // an object or a list, as it stands
+	InputJSON   InputKind = "json" // an object or a list, as JSON
 	InputGroup  InputKind = "group"
-	InputList   InputKind = "list" // of things that hold a file
+	InputList   InputKind = "list" // of items that contain a file
 )
 
-// InputField is a field of an operation's input as a form has it.
+// InputField is a form field of an operation's input.
 type InputField struct {
 	Name                         string
 	Kind                         InputKind
 	Description, Limits, Default string
 	Required                     bool
 	Choices                      []string
-	// Bare texts that are a number, true or false are these, and no strings.
-	// Structured ones may be an object or a list.
+	// Bare means that a text such as 1 or true is sent as a number or boolean, not as a string.
+	// Structured means that the value may be an object or a list.
 	Bare, Structured bool
-	Fields           []InputField // of a group, and of each thing in a list
-	Most             int          // things in a list
+	Fields           []InputField // of a group, and of each item of a list
+	Most             int          // maximum number of items in a list
 }
 
-// About is a sentence that says what the operation's page is about.
+// About returns a sentence that describes the operation's page.
 func (o Operation) About() string {
 	return o.Method + " " + o.Path + ": every field, limit and error, with samples in curl, Go, JavaScript, Python and PHP."
 }
 
-// FieldDoc is a field of a request or an answer.
+// FieldDoc is a field of a request or response.
 type FieldDoc struct {
 	Name, In, Type, Description, Limits string
 	Required                            bool
 }
 
-// about is the field's type, and where it stands.
+// about returns the field's type and location.
 func (f FieldDoc) about() string {
 	text := f.Type
 	if f.In != "" {
@@ -104,17 +104,17 @@ func (f FieldDoc) about() string {
 	return text
 }
 
-// AnswerDoc is what an operation answers with.
+// AnswerDoc is a response of an operation.
 type AnswerDoc struct {
 	Status, Description string
 	Types               []string
 	Fields              []FieldDoc
 }
 
-// ErrorDoc is an error that an operation may come to.
+// ErrorDoc is an error that an operation may return.
 type ErrorDoc struct{ Status, Code, Text string }
 
-// ReferenceGroup is operations on the same things.
+// ReferenceGroup is a group of related operations.
 type ReferenceGroup struct {
 	Title string
 	List  []Operation
@@ -460,7 +460,7 @@ func ReferencePage(p Page, d Docs, groups []ReferenceGroup) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<article class=\"prose\"><h1>API reference</h1><p class=\"lead\">Generated from the service's own <a href=\"/openapi.json\">OpenAPI document</a>: every operation, field, limit and error.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<article class=\"prose\"><h1>API reference</h1><p class=\"lead\">Every operation, field, limit and error, generated from the <a href=\"/openapi.json\">OpenAPI document</a>.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -562,7 +562,7 @@ func ReferencePage(p Page, d Docs, groups []ReferenceGroup) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<span class=\"faint\">· not offered here</span>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<span class=\"faint\">· unavailable on this server</span>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -698,7 +698,7 @@ func OperationPage(p Page, d Docs, o Operation) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "No key is needed.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "No API key required.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -733,7 +733,7 @@ func OperationPage(p Page, d Docs, o Operation) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "Try it</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "Try in playground</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -749,7 +749,7 @@ func OperationPage(p Page, d Docs, o Operation) templ.Component {
 				}
 			}
 			if len(o.Fields) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<h2 id=\"fields\">Fields of the request</h2>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<h2 id=\"fields\">Request fields</h2>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -758,7 +758,7 @@ func OperationPage(p Page, d Docs, o Operation) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<h2 id=\"answers\">Answers</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<h2 id=\"answers\">Responses</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -803,14 +803,14 @@ func OperationPage(p Page, d Docs, o Operation) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "Sent as ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "Content type: ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var35 string
 					templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(strings.Join(a.Types, ", "))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `docs.templ`, Line: 241, Col: 50}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `docs.templ`, Line: 241, Col: 56}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 					if templ_7745c5c3_Err != nil {
@@ -831,15 +831,15 @@ func OperationPage(p Page, d Docs, o Operation) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var36 string
-					templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(len(a.Fields), "field", "fields"))
+					templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(len(a.Fields), "JSON field", "JSON fields"))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `docs.templ`, Line: 246, Col: 57}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `docs.templ`, Line: 246, Col: 67}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var36))
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, " of the JSON</summary>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "</summary>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

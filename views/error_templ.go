@@ -10,11 +10,11 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "strconv"
 
-// Trouble is a page that says what went wrong and how to go on.
+// Trouble is an error page: what failed and what to do.
 type Trouble struct {
 	Status      int
 	Title, Text string
-	// Near is an address that may have been meant.
+	// Near is a similar URL that exists.
 	Near    Link
 	Actions []Link // the first is the main one
 }
@@ -181,11 +181,11 @@ func TroublePage(p Page, t Trouble) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</div><hr><div class=\"row between\"><span class=\"faint\">Request</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</div><hr><div class=\"row between\"><span class=\"faint\">Request ID</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = identifier("request id", p.RequestID, true).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = identifier("request ID", p.RequestID, true).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -13,20 +13,20 @@ import (
 	"strconv"
 )
 
-// GalleryList is the layouts of all categories, or of one.
+// GalleryList holds the layouts of all categories, or of one.
 type GalleryList struct {
 	Title      string
 	Category   string
 	Categories []GalleryCategory
-	Text       string // that is looked for
-	Action     string // address of the search, All that of all layouts
+	Text       string // of the search
+	Action     string // URL of the search; All is the URL of all layouts
 	All        string
-	Use        bool   // buttons make templates of them
-	Keep       string // category that the search keeps; empty where its address does
+	Use        bool   // buttons create templates from them
+	Keep       string // category of the search; empty if the URL has it
 	Cards      []Card
 }
 
-// GalleryCategory is one of the categories, with how many layouts it has.
+// GalleryCategory is a category with the number of its layouts.
 type GalleryCategory struct {
 	URL, Name string
 	Count     int
@@ -40,17 +40,17 @@ type Layout struct {
 	Paper, Formats        string
 	Tags                  []string
 	Pages                 []LayoutPage
-	PDF                   string // address of the document
-	Use                   string // where a template is made of it
+	PDF                   string // URL of the document
+	Use                   string // URL that creates a template from it
 	Price                 credit.Amount
 	Sample, HTML, Options Sample
 	Call                  Sample
 }
 
-// LayoutPage is the picture of a page.
+// LayoutPage is the image of a page.
 type LayoutPage struct {
 	Number        int
-	Small, Large  string // addresses; without a small one the large one is shown
+	Small, Large  string // URLs; without a small image the large one is shown
 	Width, Height int
 }
 
@@ -100,7 +100,7 @@ func GalleryPage(p Page, m GalleryList) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</h1><p>Every picture is a page that the engine rendered from the template and its sample data. Take one, change the HTML, publish, and call it by name.</p></div></header></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</h1><p>Each image shows a page rendered from a template and its sample data. Copy a template, edit its HTML, publish it, and use its ID in API calls.</p></div></header></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -118,7 +118,7 @@ func GalleryPage(p Page, m GalleryList) templ.Component {
 	})
 }
 
-// layoutList is the gallery, for everybody and on the dashboard.
+// layoutList is the gallery, on the public page and on the dashboard.
 func layoutList(m GalleryList) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -269,13 +269,13 @@ func layoutList(m GalleryList) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "\">All templates</a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "\">Show all templates</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = blank("No template has all of these words", "Try fewer, or look through the categories.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = blank("No matching templates", "Try fewer words, or choose a category.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -618,11 +618,11 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "See the PDF</a></div></div><dl class=\"facts\"><div><dt>Id in the gallery</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "Open PDF</a></div></div><dl class=\"facts\"><div><dt>Gallery ID</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = identifier("id", m.ID, true).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = identifier("ID", m.ID, true).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -639,14 +639,14 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "; checked on ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "; tested on ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var33 string
 			templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(m.Formats)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `gallery.templ`, Line: 155, Col: 45}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `gallery.templ`, Line: 155, Col: 44}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 			if templ_7745c5c3_Err != nil {
@@ -673,7 +673,7 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "a document</dd></div></dl><section class=\"stack\"><h2>Sample data</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "per document</dd></div></dl><section class=\"stack\"><h2>Sample data</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -681,7 +681,7 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<h2>HTML</h2><p class=\"muted\">HTML with Handlebars, like all <a href=\"/docs/templates\">templates</a>.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<h2>HTML</h2><p class=\"muted\">HTML with Handlebars. See <a href=\"/docs/templates\">Templates</a>.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -697,7 +697,7 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<h2>Call it</h2><p class=\"muted\">Once you have used this template, kept its name and published it, this is the whole request, with the sample data.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<h2>API call</h2><p class=\"muted\">Copy the template to your account, keep its name and publish it. Then send this request with your data.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -8,14 +8,14 @@ package views
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Letter is a mail.
+// Letter is an email.
 type Letter struct {
 	Subject string
 	Lines   []string
 	Link    Link
 }
 
-// LetterPage draws a mail. Programs that show mails know attributes only.
+// LetterPage renders an email. Email clients support style attributes only.
 func LetterPage(m Letter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

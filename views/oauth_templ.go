@@ -14,41 +14,41 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Consent is what a program asks a person.
+// Consent is the page on which an app asks a user for access.
 type Consent struct {
 	Form
-	Client string // what the program calls itself
-	Site   string // the host that vouches for it; empty is none
-	Back   string // where people are sent back to
+	Client string // name that the app chose
+	Site   string // verified host of the app; empty means none
+	Back   string // where users return to
 	Account, AccountID,
-	Email string // who it would act for
+	Email string // of the user
 	Balance credit.Amount
 	Scopes  []ScopeChoice
-	Hidden  []Choice // what was asked, by name
+	Hidden  []Choice // parameters of the request, by name
 }
 
-// ScopeChoice is one thing that a person may allow.
+// ScopeChoice is one permission that a user may grant.
 type ScopeChoice struct {
 	Value, Text, Note string
 	Checked           bool
 }
 
-// ConsentEnd tells how a question ended, with the way back.
+// ConsentEnd is the result of a consent page, with the URL back to the app.
 type ConsentEnd struct {
 	Title, Text string
-	Back, To    string // the address, and as people read it; empty is none
+	Back, To    string // URL, and its text; empty means none
 }
 
-// Apps are the programs that people have let in.
+// Apps are the apps that users have authorized.
 type Apps struct {
 	List []App
-	URL  string // where agents connect
+	URL  string // URL to which agents connect
 }
 
-// App is one of them.
+// App is an authorized app.
 type App struct {
 	ID, Name, Back, Email string
-	May                   []string // in words
+	May                   []string // permissions, as text
 	Since, Ends           time.Time
 	LastUsed              *time.Time
 	Limit, Spent          credit.Amount
@@ -56,13 +56,13 @@ type App struct {
 	Live                  bool
 }
 
-// AppDetail is one with the form that changes it.
+// AppDetail is an app with the form that changes it.
 type AppDetail struct {
 	Form
 	App
 }
 
-// initial is the letter that stands for a program.
+// initial returns the first letter of an app's name.
 func (c Consent) initial() string {
 	for _, r := range c.Client {
 		return string(r)
@@ -70,7 +70,7 @@ func (c Consent) initial() string {
 	return ""
 }
 
-// ConsentPage asks a person whether a program may act for an account.
+// ConsentPage asks a user whether an app may act for an account.
 func ConsentPage(p Page, m Consent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -220,9 +220,9 @@ func ConsentPage(p Page, m Consent) templ.Component {
 				}
 			}
 			var templ_7745c5c3_Var10 string
-			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(" asks to act for ")
+			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(" requests access to the account ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 88, Col: 27}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 88, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -265,7 +265,7 @@ func ConsentPage(p Page, m Consent) templ.Component {
 				}
 			}
 			if m.Site == "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "The app chose this name; nobody has checked it.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "The app chose this name. It is not verified.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -278,7 +278,7 @@ func ConsentPage(p Page, m Consent) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<fieldset class=\"stack tight\"><legend>It may</legend> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<fieldset class=\"stack tight\"><legend>Permissions</legend> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -341,15 +341,15 @@ func ConsentPage(p Page, m Consent) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(Field{Name: "limit", Label: "May spend at most", Prefix: "$", InputMode: "decimal", Required: true, Hint: "In all. Your balance is " + Dollars(m.Balance) + "."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = field(Field{Name: "limit", Label: "Spending limit", Prefix: "$", InputMode: "decimal", Required: true, Hint: "In total. Your balance is " + Dollars(m.Balance) + "."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = selectField(Field{Name: "days", Label: "For", Hint: "Then it has to ask again."}, m.Form, grantLives()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = selectField(Field{Name: "days", Label: "Expires after", Hint: "The app must then ask again."}, m.Form, grantLives()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</div><div class=\"row\"><button class=\"btn primary grow\" type=\"submit\" name=\"decision\" value=\"allow\">Allow</button> <button class=\"btn grow\" type=\"submit\" name=\"decision\" value=\"deny\" formnovalidate>Deny</button></div><p class=\"faint sm\">You return to <span class=\"mono\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</div><div class=\"row\"><button class=\"btn primary grow\" type=\"submit\" name=\"decision\" value=\"allow\">Allow access</button> <button class=\"btn grow\" type=\"submit\" name=\"decision\" value=\"deny\" formnovalidate>Deny access</button></div><p class=\"faint sm\">You return to <span class=\"mono\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -362,7 +362,7 @@ func ConsentPage(p Page, m Consent) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "</span>. If you did not start this there, deny it. You can revoke access any time under Settings, Connected apps.</p></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "</span>. Deny access if you did not start this there. You can revoke access at any time under Settings, Connected apps.</p></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -376,12 +376,12 @@ func ConsentPage(p Page, m Consent) templ.Component {
 	})
 }
 
-// grantLives are the times for which a program may be let in, in days.
+// grantLives are the lifetimes of a grant, in days.
 func grantLives() []Choice {
-	return []Choice{{"7", "7 days", ""}, {"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "A year", ""}}
+	return []Choice{{"7", "7 days", ""}, {"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}}
 }
 
-// ConsentEndPage leads a person back to a program, or tells why it got nothing.
+// ConsentEndPage links back to the app, or shows why access was not granted.
 func ConsentEndPage(p Page, m ConsentEnd) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -459,24 +459,24 @@ func ConsentEndPage(p Page, m ConsentEnd) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\" rel=\"noreferrer\">Go back</a> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\" rel=\"noreferrer\">Return to app</a> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "<a class=\"btn\" href=\"/dashboard/apps\">Connected apps</a></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "<a class=\"btn\" href=\"/dashboard/apps\">View connected apps</a></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if m.To != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<p class=\"faint sm\">Back to <span class=\"mono\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<p class=\"faint sm\">You return to <span class=\"mono\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var22 string
 				templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(m.To)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 146, Col: 58}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 146, Col: 64}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 				if templ_7745c5c3_Err != nil {
@@ -501,7 +501,7 @@ func ConsentEndPage(p Page, m ConsentEnd) templ.Component {
 	})
 }
 
-// AppsPage lists the programs that people have let in.
+// AppsPage lists the apps that users have authorized.
 func AppsPage(p Page, m Apps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -543,7 +543,7 @@ func AppsPage(p Page, m Apps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = head("Connected apps", "Agents that members of this account have let in. Each has its own spending limit and end date, and can be revoked on its own.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Connected apps", "Agents that members of this account have authorized. Each has its own spending limit and expiry date.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -583,21 +583,21 @@ func AppsPage(p Page, m Apps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.List) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "Nothing is connected yet")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "No apps connected yet")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "Connect another")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "Connect another app")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "</h2><a href=\"/docs/agents\">How to connect an agent</a></header><div class=\"stack connect\"><p class=\"muted\">Give your agent this address. It opens a page here that asks you what it may do.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "</h2><a href=\"/docs/agents\">How to connect an agent</a></header><div class=\"stack connect\"><p class=\"muted\">Give your agent this URL. The agent opens a page on which you choose its permissions.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = copyField("The address for agents", m.URL, "Copy", false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = copyField("URL for agents", m.URL, "Copy URL", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -648,7 +648,7 @@ func appList(p Page, m Apps) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<thead><tr><th scope=\"col\">App</th><th scope=\"col\" class=\"c2\">Let in by</th><th scope=\"col\" class=\"c3\">Last used</th><th scope=\"col\" class=\"n\">Spent</th><th scope=\"col\" class=\"c3\">Ends</th><th scope=\"col\" class=\"does\">State</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<thead><tr><th scope=\"col\">App</th><th scope=\"col\" class=\"c2\">Authorized by</th><th scope=\"col\" class=\"c3\">Last used</th><th scope=\"col\" class=\"n\">Spent</th><th scope=\"col\" class=\"c3\">Expires</th><th scope=\"col\" class=\"does\">Status</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -793,7 +793,7 @@ func appList(p Page, m Apps) templ.Component {
 	})
 }
 
-// AppPage shows a program that was let in, and what it may spend to be changed.
+// AppPage shows an authorized app, and the form that changes its spending limit.
 func AppPage(p Page, m AppDetail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -883,7 +883,7 @@ func AppPage(p Page, m AppDetail) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</ul><dl class=\"facts\"><div><dt>Let in by</dt><dd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</ul><dl class=\"facts\"><div><dt>Authorized by</dt><dd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -909,7 +909,7 @@ func AppPage(p Page, m AppDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "</dd></div><div><dt>Since</dt><dd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "</dd></div><div><dt>Authorized</dt><dd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -917,7 +917,7 @@ func AppPage(p Page, m AppDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "</dd></div><div><dt>Ends</dt><dd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "</dd></div><div><dt>Expires</dt><dd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -946,13 +946,13 @@ func AppPage(p Page, m AppDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "\">Documents it made</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "\">View its documents</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = spec("what", "What it may do").Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = spec("what", "Permissions").Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -973,9 +973,9 @@ func AppPage(p Page, m AppDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var42 string
-				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs("It has spent ")
+				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs("Spent: ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 274, Col: 22}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 274, Col: 16}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var42))
 				if templ_7745c5c3_Err != nil {
@@ -986,9 +986,9 @@ func AppPage(p Page, m AppDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var43 string
-				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(" of " + Dollars(m.Limit) + ", including what running calls hold.")
+				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(" of " + Dollars(m.Limit) + ", including amounts held for running calls.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 276, Col: 73}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `oauth.templ`, Line: 276, Col: 80}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var43))
 				if templ_7745c5c3_Err != nil {
@@ -1024,18 +1024,18 @@ func AppPage(p Page, m AppDetail) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = field(Field{Name: "limit", Label: "May spend at most", Prefix: "$", InputMode: "decimal", Required: true, Hint: "In all, including what it has already spent."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = field(Field{Name: "limit", Label: "Spending limit", Prefix: "$", InputMode: "decimal", Required: true, Hint: "In total, including the amount already spent."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "</div><div class=\"row\"><button class=\"btn small\" type=\"submit\">Save</button></div></form>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "</div><div class=\"row\"><button class=\"btn small\" type=\"submit\">Save limit</button></div></form>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = spec("money", "What it may spend").Render(templ.WithChildren(ctx, templ_7745c5c3_Var41), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = spec("money", "Spending limit").Render(templ.WithChildren(ctx, templ_7745c5c3_Var41), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1065,7 +1065,7 @@ func AppPage(p Page, m AppDetail) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, " loses its access at once. Calls that are running finish as usual. To come back, it has to ask again.</p><form method=\"post\" action=\"")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 79, " loses access at once. Running calls finish. To connect again, the app must ask again.</p><form method=\"post\" action=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1097,7 +1097,7 @@ func AppPage(p Page, m AppDetail) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = spec("revoke", "Revoke").Render(templ.WithChildren(ctx, templ_7745c5c3_Var45), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = spec("revoke", "Revoke access").Render(templ.WithChildren(ctx, templ_7745c5c3_Var45), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

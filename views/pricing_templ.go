@@ -13,7 +13,7 @@ import (
 	"strconv"
 )
 
-// Pricing is the price list, and what a month would cost.
+// Pricing is the price list with a cost calculator.
 type Pricing struct {
 	Groups []PriceGroup
 	Trial  credit.Amount
@@ -25,10 +25,10 @@ type Pricing struct {
 type PriceGroup struct {
 	Title   string
 	Lines   []PriceCount
-	Counted bool // of some a count is given
+	Counted bool // some lines have a count
 }
 
-// PriceCount is a price, and what many come to.
+// PriceCount is a price with a count and their product.
 type PriceCount struct {
 	Line  PriceLine
 	Count string // as typed
@@ -69,7 +69,7 @@ func PricingPage(p Page, m Pricing) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><header class=\"page-head\"><div><h1>Prices</h1><p>This is the list the service charges from. Prepaid in dollars, counted to the millionth, with no subscription. A call that fails, is refused or is rate limited costs nothing. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><header class=\"page-head\"><div><h1>Pricing</h1><p>Prepaid in US dollars, with no subscription. The API charges the prices of this list. Calls that fail, are rejected or are rate limited are free. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -83,20 +83,20 @@ func PricingPage(p Page, m Pricing) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "A new account begins with ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "A new account includes ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(Dollars(m.Trial))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 41, Col: 58}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 41, Col: 55}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, ".")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " of free credit.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -213,7 +213,7 @@ func PricingPage(p Page, m Pricing) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p class=\"muted\">Free of charge: uploads; reading your account, jobs, usage and prices; webhooks and their retries; storing templates.</p></div><form class=\"panel stack\" action=\"/pricing\" data-calculator><div><h2>What a month costs</h2><p class=\"muted\">How many of each?</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p class=\"muted\">Free: uploads, template storage, webhooks and their retries, and reading your account, jobs, usage and prices.</p></div><form class=\"panel stack\" action=\"/pricing\" data-calculator><div><h2>Cost calculator</h2><p class=\"muted\">Enter the number of calls per month.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -459,23 +459,23 @@ func counts(g PriceGroup) templ.Component {
 	})
 }
 
-// ServiceStatus is how the service is at this moment.
+// ServiceStatus is the current status of the service.
 type ServiceStatus struct {
 	OK     bool
 	Checks []StatusCheck
 	Queues []StatusQueue
-	// Of all processes: those that live, and jobs that wait and that run. No processes
-	// mean that these are not known.
+	// Totals of all processes: running processes, waiting jobs and running jobs. 0 processes
+	// mean that the totals are unknown.
 	Processes, Queued, Running int64
 }
 
-// StatusCheck is something that must work.
+// StatusCheck is one health check.
 type StatusCheck struct {
 	Name string
 	Is   Status
 }
 
-// StatusQueue is how busy one kind of work is.
+// StatusQueue is the load of one kind of work.
 type StatusQueue struct {
 	Name                         string
 	Busy, Slots, Waiting, Places int
@@ -519,17 +519,17 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.OK {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "All systems are working")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "All systems operational")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "The service is not taking requests right now")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "The service is not accepting requests")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "</h1><p>Checked when this page was made, at most a few seconds ago. The same as JSON: <a href=\"/health/ready\">/health/ready</a>.</p></div></header></div><div class=\"halves status-page\"><section class=\"stack\"><h2>Checks</h2><dl class=\"facts\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "</h1><p>Checked a few seconds ago at most. As JSON: <a href=\"/health/ready\">/health/ready</a>.</p></div></header></div><div class=\"halves status-page\"><section class=\"stack\"><h2>Checks</h2><dl class=\"facts\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -560,7 +560,7 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "</dl></section><section class=\"stack\"><h2>Work at this moment</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "</dl></section><section class=\"stack\"><h2>Current load</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -657,7 +657,7 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = table("Work at this moment").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = table("Current load").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -667,22 +667,22 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var33 string
-				templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(m.Processes, "process", "processes"))
+				templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(m.Processes, "server process", "server processes"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 201, Col: 67}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 201, Col: 81}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, " at work; ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, " running; ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var34 string
 				templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(m.Queued, "job", "jobs"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 201, Col: 112}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 201, Col: 126}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 				if templ_7745c5c3_Err != nil {
@@ -695,13 +695,13 @@ func StatusPage(p Page, m ServiceStatus) templ.Component {
 				var templ_7745c5c3_Var35 string
 				templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(Digits(m.Running))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 201, Col: 143}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing.templ`, Line: 201, Col: 157}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, " running. The table shows the process that answered.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 56, " running. The table shows one server process.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -8,15 +8,15 @@ package views
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// publicSections are those of the pages for everybody.
-var publicSections = []Link{{"/docs", "Docs"}, {"/pdf-templates", "Templates"}, {"/pricing", "Prices"}}
+// publicSections are the sections of the public pages.
+var publicSections = []Link{{"/docs", "Docs"}, {"/pdf-templates", "Templates"}, {"/pricing", "Pricing"}}
 
-// footLinks stand at the foot of the pages for everybody.
+// footLinks are the links in the footer of the public pages.
 var footLinks = []Link{
 	{"/docs/api", "API reference"}, {"/openapi.json", "openapi.json"}, {"/llms.txt", "llms.txt"}, {"/status", "Status"}, {"/dashboard", "Dashboard"},
 }
 
-// Open is the frame of a page for everybody. It is the same for all who look.
+// Open is the frame of a public page. It is the same for all visitors.
 func Open(p Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -193,7 +193,7 @@ func Open(p Page) templ.Component {
 	})
 }
 
-// findable is what search engines, and those to whom a link is sent, are shown.
+// findable is the metadata for search engines and link previews.
 func findable(p Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -307,8 +307,7 @@ func findable(p Page) templ.Component {
 	})
 }
 
-// overprint is what the mark is made of: two inks, and what they make where they
-// meet.
+// overprint is the logo in large: two inks that overlap.
 func overprint() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -338,7 +337,7 @@ func overprint() templ.Component {
 	})
 }
 
-// Marked shows code with its parts coloured. HTML is ours, made of the text.
+// Marked shows code with syntax colours. The HTML is ours, made from the text.
 func Marked(caption, html, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -367,7 +366,7 @@ func Marked(caption, html, text string) templ.Component {
 		var templ_7745c5c3_Var17 string
 		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(caption)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `public.templ`, Line: 87, Col: 31}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `public.templ`, Line: 86, Col: 31}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -388,7 +387,7 @@ func Marked(caption, html, text string) templ.Component {
 		var templ_7745c5c3_Var18 string
 		templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(caption)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `public.templ`, Line: 92, Col: 54}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `public.templ`, Line: 91, Col: 54}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 		if templ_7745c5c3_Err != nil {

@@ -12,7 +12,7 @@ import (
 func (w *Web) endAccount(v *pageRequest) error {
 	if v.value("confirm") != v.account.Name {
 		return w.settingsPage(v, func(m *views.Settings) {
-			m.Close.Errors["confirm"] = "This must be " + v.account.Name + ", as it is written above."
+			m.Close.Errors["confirm"] = "Enter the name of the account: " + v.account.Name + "."
 		})
 	}
 	at, err := w.store.EndAccount(v.ctx(), v.account.ID)
@@ -21,13 +21,13 @@ func (w *Web) endAccount(v *pageRequest) error {
 	}
 	day := at.UTC().Format("January 2, 2006")
 	err = errors.Join(v.record("account.ending", v.account.Name, "on "+day), w.tellOwners(v, "Your account will be deleted", []string{
-		v.person.Email + " asked for " + v.account.Name + " to be deleted. Its keys are refused from now on, and everything else goes on " + day + ".",
-		"Until then an owner can keep it, in the settings.",
+		v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. All other data is deleted on " + day + ".",
+		"Until then, an owner can cancel the deletion under Settings.",
 	}))
 	if err != nil {
 		return err
 	}
-	v.flash("The keys are revoked. The rest is deleted on " + day + ".")
+	v.flash("API keys revoked. All other data is deleted on " + day + ".")
 	return v.redirect(settingsPath)
 }
 
@@ -36,13 +36,13 @@ func (w *Web) keepAccount(v *pageRequest) error {
 	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
-	err := errors.Join(v.record("account.kept", v.account.Name, ""), w.tellOwners(v, "Your account stays", []string{
-		v.person.Email + " decided to keep " + v.account.Name + ". Its keys stay revoked: make new ones.",
+	err := errors.Join(v.record("account.kept", v.account.Name, ""), w.tellOwners(v, "Account deletion was cancelled", []string{
+		v.person.Email + " cancelled the deletion of " + v.account.Name + ". Its API keys stay revoked. Create new ones.",
 	}))
 	if err != nil {
 		return err
 	}
-	v.flash("The account stays. Its keys stay revoked: make new ones.")
+	v.flash("Deletion cancelled. The API keys stay revoked. Create new ones.")
 	return v.redirect(settingsPath)
 }
 
@@ -51,7 +51,7 @@ func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
 	for _, m := range members {
 		if m.Role == store.RoleOwner {
 			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Message{
-				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open the settings", URL: w.cfg.BaseURL + settingsPath},
+				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open settings", URL: w.cfg.BaseURL + settingsPath},
 			}))
 		}
 	}

@@ -62,7 +62,7 @@ func accountState(a store.Account) views.Status {
 	case a.Suspended:
 		return views.Status{Is: views.StateBad, Word: "Suspended"}
 	case a.Owed > 0:
-		return views.Status{Is: views.StateWarn, Word: "Owes"}
+		return views.Status{Is: views.StateWarn, Word: "Owes money"}
 	}
 	return views.Status{Is: views.StateOK, Word: "Active"}
 }
@@ -82,7 +82,7 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 				views.AdminTile{Name: "Queue", Value: strconv.Itoa(e.Waiting), Of: strconv.Itoa(e.Limit), Note: "waiting for a browser"},
 				views.AdminTile{Name: "Browser slots", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: views.Plural(engines.Restarts, "restart", "restarts") + ", " + views.Plural(engines.Crashes, "crash", "crashes")})
 		case "office":
-			tiles = append(tiles, views.AdminTile{Name: "Office", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: strconv.Itoa(e.Waiting) + " waiting"})
+			tiles = append(tiles, views.AdminTile{Name: "LibreOffice slots", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: strconv.Itoa(e.Waiting) + " waiting"})
 		}
 	}
 	return append(tiles, views.AdminTile{
@@ -104,7 +104,7 @@ func (w *Web) showEngine(v *pageRequest) error {
 		return err
 	}
 	m := views.AdminEngines{Engines: w.engines(), Queued: b.Queued, Running: b.Running, Letters: b.Letters, Processes: b.Processes}
-	return v.show(http.StatusOK, views.AdminEnginesPage(v.adminPage("Engine"), m))
+	return v.show(http.StatusOK, views.AdminEnginesPage(v.adminPage("Engines"), m))
 }
 
 func (w *Web) showJobs(v *pageRequest) error {
@@ -176,7 +176,7 @@ func (w *Web) showEdge(v *pageRequest) error {
 }
 
 func (w *Web) showSettingsInForce(v *pageRequest) error {
-	return v.show(http.StatusOK, views.AdminSettingsPage(v.adminPage("Settings in force"), w.cfg.Settings))
+	return v.show(http.StatusOK, views.AdminSettingsPage(v.adminPage("Effective settings"), w.cfg.Settings))
 }
 
 func (w *Web) showAudit(v *pageRequest) error {

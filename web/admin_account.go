@@ -23,8 +23,8 @@ const (
 
 // moneyKinds are the kinds of postings that an operator may choose.
 var moneyKinds = []views.Choice{
-	{Value: store.KindPayment, Text: "Payment that was received"}, {Value: store.KindGrant, Text: "Credit, a gift"},
-	{Value: store.KindPromotion, Text: "Credit, a promotion"}, {Value: store.KindAdjustment, Text: "Credit, a correction"}, {Value: debit, Text: "Debit, a correction"},
+	{Value: store.KindPayment, Text: "Payment received"}, {Value: store.KindGrant, Text: "Credit: gift"},
+	{Value: store.KindPromotion, Text: "Credit: promotion"}, {Value: store.KindAdjustment, Text: "Credit: correction"}, {Value: debit, Text: "Debit: correction"},
 }
 
 // accountNamed returns the account that an address names.
@@ -128,12 +128,12 @@ func (w *Web) standing(suspend bool) func(*pageRequest) error {
 		}
 		reason := v.value("reason")
 		if reason == "" {
-			return w.accountPage(v, func(m *views.AdminAccount) { m.Suspend.Errors["reason"] = "Say why: it goes into the audit log." })
+			return w.accountPage(v, func(m *views.AdminAccount) { m.Suspend.Errors["reason"] = "Reason is required. It is stored in the audit log." })
 		}
-		action, told := "account.suspended", account.Name+" is suspended: its keys are refused, and its files hidden."
+		action, told := "account.suspended", "Account "+account.Name+" suspended. Its API keys are rejected and its files are hidden."
 		change := func() error { return w.store.Suspend(v.ctx(), account.ID, reason) }
 		if !suspend {
-			action, told = "account.resumed", account.Name+" is active again."
+			action, told = "account.resumed", "Account "+account.Name+" reactivated."
 			change = func() error { return w.store.Resume(v.ctx(), account.ID) }
 		}
 		if err := change(); err != nil {
@@ -171,7 +171,7 @@ func (w *Web) postMoney(v *pageRequest) error {
 	posted, err := w.store.Post(v.ctx(), p)
 	switch {
 	case errors.Is(err, store.ErrExists), err == nil && !posted:
-		return w.backToAccount(v, account, "This form was sent before, so nothing was posted again.")
+		return w.backToAccount(v, account, "Nothing was posted: this form was already sent.")
 	case errors.Is(err, credit.ErrOverflow):
 		return w.backToAccount(v, account, "Nothing was posted: the balance would be too large.")
 	case err != nil:
@@ -192,16 +192,16 @@ func (w *Web) moneyForm(v *pageRequest) (credit.Amount, map[string]string) {
 	case text != "":
 		wrong["amount"] = text
 	case amount == nil || *amount == 0 || *amount > maxPosting:
-		wrong["amount"] = "This must be an amount above 0 and at most " + views.Dollars(maxPosting) + "."
+		wrong["amount"] = "Amount must be more than $0 and at most " + views.Dollars(maxPosting) + "."
 	}
 	if !slices.ContainsFunc(moneyKinds, func(c views.Choice) bool { return c.Value == v.value("kind") }) {
-		wrong["kind"] = "Choose what this is."
+		wrong["kind"] = "Choose a type."
 	}
 	if v.value("reason") == "" {
-		wrong["reason"] = "Say why: it stands in the ledger."
+		wrong["reason"] = "Reason is required. It is shown in the ledger."
 	}
 	if v.value("reference") == "" {
-		wrong[""] = "The form was incomplete. Load the page again."
+		wrong[""] = "The form is incomplete. Reload the page and try again."
 	}
 	if len(wrong) > 0 {
 		return 0, wrong

@@ -55,7 +55,7 @@ func TestOperatorsSeePaymentErrors(t *testing.T) {
 			}
 		}
 		text := op.get("/admin").body
-		for _, want := range []string{"Payments that were not applied", "pi_1", "its currency is eur", "/admin/accounts/" + h.mayas(t).ID} {
+		for _, want := range []string{"Payments not applied", "pi_1", "its currency is eur", "/admin/accounts/" + h.mayas(t).ID} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the page lacks %q", want)
 			}
@@ -92,8 +92,8 @@ func TestOperatorsSearchAccounts(t *testing.T) {
 			}
 		}
 		op.sees("/admin?q=team_1", "team_10@other.example")
-		op.sees("/admin?q=team%25", "Nothing matches") // a percent sign is literal
-		op.sees("/admin?state=suspended", "Nothing matches")
+		op.sees("/admin?q=team%25", "No matching accounts") // a percent sign is literal
+		op.sees("/admin?state=suspended", "No matching accounts")
 		if a := op.get("/admin?cursor=%00"); a.status != http.StatusNotFound {
 			t.Errorf("a cursor of nobody: got status %d", a.status)
 		}
@@ -158,7 +158,7 @@ func TestOperatorsCreditAndDebit(t *testing.T) {
 		op.post(path+"/money", http.StatusSeeOther, credited)
 		op.sees(path, "$12.50 credited to", "$17.50", "Sorry for the outage.", "Credited $12.50")
 		op.post(path+"/money", http.StatusSeeOther, credited)
-		op.sees(path, "sent before", "$17.50")
+		op.sees(path, "already sent", "$17.50")
 		op.post(path+"/money", http.StatusSeeOther, form("debit", "20"))
 		got := h.mayas(t)
 		if got.Balance != 0 || got.Owed != credit.Dollar*5/2 || got.Funded {
@@ -180,7 +180,7 @@ func TestOperatorsFindJobsAndDeliveries(t *testing.T) {
 		op := h.operator(t)
 		v := h.join(t, "maya@example.com")
 		account := h.mayas(t)
-		op.sees("/admin/jobs", "Nothing runs")
+		op.sees("/admin/jobs", "No running calls")
 		result := h.NewID("file")
 		call := store.CallID(result)
 		if err := h.Begin(t.Context(), store.NewCall{ID: call, ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "binary", RequestID: "req_77", Quote: 2000, Lease: acquire(t, h)}); err != nil {
@@ -194,7 +194,7 @@ func TestOperatorsFindJobsAndDeliveries(t *testing.T) {
 		for _, id := range []string{call, result} {
 			op.sees("/admin/jobs?q="+id, "render_failed: The page broke.", "req_77", "not charged")
 		}
-		op.sees("/admin/jobs?q=call_unknown", "Nothing has this id")
+		op.sees("/admin/jobs?q=call_unknown", "No call or job with this ID")
 		v.post("/dashboard/webhooks", http.StatusOK, url.Values{"url": {"https://hooks.example/in"}})
 		list, err := h.Webhooks(t.Context(), account.ID)
 		if err != nil {
@@ -206,7 +206,7 @@ func TestOperatorsFindJobsAndDeliveries(t *testing.T) {
 			t.Fatalf("got %+v, %v", sent, err)
 		}
 		op.sees("/admin/deliveries?q="+sent.Items[0].ID, "webhook.test", "hooks.example", account.ID)
-		op.sees("/admin/deliveries?q=dlv_unknown", "Nothing has this id")
+		op.sees("/admin/deliveries?q=dlv_unknown", "No delivery with this ID")
 		op.sees("/admin/engine", "2 running", "0 waiting, 0 running") // the house's process and the one of acquire
 	})
 }
@@ -223,10 +223,10 @@ func TestOperatorsSeeTheProcess(t *testing.T) {
 	})
 	op := h.operator(t)
 	op.sees("/admin", "64 / 64", "3 restarts", "Office")
-	op.sees("/admin/engine", "Full", "full", "level in force")
+	op.sees("/admin/engine", "Full", "full", "effective level")
 	op.sees("/admin/edge", "429", "1,234")
-	op.sees("/admin/settings", "Set here Setting Value From RELAYPDF_DATABASE_URL ******** environment", "RELAYPDF_REDIS_URL redis:// address not set")
-	op.sees("/admin/audit", "Nothing yet")
+	op.sees("/admin/settings", "Changed Setting Value Source RELAYPDF_DATABASE_URL ******** environment", "RELAYPDF_REDIS_URL redis:// address not set")
+	op.sees("/admin/audit", "No entries yet")
 	if err := h.Audit().Add(t.Context(), store.AuditEntry{Who: "command line", Action: "operator.named", Object: "tom@example.com", Operator: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 const appsPath = "/dashboard/apps"
 
-// showApps lists the clients that users have authorized, the usable ones first.
+// showApps lists the authorized apps, active ones first.
 func (w *Web) showApps(v *pageRequest) error {
 	list, err := w.store.Grants().List(v.ctx(), v.account.ID)
 	if err != nil {
@@ -51,14 +51,14 @@ func (w *Web) appLine(g store.Grant) views.App {
 	case !g.ExpiresAt.After(now):
 		line.State = views.Status{Is: views.StateOff, Word: "Expired"}
 	case g.Orphaned:
-		line.State = views.Status{Is: views.StateOff, Word: "Person left"}
+		line.State = views.Status{Is: views.StateOff, Word: "Member left"}
 	case g.Spent >= g.Limit:
-		line.State = views.Status{Is: views.StateWarn, Word: "Spent"}
+		line.State = views.Status{Is: views.StateWarn, Word: "Limit reached"}
 	}
 	return line
 }
 
-// showApp shows an app, with a form for its spending limit.
+// showApp shows an app with the form that changes its spending limit.
 func (w *Web) showApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *Web) showApp(v *pageRequest) error {
 	return v.show(http.StatusOK, views.AppPage(v.page(m.Name, settingsPath), m))
 }
 
-// limitApp changes an app's spending limit.
+// limitApp changes the spending limit of an app.
 func (w *Web) limitApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *Web) limitApp(v *pageRequest) error {
 	}
 	limit, wrong := dollars(v.value("limit"))
 	if wrong == "" && limit == nil {
-		wrong = "Say what it may spend; 0 is nothing."
+		wrong = "Spending limit is required. Enter 0 to allow no spending."
 	}
 	if wrong != "" {
 		m := views.AppDetail{Form: views.Form{Values: map[string]string{"limit": v.value("limit")}, Errors: map[string]string{"limit": wrong}}, App: w.appLine(g)}
@@ -88,11 +88,11 @@ func (w *Web) limitApp(v *pageRequest) error {
 	if err := v.record("grant.limited", g.Name, views.Dollars(*limit)); err != nil {
 		return err
 	}
-	v.flash(g.Name + " may spend " + views.Dollars(*limit) + " in all.")
+	v.flash("Spending limit of " + g.Name + " set to " + views.Dollars(*limit) + ".")
 	return v.redirect(appsPath)
 }
 
-// revokeApp revokes an app's access.
+// revokeApp ends the access of an app.
 func (w *Web) revokeApp(v *pageRequest) error {
 	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
@@ -104,6 +104,6 @@ func (w *Web) revokeApp(v *pageRequest) error {
 	if err := v.record("grant.revoked", g.Name, ""); err != nil {
 		return err
 	}
-	v.flash(g.Name + " may do nothing here from now on.")
+	v.flash("Access of " + g.Name + " revoked.")
 	return v.redirect(appsPath)
 }

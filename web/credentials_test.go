@@ -112,7 +112,7 @@ func TestStolenAccountComesBack(t *testing.T) {
 		h.clock.Advance(time.Minute)
 		thief.post("/dashboard/settings/password", http.StatusSeeOther, url.Values{"current": {password}, "password": {"thief's password"}})
 		his := h.link(t, "thief@example.com")
-		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your email was changed" || letter.Link.Text != "Undo this change" {
+		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your email address was changed" || letter.Link.Text != "Undo this change" {
 			t.Fatalf("the owner was sent %+v", letter)
 		}
 		undo := h.link(t, "maya@example.com")

@@ -18,9 +18,9 @@ const (
 	searchPath    = docsPath + "/search.json"
 
 	docsTitle            = "Documentation"
-	docsDescription      = "How to make PDFs and images over HTTP: a quick start, guides, and a reference of every operation, field, limit and error."
+	docsDescription      = "Create PDFs and images over HTTP: quick start, guides, and a reference of every operation, field, limit and error."
 	referenceTitle       = "API reference"
-	referenceDescription = "Every operation of the interface, with its fields, limits and errors, and samples in curl, Go, JavaScript, Python and PHP."
+	referenceDescription = "Every operation of the API with its fields, limits and errors, and samples in curl, Go, JavaScript, Python and PHP."
 )
 
 // contents is the table of contents on every page of the documentation.
@@ -140,7 +140,7 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 }
 
 // moreLinks are the pages outside the documentation, for language models.
-var moreLinks = []views.Link{{URL: pricingPath, Text: "Prices"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
+var moreLinks = []views.Link{{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
 
 func (w *Web) showLLMs(v *pageRequest) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -203,11 +203,11 @@ func (p publicPage) kind() string {
 	case strings.HasPrefix(p.path, galleryPath):
 		return "Templates"
 	}
-	return "An open document API"
+	return "An open-source document API"
 }
 
 // busyText is the message for visitors when all slots are busy.
-const busyText = "Every slot is taken by calls of the API, which go first. Try again in a moment."
+const busyText = "Rendering is busy with API calls, which have priority. Try again in 5 seconds."
 
 // exampleDrawing is the page that the example on the first page makes.
 func exampleDrawing() drawing {

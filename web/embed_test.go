@@ -311,7 +311,7 @@ func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 	framed("a refusal", l.frame.send(l.link(nil, nil)+"/draft", `{"html":"x"}`), hostOrigin)
 	framed("no link", l.frame.get(embedding.Path+"nothing"), "'none'")
 	l.frame.header.Set("Sec-Fetch-Dest", "document")
-	if got := l.frame.get(good); got.status != http.StatusForbidden || !strings.Contains(got.body, "opens inside of another page") {
+	if got := l.frame.get(good); got.status != http.StatusForbidden || !strings.Contains(got.body, "opens inside another page") {
 		t.Errorf("a tab of its own: got status %d", got.status)
 	}
 	l.frame.header.Set("Sec-Fetch-Dest", "iframe")

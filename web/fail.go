@@ -30,25 +30,25 @@ var troubles = []struct {
 	title  string
 	text   string
 }{
-	{errNotFound, http.StatusNotFound, "No page at this address", "The link may have lost a few characters on the way."},
-	{errRemoved, http.StatusNotFound, "Not stored any more", ""}, // Its text has the months.
-	{store.ErrNotFound, http.StatusNotFound, "Not there any more", "What this page was about does not exist, or belongs to another account."},
-	{store.ErrBadList, http.StatusNotFound, "Not there any more", "The list has no such page. Open it from its beginning."},
-	{errMethod, http.StatusMethodNotAllowed, "Nothing takes that form", "The page that sent it may be an old one. Load it again."},
-	{errForbidden, http.StatusForbidden, "Your role does not allow this", "Ask an owner of the account, who can change your role under Settings."},
-	{errNoAccount, http.StatusForbidden, "You are in no account", "You were removed from it, or have not joined one yet. Ask an owner for an invitation."},
-	{errForm, http.StatusBadRequest, "The form could not be read", "It was cut off on its way, or is too large. Send it again."},
-	{errCrossOrigin, http.StatusForbidden, "Sent by another site", "This form came from a page that is not ours, so nothing was done."},
-	{errIdentity, http.StatusForbidden, "Nobody was logged in", "The answer of the other service could not be used: it may have refused, or it took longer than 10 minutes. Begin again."},
-	{errNoProvider, http.StatusBadGateway, "The other service does not answer", "Try again in a minute, or log in with your password."},
-	{errLinkOver, http.StatusGone, "This editor has closed", "It is open for a limited time. Reload the page around it to open a new one."},
-	{errLinkSuspended, http.StatusForbidden, "This editor is closed for now", "The account that it belongs to is suspended."},
-	{errLinkDenies, http.StatusForbidden, "The link does not allow this", "Whoever made the link to this editor chose what it is for."},
-	{errUnframed, http.StatusForbidden, "This editor opens inside of another page", "The link is for a frame of the site that it was made for. Go there."},
-	{errOtherPerson, http.StatusForbidden, "This link belongs to another member", "Log out, log in as the member who asked for the new address, then open the link again."},
-	{errFormsBusy, http.StatusServiceUnavailable, "Too many large forms at once", "The server reads other forms just now, and has not read this one. Send it again in 10 seconds."},
+	{errNotFound, http.StatusNotFound, "Page not found", "No page exists at this URL. Check it for missing characters."},
+	{errRemoved, http.StatusNotFound, "No longer stored", ""}, // Its text has the months.
+	{store.ErrNotFound, http.StatusNotFound, "Not found", "It was deleted, or belongs to another account."},
+	{store.ErrBadList, http.StatusNotFound, "List page not found", "Open the list from its first page."},
+	{errMethod, http.StatusMethodNotAllowed, "This page is out of date", "Reload it and try again."},
+	{errForbidden, http.StatusForbidden, "Your role does not allow this", "An owner of the account can change your role under Settings."},
+	{errNoAccount, http.StatusForbidden, "You are not in an account", "You were removed, or have not joined an account yet. Ask an account owner for an invitation."},
+	{errForm, http.StatusBadRequest, "The form could not be read", "It is incomplete or too large. Go back and send it again."},
+	{errCrossOrigin, http.StatusForbidden, "Form sent from another site", "Nothing was changed. Use the form on this site."},
+	{errIdentity, http.StatusForbidden, "Sign-in failed", "Your identity provider declined, or took longer than 10 minutes. Try again."},
+	{errNoProvider, http.StatusBadGateway, "Identity provider unavailable", "Try again in 1 minute, or log in with your password."},
+	{errLinkOver, http.StatusGone, "This editor session has ended", "Reload the page that contains the editor to open a new session."},
+	{errLinkSuspended, http.StatusForbidden, "This editor is unavailable", "The account that owns the template is suspended."},
+	{errLinkDenies, http.StatusForbidden, "The link does not allow this", "The site that created this editor link did not grant this permission."},
+	{errUnframed, http.StatusForbidden, "This editor opens inside another page", "Open it on the site that the link was created for."},
+	{errOtherPerson, http.StatusForbidden, "This link belongs to another member", "Log out, log in as the member who requested the new email address, then open the link again."},
+	{errFormsBusy, http.StatusServiceUnavailable, "Too many large forms at once", "The server is busy with other large forms and did not read this one. Send it again in 10 seconds."},
 	{errTooMany, http.StatusTooManyRequests, "Too many attempts", "Wait a few minutes, then try again."},
-	{store.ErrUsed, http.StatusGone, "This link does not work any more", "Links work once and for a short time. Ask for a new one."},
+	{store.ErrUsed, http.StatusGone, "This link no longer works", "Links work once and for a limited time. Request a new one."},
 }
 
 // fail responds with an error page. Errors not in troubles are logged and not shown.
@@ -58,8 +58,8 @@ func (w *Web) fail(v *pageRequest, err error) {
 		return
 	}
 	t := views.Trouble{
-		Status: http.StatusInternalServerError, Title: "Something failed on our side",
-		Text: "It is in the log under the id below. Try again; quote the id if it persists.",
+		Status: http.StatusInternalServerError, Title: "Server error",
+		Text: "The error was logged under the request ID below. Try again, and quote the ID if the error persists.",
 	}
 	if errors.Is(err, errFormsBusy) {
 		v.w.Header().Set("Retry-After", "10")
@@ -75,7 +75,7 @@ func (w *Web) fail(v *pageRequest, err error) {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
 	}
 	if errors.Is(err, errRemoved) {
-		t.Text = "Calls are " + w.removed() + ". What they cost stays in the wallet’s ledger."
+		t.Text = "Calls are " + w.removed() + ". Their cost stays in the wallet’s ledger."
 	}
 	if errors.Is(err, errNotFound) {
 		t.Near.URL = middleware.Nearest(v.r.URL.Path, w.paths)

@@ -88,7 +88,7 @@ func (w *Web) showGallery(v *pageRequest) error {
 	return v.show(http.StatusOK, views.GalleryPage(w.publicPage(m.Title, galleryDescription, galleryPath, where(category)), m))
 }
 
-const galleryDescription = "Templates for invoices, labels, certificates, reports and more, each a page that the engine rendered from HTML and sample data. Take one, change it, and call it by name."
+const galleryDescription = "HTML templates for invoices, labels, certificates, reports and more, with sample data and rendered pages. Copy one, edit it, and use it in API calls."
 
 // layout returns the layout that the address names.
 func (w *Web) layout(v *pageRequest) (gallery.Layout, error) {
@@ -159,6 +159,6 @@ func (w *Web) showLayout(v *pageRequest) error {
 	sample, options := jsonText(l.Sample), jsonText(l.Options)
 	call := fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", l.ID, sample)
 	m.Sample, m.HTML, m.Options = docs.Sample("sample.json", "json", sample), docs.Sample("template.html", "html", l.HTML), docs.Sample("options.json", "json", options)
-	m.Call = docs.Sample("Call it", "sh", docs.Curl(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
+	m.Call = docs.Sample("API call", "sh", docs.Curl(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	homeTitle       = "HTML in, pages out"
-	homeDescription = "An open document API: HTML, addresses, Markdown and templates become PDFs and images; merge, stamp, fill and convert with the same key. Run it yourself, or call it here."
+	homeTitle       = "HTML in, PDF out"
+	homeDescription = "An open-source document API. Convert HTML, URLs, Markdown and templates to PDFs and images. Merge, stamp, fill and convert documents. Self-hosted or hosted."
 )
 
 // Limits of visitors without an account: the length of the HTML, and the number of pages made for one IP address and
@@ -58,11 +58,11 @@ func (w *Web) home() views.Home {
 		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Described), PDF: w.cfg.Prices["pdf.create"],
 		LayoutsAll: fmt.Sprintf("%d templates in %d categories", len(w.gallery.List("", "")), len(w.gallery.Categories())),
 		Live: views.Live{
-			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages an hour", livePerHour),
-			Page: views.LivePage{Image: drawnPath + d.nameOf("example"), Width: 595, Height: 842, Facts: "A4 · made of this HTML"},
+			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages per hour", livePerHour),
+			Page: views.LivePage{Image: drawnPath + d.nameOf("example"), Width: 595, Height: 842, Facts: "A4 · rendered from this HTML"},
 		},
 		Samples: docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: `{"html":"<h1>Order 1042</h1>"}`, File: "order.pdf"}),
-		Fault:   docs.Sample("The answer to a typo, 400", "json", homeFault),
+		Fault:   docs.Sample("Response to a typo, 400", "json", homeFault),
 		SelfHost: docs.Sample("Docker or Podman", "sh",
 			"make image\ndocker run --security-opt seccomp=deploy/seccomp.json \\\n  -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf:full"),
 	}
@@ -127,20 +127,20 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	}
 	switch {
 	case len(m.HTML) > liveMost:
-		return refuse(http.StatusRequestEntityTooLarge, "The HTML has %s; here it may have %d KiB. With a key it may have 10 MiB.", views.Bytes(int64(len(m.HTML))), liveMost>>10)
+		return refuse(http.StatusRequestEntityTooLarge, "The HTML is %s; the limit is %d KiB here, and 10 MiB with an API key.", views.Bytes(int64(len(m.HTML))), liveMost>>10)
 	case strings.TrimSpace(m.HTML) == "":
-		return refuse(http.StatusUnprocessableEntity, "There is no HTML. Type some, or load the page again for the example.")
+		return refuse(http.StatusUnprocessableEntity, "HTML is required. Enter some, or reload the page for the example.")
 	case !slices.Contains(livePapers, m.Paper):
-		return refuse(http.StatusUnprocessableEntity, "The paper must be one of %s.", strings.Join(livePapers, ", "))
+		return refuse(http.StatusUnprocessableEntity, "Paper must be one of %s.", strings.Join(livePapers, ", "))
 	case w.cfg.Draw == nil:
-		return refuse(http.StatusServiceUnavailable, "Nothing draws pages in this process.")
+		return refuse(http.StatusServiceUnavailable, "Rendering is unavailable on this server.")
 	}
 	if wait, ok := w.allow(v.ctx(), "live:"+w.cfg.ClientIP(v.r), livePerHour, liveWindow); !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		return refuse(http.StatusTooManyRequests, "%d pages an hour are made without an account. The next one in %s; with a key at once.", livePerHour, views.Duration(wait.Round(time.Second)))
+		return refuse(http.StatusTooManyRequests, "Limit reached: %d pages per hour without an account. Try again in %s, or use an API key.", livePerHour, views.Duration(wait.Round(time.Second)))
 	}
 	if _, ok := w.allow(v.ctx(), "live", liveAll, liveWindow); !ok {
-		return refuse(http.StatusTooManyRequests, "Many people are trying this right now. Come back in a while, or sign up for a key.")
+		return refuse(http.StatusTooManyRequests, "Limit reached: too many visitors are rendering pages. Try again later, or sign up for an API key.")
 	}
 	start := w.now()
 	made, err := w.cfg.Draw(v.ctx(), RenderRequest{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
@@ -157,11 +157,11 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	}
 	took := w.now().Sub(start)
 	if len(made.PDF) > liveLargest || len(made.Picture) > liveLargest {
-		return refuse(http.StatusUnprocessableEntity, "The page has %s; here it may have %s.", views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest))
+		return refuse(http.StatusUnprocessableEntity, "The page is %s; the limit here is %s.", views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest))
 	}
 	size, err := png.DecodeConfig(bytes.NewReader(made.Picture))
 	if err != nil {
-		return views.LivePage{}, 0, fmt.Errorf("the picture of a page: %w", err)
+		return views.LivePage{}, 0, fmt.Errorf("the image of a page: %w", err)
 	}
 	return views.LivePage{
 		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Picture), Width: size.Width, Height: size.Height,

@@ -19,17 +19,17 @@ func newAuthServer(w *Web) *oauth.Server {
 	return oauth.NewServer(cfg)
 }
 
-// TellGrants writes emails to users about newly authorized clients.
+// TellGrants returns a function that builds the emails about an authorized app.
 func TellGrants(mailer Mailer, base string) store.GrantMailBuilder {
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
 		return sealAll(mailer, to, mail.Message{
-			Subject: grant.Name + " may use relaypdf now",
+			Subject: grant.Name + " can now use relaypdf",
 			Lines: []string{
-				grant.Email + " has let “" + grant.Name + "” act for the account, " + grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") + ". It may spend " + views.Dollars(grant.Limit) +
+				grant.Email + " authorized “" + grant.Name + "” to use the account on " + grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") + ". It can spend up to " + views.Dollars(grant.Limit) +
 					" until " + grant.ExpiresAt.UTC().Format("January 2, 2006") + ".",
-				"If nobody of you did this, revoke it.",
+				"If you do not recognize this app, revoke its access.",
 			},
-			Link: mail.Link{Text: "Look at the connected apps", URL: base + appsPath},
+			Link: mail.Link{Text: "View connected apps", URL: base + appsPath},
 		})
 	}
 }

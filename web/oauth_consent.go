@@ -44,7 +44,7 @@ func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 	for _, scope := range q.Scopes {
 		words := scopeWords[scope]
 		if scope == wire.ScopeDocuments && least > 0 {
-			words.note += " From " + views.Dollars(least) + " a call."
+			words.note += " From " + views.Dollars(least) + " per call."
 		}
 		m.Scopes = append(m.Scopes, views.ScopeChoice{Value: scope, Text: words.text, Note: words.note, Checked: true})
 	}
@@ -53,10 +53,10 @@ func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 
 // scopeWords describe the scopes.
 var scopeWords = map[string]struct{ text, note string }{
-	wire.ScopeDocuments: {"Make documents and work on them", "Run every operation at your prices, and read and delete the files and jobs of this account."},
-	wire.ScopeTemplates: {"Read and change templates", "With their sample data; create, publish and delete. Versions can be restored."},
-	wire.ScopeWebhooks:  {"Add and delete webhook endpoints", "They are told when documents are done."},
-	wire.ScopeAccount:   {"See balance and usage", "Not payments, members or keys."},
+	wire.ScopeDocuments: {"Create and edit documents", "Run every operation at your prices, and read and delete the files and jobs of this account."},
+	wire.ScopeTemplates: {"Read and change templates", "Create, publish and delete templates with their sample data. Earlier versions can be restored."},
+	wire.ScopeWebhooks:  {"Add and delete webhook endpoints", "Endpoints are notified when documents are finished."},
+	wire.ScopeAccount:   {"Read balance and usage", "Excludes payments, members and API keys."},
 }
 
 // backTo returns the target of a redirect URL in a readable form.
@@ -66,23 +66,23 @@ func backTo(redirect string) string {
 	case err != nil:
 		return redirect
 	case u.Scheme == "http" && oauth.IsLoopback(u):
-		return "a program on your computer (" + u.Host + ")"
+		return "an app on your computer (" + u.Host + ")"
 	case u.Scheme == "https":
 		return "https://" + u.Host
 	}
-	return "a program on your computer (" + u.Scheme + ")"
+	return "an app on your computer (" + u.Scheme + ")"
 }
 
 // refuse shows why nothing can be allowed.
 func (w *Web) refuse(v *pageRequest, err error) error {
 	var unknown *oauth.ClientError
 	var invalid *oauth.RequestError
-	m := views.ConsentEnd{Title: "This cannot be allowed"}
+	m := views.ConsentEnd{Title: "Access cannot be granted"}
 	switch {
 	case errors.As(err, &unknown):
 		m.Text = unknown.Text
 	case errors.As(err, &invalid):
-		m.Text = invalid.Request.Name + " asks in a way that is not supported: " + invalid.Text
+		m.Text = invalid.Request.Name + " sent an unsupported request. " + invalid.Text
 		m.Back, m.To = w.oauth.Refuse(invalid), backTo(invalid.Request.Redirect)
 	default:
 		return err
@@ -102,11 +102,11 @@ func (w *Web) decideConsent(v *pageRequest) error {
 		if err := v.record("grant.denied", q.Name, backTo(q.Redirect)); err != nil {
 			return err
 		}
-		return w.leaveConsent(v, q, "Denied", q.Name+" gets nothing.", w.oauth.Deny(q))
+		return w.leaveConsent(v, q, "Access denied", q.Name+" has no access to this account.", w.oauth.Deny(q))
 	case v.value("decision") != "allow":
-		m.Errors[""] = "Allow or deny."
+		m.Errors[""] = "Choose Allow access or Deny access."
 	case v.value("account") != v.account.ID:
-		m.Errors[""] = "You have changed to " + v.member.AccountName + " meanwhile: look again."
+		m.Errors[""] = "You have switched to the account " + v.member.AccountName + ". Check the request again."
 	}
 	return w.allowClient(v, q, m)
 }
@@ -120,20 +120,20 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 		}
 	}
 	if len(consent.Scopes) == 0 && !m.Failed() {
-		m.Errors[""] = "Tick what it may do, or deny."
+		m.Errors[""] = "Select at least one permission, or deny access."
 	}
 	limit, wrong := dollars(v.value("limit"))
 	switch {
 	case wrong != "":
 		m.Errors["limit"] = wrong
 	case limit == nil:
-		m.Errors["limit"] = "Say what it may spend; 0 is nothing."
+		m.Errors["limit"] = "Spending limit is required. Enter 0 to allow no spending."
 	default:
 		consent.Limit = *limit
 	}
 	ends, wrong := keyEnd(v.value("days"), w.now())
 	if wrong != "" || ends == nil || ends.Sub(w.now()) > 366*24*time.Hour {
-		m.Errors["days"] = "Choose one of the times."
+		m.Errors["days"] = "Choose an expiry from the list."
 	}
 	if m.Failed() {
 		return v.show(http.StatusUnprocessableEntity, views.ConsentPage(v.page("Allow access", ""), m))
@@ -146,7 +146,7 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 	if err := v.record("grant.allowed", q.Name, strings.Join(consent.Scopes, " ")+" for "+backTo(q.Redirect)); err != nil {
 		return err
 	}
-	return w.leaveConsent(v, q, "Allowed", "You are on your way back to "+q.Name+".", redirect)
+	return w.leaveConsent(v, q, "Access allowed", "Returning to "+q.Name+".", redirect)
 }
 
 // leaveConsent leads a user back to the client. It is a page and no redirect: forms of relaypdf lead nowhere else,

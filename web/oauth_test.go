@@ -175,7 +175,7 @@ func TestAgentIsLetIn(t *testing.T) {
 			t.Errorf("described as %v and %v", server, resource)
 		}
 		form, page := a.asks(maya, a.question())
-		for _, words := range []string{"Allow Draftsman to use relaypdf?", "nobody has checked it", "asks to act for maya@example.com", "Make documents and work on them", "Read and change templates", "https://draftsman.example", `value="5.00"`, `value="90" selected`} {
+		for _, words := range []string{"Allow Draftsman to use relaypdf?", "It is not verified", "requests access to the account maya@example.com", "Create and edit documents", "Read and change templates", "https://draftsman.example", `value="5.00"`, `value="90" selected`} {
 			if !strings.Contains(textOf(page.body)+page.body, words) {
 				t.Errorf("the page does not say %q: %s", words, textOf(page.body))
 			}
@@ -218,13 +218,13 @@ func TestAgentIsLetIn(t *testing.T) {
 		}
 		maya.sees("/dashboard/apps", "Draftsman", "https://draftsman.example", "$2.50", "Active")
 		app := "/dashboard/apps/" + list[0].ID
-		maya.sees(app, "Make documents and work on them", "maya@example.com")
+		maya.sees(app, "Create and edit documents", "maya@example.com")
 		maya.post(app, http.StatusUnprocessableEntity, url.Values{"limit": {"-1"}})
 		maya.post(app, http.StatusSeeOther, url.Values{"limit": {"7"}})
 		if changed, err := h.Grants().Get(t.Context(), h.mayas(t).ID, list[0].ID); err != nil || changed.Limit != 7*credit.Dollar {
 			t.Errorf("limited to %v, %v", changed.Limit, err)
 		}
-		maya.sees("/dashboard/apps", "may spend $7.00 in all")
+		maya.sees("/dashboard/apps", "Spending limit of Draftsman set to $7.00.")
 		if keys := maya.get("/dashboard/keys"); strings.Contains(keys.body, "Draftsman") {
 			t.Error("a grant is among the keys")
 		}
@@ -269,7 +269,7 @@ func TestAgentAttacks(t *testing.T) {
 		"twice":                     func() url.Values { q := a.question(); q.Add("redirect_uri", "https://mallory.example/"); return q }(),
 	} {
 		page := maya.get("/oauth/authorize?" + q.Encode())
-		if page.status != http.StatusBadRequest || page.header.Get("Refresh") != "" || page.header.Get("Location") != "" || strings.Contains(page.body, "Go back") || strings.Contains(page.body, "mallory") {
+		if page.status != http.StatusBadRequest || page.header.Get("Refresh") != "" || page.header.Get("Location") != "" || strings.Contains(page.body, "Return to app") || strings.Contains(page.body, "mallory") {
 			t.Errorf("%s: got status %d, %v: %s", name, page.status, page.header, textOf(page.body))
 		}
 	}
@@ -457,7 +457,7 @@ func TestAgentsThatAreDescribedElsewhere(t *testing.T) {
 	maya := h.join(t, "maya@example.com")
 	a := &agent{h.visitor(t), site.URL + "/client.json"}
 	form, page := a.asks(maya, a.question())
-	if host := strings.TrimPrefix(site.URL, "https://"); !strings.Contains(textOf(page.body), "("+host+")") || strings.Contains(textOf(page.body), "nobody has checked it") {
+	if host := strings.TrimPrefix(site.URL, "https://"); !strings.Contains(textOf(page.body), "("+host+")") || strings.Contains(textOf(page.body), "It is not verified") {
 		t.Errorf("the page does not say whose it is: %s", textOf(page.body))
 	}
 	code := a.back(maya.post("/oauth/authorize", http.StatusOK, form)).Query().Get("code")
@@ -469,7 +469,7 @@ func TestAgentsThatAreDescribedElsewhere(t *testing.T) {
 	}
 	for _, path := range []string{"/other.json", "/secret.json", "/script.json", "/large.json", "/page.json", "/moved.json", "/", "", "/a/../client.json", "/client.json#x"} {
 		a.id = site.URL + path
-		if page := maya.get("/oauth/authorize?" + a.question().Encode()); page.status != http.StatusBadRequest || strings.Contains(page.body, "Go back") {
+		if page := maya.get("/oauth/authorize?" + a.question().Encode()); page.status != http.StatusBadRequest || strings.Contains(page.body, "Return to app") {
 			t.Errorf("%s: got status %d: %s", path, page.status, textOf(page.body))
 		}
 	}

@@ -94,7 +94,7 @@ func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 	}
 	w.setCookie(v, base64.RawURLEncoding.EncodeToString(sealed))
 	v.w.Header().Set("Refresh", "0; url="+address)
-	return v.show(http.StatusOK, views.LeavePage(v.page("On to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
+	return v.show(http.StatusOK, views.LeavePage(v.page("Continue to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
 }
 
 func (w *Web) signInWithProvider(v *pageRequest) error {
@@ -107,7 +107,7 @@ func (w *Web) link(v *pageRequest) error {
 		return errNotFound
 	}
 	return w.sure(views.Sure{
-		Title: "Link " + w.cfg.IdentityName + "?", Text: "From then on your account there logs you in here.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
+		Title: "Link " + w.cfg.IdentityName + "?", Text: "You can then log in here with your " + w.cfg.IdentityName + " account.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
 	}, func(v *pageRequest) error {
 		return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID})
 	})(v)
@@ -175,9 +175,9 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 		return errIdentity
 	}
 	change := store.CredentialChange{Identity: &claims.Identity}
-	err := w.changeCredentials(v, v.person.ID, change, true, "Log-in with "+w.cfg.IdentityName+" was changed", "Your account can now be opened with "+w.cfg.IdentityName+".")
+	err := w.changeCredentials(v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on", "You can now log in with "+w.cfg.IdentityName+".")
 	if errors.Is(err, store.ErrExists) {
-		v.flash("That identity belongs to another person here, so nothing was changed.")
+		v.flash("Nothing was changed: that identity belongs to another user.")
 		return v.redirect(settingsPath)
 	}
 	if err == nil {
@@ -186,7 +186,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	if err != nil {
 		return err
 	}
-	v.flash("You can log in with " + w.cfg.IdentityName + " from now on.")
+	v.flash(w.cfg.IdentityName + " linked. You can now log in with it.")
 	return v.redirect(settingsPath)
 }
 
@@ -198,12 +198,12 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 	email, err := store.MailAddress(claims.Email)
 	if err != nil || !claims.Verified {
 		m.Why = views.StrangerUnverified
-		return v.show(http.StatusForbidden, views.StrangerPage(v.page("Not linked yet", ""), m))
+		return v.show(http.StatusForbidden, views.StrangerPage(v.page("Account not linked", ""), m))
 	}
 	m.Email = email
 	refuse := func(status int, why views.StrangerReason) error {
 		m.Why = why
-		return v.show(status, views.StrangerPage(v.page("Not linked yet", ""), m))
+		return v.show(status, views.StrangerPage(v.page("Account not linked", ""), m))
 	}
 	known, err := w.people.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -247,24 +247,24 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 // unlink ends the link with an identity, unless it is the only way in.
 func (w *Web) unlink(v *pageRequest) error {
 	if v.person.Password == "" {
-		v.flash("Set a password first: without one, nobody could log in as you any more.")
+		v.flash("Set a password first. Without one you could no longer log in.")
 		return v.redirect(settingsPath)
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
 	return w.sure(views.Sure{
-		Title: "Unlink " + name + "?", Text: "From then on only your password logs you in.", Action: identityPath + "/end", Button: "Unlink", Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
+		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end", Button: "Unlink " + name, Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
 	}, func(v *pageRequest) error { return w.unlinkNow(v, name) })(v)
 }
 
 func (w *Web) unlinkNow(v *pageRequest, name string) error {
 	none := ""
-	err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Identity: &none}, true, "Log-in with "+name+" was changed", "Your account cannot be opened with "+name+" any more.")
+	err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Identity: &none}, true, "Login with "+name+" was turned off", "You can no longer log in with "+name+".")
 	if err == nil {
 		err = v.record("identity.unlinked", name, "")
 	}
 	if err != nil {
 		return err
 	}
-	v.flash("You log in with your password only from now on.")
+	v.flash(name + " unlinked. You now log in with your password only.")
 	return v.redirect(settingsPath)
 }

@@ -48,5 +48,5 @@ func TestForeignProvider(t *testing.T) {
 	if err != nil || person.VerifiedAt == nil || !strings.HasSuffix(person.Identity, " maya") {
 		t.Errorf("got %+v, %v", person, err)
 	}
-	wantNobody(t, h.visitor(t), "an address that was not confirmed", comes(h.visitor(t), "tom"), "does not say that your address is confirmed")
+	wantNobody(t, h.visitor(t), "an address that was not confirmed", comes(h.visitor(t), "tom"), "has not verified your email address")
 }

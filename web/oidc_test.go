@@ -145,7 +145,7 @@ func TestNobodyIsTakenOver(t *testing.T) {
 	d := newDesk(t, nil)
 	d.join(t, "maya@example.com")
 	v := d.visitor(t)
-	wantNobody(t, v, "a known address", d.comes(v, "maya"), "maya@example.com has an account here. Log in as before")
+	wantNobody(t, v, "a known address", d.comes(v, "maya"), "maya@example.com already has an account here. Log in")
 	// An address that the operator has made a member of an account.
 	made, err := d.CreatePerson(t.Context(), store.NewPerson{Email: "tom@example.com"})
 	if err != nil {
@@ -159,7 +159,7 @@ func TestNobodyIsTakenOver(t *testing.T) {
 		"unverified": {Subject: "7", Email: "new@example.com"}, "nobody's": {Subject: "8", Verified: true}, "broken": {Subject: "9", Email: "no address", Verified: true},
 	} {
 		d.provider.People["x"] = person
-		wantNobody(t, v, name, d.comes(v, "x"), "does not say that your address is confirmed")
+		wantNobody(t, v, name, d.comes(v, "x"), "has not verified your email address")
 	}
 	if people, err := d.People(t.Context()); err != nil || len(people) != 2 {
 		t.Errorf("there are %d people, %v", len(people), err)
@@ -169,7 +169,7 @@ func TestNobodyIsTakenOver(t *testing.T) {
 func TestStrangersAreLeftOutWhereSignUpIsClosed(t *testing.T) {
 	d := newDesk(t, func(cfg *web.Config) { cfg.SignUp = web.SignUpInvite })
 	v := d.visitor(t)
-	wantNobody(t, v, "a stranger", d.comes(v, "tom"), "new accounts are made by the operator")
+	wantNobody(t, v, "a stranger", d.comes(v, "tom"), "sign-up is closed")
 }
 
 // TestIdentitiesAreLinkedBySignedInPeopleOnly links one, signs in with it, has the
@@ -185,8 +185,8 @@ func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
 	if a := v.get(back); a.header.Get("Location") != "/dashboard/settings" {
 		t.Fatalf("got status %d: %s", a.status, textOf(a.body))
 	}
-	v.sees("/dashboard/settings", "You can log in with Example ID from now on.", "Unlink", "Log-in linked with Example ID")
-	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "Log-in with Example ID was changed" {
+	v.sees("/dashboard/settings", "Example ID linked. You can now log in with it.", "Unlink", "Log-in linked with Example ID")
+	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "Login with Example ID was turned on" {
 		t.Errorf("the owner was sent %q", letter.Subject)
 	}
 	other := d.visitor(t)
@@ -222,7 +222,7 @@ func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
 	if a := nina.get(d.goes(nina, "/dashboard/settings/identity", "tom")); a.header.Get("Location") != "/dashboard/settings" {
 		t.Errorf("got status %d", a.status)
 	}
-	nina.sees("/dashboard/settings", "belongs to another person here")
+	nina.sees("/dashboard/settings", "belongs to another user")
 
 	v.post("/dashboard/settings/identity/end", http.StatusOK, url.Values{}) // asks for the password
 	v.post("/dashboard/settings/identity/end", http.StatusUnprocessableEntity, url.Values{"password": {"wrong password"}})
@@ -265,36 +265,36 @@ func TestForgedAnswersSignNobodyIn(t *testing.T) {
 	} {
 		d.provider.Forge = forge
 		v := d.visitor(t)
-		wantNobody(t, v, name, d.comes(v, "tom"), "Nobody was logged in")
+		wantNobody(t, v, name, d.comes(v, "tom"), "Sign-in failed")
 	}
 	d.provider.Forge, d.provider.Strange = nil, true
 	v := d.visitor(t)
-	wantNobody(t, v, "another key", d.comes(v, "tom"), "Nobody was logged in")
+	wantNobody(t, v, "another key", d.comes(v, "tom"), "Sign-in failed")
 	d.provider.Strange = false
-	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), "Nobody was logged in")
+	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), "Sign-in failed")
 
 	back := d.goes(v, "/login/oidc", "tom")
 	altered := regexp.MustCompile(`state=[^&]*`).ReplaceAllString(back, "state=another")
-	wantNobody(t, v, "another state", v.get(altered), "Nobody was logged in")
-	wantNobody(t, v, "the right state, after the wrong one", v.get(back), "Nobody was logged in")
-	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), "Nobody was logged in")
+	wantNobody(t, v, "another state", v.get(altered), "Sign-in failed")
+	wantNobody(t, v, "the right state, after the wrong one", v.get(back), "Sign-in failed")
+	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), "Sign-in failed")
 	back = d.goes(v, "/login/oidc", "tom")
 	d.clock.Advance(11 * time.Minute)
-	wantNobody(t, v, "after eleven minutes", v.get(back), "Nobody was logged in")
+	wantNobody(t, v, "after eleven minutes", v.get(back), "Sign-in failed")
 
 	back = d.goes(v, "/login/oidc", "tom")
 	if a := v.get(back); a.header.Get("Location") != "/dashboard/keys" {
 		t.Fatalf("the right answer: got status %d, %s", a.status, textOf(a.body))
 	}
 	v.post("/logout", http.StatusSeeOther, url.Values{})
-	wantNobody(t, v, "an answer that was used", v.get(back), "Nobody was logged in")
+	wantNobody(t, v, "an answer that was used", v.get(back), "Sign-in failed")
 }
 
 func TestProviderThatIsDown(t *testing.T) {
 	d := newDesk(t, nil)
 	d.provider.Close()
 	v := d.visitor(t)
-	if a := v.do(http.MethodPost, "/login/oidc", url.Values{}); a.status != http.StatusBadGateway || !strings.Contains(a.body, "does not answer") {
+	if a := v.do(http.MethodPost, "/login/oidc", url.Values{}); a.status != http.StatusBadGateway || !strings.Contains(a.body, "Identity provider unavailable") {
 		t.Errorf("got status %d: %s", a.status, textOf(a.body))
 	}
 	v.sees("/login", "Continue with Example ID", "Log in")

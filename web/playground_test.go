@@ -459,10 +459,10 @@ func TestPlaygroundIsForRoles(t *testing.T) {
 // TestReferenceLeadsToThePlayground: the public pages have a plain link.
 func TestReferenceLeadsToThePlayground(t *testing.T) {
 	h := playHouse(t)
-	if page := h.visitor(t).sees("/docs/api/pdf_merge", "Try it"); !strings.Contains(page.body, `href="/dashboard/playground/pdf_merge"`) {
+	if page := h.visitor(t).sees("/docs/api/pdf_merge", "Try in playground"); !strings.Contains(page.body, `href="/dashboard/playground/pdf_merge"`) {
 		t.Error("the reference does not lead to the playground")
 	}
-	if page := h.visitor(t).sees("/docs/api/jobs_get"); strings.Contains(page.body, "Try it") {
+	if page := h.visitor(t).sees("/docs/api/jobs_get"); strings.Contains(page.body, "Try in playground") {
 		t.Error("what is no operation can be tried")
 	}
 	if got := h.visitor(t).get("/dashboard/playground/pdf_merge"); got.header.Get("Location") != "/login?next="+url.QueryEscape("/dashboard/playground/pdf_merge") {

@@ -14,8 +14,8 @@ const (
 	pricingPath = "/pricing"
 	statusPath  = "/status"
 
-	pricingDescription = "What each operation costs: the list the service charges from, and a calculator."
-	statusDescription  = "Whether the service is taking requests at this moment, and how busy it is."
+	pricingDescription = "The price of each operation, and a cost calculator."
+	statusDescription  = "Current health checks and load of the service."
 	// calculatorMost is the most of one operation that is counted with.
 	calculatorMost = 1_000_000_000
 )
@@ -40,7 +40,7 @@ func (w *Web) priceLines() []views.PriceLine {
 // priceGroups are the parts of the price list, with the names of their operations;
 // all others work on PDFs.
 var priceGroups = []struct{ title, names string }{
-	{"Make documents", "pdf.create templates.preview templates.generate images.create email.create"},
+	{"Create documents", "pdf.create templates.preview templates.generate images.create email.create"},
 	{"Convert", "convert.create images.convert"},
 	{"Barcodes and archives", "barcodes.create zip.create"},
 }
@@ -69,7 +69,7 @@ func (w *Web) showPricing(v *pageRequest) error {
 		group.Counted = group.Counted || count.Count != ""
 	}
 	m.Groups = append([]views.PriceGroup{groups[0], tools}, groups[1:]...)
-	p := w.publicPage("Prices", pricingDescription, pricingPath, pricingPath)
+	p := w.publicPage("Pricing", pricingDescription, pricingPath, pricingPath)
 	return v.show(http.StatusOK, views.PricingPage(p, m))
 }
 

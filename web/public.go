@@ -119,7 +119,7 @@ func (v *pageRequest) text(kind, content string) error {
 }
 
 // ErrBusy is returned by a Drawer while API calls use all slots.
-var ErrBusy = errors.New("everything that draws is busy")
+var ErrBusy = errors.New("all rendering slots are busy")
 
 // DocumentError is an error of a document, in words for users.
 type DocumentError struct{ Text string }
@@ -159,7 +159,7 @@ func (w *Web) list() []publicPage {
 	for _, l := range w.gallery.List("", "") {
 		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
-	list = append(list, publicPage{pricingPath, "Prices", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{docsPath, docsTitle, docsDescription})
+	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{docsPath, docsTitle, docsDescription})
 	for _, g := range w.docs.Guides {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}

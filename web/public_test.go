@@ -138,7 +138,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 func TestHomeIsForEverybody(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	nobody := h.visitor(t)
-	a := nobody.sees("/", "HTML in. Pages out.", "Start with $5.00 free", "$0.0020", "40 templates in")
+	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "40 templates in")
 	if h.join(t, "maya@example.com").get("/").body != a.body {
 		t.Error("a person who is signed in sees another page")
 	}
@@ -174,7 +174,7 @@ func TestLiveBox(t *testing.T) {
 		says   string
 	}{
 		"too much": {try(strings.Repeat("x", 64<<10+1), "A4"), http.StatusRequestEntityTooLarge, "64 KiB"},
-		"nothing":  {try(" \r\n ", "A4"), http.StatusUnprocessableEntity, "no HTML"},
+		"nothing":  {try(" \r\n ", "A4"), http.StatusUnprocessableEntity, "HTML is required"},
 		"paper":    {try("<p>x", "A0"), http.StatusUnprocessableEntity, "A4, Letter, A5"},
 	} {
 		if a := v.post("/", wrong.status, wrong.form); !strings.Contains(textOf(a.body), wrong.says) {
@@ -185,7 +185,7 @@ func TestLiveBox(t *testing.T) {
 		t.Errorf("%d sheets were drawn", d.count())
 	}
 	d.err = web.ErrBusy
-	if a := v.post("/", http.StatusServiceUnavailable, try("<p>x", "A4")); a.header.Get("Retry-After") == "" || !strings.Contains(textOf(a.body), "go first") {
+	if a := v.post("/", http.StatusServiceUnavailable, try("<p>x", "A4")); a.header.Get("Retry-After") == "" || !strings.Contains(textOf(a.body), "have priority") {
 		t.Errorf("busy: %s", textOf(a.body))
 	}
 	d.err = &web.DocumentError{Text: "It takes too long."}
@@ -236,7 +236,7 @@ func TestGallery(t *testing.T) {
 		t.Error("a category shows another's layouts")
 	}
 	v.sees("/pdf-templates?q=serif+invoice", "Atelier invoice")
-	v.sees("/pdf-templates?q=nothing-has-this", "No template has all of these words")
+	v.sees("/pdf-templates?q=nothing-has-this", "No matching templates")
 	a := v.sees("/pdf-templates/invoice/invoice-atelier", "Use this template", "Sample data", "printBackground", "templateData", "$0.0020")
 	for _, path := range []string{"/pdf-templates/nothing", "/pdf-templates/menu/invoice-atelier", "/pdf-templates/invoice/nothing"} {
 		if got := v.get(path); got.status != http.StatusNotFound {
@@ -279,7 +279,7 @@ func TestGallery(t *testing.T) {
 func TestPricing(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	v := h.visitor(t)
-	v.sees("/pricing", "Make a PDF", "$0.0020", "$0.0002", "begins with $5.00", "Total $0.0000")
+	v.sees("/pricing", "Make a PDF", "$0.0020", "$0.0002", "includes $5.00", "Total $0.0000")
 	v.sees("/pricing?pdf.create=10,000&zip.create=50", "Total $20.01")
 	if a := v.sees("/pricing?pdf.create=many&zip.create=99999999999", "Total $0.0000"); strings.Count(a.body, `aria-invalid="true"`) != 2 {
 		t.Error("wrong numbers are not marked")

@@ -19,7 +19,7 @@ const (
 
 func (w *Web) showResetRequest(v *pageRequest) error {
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": v.value("email")}}, Mail: w.mail != nil}
-	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Reset the password", ""), m))
+	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Reset your password", ""), m))
 }
 
 // requestReset sends a link that sets a new password. The response is the same for unknown addresses, and takes the
@@ -28,8 +28,8 @@ func (w *Web) requestReset(v *pageRequest) error {
 	email := v.value("email")
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
 	if _, err := store.MailAddress(email); err != nil {
-		m.Errors["email"] = "This must be an email address such as maya@example.com."
-		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset the password", ""), m))
+		m.Errors["email"] = "Enter an email address, such as maya@example.com."
+		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset your password", ""), m))
 	}
 	person, err := w.people.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -48,7 +48,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 			return err
 		}
 	}
-	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Look into your mail", ""), m))
+	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Check your email", ""), m))
 }
 
 // sendReset emails a link. For an unknown address it takes the same time.
@@ -59,8 +59,8 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 	err := w.people.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
 		return sealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
-			Lines:   []string{"Somebody, probably you, asked for a new password. The link works once, for an hour.", "If it was not you, there is nothing to do: nothing has changed."},
-			Link:    mail.Link{Text: "Set a new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
+			Lines:   []string{"Someone requested a new password for your account. The link works once, for 1 hour.", "If it was not you, ignore this email. Your password has not changed."},
+			Link:    mail.Link{Text: "Set new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
 		})
 	})
 	if err == nil {

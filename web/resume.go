@@ -71,7 +71,7 @@ func (v *pageRequest) keep() (bool, error) {
 		return false, err
 	}
 	w.scs.Put(v.ctx(), keptKey, base64.StdEncoding.EncodeToString(sealed))
-	v.flash("Your session has ended. What you typed is kept: log in, then send it.")
+	v.flash("Your session has ended. Log in to send the form that you filled in.")
 	return true, nil
 }
 
@@ -91,7 +91,7 @@ func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
 
 // fieldWords are the labels of fields that differ from their names.
 var fieldWords = map[string]string{
-	"url": "Address", "events": "Event", "job": "For one call", "day": "For one day", "cap": "At most in a month", "reload": "Add", "threshold": "When below",
+	"url": "URL", "events": "Event", "job": "For one call", "day": "For one day", "cap": "At most in a month", "reload": "Add", "threshold": "When below",
 	"expires": "Expires", "limit": "Spending limit", "operations": "Operation", "account": "Account name", "q": "Text",
 }
 
@@ -119,5 +119,5 @@ func (w *Web) showKept(v *pageRequest) error {
 		}
 	}
 	slices.SortStableFunc(m.Fields, func(a, b views.KeptField) int { return strings.Compare(a.Word, b.Word) })
-	return v.show(http.StatusOK, views.KeptPage(v.page("Go on where you were", ""), m))
+	return v.show(http.StatusOK, views.KeptPage(v.page("Continue where you left off", ""), m))
 }

@@ -38,7 +38,7 @@ func TestWhatWasTypedOutlivesItsSession(t *testing.T) {
 		if to := a.header.Get("Location"); to != "/login?next=%2Fdashboard%2Fresume" {
 			t.Fatalf("sent to %q", to)
 		}
-		v.sees("/login", "What you typed is kept")
+		v.sees("/login", "Log in to send the form that you filled in.")
 		if a := v.get("/dashboard/resume"); a.status != http.StatusSeeOther {
 			t.Errorf("nobody sees what was kept: got status %d", a.status)
 		}
@@ -46,7 +46,7 @@ func TestWhatWasTypedOutlivesItsSession(t *testing.T) {
 		if a := v.post("/login", http.StatusSeeOther, login); a.header.Get("Location") != "/dashboard/resume" {
 			t.Fatalf("sent on to %q", a.header.Get("Location"))
 		}
-		page := v.sees("/dashboard/resume", "Go on where you were", "hooks.example/in", "Leave it")
+		page := v.sees("/dashboard/resume", "Continue where you left off", "hooks.example/in", "Discard form")
 		if !strings.Contains(page.body, `action="/dashboard/webhooks"`) || !strings.Contains(page.body, `href="/dashboard/webhooks/new"`) {
 			t.Errorf("the form goes elsewhere: %s", page.body)
 		}

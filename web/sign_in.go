@@ -58,7 +58,7 @@ func (w *Web) signIn(v *pageRequest) error {
 	}
 	if !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(maxDelay.Seconds())))
-		return refuse(http.StatusTooManyRequests, "Too many attempts wait for this account. Try again in 10 seconds, from a browser that you have logged in with before, or reset the password.")
+		return refuse(http.StatusTooManyRequests, "Too many login attempts for this account. Try again in 10 seconds, use a browser that you have logged in with before, or reset the password.")
 	}
 	ok, err = matchPassword(person.Password, v.r.FormValue("password"))
 	if err != nil {
@@ -130,10 +130,10 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 	return w.sendEmail(v.ctx(), mail.Message{
 		To: person.Email, Subject: "New sign-in with " + here,
 		Lines: []string{
-			"Somebody, probably you, has signed in as " + person.Email + " with " + here + " from the address " + w.cfg.ClientIP(v.r) + ", " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+			person.Email + " logged in with " + here + " from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",
 		},
-		Link: mail.Link{Text: "Look at the sessions", URL: w.cfg.BaseURL + settingsPath + "#sessions"},
+		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + settingsPath + "#sessions"},
 	})
 }
 

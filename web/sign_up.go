@@ -53,7 +53,7 @@ func (w *Web) signUp(v *pageRequest) error {
 	m := w.signUpModel(v)
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
-		m.Errors["email"] = "This must be an email address such as maya@example.com."
+		m.Errors["email"] = "Enter an email address, such as maya@example.com."
 	}
 	password := v.r.FormValue("password")
 	if wrong := checkPassword(password); wrong != "" {
@@ -63,7 +63,7 @@ func (w *Web) signUp(v *pageRequest) error {
 		return v.show(http.StatusUnprocessableEntity, views.SignUpPage(v.page("Create an account", ""), m))
 	}
 	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
-		m.Errors[""] = "Too many accounts were made from this address today. Try again tomorrow."
+		m.Errors[""] = "Too many accounts were created from this IP address in 24 hours. Try again tomorrow."
 		return v.show(http.StatusTooManyRequests, views.SignUpPage(v.page("Create an account", ""), m))
 	}
 	hash := hashPassword(password)
@@ -78,7 +78,7 @@ func (w *Web) signUp(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, views.ConfirmSentPage(v.page("Look into your mail", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
+	return v.show(http.StatusOK, views.ConfirmSentPage(v.page("Check your email", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
 }
 
 // remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that
@@ -92,9 +92,9 @@ func (w *Web) remindOfAccount(ctx context.Context, email string) error {
 		return w.sendVerification(ctx, person)
 	}
 	return w.sendEmail(ctx, mail.Message{
-		To: email, Subject: "You have an account already",
-		Lines: []string{"Somebody, probably you, tried to sign up with this address. It has an account already.", "If you have forgotten the password, set a new one. If it was not you, there is nothing to do."},
-		Link:  mail.Link{Text: "Reset the password", URL: w.cfg.BaseURL + "/password/reset"},
+		To: email, Subject: "You already have an account",
+		Lines: []string{"Someone tried to sign up with this email address, which already has an account.", "If you forgot your password, reset it. If it was not you, no action is needed."},
+		Link:  mail.Link{Text: "Reset password", URL: w.cfg.BaseURL + "/password/reset"},
 	})
 }
 
@@ -104,9 +104,9 @@ func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
 		return err
 	}
 	return w.sendEmail(ctx, mail.Message{
-		To: person.Email, Subject: "Confirm your address",
-		Lines: []string{"Welcome. One click shows that this address is yours, and opens your account.", "The link works once, for three days."},
-		Link:  mail.Link{Text: "Confirm this address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
+		To: person.Email, Subject: "Confirm your email address",
+		Lines: []string{"Confirm that this email address is yours to open your relaypdf account.", "The link works once, for 3 days. If you did not sign up, ignore this email."},
+		Link:  mail.Link{Text: "Confirm email address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
 	})
 }
 
@@ -135,9 +135,9 @@ func (w *Web) showVerify(v *pageRequest) error {
 		}
 		return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
-	m := views.Confirm{Title: "Confirm your address", Text: "One click, and the account is yours.", Action: "/verify?token=" + v.value("token"), Button: "Confirm and go on"}
+	m := views.Confirm{Title: "Confirm your email address", Text: "This opens your account.", Action: "/verify?token=" + v.value("token"), Button: "Confirm email address"}
 	if purpose == store.TokenEmail {
-		m.Text, m.Button = "From now on you log in with "+token.Data+".", "Use this address"
+		m.Text, m.Button = "You will log in with "+token.Data+".", "Use this email address"
 	}
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
 }
@@ -147,8 +147,8 @@ func (w *Web) showVerify(v *pageRequest) error {
 func (w *Web) claimModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
 	person, err := w.people.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
-		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
-		Note: "The sign-up for " + person.Email + " was in another browser, so choose the password here. It replaces the one of the sign-up.",
+		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your email address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
+		Note: person.Email + " signed up in another browser, so choose a password here. It replaces the one chosen at sign-up.",
 	}, err
 }
 
@@ -243,9 +243,9 @@ func (w *Web) verify(v *pageRequest) error {
 // changeEmail puts an address into use that was shown to be the user's.
 func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	change := store.CredentialChange{Email: &token.Data}
-	err := w.changeCredentials(v, token.PersonID, change, true, "Your email was changed", "From now on you log in with "+token.Data+", and not with this address.")
+	err := w.changeCredentials(v, token.PersonID, change, true, "Your email address was changed", "You now log in with "+token.Data+" instead of this address.")
 	if errors.Is(err, store.ErrExists) {
-		v.flash("That address belongs to another person by now; yours is unchanged.")
+		v.flash("Email address not changed: another user already has " + token.Data + ".")
 		return v.redirect("/dashboard/settings")
 	}
 	if err != nil {
@@ -254,7 +254,7 @@ func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	if err := v.record("person.email", token.Data, ""); err != nil {
 		return err
 	}
-	v.flash("Your address is " + token.Data + " from now on.")
+	v.flash("Email address changed to " + token.Data + ".")
 	return v.redirect("/dashboard/settings")
 }
 

@@ -142,7 +142,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 	if v.member != nil {
 		if at := v.account.ClosesAt; at != nil {
 			p.Banner = &views.Banner{
-				Is: views.StateBad, Bold: v.member.AccountName + " is deleted on " + at.UTC().Format("January 2, 2006") + ".", Text: "Until then an owner can keep it.",
+				Is: views.StateBad, Bold: v.member.AccountName + " will be deleted on " + at.UTC().Format("January 2, 2006") + ".", Text: "An owner can cancel the deletion until then.",
 				Link: views.Link{URL: settingsPath + "#close", Text: "Settings"},
 			}
 		}

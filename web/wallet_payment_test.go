@@ -180,7 +180,7 @@ func TestAutoReloadOnThePages(t *testing.T) {
 		h.fake.Dispute(h.fake.Find("payment_intent")[1]["id"].(string))
 		h.tell(t)
 		v.sees("/dashboard/wallet", "Auto-reload is off. A payment is disputed at the bank.")
-		if got := h.mail.last(t, "maya@example.com").Subject; got != "Auto-reload is off" {
+		if got := h.mail.last(t, "maya@example.com").Subject; got != "Auto-reload was turned off" {
 			t.Errorf("the last letter is about %q", got)
 		}
 	})

@@ -239,7 +239,7 @@ func (h *house) join(t *testing.T, email string) *visitor {
 	v := h.visitor(t)
 	v.post("/signup", http.StatusOK, url.Values{"name": {"Maya Lind"}, "email": {email}, "password": {password}})
 	link := strings.TrimPrefix(h.mail.last(t, email).Link.URL, h.url)
-	v.sees(link, "Confirm your address")
+	v.sees(link, "Confirm your email address")
 	v.post(link, http.StatusSeeOther, url.Values{"password": {password}})
 	return v
 }
@@ -279,9 +279,9 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 			t.Error("an account with trial credit was made before the address was verified")
 		}
 		link := strings.TrimPrefix(h.mail.last(t, "maya@example.com").Link.URL, h.url)
-		v.sees(link, "Confirm your address") // mail scanners do this
+		v.sees(link, "Confirm your email address") // mail scanners do this
 		v.post(link, http.StatusSeeOther, url.Values{})
-		if a := v.post(link, http.StatusGone, url.Values{}); !strings.Contains(a.body, "does not work any more") {
+		if a := v.post(link, http.StatusGone, url.Values{}); !strings.Contains(a.body, "no longer works") {
 			t.Errorf("the link again: %s", textOf(a.body))
 		}
 		v.sees("/dashboard", "Welcome, Maya", "$5.00", "2,500 PDFs", "Make a key")
@@ -303,7 +303,7 @@ func TestSignUpTellsNobodyWhoIsKnown(t *testing.T) {
 	if a, b := textOf(known.body), strings.ReplaceAll(textOf(fresh.body), "nina@", "maya@"); a != b {
 		t.Errorf("a known address reads %q, an unknown one %q", a, b)
 	}
-	if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "You have an account already" {
+	if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "You already have an account" {
 		t.Errorf("the owner was sent %q", letter.Subject)
 	}
 	for name, form := range map[string]url.Values{
@@ -952,7 +952,7 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 		path := pathOf(page)
 		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 			v.header = http.Header{name: {value}}
-			if got := v.do(page.Method, path, url.Values{}); got.status != http.StatusForbidden || !strings.Contains(got.body, "another site") && !strings.Contains(got.body, "Sent by another site") {
+			if got := v.do(page.Method, path, url.Values{}); got.status != http.StatusForbidden || !strings.Contains(got.body, "another site") && !strings.Contains(got.body, "Form sent from another site") {
 				t.Errorf("%s with %s %s: got status %d: %s", path, name, value, got.status, textOf(got.body))
 			}
 		}
@@ -992,7 +992,7 @@ func TestWhatIsNotThereIsSaidOnAPage(t *testing.T) {
 func TestAPageThatPanicsIsStillAPage(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.CheckURL = func(string) error { panic("on purpose") } })
 	got := h.join(t, "maya@example.com").do(http.MethodPost, "/dashboard/webhooks", url.Values{"url": {"https://example.com/"}, "events": {"job.completed"}})
-	if got.status != http.StatusInternalServerError || !strings.Contains(got.body, "Something failed on our side") || strings.Contains(got.body, "on purpose") {
+	if got.status != http.StatusInternalServerError || !strings.Contains(got.body, "Server error") || strings.Contains(got.body, "on purpose") {
 		t.Errorf("status %d: %s", got.status, textOf(got.body))
 	}
 }
@@ -1019,7 +1019,7 @@ func TestPagesCarryTheirHeaders(t *testing.T) {
 			t.Errorf("%s has style or script of its own, or a policy that allows them", path)
 		}
 	}
-	if a := v.get("/nothing-here"); a.status != http.StatusNotFound || !strings.Contains(a.body, "No page at this address") {
+	if a := v.get("/nothing-here"); a.status != http.StatusNotFound || !strings.Contains(a.body, "Page not found") {
 		t.Errorf("got status %d", a.status)
 	}
 }

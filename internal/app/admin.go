@@ -11,7 +11,7 @@ import (
 
 // poolDoes describes the purpose of a pool.
 var poolDoes = map[string]string{
-	"browser": "pages to PDFs and images", "files": "merging, stamping and reading PDFs", "texts": "Markdown and templates", "office": "office documents",
+	"browser": "pages to PDFs and images", "files": "PDF editing and reading", "texts": "Markdown and templates", "office": "office documents",
 }
 
 // engines returns the state of the render engines, for operators.
@@ -34,13 +34,13 @@ var answers = []struct {
 	name, note string
 	counts     func(status int) bool
 }{
-	{"2xx and 3xx", "carried out", func(status int) bool { return status >= 200 && status < 400 }},
-	{"401", "no key, or one that is wrong, expired or revoked", is(http.StatusUnauthorized)},
-	{"402", "an empty wallet, or a limit of its owner", is(http.StatusPaymentRequired)},
-	{"403", "suspended, or a role that may not", is(http.StatusForbidden)},
-	{"429", "rate limits, and queues that are full", is(http.StatusTooManyRequests)},
-	{"other 4xx", "requests that are wrong", func(status int) bool { return status >= 400 && status < 500 }},
-	{"5xx", "our fault, or that of what a document needs", func(status int) bool { return status >= 500 }},
+	{"2xx and 3xx", "success", func(status int) bool { return status >= 200 && status < 400 }},
+	{"401", "missing, wrong, expired or revoked API key", is(http.StatusUnauthorized)},
+	{"402", "insufficient balance, or spending limit reached", is(http.StatusPaymentRequired)},
+	{"403", "suspended account, or role without permission", is(http.StatusForbidden)},
+	{"429", "rate limit reached, or queue full", is(http.StatusTooManyRequests)},
+	{"other 4xx", "invalid requests", func(status int) bool { return status >= 400 && status < 500 }},
+	{"5xx", "server errors, and unreachable resources of documents", func(status int) bool { return status >= 500 }},
 }
 
 func is(want int) func(int) bool { return func(status int) bool { return status == want } }

@@ -58,9 +58,9 @@ func (a *App) ready(ctx context.Context) views.ServiceStatus {
 		is := views.Status{Is: views.StateBad, Word: capital(state.Checks[name])}
 		switch state.Checks[name] {
 		case "ok":
-			is = views.Status{Is: views.StateOK, Word: "Works"}
+			is = views.Status{Is: views.StateOK, Word: "OK"}
 		case "alone":
-			is = views.Status{Is: views.StateWarn, Word: "Counts alone"}
+			is = views.Status{Is: views.StateWarn, Word: "Local counts only"}
 		}
 		shown.Checks = append(shown.Checks, views.StatusCheck{Name: capital(name), Is: is})
 	}

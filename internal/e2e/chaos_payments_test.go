@@ -494,7 +494,7 @@ func (c *chaos) checkLetters(db *sql.DB) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if strings.HasPrefix(letter.Subject, "Your wallet was refilled") {
+		if strings.HasPrefix(letter.Subject, "Your wallet was topped up") {
 			refilled[letter.To]++
 		}
 	}

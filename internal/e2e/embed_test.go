@@ -227,12 +227,12 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 	}
 	alone := openScreen(t, browser, app)
 	alone.open(link)
-	alone.sees("opens inside of another page")
+	alone.sees("opens inside another page")
 
 	if err := app.Store.RevokeKey(t.Context(), account.ID, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	host.open(hosts(mine, link))
 	closed := host.inside()
-	closed.sees("This editor has closed")
+	closed.sees("This editor session has ended")
 }

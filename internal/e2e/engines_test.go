@@ -48,8 +48,8 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 			t.Errorf("%s is described as %+v", path, about)
 		}
 	}
-	if list := textOf(t, server.url+"/docs/api"); strings.Count(list, "not offered here") != 2 {
-		t.Errorf("the reference tells %d times that something is not offered, want 2", strings.Count(list, "not offered here"))
+	if list := textOf(t, server.url+"/docs/api"); strings.Count(list, "unavailable on this server") != 2 {
+		t.Errorf("the reference tells %d times that something is not offered, want 2", strings.Count(list, "unavailable on this server"))
 	}
 	for path, body := range map[string]string{"/v1/convert": `{"html":"<p>x"}`, "/v1/pdf/ocr": `{"url":"https://example.org/a.pdf"}`} {
 		response, err := c.send(t.Context(), server.url+path, "", strings.NewReader(body))

@@ -146,10 +146,10 @@ func TestAgentSignsIn(t *testing.T) {
 		t.Fatalf("granted %+v, %v", list, err)
 	}
 	maya.open("/dashboard/apps/" + list[0].ID)
-	maya.sees("What it may do")
+	maya.sees("Permissions")
 	maya.lookAt("/dashboard/apps/one")
 	maya.open("/oauth/authorize?client_id=none")
-	maya.sees("This cannot be allowed")
+	maya.sees("Access cannot be granted")
 	maya.lookAt("/oauth/authorize/wrong")
 	maya.calm("the pages of agents")
 	if err := node.Wait(); err != nil {

@@ -361,7 +361,7 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	}
 	operator.fill("reason", "Resolved.")
 	operator.press("Lift suspension")
-	operator.sees("active again")
+	operator.sees("reactivated")
 	if file := shell(t, line); !strings.HasPrefix(file, "%PDF-") {
 		t.Errorf("after the suspension the line makes %.300q", file)
 	}

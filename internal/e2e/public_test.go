@@ -680,7 +680,7 @@ func TestStatusTellsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	app := startPages(t)
 	client := &http.Client{Timeout: pagePatience}
-	const works = "All systems are working"
+	const works = "All systems operational"
 	var text string
 	// A busy machine may take longer for a check than the page waits.
 	for deadline := time.Now().Add(pagePatience); !strings.Contains(text, works) && time.Now().Before(deadline); {
@@ -692,7 +692,7 @@ func TestStatusTellsOfAllProcesses(t *testing.T) {
 			t.Fatalf("%s: %s", answer.Status, text)
 		}
 	}
-	if !strings.Contains(text, works) || !strings.Contains(text, "1 process at work; 0 jobs waiting, 0 running.") {
+	if !strings.Contains(text, works) || !strings.Contains(text, "1 server process running; 0 jobs waiting, 0 running.") {
 		t.Error(text)
 	}
 }

@@ -123,7 +123,7 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 		{http.MethodPut, "/v1/account", http.StatusMethodNotAllowed, "application/json", "GET, HEAD", "method_not_allowed"},
 		{http.MethodGet, "/dashbord", http.StatusNotFound, "text/html; charset=utf-8", "", `<a href="/dashboard"`},
 		{http.MethodGet, "/opnapi.json", http.StatusNotFound, "text/html; charset=utf-8", "", `<a href="/openapi.json"`},
-		{http.MethodPut, "/dashboard", http.StatusMethodNotAllowed, "text/html; charset=utf-8", "GET, HEAD", "Nothing takes that form"},
+		{http.MethodPut, "/dashboard", http.StatusMethodNotAllowed, "text/html; charset=utf-8", "GET, HEAD", "This page is out of date"},
 		{http.MethodPut, "/gallery/invoice.webp", http.StatusMethodNotAllowed, "text/html; charset=utf-8", "GET, HEAD, OPTIONS", "Allowed methods"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), q.method, server.url+q.path, nil)

@@ -88,7 +88,7 @@ const searchesDocs = (form) => {
       return item;
     }));
     list.hidden = !words.length;
-    if (words.length && !found.length) says("Nothing has all of these words.");
+    if (words.length && !found.length) says("No results contain all of these words.");
   };
   field.addEventListener("focus", show);
   field.addEventListener("input", show);

@@ -70,11 +70,11 @@ const (
 func New(cfg Config) (*Queue, error) {
 	server, err := url.Parse(cfg.Server)
 	if err != nil || server.Hostname() == "" || server.Scheme != "smtp" && server.Scheme != "smtps" {
-		return nil, errors.New("the address of the mail server must be like smtp://user:password@host:587 or smtps://user:password@host:465")
+		return nil, errors.New("the mail server must be a URL such as smtp://user:password@host:587 or smtps://user:password@host:465")
 	}
 	p := &Queue{cfg: cfg, letters: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
 	if err := gomail.NewMsg().From(cfg.From); err != nil {
-		return nil, fmt.Errorf("the sender of mails must be an address such as relaypdf <noreply@example.com>: %w", err)
+		return nil, fmt.Errorf("the sender of emails must be an address such as relaypdf <noreply@example.com>: %w", err)
 	}
 	p.options = append(p.options, gomail.WithTimeout(sendTimeout), gomail.WithTLSPolicy(gomail.TLSMandatory))
 	switch {

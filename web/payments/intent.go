@@ -70,7 +70,7 @@ func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 			n.State, n.Reason = store.PaymentDeclined, refusal(i.LastPaymentError)
 		}
 	case stripe.PaymentIntentStatusRequiresAction:
-		n.State, n.Reason = store.PaymentAction, "The bank asks the card’s owner to confirm the payment."
+		n.State, n.Reason = store.PaymentAction, "The bank requires the cardholder to confirm the payment."
 		if i.NextAction != nil && i.NextAction.RedirectToURL != nil {
 			n.ActionURL = i.NextAction.RedirectToURL.URL
 		}
@@ -85,11 +85,11 @@ func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 // refusal returns the reason why a card was declined, in a sentence for its owner.
 func refusal(err *stripe.Error) string {
 	if err.Code == stripe.ErrorCodeAuthenticationRequired {
-		return "The bank asks the card’s owner to confirm the payment: top up once on the wallet’s page."
+		return "The bank requires the cardholder to confirm the payment. Make one top-up on the wallet page."
 	}
 	text := strings.TrimSpace(err.Msg)
 	if text == "" {
-		return "The card was refused."
+		return "The card was declined."
 	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."

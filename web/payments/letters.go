@@ -37,22 +37,22 @@ func (p *Payments) wake() {
 // letter returns the email about a change, if there is one.
 func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
 	payment := change.Payment
-	wallet := mail.Link{Text: "Open the wallet", URL: p.cfg.BaseURL + walletPath}
+	wallet := mail.Link{Text: "Open wallet", URL: p.cfg.BaseURL + walletPath}
 	switch {
 	case change.Capped:
 		return mail.Message{
-			Subject: "Auto-reload has reached its monthly cap", Link: wallet,
-			Lines: []string{"Your wallet is low, and what you allow auto-reload to take in a month does not cover another payment. Top it up, or raise the cap."},
+			Subject: "Auto-reload reached its monthly cap", Link: wallet,
+			Lines: []string{"Your wallet balance is low, and another auto-reload payment would exceed your monthly cap. Top up the wallet, or raise the cap."},
 		}, true
 	case change.SwitchOff != "":
 		return mail.Message{
-			Subject: "Auto-reload is off", Link: wallet,
-			Lines: []string{change.SwitchOff, "Your wallet does not refill itself any more. Top it up, or look at the card and switch auto-reload on again."},
+			Subject: "Auto-reload was turned off", Link: wallet,
+			Lines: []string{change.SwitchOff, "The wallet is no longer topped up automatically. Top it up, or check the saved card and turn auto-reload on again."},
 		}, true
 	case change.Disputed:
 		return mail.Message{
 			Subject: "A payment is disputed", Link: wallet,
-			Lines: []string{"The bank has taken back the payment of " + payment.Amount.String() + ", and so it was taken from your wallet. It comes back if the bank decides against the dispute."},
+			Lines: []string{"The bank reversed the payment of " + payment.Amount.String() + ", so this amount was deducted from your wallet. It is credited again if the bank rejects the dispute."},
 		}, true
 	case payment.Kind != store.PaymentAutoReload:
 	case change.Action:
@@ -62,17 +62,17 @@ func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
 		}
 		return mail.Message{
 			Subject: "Confirm a payment of " + payment.Amount.String(), Link: link,
-			Lines: []string{"Your wallet is low and was to refill itself. " + payment.Reason, "The link works for a day. Until then nothing else is taken."},
+			Lines: []string{"Your wallet balance is low, so auto-reload started this payment. " + payment.Reason, "The link works for 24 hours. No other payment is made until then."},
 		}, true
 	case change.Failed:
 		return mail.Message{
 			Subject: "Auto-reload failed", Link: wallet,
-			Lines: []string{"Your wallet is low, and " + payment.Amount.String() + " could not be taken from " + cardOr(payment.Card) + ".", payment.Reason},
+			Lines: []string{"Your wallet balance is low, and auto-reload could not charge " + payment.Amount.String() + " to " + cardOr(payment.Card) + ".", payment.Reason},
 		}, true
 	case change.Credited:
 		return mail.Message{
-			Subject: "Your wallet was refilled with " + payment.Amount.String(), Link: wallet,
-			Lines: []string{"It was low, so that " + payment.Amount.String() + " was taken from " + cardOr(payment.Card) + ", as you have set."},
+			Subject: "Your wallet was topped up with " + payment.Amount.String(), Link: wallet,
+			Lines: []string{"The balance was low, so auto-reload charged " + payment.Amount.String() + " to " + cardOr(payment.Card) + "."},
 		}, true
 	}
 	return mail.Message{}, false

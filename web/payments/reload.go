@@ -97,7 +97,7 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 	case i == nil && p.now().Sub(r.CreatedAt) < keyTerm:
 		return p.charge(ctx, r)
 	case i == nil:
-		return store.PaymentNotice{PaymentID: r.ID, State: store.PaymentFailed, Reason: "Stripe could not be reached for a day."}, nil
+		return store.PaymentNotice{PaymentID: r.ID, State: store.PaymentFailed, Reason: "Stripe was unreachable for 24 hours."}, nil
 	}
 	if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
 		return store.PaymentNotice{}, err
@@ -118,7 +118,7 @@ func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.P
 	}
 	n := noticeOf(i)
 	if n.State == store.PaymentFailed {
-		n.Reason = "The payment was not confirmed within a day."
+		n.Reason = "The payment was not confirmed within 24 hours."
 	}
 	return n, nil
 }
@@ -161,7 +161,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	}
 	if told.HTTPStatusCode != http.StatusPaymentRequired {
 		p.log.LogAttrs(ctx, slog.LevelError, "charge card failed", slog.String("payment", r.ID), slog.Any("error", err))
-		n.Reason = "Stripe does not accept the saved card any more."
+		n.Reason = "Stripe no longer accepts the saved card."
 	}
 	return n, nil
 }

@@ -89,7 +89,7 @@ func TestAutoReload(t *testing.T) {
 		s.mustRefill(t)
 		s.has(t, s.account, 3*credit.Dollar, 0)
 		s.wantTold(t, map[string]int{store.EventWalletTopUp: 1, store.EventAutoReload: 2, store.EventAutoReloadFailed: 1})
-		s.wrote(t, "Your wallet was refilled with $20.00", "Your wallet was refilled with $20.00", "Auto-reload has reached its monthly cap")
+		s.wrote(t, "Your wallet was topped up with $20.00", "Your wallet was topped up with $20.00", "Auto-reload reached its monthly cap")
 		s.clock.Advance(21 * 24 * time.Hour) // December
 		s.mustRefill(t)
 		s.has(t, s.account, 23*credit.Dollar, 0)
@@ -118,7 +118,7 @@ func TestAutoReloadFails(t *testing.T) {
 			t.Errorf("auto-reload is %+v, %v; want it off, with the reason", reload, err)
 		}
 		s.wantTold(t, map[string]int{store.EventWalletTopUp: 1, store.EventAutoReloadFailed: 4})
-		s.wrote(t, "Auto-reload failed", "Auto-reload failed", "Auto-reload is off")
+		s.wrote(t, "Auto-reload failed", "Auto-reload failed", "Auto-reload was turned off")
 		s.has(t, s.account, 3*credit.Dollar, 0)
 		// The owner gives another card, and switches it on.
 		s.chooseCard(t, fakestripe.CardWorks)
@@ -164,7 +164,7 @@ func TestAutoReloadNeedsItsOwner(t *testing.T) {
 		s.mustRefill(t)
 		s.fake.Confirm(third.Intent, true)
 		s.send(t, http.StatusOK, s.fake.Events()...)
-		if p := s.payments(t, s.account)[0]; p.ID != third.ID || p.State != store.PaymentFailed || p.Reason != "The payment was not confirmed within a day." {
+		if p := s.payments(t, s.account)[0]; p.ID != third.ID || p.State != store.PaymentFailed || p.Reason != "The payment was not confirmed within 24 hours." {
 			t.Errorf("the payment is %+v, want it cancelled", p)
 		}
 		s.has(t, s.account, 3*credit.Dollar, 0)
@@ -221,7 +221,7 @@ func TestDisputeEndsAutoReload(t *testing.T) {
 		if err != nil || reload.On || reload.OffReason != "A payment is disputed at the bank." {
 			t.Errorf("auto-reload is %+v, %v; want it off", reload, err)
 		}
-		s.wrote(t, "Auto-reload is off")
+		s.wrote(t, "Auto-reload was turned off")
 		s.wantTold(t, map[string]int{store.EventWalletTopUp: 1, store.EventAutoReloadFailed: 1})
 	})
 }

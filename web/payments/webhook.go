@@ -48,14 +48,14 @@ func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
 	if err != nil {
-		http.Error(w, "The event is too large, or was cut off.", http.StatusBadRequest)
+		http.Error(w, "The event is too large or incomplete.", http.StatusBadRequest)
 		return
 	}
 	event, err := webhook.ConstructEventWithOptions(body, r.Header.Get("Stripe-Signature"), p.cfg.WebhookSecret,
 		webhook.ConstructEventOptions{Tolerance: tolerance, IgnoreAPIVersionMismatch: true})
 	if err != nil {
 		p.log.LogAttrs(r.Context(), slog.LevelWarn, "event of Stripe's refused", slog.Any("error", err))
-		http.Error(w, "The signature does not fit the body and the endpoint's secret, or is older than 300 seconds.", http.StatusBadRequest)
+		http.Error(w, "The signature does not match the body and the endpoint's secret, or is older than 300 seconds.", http.StatusBadRequest)
 		return
 	}
 	var bad *badEvent
@@ -64,10 +64,10 @@ func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	case errors.As(err, &bad):
 		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's refused", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
-		http.Error(w, "The event contradicts the payment or the settings; the log says how.", http.StatusBadRequest)
+		http.Error(w, "The event contradicts the payment or the settings. See the server log for details.", http.StatusBadRequest)
 	default:
 		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's failed", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
-		http.Error(w, "Try again.", http.StatusInternalServerError)
+		http.Error(w, "The event could not be processed. Send it again.", http.StatusInternalServerError)
 	}
 }
 
@@ -187,7 +187,7 @@ func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.Paym
 		n.Intent, n.State, n.Amount = o.ID, store.PaymentPaid, fromCents(o.AmountReceived)
 		n.Origin = originOf(o.Metadata, string(o.Customer), o.Created)
 	case "payment_intent.payment_failed":
-		n.Intent, n.State, n.Reason = o.ID, store.PaymentDeclined, "The card was refused."
+		n.Intent, n.State, n.Reason = o.ID, store.PaymentDeclined, "The card was declined."
 		if o.LastPaymentError != nil {
 			n.Reason = refusal(o.LastPaymentError)
 		}
@@ -228,7 +228,7 @@ func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNot
 	case "checkout.session.expired":
 		n.State = store.PaymentExpired
 	case "checkout.session.async_payment_failed":
-		n.State, n.Reason = store.PaymentFailed, "The bank did not make the payment."
+		n.State, n.Reason = store.PaymentFailed, "The bank did not execute the payment."
 	default:
 		// A page may be completed before a slow payment is made.
 		if o.PaymentStatus == string(stripe.CheckoutSessionPaymentStatusPaid) || kind == "checkout.session.async_payment_succeeded" {
