@@ -44,7 +44,7 @@ type Config struct {
 	// NoOffice disables LibreOffice.
 	NoOffice bool
 	// User is the user that the browser and the engines run as if this process runs as root; empty means
-	// "relaypdf", or "nobody" if there is no such user.
+	// "relaypdf", or "nobody" if that user is unknown.
 	User string
 	// Sandbox is the minimum protection; New fails with less. Empty means SandboxFull.
 	Sandbox Sandbox

@@ -240,7 +240,7 @@ func templateID(ref string) (string, bool) {
 	return id.String(), err == nil && len(ref) == len(id.String())
 }
 
-// contentOf reads a template's draft, or its latest version if there is no draft.
+// contentOf reads a template's draft, or its latest version if it has none.
 func contentOf(ctx context.Context, db bun.IDB, row *templateRow) (TemplateContent, error) {
 	if row.HasDraft {
 		var draft templateDraftRow

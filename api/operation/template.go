@@ -26,7 +26,7 @@ type Templates interface {
 	// Pinned returns a version that was found before, although its template may have
 	// been deleted since.
 	Pinned(ctx context.Context, id string, version int) (TemplateVersion, error)
-	// Draft returns a template's draft, or its latest version if there is no draft.
+	// Draft returns a template's draft, or its latest version if it has none.
 	Draft(ctx context.Context, ref string) (TemplateVersion, error)
 	// Partials returns the partials of the account as they are now.
 	Partials(ctx context.Context) (map[string]string, error)

@@ -1,9 +1,8 @@
 // Package barcode draws barcodes as PNG and SVG images.
 //
-// An encoder turns a text into a symbol: rows of modules, a quiet zone and
-// labels. Both formats are drawn from the symbol, in whole pixels per module,
-// so that no bar is a pixel wider than its neighbour. Every encoder follows
-// the standard that its file names.
+// An encoder turns a text into a symbol: rows of modules, a quiet zone and labels. Both formats are drawn from the
+// symbol, in whole pixels per module, so that all bars have exact widths. Each encoder follows the standard that
+// its file names.
 package barcode
 
 import (
@@ -60,8 +59,8 @@ type Request struct {
 	// Scale pixels wide, and twice that in qr and datamatrix, whose symbols
 	// are small and unreadable at one pixel per module.
 	Scale int
-	// IncludeText prints the text where the symbology has it: digits between
-	// the guard bars of ean13 and upca, a line below the others.
+	// IncludeText prints the text in the usual place of the symbology: digits between the guard bars of ean13 and
+	// upca, a line below the others.
 	IncludeText bool
 	// Level is the error correction of qr (L, M, Q or H) and pdf417 (0 to 8). Empty means the usual level, and a
 	// higher one for qr if that does not enlarge the symbol.
@@ -70,8 +69,8 @@ type Request struct {
 	GS1 bool
 	// Color and Background are black and white where nil.
 	Color, Background *color.NRGBA
-	// Width and Height are those of the image in pixels, and take the place of
-	// Scale. Zero follows the other one, or Scale.
+	// Width and Height are the size of the image in pixels, and replace Scale. Zero follows the other one, or
+	// Scale.
 	Width, Height int
 	// QuietZone is the empty space on all sides, in modules; nil means the symbology's own.
 	QuietZone *int

@@ -29,7 +29,7 @@ const (
 	captionShare = 0.75
 )
 
-// addCaption prints the text below a symbol without labels of its own.
+// addCaption prints the text below a symbol that has no labels.
 func (s *symbol) addCaption(req Request, modulePixels int) error {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(req.Text)
 	if req.GS1 {
@@ -88,7 +88,7 @@ func printableScripts() string {
 	return "Latin, Greek or Cyrillic"
 }
 
-// wrap breaks text into lines of width room at most, at spaces where it can.
+// wrap breaks text into lines of at most the width room, at spaces if possible.
 func wrap(text string, room float64, advance func(rune) float64) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(text, "\n") {

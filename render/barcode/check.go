@@ -60,7 +60,7 @@ func contentErrorf(t Type, format string, args ...any) *ContentError {
 	return &ContentError{Type: t, Message: fmt.Sprintf(format, args...)}
 }
 
-// describe shows a text in a message: quoted, and cut where it is long.
+// describe quotes a text for a message, and cuts a long one.
 func describe(text string) string {
 	const most = 24
 	if runes := []rune(text); len(runes) > most {

@@ -7,8 +7,8 @@ import "strings"
 // maxCode128 is the maximum length that scanners can read: 80 characters are 915 modules, about 240 mm in print.
 const maxCode128 = 80
 
-// code128Patterns are the widths of bars and spaces of each value (ISO/IEC
-// 15417, table 1); the last one, the stop character, ends in a bar of its own.
+// code128Patterns are the widths of bars and spaces of each value (ISO/IEC 15417, table 1); the last one, the stop
+// character, ends with an additional bar.
 var code128Patterns = [107]string{
 	"212222", "222122", "222221", "121223", "121322", "131222", "122213", "122312",
 	"132212", "221213", "221312", "231212", "112232", "122132", "122231", "113222",
@@ -134,8 +134,8 @@ func code128Cost(shortest [][code128Sets]int, text string, i, set int) int {
 	return 1 + shortest[i+n][set]
 }
 
-// code128Value returns the value of the beginning of text in a code set and the
-// number of characters that it stands for, 0 if the set does not have it.
+// code128Value returns the value of the beginning of text in a code set and the number of characters that it
+// encodes, 0 if the set does not contain it.
 func code128Value(text string, set int) (value byte, n int) {
 	b := text[0]
 	switch {

@@ -55,9 +55,8 @@ func encodeDataMatrix(req *Request) (*symbol, error) {
 		"1,558 ASCII characters or about 1,550 other bytes; got %d bytes", len(text))
 }
 
-// dataMatrixWords writes text as code words. The text from the first to the last character
-// beyond ASCII goes into Base 256, where a byte is a code word, and the rest into ASCII
-// encodation.
+// dataMatrixWords encodes text as code words. The text from the first to the last character beyond ASCII uses Base
+// 256, with one code word per byte, and the rest uses ASCII encodation.
 func dataMatrixWords(text string) []byte {
 	first, end := beyondASCII(text)
 	if first == end {
@@ -69,7 +68,7 @@ func dataMatrixWords(text string) []byte {
 	return dataMatrixASCII(words, text[end:])
 }
 
-// beyondASCII returns where the bytes that are not ASCII begin and end.
+// beyondASCII returns the start and the end of the bytes that are not ASCII.
 func beyondASCII(text string) (first, end int) {
 	for first < len(text) && text[first] < 128 {
 		first++

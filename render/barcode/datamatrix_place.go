@@ -50,7 +50,7 @@ func placeDataMatrix(words []byte, size int) *grid {
 	return p.grid
 }
 
-// corner places a word in a special shape where the walk meets its condition.
+// corner places a word in a special shape if the walk meets its condition.
 func (p *dataMatrixPlacement) corner(row, col int) {
 	size := p.size
 	switch {

@@ -11,7 +11,7 @@ const (
 	// eanGuardDrop is the extra length of the guard bars at the bottom.
 	eanGuardDrop = 5
 	eanModules   = 95
-	eanCentre    = 45 // where the centre guard begins
+	eanCentre    = 45 // start of the centre guard
 )
 
 // eanDigits are the modules of the digits in number set A (ISO/IEC 15420, table 1).
@@ -40,9 +40,8 @@ func encodeEAN13(req *Request) (*symbol, error) {
 	return s, nil
 }
 
-// encodeUPCA makes a UPC-A from 11 digits, or from 12 with the check digit.
-// The first and the last digit stand outside, smaller, and their bars are as
-// long as the guards.
+// encodeUPCA makes a UPC-A from 11 digits, or from 12 with the check digit. The first and the last digit are
+// outside of the bars and smaller, and their bars are as long as the guards.
 func encodeUPCA(req *Request) (*symbol, error) {
 	digits, err := withCheckDigit(UPCA, req.Text, 11)
 	if err != nil {
@@ -62,8 +61,8 @@ func eanGuards(x int) bool {
 	return x < 3 || x >= eanModules-3 || eanCentre <= x && x < eanCentre+5
 }
 
-// withCheckDigit checks the digits of a text and adds the check digit, or
-// compares it where the text has it already. n is the number without it.
+// withCheckDigit checks the digits of a text and adds the check digit, or compares it if the text has it already. n
+// is the number of digits without it.
 func withCheckDigit(t Type, text string, n int) (string, error) {
 	if len(text) != n && len(text) != n+1 || strings.Trim(text, "0123456789") != "" {
 		return "", contentErrorf(t, "must be %d digits, or %d with the check digit, for %s; got %s",
@@ -124,8 +123,7 @@ func appendModules(bars []bool, modules string) []bool {
 	return bars
 }
 
-// eanSymbol stacks the bars on a second row of those that are long; without
-// labels that row goes away.
+// eanSymbol puts the bars above a second row that contains only the long ones; without labels that row is removed.
 func eanSymbol(bars []bool, quiet margins, long func(x int) bool) *symbol {
 	quiet.top, quiet.bottom = barMargin, barMargin
 	drop := make([]bool, len(bars))

@@ -13,12 +13,11 @@ const minBars = 5
 type frame struct {
 	pixels        int // of a module
 	width, height int
-	left, top     int // where the symbol begins
+	left, top     int // start of the symbol
 }
 
-// frame fits a symbol into the image that is asked for: modules take as many
-// whole pixels as there is room for, the bars of bar codes take the height that
-// is left, and the rest goes around.
+// frame fits a symbol into the requested image: modules get as many whole pixels as fit, bars of linear codes get
+// the remaining height, and the rest becomes margin.
 func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
 	across, down := math.MaxInt, math.MaxInt
 	if req.Width > 0 {
@@ -69,7 +68,7 @@ func (s *symbol) setQuiet(width int) {
 	s.quiet = margins{width, width, width, width}
 }
 
-// makeRoom widens the image by what labels reach beyond it.
+// makeRoom widens the image by the overhang of the labels.
 func (s *symbol) makeRoom() {
 	beyond := 0.0
 	for _, l := range s.labels {

@@ -11,17 +11,16 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// The fonts of Debian's packages that are used where they are installed.
+// Fonts of Debian packages that are used if they are installed.
 const (
 	ocrFont = "/usr/share/fonts/opentype/ocr-b/OCRBS.otf"
 	cjkFont = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc"
 )
 
-// face is a font. Its outlines are drawn, which look the same wherever the
-// image is shown; the name of a font would not.
+// face is a font. The image contains its outlines, which look the same everywhere; a font name would not.
 type face struct {
 	font *sfnt.Font
-	ppem fixed.Int26_6 // where one unit of the font is one pixel
+	ppem fixed.Int26_6 // size at which one unit of the font is one pixel
 }
 
 // typeface is the font of a label. The first of its faces that has a character draws it.

@@ -10,8 +10,7 @@ import (
 // identifier, which defines its meaning. They are written with their identifiers in brackets:
 // (01)09506000134352(10)ABC123.
 
-// fnc1 stands for the function character that marks GS1 data and ends values
-// that have no fixed length.
+// fnc1 is the function character that marks GS1 data and ends values without a fixed length.
 const fnc1 = 0xF1
 
 // maxGS1 is the most that a GS1-128 may hold, identifiers and separators

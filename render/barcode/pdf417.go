@@ -37,7 +37,7 @@ func encodePDF417(req *Request) (*symbol, error) {
 	}
 	words = append([]int{0}, words...)
 	for len(words) < shape.rows*shape.cols-pdf417CheckWords(level) {
-		words = append(words, pdf417Text) // a mode latch says nothing at the end
+		words = append(words, pdf417Text) // a mode latch at the end has no effect
 	}
 	words[0] = len(words)
 	words = append(words, pdf417Check(words, pdf417CheckWords(level))...)
@@ -118,8 +118,8 @@ func newPDF417Shape(dataWords, level int) pdf417Shape {
 // pdf417Width returns the modules of a row: start, indicators, data and stop.
 func pdf417Width(cols int) int { return 17 + 17*(cols+2) + 18 }
 
-// draw draws the code words between the row indicators, which repeat rows,
-// columns and level so that a part of a row says where it belongs.
+// draw draws the code words between the row indicators. These repeat rows, columns and level, so that a scanner can
+// locate a part of a row.
 func (p pdf417Shape) draw(words []int) *symbol {
 	s := &symbol{quiet: margins{pdf417Quiet, pdf417Quiet, pdf417Quiet, pdf417Quiet}}
 	facts := [3]int{(p.rows - 1) / 3, 3*p.level + (p.rows-1)%3, p.cols - 1}

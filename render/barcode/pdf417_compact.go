@@ -50,7 +50,7 @@ func pdf417Words(text string) []int {
 	return words
 }
 
-// pdf417Part returns the mode for the beginning of text and how far it goes.
+// pdf417Part returns the mode for the beginning of text and the length of that part.
 func pdf417Part(text string) (mode, n int) {
 	if n := digitRun(text); n >= pdf417DigitRun {
 		return pdf417Numbers, n
@@ -76,8 +76,8 @@ func digitRun(text string) int {
 	return n
 }
 
-// pdf417TextLen returns how far text compaction goes: to a character that it
-// does not have, or to a long run of digits.
+// pdf417TextLen returns the length of the text compaction: up to an unsupported character, or to a long run of
+// digits.
 func pdf417TextLen(text string) int {
 	n := 0
 	for n < len(text) && pdf417HasText(text[n]) {

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// drawPNG draws a symbol as a PNG: one bit per pixel, or four where there are
-// letters, whose edges are smoothed. Values are from dark to light: shades of
-// grey, or those of a palette.
+// drawPNG draws a symbol as a PNG: with one bit per pixel, or with four for letters, whose edges are smoothed.
+// Values are from dark to light: shades of grey, or those of a palette.
 func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
 	c := &canvas{width: f.width, height: f.height, depth: 1, dark: dark, light: light}
 	if len(s.labels) > 0 {
@@ -51,7 +50,7 @@ func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
 // compressors keeps zlib's writers, because each has some 1.2 MB of tables. A small
 // code takes a fifth less time than at the default level, and a fifth more bytes.
 var compressors = sync.Pool{New: func() any {
-	w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // no error: the level is one of its own
+	w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // no error: the level is valid
 	return w
 }}
 
@@ -89,7 +88,7 @@ func (c *canvas) blacken(line []byte, x, n int) {
 	}
 }
 
-// repeat writes a line n times, under the letters where there are any.
+// repeat writes a line n times, below the letters if there are any.
 func (c *canvas) repeat(line []byte, n int) {
 	for end := c.y + n; c.y < end; {
 		switch {

@@ -54,9 +54,8 @@ type qrSegment struct {
 // qrLevels are the names of the levels.
 const qrLevels = "LMQH"
 
-// encodeQR makes a QR Code. The level is the one that is asked for; else medium,
-// or whatever higher level costs no room; low only where nothing else holds the
-// text.
+// encodeQR makes a QR Code. The level is the requested one. Otherwise it is medium, or a higher level that does not
+// enlarge the symbol; it is low only if no other level can hold the text.
 func encodeQR(req *Request) (*symbol, error) {
 	text := req.Text
 	seg := newQRSegment(text)

@@ -1,7 +1,7 @@
 package barcode
 
-// qrCanvas is a QR Code being drawn. Modules of patterns are fixed: data goes
-// around them and the mask leaves them alone.
+// qrCanvas is a QR Code being drawn. Modules of patterns are fixed: data is placed around them and the mask leaves
+// them unchanged.
 type qrCanvas struct {
 	*grid
 	fixed   []bool

@@ -1,7 +1,7 @@
 package barcode
 
-// penalty counts what makes a symbol hard to read (ISO/IEC 18004, clause
-// 7.8.3): long runs, blocks, patterns like a finder, and too much of one colour.
+// penalty rates how hard a symbol is to read (ISO/IEC 18004, clause 7.8.3): long runs, blocks, patterns like a
+// finder, and too much of one colour.
 func penalty(g *grid) int {
 	line := make([]bool, g.size)
 	points := 0

@@ -1,7 +1,6 @@
 package barcode
 
-// symbol is a barcode that is not drawn yet. All its measures are in modules,
-// counted from the top left of the image.
+// symbol is a barcode before it is drawn. All its measures are in modules, counted from the top left of the image.
 type symbol struct {
 	// linear is a bar code, whose first row may have any height.
 	linear bool
@@ -14,7 +13,7 @@ type symbol struct {
 	labelSpace int
 }
 
-// row is a line of modules, drawn height modules high.
+// row is a line of modules, height modules high.
 type row struct {
 	dark   []bool
 	height int
@@ -43,8 +42,8 @@ func (l label) faces() typeface {
 // width returns the width of the line.
 func (l label) width() float64 { return l.size * l.faces().width(l.text) }
 
-// The layout of bar codes. The standards ask for ten modules of quiet zone at
-// the ends and for none above and below, where a small margin looks better.
+// The layout of bar codes. The standards ask for ten modules of quiet zone at the ends and for none above and
+// below, where a small margin looks better.
 const (
 	barQuiet  = 10
 	barMargin = 4
@@ -56,7 +55,7 @@ const (
 	leastLabel  = 8
 	labelHeight = 8 // of a digit
 	labelTop    = 2 // between bars and text
-	labelTail   = 2 // what letters like g reach below the line
+	labelTail   = 2 // descent of letters like g below the line
 	barBaseline = barMargin + barHeight + labelTop + labelHeight
 )
 

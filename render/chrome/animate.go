@@ -11,10 +11,9 @@ import (
 // animationPause is the time between two looks at a document that draws.
 const animationPause = 30 * time.Millisecond
 
-// watchScript counts what scripts have asked to be called for: frames, and timers
-// that fire within a second. Timers that start each other without end are left
-// out, or a page that polls would never be done. It runs in the document's own
-// world before its scripts do, and leaves nothing that a page would come upon.
+// watchScript counts the callbacks that scripts wait for: frames, and timers that fire within a second. Endless
+// chains of timers are left out, because a page that polls would never be done. The script runs in the document's
+// own world before its scripts do, and is invisible to the page.
 const watchScript = `(() => {
   if (window[Symbol.for('relaypdf')]) return;
   const frames = new Set(), timers = new Set();

@@ -32,7 +32,7 @@ type browser struct {
 	root  session
 	tasks sync.WaitGroup // removals under way
 
-	warmPages int          // how many are kept
+	warmPages int          // number of retained pages
 	looking   atomic.Bool  // a probe is under way
 	overfull  atomic.Int64 // when a process was last ended for its memory
 
@@ -46,7 +46,7 @@ type browser struct {
 	used       time.Time       // when the last job came
 	quarantine bool            // the last job was of a suspect account
 	tired      bool            // a job went wrong
-	slowed     bool            // its processes have stepped back, for good
+	slowed     bool            // its processes have permanently low priority
 	resting    bool            // gets no jobs until it answers quickly
 	recycling  bool            // the next one is being started
 	retired    bool            // gets no new jobs

@@ -304,7 +304,7 @@ func (f *browserPool) livingLocked() (n int) {
 	return n
 }
 
-// ready starts browsers until as many run as are kept ready.
+// ready starts browsers up to the number of ready ones.
 func (f *browserPool) ready() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

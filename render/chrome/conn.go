@@ -61,10 +61,9 @@ func (e *protocolError) Error() string {
 	return fmt.Sprintf("chrome: %s: %s %s (%d)", e.Method, e.Message, e.Data, e.Code)
 }
 
-// conn speaks the DevTools protocol over a pair of pipes: JSON messages, each
-// ended by a NUL byte. It is used instead of rod's client because that one
-// panics on a message it cannot parse, and what arrives here was written by a
-// process that runs strangers' documents.
+// conn speaks the DevTools protocol over a pair of pipes: JSON messages, each ended by a NUL byte. It is used
+// instead of rod's client, because that one panics on a message it cannot parse, and the messages come from a
+// process that runs untrusted documents.
 type conn struct {
 	in, out *os.File
 	log     *slog.Logger
@@ -110,8 +109,7 @@ func newConn(in, out *os.File, log *slog.Logger) *conn {
 // is not hanging.
 func (c *conn) received() int64 { return c.frames.total.Load() }
 
-// sinkFor returns where the data of an answer goes that begins like this, or
-// nil.
+// sinkFor returns the sink for the data of a response with this beginning, or nil.
 func (c *conn) sinkFor(head []byte) *sink {
 	id := answers(head)
 	if id == 0 || !bytes.Contains(head[:min(len(head), headSize)], dataMark) {

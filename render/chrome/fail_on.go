@@ -158,7 +158,7 @@ func (t *troubles) strict(rule FailOn) (faults []Warning) {
 	return faults
 }
 
-// consoleEvent is the union of the fields of what scripts report.
+// consoleEvent is the union of the fields of scripts' reports.
 type consoleEvent struct {
 	Type             string // of a message
 	Args             []remote

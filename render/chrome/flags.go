@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commandLine returns Chromium's arguments. Each stands here for a reason; the
-// sandbox is off only in a browser that is locked in from outside.
+// commandLine returns Chromium's arguments, each with its reason. The sandbox is off only in a browser that is
+// confined from outside.
 func commandLine(cfg Config, profile string) []string {
 	args := []string{
 		"--headless",              // Only needed by full Chromium; the headless shell knows nothing else.

@@ -31,14 +31,12 @@ type frame struct {
 	tail []byte
 }
 
-// framer splits what arrives on the pipe into messages. However long one is,
-// it holds maxMessage bytes at most.
+// framer splits the bytes of the pipe into messages. It holds at most maxMessage bytes, even of a longer message.
 type framer struct {
 	in    *bufio.Reader
 	long  []byte
 	total atomic.Int64 // bytes so far
-	// sink returns where the data of an answer goes that begins like this, or
-	// nil.
+	// sink returns the sink for the data of a response with this beginning, or nil.
 	sink func(head []byte) *sink
 }
 
@@ -179,8 +177,7 @@ func (s *sink) close() (poured bool, err error) {
 	return s.poured, s.err
 }
 
-// answers returns the number of the command that a message answers, which stands
-// first in it, or zero.
+// answers returns the number of the command that a message answers, which comes first in it, or zero.
 func answers(head []byte) int {
 	rest, ok := bytes.CutPrefix(head, []byte(`{"id":`))
 	if !ok {

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/net/html"
 )
 
-// emptyTemplate replaces a missing header or footer: Chromium prints one of its own (date,
-// title, URL) instead of an empty string.
+// emptyTemplate replaces a missing header or footer: Chromium prints a default (date, title, URL) instead of an
+// empty string.
 const emptyTemplate = "<span></span>"
 
-// templateStyle makes a header or footer readable: Chromium's own defaults are
-// tiny text over the whole paper's width and no colours. Everything is
-// inherited or of no specificity, so that the template's own styles win. A
-// template that brings margins of its own gets none from here.
+// templateStyle makes a header or footer readable: Chromium's own defaults are tiny text over the whole paper's
+// width and no colours. All styles are inherited or have no specificity, so that the template's own styles win. A
+// template with its own margins gets none from here.
 const templateStyle = `<style>
 :where(#header, #footer) { padding: 0; }
 :where(.relay-template *) { box-sizing: border-box; }

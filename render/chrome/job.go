@@ -71,8 +71,8 @@ type Job struct {
 	// WaitForTimeout is an extra pause after everything else.
 	WaitForTimeout time.Duration
 
-	// Animate leaves animations where they are when the output is made. Otherwise
-	// they are ended before, and scripts that draw frame by frame awaited.
+	// Animate leaves animations as they are when the output is made. Otherwise they are finished first, and scripts
+	// that draw frame by frame are awaited.
 	Animate bool
 
 	// Strict selects the problems inside the document that fail the job.
@@ -144,7 +144,7 @@ func (j Job) normalized(times Times) (Job, error) {
 		j.Lane = Once
 	}
 	if j.WaitForFunction != "" && j.Lane == Inline {
-		j.Lane = Realm // where there are scripts
+		j.Lane = Realm // if there are scripts
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = times.Job
@@ -170,8 +170,7 @@ type PDF struct {
 	// Header and Footer are HTML templates with the placeholder classes
 	// pageNumber, totalPages, date and title. Empty means none.
 	Header, Footer string
-	// PageRanges selects pages: 1-3,5 · 7- · -3 · even · odd · last. Pages
-	// come in document order, each once.
+	// PageRanges selects pages: 1-3,5 · 7- · -3 · even · odd · last. Pages are in document order, each once.
 	PageRanges      string
 	Tagged, Outline bool
 	MaxPages        int   // zero means no limit

@@ -281,8 +281,8 @@ func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 	}
 }
 
-// navigationError explains a navigation that did not happen. Its URL is where
-// the redirects led, which is the one that could not be loaded.
+// navigationError returns the error of a failed navigation. Its URL is the target of the redirects, which could not
+// be loaded.
 func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -294,8 +294,8 @@ func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
 	return failed
 }
 
-// loadError reports that the document now shown is an error: the answer to the
-// job's URL, or to where a redirect, script or refresh led from there.
+// loadError returns an error if the current document is an error page: the response to the job's URL, or to the
+// target of a redirect, script or refresh.
 func (p *page) loadError(url string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -315,7 +315,7 @@ func (p *page) loadError(url string) error {
 	return nil
 }
 
-// addressOf returns where a loader's redirects led, or url if that is not known.
+// addressOf returns the target of a loader's redirects, or url if it is unknown.
 func (s *loadState) addressOf(loader, url string) string {
 	if address := s.address[loader]; address != "" {
 		return address
@@ -409,8 +409,7 @@ func (r *headerRule) covers(raw string) bool {
 	return originOf(raw) == r.origin
 }
 
-// resume continues a paused request, with the extra headers where they belong
-// and without them everywhere else.
+// resume continues a paused request, with the extra headers for their origin and without them for others.
 func (p *page) resume(e proto.FetchRequestPaused) {
 	next := proto.FetchContinueRequest{RequestID: e.RequestID}
 	if p.headers != nil && e.Request != nil {

@@ -10,7 +10,7 @@ import (
 
 // Typefaces reports which fonts the browsers find.
 type Typefaces interface {
-	// Named reports whether there is one of that name, or one that stands in for it.
+	// Named reports whether there is a font of that name, or a substitute for it.
 	Named(family string) bool
 	// Draws reports whether any of them has the character.
 	Draws(r rune) bool
@@ -191,8 +191,7 @@ type wanted struct {
 	// Lists are names, of each of which one would do.
 	Lists      [][]string `json:"lists,omitempty"`
 	Characters string     `json:"characters"`
-	// Apart means that the text is drawn outside of the document, without the document's
-	// own fonts.
+	// Apart is true for text that is rendered outside of the document, without the document's own fonts.
 	Apart bool `json:"apart"`
 }
 
@@ -259,8 +258,8 @@ func drawn(r rune, faces Typefaces) bool {
 	return r <= usual || unicode.In(r, unicode.Cf, unicode.Cc, unicode.Z, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || faces.Draws(r)
 }
 
-// generic are the names that stand for any available font. A list that begins with a hyphen
-// or names "system" accepts any font, too.
+// generic are the names for any available font. A list that begins with a hyphen or names "system" accepts any
+// font, too.
 var generic = []string{
 	"serif", "sans-serif", "monospace", "cursive", "fantasy", "math", "emoji", "fangsong", "inherit", "initial", "unset", "revert", "revert-layer",
 }

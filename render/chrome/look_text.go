@@ -42,7 +42,7 @@ func reference(text string) rune {
 	text = text[:min(len(text), longest)]
 	n, err := strconv.ParseInt(text[:len(text)-len(strings.TrimLeft(text, digits))], base, 32)
 	if err != nil {
-		return 0 // is shown as it stands
+		return 0 // is shown unchanged
 	}
 	return rune(n)
 }
@@ -113,8 +113,7 @@ const (
 	maxSought = 100
 )
 
-// described are the fonts that a document defines, or the lists that its variables stand
-// for, as faces has them.
+// described are the fonts that a document defines, or the lists in its variables, as faces has them.
 type described struct {
 	Typefaces
 	html   string
@@ -189,9 +188,8 @@ const (
 	longWord = 60
 )
 
-// mayOverflow reports whether the text of a document without network may be laid out
-// wider than the limit, in CSS pixels; 0 is none. It errs on the side of true for
-// what documents are made of, which costs two messages to the browser.
+// mayOverflow reports whether the text of a document without network may be wider than the limit, in CSS pixels; 0
+// means no limit. It errs on the side of true for usual documents, which costs two messages to the browser.
 func mayOverflow(html string, limit int) bool {
 	if limit == 0 {
 		return false

@@ -60,13 +60,13 @@ func processParents() map[int]int {
 	return parents
 }
 
-// parentOf returns the parent of a process; 0 where it has ended.
+// parentOf returns the parent of a process; 0 if it has ended.
 func parentOf(pid int) int {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	// pid (name) state ppid …, where the name may contain anything.
+	// pid (name) state ppid …, where the name may contain any character.
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 2 {
 		return 0

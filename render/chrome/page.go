@@ -50,7 +50,7 @@ type page struct {
 	changed chan struct{} // holds a value when load changed
 	headers *headerRule
 	assets  *Job           // whose assets are served
-	serving sync.WaitGroup // what reads them
+	serving sync.WaitGroup // goroutines that read them
 }
 
 // emulation holds the settings of a job that must not apply to the next one. The zero value is the state of a new
@@ -139,8 +139,7 @@ func (p *page) setup() []request {
 	case Inline:
 		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
 	case Realm:
-		// Reports workers, whose traffic this session would not see, and what
-		// scripts throw.
+		// Reports workers, whose traffic this session would not see, and exceptions of scripts.
 		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}, proto.RuntimeEnable{}, early(stayScript))
 		if !p.still {
 			reqs = append(reqs, early(watchScript))
@@ -402,9 +401,8 @@ func (p *page) await(ctx context.Context, ready func(*loadState) bool) error {
 	}
 }
 
-// eval runs an asynchronous function expression in a world of its own, which
-// the document's scripts cannot see or break, and which runs where script
-// execution is disabled. args is passed as its one argument.
+// eval runs an asynchronous function expression in an isolated world, which the document's scripts cannot see or
+// break, and which works even if scripts are disabled. args is passed as its one argument.
 func (p *page) eval(ctx context.Context, fn string, args, result any) error {
 	arg, err := json.Marshal(args)
 	if err != nil {

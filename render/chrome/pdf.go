@@ -72,7 +72,7 @@ type printToPDF struct {
 // ProtoReq implements request.
 func (printToPDF) ProtoReq() string { return "Page.printToPDF" }
 
-// normalized fills in the defaults and checks what Chromium would refuse.
+// normalized sets the defaults and checks values that Chromium would refuse.
 func (o PDF) normalized() (PDF, error) {
 	if o.Width == 0 || o.Height == 0 {
 		o.Width, o.Height = 8.5, 11

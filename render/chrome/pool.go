@@ -18,8 +18,7 @@ type Config struct {
 	// /usr/lib/chromium/chromium-headless-shell and, in PATH,
 	// chromium-headless-shell and chromium.
 	Binary string
-	// Proxy is the filtering egress proxy, http://host:port. All traffic of
-	// all documents goes through it.
+	// Proxy is the filtering egress proxy, http://host:port. All documents use it for all traffic.
 	Proxy string
 	// CAFile names a PEM file of certificates that are trusted in addition to the system's.
 	// Empty means none.

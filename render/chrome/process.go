@@ -26,8 +26,8 @@ type process struct {
 	exited  chan struct{}  // closed when the main process was waited for
 }
 
-// startProcess starts a browser with a profile folder of its own. The browser
-// leaves by itself when this program dies, because its pipe closes then.
+// startProcess starts a browser with its own profile folder. The browser exits by itself when this process dies,
+// because its pipe closes then.
 func startProcess(cfg Config, h home, name string) (*process, error) {
 	profile, err := h.mkdir(name)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 type task struct {
 	step     Step
 	emulated emulation
-	lazy     bool // load lazy images and draw what waits to be seen
+	lazy     bool // load lazy images and draw content that waits to be visible
 	images   bool // a photograph needs decoded images
 	header   string
-	footer   string // templates that are drawn outside of the document
+	footer   string // templates that are rendered outside of the document
 	work     func(ctx context.Context, p *page) error
 }
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"image"
-	_ "image/jpeg" // DecodeConfig reads the size of what Chromium made.
+	_ "image/jpeg" // DecodeConfig reads the size of Chromium's image.
 	_ "image/png"
 	"math"
 
@@ -98,8 +98,7 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
 }
 
-// elementScript returns where the first element of a selector is, in whole
-// pixels, or null.
+// elementScript returns the position of the first element of a selector, in whole pixels, or null.
 const elementScript = `async selector => {
   const box = document.querySelector(selector)?.getBoundingClientRect();
   if (!box || !(box.width > 0 && box.height > 0)) return null;

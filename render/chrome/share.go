@@ -33,8 +33,8 @@ func shareLocked(f *browserPool) {
 // modest reports whether an account has no priority over others: that of probes, or of guests.
 func modest(account string) bool { return account == "" || account == queue.Guests }
 
-// wantedNice returns the nice value that a browser's session should have where the
-// accounts have so many jobs under way, and one of them so few.
+// wantedNice returns the nice value for a browser's session, by the numbers of the accounts' running jobs and the
+// lowest of them.
 func (b *browser) wantedNice(jobs map[string]int, fewest int) int {
 	switch {
 	case b.slowed:

@@ -90,7 +90,7 @@ func (p *Pool) observe(s Step, d time.Duration, also func(Step, time.Duration)) 
 
 type observerKey struct{}
 
-// Observed returns a context whose jobs tell observe of each step, too.
+// Observed returns a context whose jobs report each step to observe, too.
 func Observed(ctx context.Context, observe func(step Step, took time.Duration)) context.Context {
 	return context.WithValue(ctx, observerKey{}, observe)
 }

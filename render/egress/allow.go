@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// allowList holds the operator's exceptions to the tables. In both kinds of entry, port 0
-// stands for any port.
+// allowList holds the operator's exceptions to the tables. In both kinds of entry, port 0 means any port.
 type allowList struct {
 	names    map[string][]uint16
 	prefixes []allowedPrefix

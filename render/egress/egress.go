@@ -1,14 +1,11 @@
-// Package egress decides which hosts this service may reach on behalf of a
-// customer, and is the only way out: one dialer for the requests made by Go
-// (file fetches, callbacks, webhooks) and one HTTP proxy in front of the
+// Package egress decides which hosts this service may reach on behalf of a user, and is the only way to the
+// network: one dialer for requests of Go (file fetches, callbacks, webhooks) and one HTTP proxy in front of the
 // programs that render pages (Chromium, wkhtmltopdf).
 //
-// The rule is one: only addresses of the public internet are reached, and of
-// those none of this machine. It is
-// applied to the text of a URL early, so that a customer gets an answer at
-// once, and to the address itself when it is dialled, which is what counts: a
-// name is resolved once, all its addresses are checked, and a checked address
-// is dialled, so that no second answer of the DNS can slip in between.
+// There is one rule: only addresses of the public internet are reached, and none of this machine. It is applied
+// early to the text of a URL, so that a user gets an error at once, and again to the address that is dialled. A
+// name is resolved once, all its addresses are checked, and a checked address is dialled, so that a second DNS
+// response cannot replace it.
 package egress
 
 import (

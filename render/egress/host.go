@@ -37,8 +37,8 @@ func (t target) String() string {
 	return t.host
 }
 
-// parseTarget reads "host" or "host:port". An IPv6 address with a port stands
-// in brackets; without a port it may stand bare.
+// parseTarget reads "host" or "host:port". An IPv6 address with a port must be in brackets; without a port it may
+// have none.
 func parseTarget(s string) (target, error) {
 	host, port, err := splitPort(s)
 	if err != nil {
@@ -72,12 +72,10 @@ func splitPort(s string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// parseHost reads a host the way browsers do (the WHATWG URL Standard's host
-// parser), so that no spelling means one thing here and another in Chromium:
-// IDN dots and full-width digits are mapped, and decimal, octal, hexadecimal
-// and short IPv4 addresses are addresses. It is stricter in what remains:
-// percent signs, zones and characters outside letters, digits, hyphen and
-// underscore are refused.
+// parseHost reads a host as browsers do (the WHATWG URL Standard's host parser), so that each spelling means the
+// same here and in Chromium: IDN dots and full-width digits are mapped, and decimal, octal, hexadecimal and short
+// IPv4 addresses are addresses. It is stricter with the rest: percent signs, zones and characters outside letters,
+// digits, hyphen and underscore are refused.
 func parseHost(raw string) (string, netip.Addr, error) {
 	if raw == "" || len(raw) > maxRawHostLength {
 		return "", netip.Addr{}, errHost

@@ -40,11 +40,9 @@ func isOrUnder(name, parent string) bool {
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// blockedPort reports whether port belongs to a protocol that is not the web's and
-// that could be made to act by the bytes of an HTTP request: mail, remote
-// shells, chat. The list is the Fetch Standard's "bad ports". Chromium has it
-// too, but wkhtmltopdf, webhooks and file fetches do not. All other ports stay
-// open: web servers stand on any of them.
+// blockedPort reports whether port belongs to another protocol than HTTP that an HTTP request could trigger: mail,
+// remote shells, chat. The list is the Fetch Standard's "bad ports". Chromium has it too, but wkhtmltopdf, webhooks
+// and file fetches do not. All other ports are open, because web servers use any of them.
 func blockedPort(port uint16) bool {
 	switch port {
 	case 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95,

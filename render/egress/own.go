@@ -11,9 +11,8 @@ import (
 // listing them takes less than a millisecond.
 const ownFor = 10 * time.Second
 
-// ownAddrs are the addresses of this machine, which may be public ones: what
-// listens on all interfaces, such as a metrics port, would be within reach of
-// every document.
+// ownAddrs are the addresses of this machine, which may be public. Without this check, every document could reach
+// services that listen on all interfaces, such as a metrics port.
 type ownAddrs struct {
 	list func() ([]net.Addr, error)
 	now  func() time.Time
@@ -45,7 +44,7 @@ func (o *ownAddrs) has(addr netip.Addr) bool {
 	return o.known[addr] || translated && o.known[inner]
 }
 
-// refresh looks the addresses up. Where that fails, those of before stay.
+// refresh looks the addresses up. If that fails, the previous ones stay.
 func (o *ownAddrs) refresh(now time.Time) {
 	found, err := o.list()
 	if err != nil {

@@ -55,7 +55,8 @@ const (
 // It has no password. Chromium answers a proxy's challenge only through CDP request interception, which delays
 // every request of every page. And a password would protect little:
 //
-//   - Another program of this machine gains nothing from a proxy to public hosts, since it has the same network without it.
+//   - Another program of this machine gains nothing from a proxy to public hosts, since it has the
+//     same network without it.
 //   - The engines' children have no network and do not see this port.
 //   - A page rendered here cannot reach it, because the proxy refuses loopback.
 //   - A page in a user's own browser can send only origin-form requests, which get a 400.
@@ -201,8 +202,7 @@ func (x *Proxy) acquire(ctx context.Context) bool {
 	}
 }
 
-// fail answers a request whose target was refused or not reached. The text
-// tells a page nothing about the network.
+// fail answers a request whose target was refused or not reached. The text reveals nothing about the network.
 func fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, ErrRefused) {
 		http.Error(w, ErrRefused.Error(), http.StatusForbidden)
@@ -221,8 +221,8 @@ func (x *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(deadline) // fails only without a socket
 	_ = control.SetWriteDeadline(deadline)
-	// A page sees what its server sent: present but empty, these keep net/http
-	// from guessing a type and adding a date.
+	// A page sees its server's response unchanged: present but empty, these keep net/http from guessing a type and
+	// adding a date.
 	w.Header()["Content-Type"] = nil
 	w.Header()["Date"] = nil
 	x.plain.ServeHTTP(w, r.WithContext(ctx))
@@ -249,8 +249,8 @@ func (x *Proxy) newPlain(errorLog *log.Logger) *httputil.ReverseProxy {
 	}
 }
 
-// rewrite completes what ReverseProxy does, which has taken the hop-by-hop and
-// forwarding headers off and adds none.
+// rewrite completes the work of ReverseProxy, which has removed the hop-by-hop and forwarding headers and adds
+// none.
 func rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // not re-encoded
 	for name := range r.Out.Header {

@@ -66,8 +66,8 @@ func sendBuffered(server net.Conn, from *bufio.Reader) error {
 func (x *Proxy) pipe(dst net.Conn, src *touchedConn) {
 	buf := x.buffers.Get()
 	defer x.buffers.Put(buf)
-	// Hiding dst's ReadFrom keeps io.CopyBuffer from splicing inside the kernel,
-	// where a deadline could not be moved while bytes flow.
+	// Hiding dst's ReadFrom keeps io.CopyBuffer from splicing inside the kernel, where a deadline could not be
+	// moved while bytes are copied.
 	_, err := io.CopyBuffer(struct{ io.Writer }{dst}, src, buf)
 	half, ok := dst.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {

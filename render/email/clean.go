@@ -27,8 +27,8 @@ type cleaner struct {
 	body   *html.Node
 }
 
-// clean returns HTML to stand within a page of our own. Style sheets come first, and the
-// body is an element like others.
+// clean returns HTML that can be part of our page. Style sheets come first, and the body becomes an ordinary
+// element.
 func (c *cleaner) clean(source string) (string, error) {
 	document, err := html.Parse(strings.NewReader(source))
 	if err != nil {
@@ -80,7 +80,7 @@ func bodyAttributes(attributes []html.Attribute) (kept []html.Attribute) {
 	return append(kept, html.Attribute{Key: "style", Val: style})
 }
 
-// plainValue keeps what colours are made of.
+// plainValue keeps the characters of colours.
 func plainValue(r rune) rune {
 	if r == '#' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 		return r

@@ -106,8 +106,7 @@ func Read(content io.Reader) (*Message, error) {
 // outlookMagic begins the files of Outlook's own format.
 const outlookMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-// readHeader reads the lines of a header that can be read, and leaves the rest out, such
-// as the line by which mailboxes tell messages apart.
+// readHeader reads the valid lines of a header, and leaves the rest out, such as the separator line of mailboxes.
 func readHeader(in *bufio.Reader) ([]byte, error) {
 	if magic, _ := in.Peek(len(outlookMagic)); string(magic) == outlookMagic {
 		return nil, &Error{"is a file of Outlook (.msg): save it as .eml"}
@@ -208,7 +207,7 @@ func (p People) String() string {
 	return strings.Join(written, ", ")
 }
 
-// people reads a list of addresses. An entry that is not an address is kept as it is.
+// people reads a list of email addresses. An invalid entry stays as it is.
 func people(header mail.Header, key string) (list People) {
 	addresses, err := header.AddressList(key)
 	if err != nil {
@@ -330,7 +329,7 @@ func (m *Message) several(body io.Reader, kind string, params map[string]string,
 	return slices.Concat(pieces...), nil
 }
 
-// best is the richest of pieces that say the same: the last of them, but HTML before text.
+// best returns the richest of alternative pieces: the last of them, but HTML before text.
 func best(pieces [][]block) (chosen []block) {
 	rich := false
 	for _, piece := range pieces {
@@ -359,7 +358,7 @@ func (m *Message) sealed(file *File, how string) ([]block, error) {
 	return []block{m.refuse(text)}, m.attach(file)
 }
 
-// refuse returns a note in the place of unreadable content.
+// refuse returns a note that replaces unreadable content.
 func (m *Message) refuse(text string) block {
 	m.note(text)
 	return block{kind: noteBlock, text: text}
@@ -449,7 +448,7 @@ func newFile(header message.Header, kind string, content []byte) *File {
 	}
 }
 
-// cleanType is a media type, or what says nothing.
+// cleanType returns a media type, or the generic one.
 func cleanType(kind string) string {
 	const longest = 100
 	main, sub, found := strings.Cut(kind, "/")

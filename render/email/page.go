@@ -62,7 +62,7 @@ func (m *Message) Page() (page string, remote []string, err error) {
 	return out.String(), c.remote, err
 }
 
-// tree is HTML in a tree of its own.
+// tree returns HTML in a separate tree.
 func (c *cleaner) tree(source string) string {
 	cleaned, err := c.clean(source)
 	if err != nil {

@@ -53,7 +53,7 @@ func (f flow) lines(text string) (list []line) {
 	return list
 }
 
-// line reads a line, which may go on where the text flows.
+// line reads a line, which may continue on the next one.
 func (f flow) line(text string) line {
 	l := line{ended: true}
 	for strings.HasPrefix(text, ">") && (f.on || l.quoted < maxDepth) {

@@ -25,7 +25,7 @@ type Browser struct {
 	Folders []string
 	// Reads are files and folders that it may read besides.
 	Reads []string `json:",omitempty"`
-	// Port of TCP is all that it may connect to, where the kernel knows how.
+	// Port is the only TCP port to which it may connect, if the kernel supports this.
 	Port uint16
 	// Memory is the maximum number of bytes that each of its processes may map; 0 means no limit.
 	Memory int64 `json:",omitempty"`

@@ -132,8 +132,7 @@ func (c *child) launch(p *Pool) error {
 	return nil
 }
 
-// stand gives the child's session its share of the processors, which may take a second
-// try.
+// stand sets the share of the processors for the child's session, which may need a second try.
 func (c *child) stand(cfg Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +178,8 @@ func (c *child) broken(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrCrashed, err)
 }
 
-// outOfMemory are the last words of programs that got no memory: Go's runtime's, and
-// those of the race detector.
+// outOfMemory matches the last message of programs without memory: that of Go's runtime, and that of the race
+// detector.
 var outOfMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
 
 // postMortem ends a child that has crashed, and adds to err whether it ran out of memory.

@@ -30,15 +30,14 @@ func (s setup) has(namespace uintptr) bool { return s.Namespaces&namespace != 0 
 type report struct {
 	UID         int          `json:"uid"`
 	Protections []Protection `json:"protections"`
-	// Private means that the child's folder is a file system of its own, with
-	// a bound that the kernel keeps.
+	// Private means that the child's folder is a separate file system with a limit that the kernel enforces.
 	Private bool `json:"private"`
 }
 
 // confinement is a child on its way to being confined.
 type confinement struct {
 	setup
-	// base is the child's folder, which becomes a file system of its own.
+	// base is the child's folder, which becomes a separate file system.
 	base    string
 	private bool
 	// shared is the reason why the child sees the system's list of processes, and list is that list. Exposed is
@@ -85,9 +84,8 @@ var protections = []struct {
 	{"death with the server", true, dieWithParent},
 }
 
-// confine gives up everything that jobs do not need. It is the one place where
-// a child is locked in. The working directory is the child's folder, before
-// and after.
+// confine drops everything that jobs do not need. All confinement of a child happens here. The working directory is
+// the child's folder, before and after.
 func confine(s setup) (*confinement, report, error) {
 	base, err := os.Getwd()
 	if err != nil {

@@ -24,10 +24,9 @@ const (
 // folders; before it, that is never permitted.
 const referVersion = 2
 
-// restrictFiles permits reading the readable part of the system, writing the
-// child's own folder, and nothing else: no TCP either, no abstract sockets and
-// no signals to processes outside, as far as this kernel knows how. In a child
-// with a file system of its own it is the second line, else the first.
+// restrictFiles permits reading the readable part of the system, writing the child's own folder, and nothing else:
+// no TCP, no abstract sockets and no signals to processes outside, as far as this kernel supports it. In a child
+// with its own file system it is the second protection, otherwise the first.
 func restrictFiles(c *confinement) error {
 	err := c.landlock()
 	if err != nil && c.exposed {
@@ -47,7 +46,7 @@ func (c *confinement) landlock() error {
 	}
 	paths := readable
 	if !c.private {
-		// Without a name of its user the office does not start.
+		// LibreOffice does not start if its user has no name.
 		paths = append([]string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf"}, paths...)
 		// It can have its pipes nowhere else. See removePipes.
 		rules = append(rules, landlock.PathAccess(ll.AccessFSMakeSock|ll.AccessFSResolveUnix, sharedTemp).IgnoreIfMissing())
@@ -64,8 +63,7 @@ func (c *confinement) landlock() error {
 	if c.private && c.shared == nil {
 		paths = append([]string{proc}, paths...)
 	} else {
-		// Files opened by name: all of its own process, and the public ones of other
-		// processes.
+		// Files opened by name: all of its own process, and the public ones of other processes.
 		rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, proc).IgnoreIfMissing())
 	}
 	shown, err := visible(paths)

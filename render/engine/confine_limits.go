@@ -118,8 +118,7 @@ func (c *confinement) limitCPU() error {
 	return unix.Setrlimit(unix.RLIMIT_CPU, &limit)
 }
 
-// mappedData returns how much private writable memory this process has mapped,
-// in bytes: what RLIMIT_DATA counts.
+// mappedData returns the size of this process's private writable memory in bytes, which RLIMIT_DATA counts.
 func mappedData() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -137,9 +136,8 @@ func mappedData() (int64, error) {
 	return 0, errors.New("no VmData in /proc/self/status")
 }
 
-// limitProcesses bounds processes and threads. The kernel counts them by user
-// and user namespace: without one of its own, a child would count those of the
-// browser and of all other children.
+// limitProcesses limits processes and threads. The kernel counts them by user and user namespace: without its own
+// namespace, a child would count those of the browser and of all other children.
 func limitProcesses(c *confinement) error {
 	if !c.has(unix.CLONE_NEWUSER) {
 		return errors.New("the processes of a child cannot be counted without a user namespace: " + c.Lost)
@@ -147,15 +145,13 @@ func limitProcesses(c *confinement) error {
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: maxProcesses, Max: maxProcesses})
 }
 
-// dieWithParent asks for a signal when the server dies, which the kernel has
-// forgotten since this process changed its user. A server that died in between
-// has closed the pipe.
+// dieWithParent asks for a signal when the server dies, which the kernel has forgotten since this process changed
+// its user. A server that died in between has closed the pipe.
 //
-// The signals with which people and service managers stop a server are
-// swallowed: they often go to all its processes, while the server still wants
-// to finish its work. So is that of a pipe which the dead server no longer
-// reads: it would end this process before its programs. Unlike ignored ones,
-// they keep their meaning for the programs started here.
+// The signals with which users and service managers stop a server are ignored: they often go to all its processes,
+// while the server still wants to finish its work. So is the signal of a pipe that the dead server no longer reads:
+// it would end this process before its programs. Unlike ignored signals, these keep their meaning for the programs
+// started here.
 func dieWithParent(c *confinement) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)

@@ -170,8 +170,8 @@ func (c *confinement) checkMemory(limit int64) error {
 	return nil
 }
 
-// strangers are the living processes of the family but this one and those in
-// the sessions of kept programs. It takes those that have ended off the table.
+// strangers returns the living processes of the family, except this one and those in the sessions of daemons. It
+// removes ended processes from the process table.
 func (c *innerChild) strangers() (pids []int, err error) {
 	family, err := c.family()
 	for _, r := range family {

@@ -189,7 +189,7 @@ func enterRoot(path string) error {
 	if err := os.Chdir(path); err != nil {
 		return err
 	}
-	// The old root lies on the new one, until it is taken off.
+	// The old root covers the new one until it is unmounted.
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("change the root: %w", err)
 	}

@@ -43,8 +43,7 @@ const (
 // x32Bit marks calls of a second table of the same processor.
 const x32Bit = 0x40000000
 
-// namespaceFlags ask clone for namespaces. With a user namespace of its own a
-// process would have capabilities again.
+// namespaceFlags ask clone for namespaces. With its own user namespace, a process would have capabilities again.
 const namespaceFlags = namespaces | unix.CLONE_NEWUSER | unix.CLONE_NEWCGROUP
 
 // filterCalls makes the forbidden calls fail, in all threads and programs.

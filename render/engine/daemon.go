@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Daemon is a program that lives on when the job that started it has ended, such
-// as an office server that takes long to start. It ends with the child.
+// Daemon is a program that continues after the job that started it, such as LibreOffice, which takes long to start.
+// It ends with the child.
 type Daemon struct {
 	// Stdin and Stdout are connected to the program.
 	Stdin  io.WriteCloser
@@ -42,9 +42,8 @@ func (k *Daemon) Stop() {
 	<-k.ended
 }
 
-// KeepDir returns a folder that is emptied only when the child ends, for what kept programs
-// need: their HOME and working directory. The next job sees the files that one job leaves
-// in it; the handler decides whether that is acceptable.
+// KeepDir returns a folder that is emptied only when the child ends, for files of daemons: their HOME and working
+// directory. The next job sees the files that one job leaves in it; the handler decides whether that is acceptable.
 func (w *Work) KeepDir() (string, error) {
 	if err := os.MkdirAll(w.child.keepDir(), 0o700); err != nil {
 		return "", err

@@ -1,16 +1,14 @@
-// Package engine runs work on untrusted bytes in child processes, so that a
-// crash, an endless loop or a bomb costs one request and nothing else.
+// Package engine runs work on untrusted bytes in child processes, so that a crash, an endless loop or a bomb costs
+// one request and nothing else.
 //
-// A Pool keeps a few children warm. Each is the same program started again
-// (`relaypdf engine`), confines itself before it reads its first job, and
-// takes one job at a time over a pipe. Whatever it does wrong, it is killed
-// with everything it started, and replaced.
+// A Pool keeps a few children warm. Each is the same executable started again (`relaypdf engine`), confines itself
+// before it reads its first job, and runs one job at a time over a pipe. If it misbehaves, it is killed with
+// everything it started, and replaced.
 //
-// A child has a file system, a process table and a network of its own; it runs as an
-// unprivileged user under Landlock and a filter of system calls, with limits on memory,
-// processor time, processes and files. The programs that a handler starts inherit all of
-// it. Pool.Protections reports the protections that the kernel or the rights of the server
-// do not permit; see confine.go.
+// A child has its own file system, process table and network. It runs as an unprivileged user under Landlock and a
+// filter of system calls, with limits on memory, processor time, processes and files. The programs that a handler
+// starts inherit all of it. Pool.Protections reports the protections that the kernel or the rights of the server do
+// not permit; see confine.go.
 package engine
 
 import (
@@ -32,9 +30,8 @@ import (
 
 // Config holds the settings of a Pool. The zero value is usable in the relaypdf executable itself.
 type Config struct {
-	// Command starts a child. Default: this program with the argument
-	// "engine", reached through the kernel, so that it works when the file
-	// has been replaced or lies where only root may look.
+	// Command starts a child. Default: this executable with the argument "engine", reached through the kernel, so
+	// that it works even if the file has been replaced or only root may read its folder.
 	Command []string
 	// Size is the number of jobs at once. Default: one per core.
 	Size int
@@ -52,8 +49,7 @@ type Config struct {
 	User string
 	// MaxJobs is after how many jobs a child is replaced. Default: 1000.
 	MaxJobs int
-	// MaxTime bounds a job that names no time of its own, or more. Default: five
-	// minutes.
+	// MaxTime is the time limit of a job that names none, or a longer one. Default: five minutes.
 	MaxTime time.Duration
 	// Memory is the memory limit of each process of a child in bytes. Default: 1 GiB.
 	Memory int64
@@ -170,12 +166,10 @@ func Start(cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// Run does a job and returns its result. It waits for a slot until ctx ends; the
-// job's own time begins when a child takes it, and a job that exceeds it is
-// killed. Errors are a *queue.BusyError, ErrKilled (with a *TimeoutError where
-// it was the job's own time), ErrCrashed, ErrUnavailable, ErrTooLarge,
-// ErrClosed, a *JobError, the error of reading an input, or the context's when
-// the job never began.
+// Run does a job and returns its result. It waits for a slot until ctx ends. The job's own time begins when a child
+// starts it, and a job that exceeds it is killed. Errors are a *queue.BusyError, ErrKilled (with a *TimeoutError if
+// it was the job's own time), ErrCrashed, ErrUnavailable, ErrTooLarge, ErrClosed, a *JobError, the error of reading
+// an input, or the context's if the job never began.
 func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Time <= 0 || job.Time > p.cfg.MaxTime {
 		job.Time = p.cfg.MaxTime

@@ -30,7 +30,7 @@ const (
 // errFrame means that the other side broke the protocol.
 var errFrame = errors.New("engine: broken frame")
 
-// jobHeader goes before a job's body.
+// jobHeader precedes a job's body.
 type jobHeader struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args,omitempty"`
@@ -130,7 +130,7 @@ func writeMessage(w io.Writer, header any, body []byte) error {
 	return writeFrame(w, body)
 }
 
-// readMessage reads what writeMessage sent.
+// readMessage reads a message of writeMessage.
 func readMessage(r io.Reader, header any) ([]byte, error) {
 	if err := readHeader(r, header); err != nil {
 		return nil, err

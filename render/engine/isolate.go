@@ -17,7 +17,7 @@ const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS | un
 
 // isolation is one way to start a child.
 type isolation struct {
-	// flags are the namespaces of its own that it gets.
+	// flags are the namespaces that it gets.
 	flags uintptr
 	// lost is the reason why a better isolation did not work.
 	lost string

@@ -138,8 +138,7 @@ type Job struct {
 	Account string
 	// Time is the time limit of the job from the moment a child has it. Default and maximum: Config.MaxTime.
 	Time time.Duration
-	// Retry tries a job once more whose child crashed, where that may have had
-	// another cause than the job.
+	// Retry retries a job once if its child crashed for a reason that may not be the job.
 	Retry bool
 	// Args are the handler's arguments. They cross the pipe as JSON.
 	Args any

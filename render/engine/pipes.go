@@ -15,8 +15,8 @@ import (
 // sharedTemp is the folder in which LibreOffice creates its pipes, regardless of TMPDIR.
 const sharedTemp = "/tmp"
 
-// removePipes removes what offices of this user have left there that had no file
-// system of their own: they may make sockets in it, and remove nothing.
+// removePipes removes the pipes of LibreOffice processes of this user without their own file system: they may
+// create sockets there, and remove nothing.
 func removePipes(uid int) {
 	if uid == 0 {
 		uid = os.Getuid()
@@ -36,7 +36,7 @@ func removePipes(uid int) {
 		conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
 		switch {
 		case err == nil:
-			_ = conn.Close() // a living office's, which takes it for a client that left
+			_ = conn.Close() // of a living LibreOffice process, which sees a client that left
 		case errors.Is(err, unix.ECONNREFUSED):
 			_ = os.Remove(path) // another process may have been first
 		}

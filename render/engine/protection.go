@@ -14,8 +14,8 @@ type Protection struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Protections returns what protects the system from the pool's children. It
-// waits for the first of them to be ready, until ctx ends.
+// Protections returns the protections of the system against the pool's children. It waits for the first of them to
+// be ready, until ctx ends.
 func (p *Pool) Protections(ctx context.Context) ([]Protection, error) {
 	select {
 	case <-p.reported:

@@ -41,11 +41,9 @@ var errReplace = errors.New("engine: a handler crashed")
 // errSwollen ends a child that has too little memory left for another job.
 var errSwollen = errors.New("engine: jobs have left too little memory")
 
-// Serve is the life of a child: it confines this process, tells the parent
-// that it is ready and does jobs until stdin ends, which is how a child
-// notices that its parent is gone, even in the middle of a job. It is meant to
-// be called once, by a program that then exits; nil means that the parent
-// closed the pipe.
+// Serve is the main function of a child: it confines this process, reports to the parent that it is ready and does
+// jobs until stdin ends. The end of stdin means that the parent is gone, even in the middle of a job. It is meant
+// to be called once, by a program that then exits; nil means that the parent closed the pipe.
 func Serve(stdin io.Reader, stdout io.Writer, handlers Handlers) error {
 	// The parent-death signal belongs to the thread that asked for it, so
 	// this one must not end before Serve does.
@@ -81,8 +79,7 @@ type innerChild struct {
 	in       *bufio.Reader
 	out      io.Writer
 	handlers Handlers
-	// keeping means that a handler asked for the folder that lasts, and kept
-	// are the programs in it, by number.
+	// keeping means that a handler asked for the folder that lasts, and kept holds the programs in it, by number.
 	keeping bool
 	kept    []int
 }
@@ -200,7 +197,7 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 	stop, watched := make(chan struct{}), make(chan struct{})
 	defer func() {
 		close(stop)
-		<-watched // the next job does not pay for what this one took
+		<-watched // the next job does not wait for the previous one's use
 	}()
 	go func() {
 		defer close(watched)

@@ -15,7 +15,7 @@ func (c *innerChild) sweep() error {
 	switch {
 	case c.has(unix.CLONE_NEWPID) && c.kept == nil:
 		// The first process of a namespace reaches all others, and not itself.
-		_ = c.thread.kill(-1) // usually there is no process
+		_ = c.thread.kill(-1) // usually no process is left
 		return reapAll(0)
 	case c.has(unix.CLONE_NEWPID):
 		return c.sweepSessions()

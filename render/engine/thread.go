@@ -10,12 +10,10 @@ import (
 	"relaypdf/render/priority"
 )
 
-// thread is an OS thread that carries out functions until it is closed. The
-// kernel ties to the thread, not to the process, what matters here: the
-// parent-death signal comes when the thread that forked ends; no_new_privs,
-// set on one thread, passes to everything that it forks, as its priority does; and on many kernels
-// each thread has a Landlock domain of its own, so that only the thread that
-// started a program may send it a signal.
+// thread is an OS thread that carries out functions until it is closed. The kernel ties several things to the
+// thread and not to the process. The parent-death signal comes when the thread that forked ends. no_new_privs, set
+// on one thread, passes to everything that it forks, as its priority does. On many kernels each thread has its own
+// Landlock domain, so that only the thread that started a program may send it a signal.
 type thread struct {
 	calls chan func()
 	done  chan struct{}
@@ -44,7 +42,7 @@ func (t *thread) do(f func() error) error {
 	return <-result
 }
 
-// kill sends SIGKILL. It fails if there is no process.
+// kill sends SIGKILL. It fails if the process does not exist.
 func (t *thread) kill(pid int) error {
 	return t.do(func() error { return unix.Kill(pid, unix.SIGKILL) })
 }

@@ -93,7 +93,7 @@ func (c *child) send(r *request) error {
 	buffer := make([]byte, min(pipeSize, 1+maxSize(header.Files)))
 	for i, h := range header.Files {
 		source := &input{Reader: r.job.Files[i].Content.Open()}
-		// The pipe hides its ReadFrom, which would take a buffer of its own.
+		// The pipe hides its ReadFrom, which would allocate another buffer.
 		n, err := io.CopyBuffer(struct{ io.Writer }{c.in}, io.LimitReader(source, h.Size), buffer)
 		switch {
 		case source.err != nil:

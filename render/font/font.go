@@ -28,14 +28,12 @@ type Family struct {
 	Name string
 	// Styles lists the available styles, upright and light ones first.
 	Styles []string
-	// AliasOf is the family that stands in for one that is not here; empty for
-	// one that is.
+	// AliasOf is the family that replaces a missing one; empty for an installed one.
 	AliasOf string
 }
 
-// standIns are the families that others stand in for. Known ones are substituted by
-// fontconfig itself, with metrics that match; the others are added to its configuration
-// here.
+// standIns lists the families with substitutes. fontconfig itself substitutes known ones with fonts of matching
+// metrics; the others are added to its configuration here.
 var standIns = []struct {
 	name, by string
 	known    bool
@@ -102,8 +100,7 @@ func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 	return f, nil
 }
 
-// Named reports whether documents find a font under that name, or one that stands in for
-// it.
+// Named reports whether documents find a font under that name, or a substitute for it.
 func (f *Fonts) Named(family string) bool { return f.names == nil || f.names[strings.ToLower(family)] }
 
 // Draws reports whether one of the fonts has the character. The first call waits for a
@@ -158,7 +155,7 @@ func (f *Fonts) ask(ctx context.Context, format string) ([]byte, error) {
 	return text, nil
 }
 
-// Close removes what Open has written.
+// Close removes the files of Open.
 func (f *Fonts) Close() error { return f.scratch.Close() }
 
 // Families are all names that documents may ask for, in the order of the
@@ -194,7 +191,7 @@ type face struct {
 	slant, weight int
 }
 
-// list asks fontconfig for all families, and adds those that others stand in for.
+// list asks fontconfig for all families, and adds those with substitutes.
 func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()

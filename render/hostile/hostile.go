@@ -12,7 +12,7 @@ import (
 type Attack struct {
 	Name string
 	HTML string
-	// Screenshot means that a large photograph of it is what hurts.
+	// Screenshot means that a large screenshot of it is the attack.
 	Screenshot bool
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// drawDiagrams draws what diagrams has marked.
+// drawDiagrams renders the elements that diagrams has marked.
 //
 //go:embed diagrams.js
 var drawDiagrams string
@@ -77,7 +77,7 @@ func (d *diagrams) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// WithDiagrams adds to a document what draws its diagrams.
+// WithDiagrams adds the script that renders its diagrams to a document.
 func WithDiagrams(doc string) (string, error) {
 	mermaid, err := assets.ReadFile("assets/mermaid.js")
 	if err != nil {

@@ -40,7 +40,7 @@ type OptionsError struct {
 
 func (e *OptionsError) Error() string { return fmt.Sprintf("line %d %s", e.Line, e.Problem) }
 
-// level is an object that is being read, and how far its members stand in.
+// level is an object that is being read, and the indentation of its members.
 type level struct {
 	indent int // -1 until the first one
 	object map[string]any
@@ -86,7 +86,7 @@ func readOptions(block string) (map[string]any, error) {
 	return levels[0].object, nil
 }
 
-// addOption puts a line into the object that its indent says.
+// addOption puts a line into the object of its indentation.
 func addOption(levels []level, indent int, text string) (_ []level, problem string) {
 	if last := &levels[len(levels)-1]; last.indent < 0 {
 		if len(levels) > 1 && indent <= levels[len(levels)-2].indent {
@@ -127,8 +127,8 @@ func addOption(levels []level, indent int, text string) (_ []level, problem stri
 // plainNumber is a number as JSON writes it.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?$`)
 
-// optionValue reads a word, a quoted text, a number, true or false, or what JSON
-// calls an array or an object; an object on one line may be YAML's.
+// optionValue reads a word, a quoted text, a number, true or false, or a JSON array or object; an object on one
+// line may be YAML's.
 func optionValue(text string) (any, error) {
 	text = strings.TrimSpace(text)
 	var value any

@@ -12,10 +12,9 @@ import (
 // Traits holds the features that an HTML document may use in a browser. Both answers err on the side of true: a
 // false "true" costs speed, while a false "false" would render a document in a mode that was not made for it.
 type Traits struct {
-	// Script means that the document can run code or needs a browsing context
-	// of its own: script elements, handler attributes, javascript: URLs,
-	// frames, plug-ins, refreshes, a changed base address, and anything that
-	// a tokenizer and a browser might read differently.
+	// Script means that the document can run code or needs its own browsing context: script elements, handler
+	// attributes, javascript: URLs, frames, plug-ins, refreshes, a changed base URL, and anything that a tokenizer
+	// and a browser might read differently.
 	Script bool
 	// Network means that opening the document can send a request. Links that load nothing until a reader follows
 	// them do not count, nor do data: URLs and references into the document itself. If Script is set, this is only

@@ -60,7 +60,7 @@ type liner struct {
 	marked   int
 }
 
-// pass goes over so many bytes.
+// pass skips a number of bytes.
 func (s *liner) pass(n int) {
 	s.line += strings.Count(s.source[s.at:s.at+n], "\n")
 	s.at += n

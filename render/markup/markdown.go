@@ -48,16 +48,15 @@ type Sides struct {
 	Left   bool `json:"left,omitempty"`
 }
 
-// Markdown turns GitHub-flavoured Markdown (tables, task lists, strikethrough,
-// autolinks, footnotes, definition lists, highlighted code, heading anchors,
-// alerts, a table of contents at [TOC], formulas between dollars, mermaid's
-// diagrams) into a complete HTML document with a style sheet for print. HTML in the
-// source passes through, but for the tags of GitHub's tag filter. Attributes
-// such as onerror pass, so the result is as untrusted as the source. YAML front matter is removed; of it, title, author, date, description,
-// keywords and lang are used when they are plain values.
+// Markdown turns GitHub-flavoured Markdown (tables, task lists, strikethrough, autolinks, footnotes, definition
+// lists, highlighted code, heading anchors, alerts, a table of contents at [TOC], formulas between dollars,
+// mermaid's diagrams) into a complete HTML document with a style sheet for print. HTML in the source passes
+// through, except the tags of GitHub's tag filter. Attributes such as onerror pass, so the result is as untrusted
+// as the source. YAML front matter is removed; its title, author, date, description, keywords and lang are used if
+// they are plain values.
 //
-// Some short inputs take very long: run it where it can be killed. An error
-// means that the converter itself failed.
+// Some short inputs take very long: run it in a process that can be killed. An error means that the converter
+// itself failed.
 func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	meta, body := cutFrontMatter(src)
@@ -138,8 +137,7 @@ func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src 
 	return o
 }
 
-// writeHead writes everything up to the start of the body. Every value that
-// comes from outside is escaped.
+// writeHead writes everything up to the start of the body. All values from outside are escaped.
 func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string, style string) {
 	fmt.Fprintf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
 		opt.Lang, html.EscapeString(opt.Title))

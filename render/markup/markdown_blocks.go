@@ -126,7 +126,7 @@ func makeAlert(quote *ast.Blockquote, src []byte) {
 	quote.InsertBefore(quote, quote.FirstChild(), title)
 }
 
-// isContentsMark reports whether a paragraph stands for the table of contents.
+// isContentsMark reports whether a paragraph is a placeholder for the table of contents.
 func isContentsMark(paragraph *ast.Paragraph, src []byte) bool {
 	if paragraph.Lines().Len() != 1 {
 		return false
@@ -189,7 +189,7 @@ func wordsAreShort(code string) bool {
 	return true
 }
 
-// RegisterFuncs renders what Transform has put into the document.
+// RegisterFuncs renders the nodes that Transform has added to the document.
 func (blocks) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(kindAlertTitle, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if title, ok := n.(*alertTitle); ok && entering {

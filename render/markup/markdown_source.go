@@ -53,8 +53,8 @@ func scalars(block []byte) map[string]string {
 	return meta
 }
 
-// listText is a scalar, or the scalars of a list in brackets with commas between
-// them; "" where there is another thing among them.
+// listText returns a scalar, or the scalars of a list in brackets separated by commas; "" if the list contains
+// anything else.
 func listText(value string) string {
 	value = strings.TrimSpace(value)
 	if !strings.HasPrefix(value, "[") || !strings.HasSuffix(value, "]") {

@@ -30,7 +30,7 @@ var assets embed.FS
 // ErrAssets means that the program was built without KaTeX and mermaid.
 var ErrAssets = errors.New("this program was built without KaTeX and mermaid: run `make assets` in its source (it needs npm and the network), then build it again")
 
-// Check returns ErrAssets where this program holds no KaTeX and no mermaid.
+// Check returns ErrAssets if this executable contains no KaTeX and no mermaid.
 func Check() error {
 	for _, name := range []string{"katex.js", "katex.css", "mermaid.js"} {
 		if _, err := assets.ReadFile("assets/" + name); err != nil {
@@ -67,7 +67,7 @@ type formula struct {
 	source string // as it was written
 }
 
-// formulaBlock is one that is a paragraph of its own.
+// formulaBlock is a formula that is its own paragraph.
 type formulaBlock struct {
 	ast.BaseBlock
 	formula formula
@@ -94,8 +94,8 @@ func (m *math) Extend(md goldmark.Markdown) {
 	md.Renderer().AddOptions(renderer.WithNodeRenderers(util.Prioritized(m, early)))
 }
 
-// mathInlines finds formulas in lines. Sums of money are none: a formula begins and
-// ends without a space, and stands between no letters and digits.
+// mathInlines finds formulas in lines. Sums of money are not formulas: a formula begins and ends without a space,
+// and is not adjacent to letters and digits.
 type mathInlines struct{}
 
 // Trigger implements parser.InlineParser.
@@ -230,7 +230,7 @@ func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 // so that the text is not searched again for them.
 type formulaEnd struct {
 	fence string
-	at    int // where it is, or where the paragraph ends that has none
+	at    int // its position, or the end of a paragraph without one
 	fits  bool
 }
 
@@ -297,7 +297,7 @@ func (m *math) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// write sets a formula, or shows its source where that cannot be.
+// write sets a formula, or shows its source if that is impossible.
 func (m *math) write(w util.BufWriter, f *formula) {
 	set, err := m.set(f)
 	var wrong *goja.Exception
@@ -325,8 +325,7 @@ var katex = sync.OnceValues(func() (*goja.Program, error) {
 })
 
 const (
-	// maxExpand bounds what macros grow to, and maxSize the lengths in a formula, in
-	// ems.
+	// maxExpand is the maximum number of macro expansions, and maxSize the maximum length in a formula, in ems.
 	maxExpand = 1000
 	maxSize   = 60
 	// maxDepth is the maximum depth of calls.

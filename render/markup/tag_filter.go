@@ -60,6 +60,6 @@ func (f *tagFilter) write(w util.BufWriter, src []byte, parts *text.Segments) {
 			name := strings.ToLower(string(bytes.Trim(tag[1], "/> \t\n\f\r")))
 			f.found = &Fault{Line: f.place(part.Start), Text: fmt.Sprintf("tags such as <%s> are shown as text", name)}
 		}
-		_, _ = w.Write(disallowedTag.ReplaceAll(value, []byte("&lt;$1"))) // Flush reports what fails
+		_, _ = w.Write(disallowedTag.ReplaceAll(value, []byte("&lt;$1"))) // Flush returns the error
 	}
 }

@@ -64,7 +64,7 @@ type Made struct {
 
 const inputName = "input"
 
-// convert lets the office convert the input.
+// convert has LibreOffice convert the input.
 func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
 	if r.office == nil {
 		return nil, errors.New("no office was started")
@@ -130,7 +130,7 @@ func newOrder(w *engine.Work, args convertArgs, output string) (o order, err err
 			o.ExportFilters[kind] = filter
 		}
 	}
-	// Only PDFs are read as things that stand on pages.
+	// Only PDFs are read as pages with positioned objects.
 	o.KeepPages = args.Source.Format == FormatPDF
 	o.PageSizes = args.PageSizes
 	if args.To == ToPDF {
@@ -154,8 +154,7 @@ func (a answer) failure(to Target) error {
 	return &Error{Reason: Reason(a.Error), Detail: a.Text}
 }
 
-// countPages counts the pages of a PDF that the office has written, which has
-// each page's object as plain text.
+// countPages counts the pages of a PDF that LibreOffice has written. It contains each page's object as plain text.
 func countPages(path string) (n int, err error) {
 	if n, err = countIn(path, "<</Type/Page/"); err == nil && n == 0 {
 		err = fmt.Errorf("no page in %s", path)

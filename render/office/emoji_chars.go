@@ -28,14 +28,14 @@ var presented = []span{
 
 const (
 	selectEmoji = 0xfe0f // follows a character that is to be an emoji
-	joiner      = 0x200d // stands within sequences that are one emoji
+	joiner      = 0x200d // is part of sequences that are one emoji
 	keycap      = 0x20e3 // ends a sequence that begins with a digit, # or *
 	latin       = 0x80   // ASCII ends here
 	tags        = 0xe0000
 )
 
-// halves are the first halves of emoji in UTF-16: in lines from right to left the office
-// looks for both halves, the other way round.
+// halves are the first halves of emoji in UTF-16: in lines from right to left, LibreOffice looks up both halves in
+// reverse order.
 var halves = span{0xd83c, 0xd83e}
 
 // isPresented reports whether a character is an emoji without selectEmoji.
@@ -52,8 +52,7 @@ func isPresented(c rune) bool {
 	return found
 }
 
-// standsAlone reports whether the stand-in has a character without selectEmoji: emoji,
-// and what sequences are made of.
+// standsAlone reports whether the stand-in has a character without selectEmoji: emoji, and the parts of sequences.
 func standsAlone(c rune) bool {
 	return isPresented(c) || c < latin || c == joiner || c == keycap || c == selectEmoji || c >= tags
 }

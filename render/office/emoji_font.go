@@ -31,9 +31,9 @@ func findEmoji(ctx context.Context, w *engine.Work) string {
 	return file
 }
 
-// standIn is a font that LibreOffice takes for the emoji font. It chooses and shapes emoji
-// as that font would, and LibreOffice embeds it in PDFs, unlike colour fonts. Its outlines
-// encode the glyph that they stand for, and are invisible.
+// standIn is a font that LibreOffice uses as the emoji font. It chooses and shapes emoji as that font would, and
+// LibreOffice embeds it in PDFs, unlike colour fonts. Its outlines encode the glyph that they replace, and are
+// invisible.
 type standIn struct {
 	name   string // unguessable, so that no document asks for it
 	source string // the emoji font
@@ -151,7 +151,7 @@ func outlines(glyphs uint16) (glyf, loca []byte) {
 	return glyf, append(loca, pack(uint32(len(glyf)))...)
 }
 
-// cornerOf returns which glyph an outline stands for.
+// cornerOf returns the glyph that an outline encodes.
 func cornerOf(outline []byte) (glyph int, ok bool) {
 	if len(outline) < 10 {
 		return 0, false

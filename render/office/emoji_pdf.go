@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxSubset bounds a font in a PDF: 255 glyphs of the stand-in.
+	// maxSubset is the maximum size of a font in a PDF: 255 glyphs of the stand-in.
 	maxSubset = 1 << 20
 	// perEm is the number of units per em in PDFs.
 	perEm = 1000
@@ -30,7 +30,7 @@ const (
 	emojiSize = 109
 )
 
-// emojiDrawer puts the emoji into a PDF that has their stand-in.
+// emojiDrawer puts the emoji into a PDF that contains their stand-in.
 type emojiDrawer struct {
 	stand  standIn
 	plain  bool // no partly transparent pixels: PDF/A-1 has none
@@ -40,8 +40,8 @@ type emojiDrawer struct {
 	images map[int]string // references, by glyph
 }
 
-// drawEmoji replaces the stand-in in a PDF that the office wrote, where it is there.
-// In PDF/A-1 pixels are there or not.
+// drawEmoji replaces the stand-in in a PDF that LibreOffice wrote, if it is there. In PDF/A-1, pixels are fully
+// opaque or transparent.
 func (s standIn) drawEmoji(path string, pdfa int) (err error) {
 	if n, err := countIn(path, s.name); err != nil || n == 0 {
 		return err
@@ -76,8 +76,8 @@ func (s standIn) drawEmoji(path string, pdfa int) (err error) {
 	return appendTo(path, added)
 }
 
-// replace turns an object that names the stand-in into the emoji font, whose glyphs are
-// images. The stand-in's other objects are removed.
+// replace turns an object that names the stand-in into the emoji font, whose glyphs are images. The stand-in's
+// other objects are removed.
 func (d *emojiDrawer) replace(ref string) error {
 	entries := d.file.Dict(ref)
 	if entries["/Type"] != "/Font" {
@@ -120,7 +120,7 @@ func (d *emojiDrawer) replace(ref string) error {
 	return nil
 }
 
-// glyphs returns which glyphs of the emoji a subset of the stand-in has, by their codes.
+// glyphs returns the emoji glyphs in a subset of the stand-in, by their codes.
 func (d *emojiDrawer) glyphs(program string) ([]int, error) {
 	stream, ok := d.file.Stream(program)
 	if !ok {
@@ -137,7 +137,7 @@ func (d *emojiDrawer) glyphs(program string) ([]int, error) {
 	return glyphsOf(content)
 }
 
-// glyphsOf reads which glyphs the outlines of a font stand for.
+// glyphsOf returns the glyphs that the outlines of a font encode.
 func glyphsOf(content []byte) ([]int, error) {
 	loader, err := opentype.NewLoader(bytes.NewReader(content))
 	if err != nil {
@@ -203,7 +203,7 @@ func (d *emojiDrawer) draw(glyph int, resources pdffile.Dict) (procedure string,
 	return d.procedure(program), nil
 }
 
-// procedure adds what draws a glyph.
+// procedure adds the procedure that draws a glyph.
 func (d *emojiDrawer) procedure(program string) (ref string) {
 	ref = d.update.Reserve()
 	d.update.Set(ref, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(program)})

@@ -24,7 +24,7 @@ type Reason string
 const (
 	// Unknown is a file of no kind that this package knows.
 	Unknown Reason = "unknown"
-	// NotHTML is a file that cannot be HTML, where nothing else can be taken.
+	// NotHTML is a file that cannot be HTML, for a conversion that accepts only HTML.
 	NotHTML Reason = "not_html"
 	// Damaged is a document that cannot be read.
 	Damaged Reason = "damaged"
@@ -43,8 +43,8 @@ const (
 	TooManyPages Reason = "too_many_pages"
 	// Unsound is a document of which the PDF would have errors of structure.
 	Unsound Reason = "unsound"
-	// Exhausted is a document that needs more memory or disk space than a job
-	// may have, or that crashed what worked on it, twice.
+	// Exhausted is a document that needs more memory or disk space than a job may have, or that crashed the
+	// converter twice.
 	Exhausted Reason = "exhausted"
 )
 
@@ -129,7 +129,7 @@ func FromJob(err error) error {
 	return err
 }
 
-// unwired reads what wired wrote into e.
+// unwired reads the output of wired into e.
 func unwired(wire *engine.JobError, e error) error {
 	if json.Unmarshal([]byte(wire.Message), e) != nil {
 		return wire

@@ -14,7 +14,7 @@ const (
 	KindText     Kind = "text"
 	KindPDF      Kind = "PDF"
 	KindImage    Kind = "image"
-	// KindSealed is an office document whose kind shows only when it is open.
+	// KindSealed is an encrypted office document, whose kind is known only after it is opened.
 	KindSealed Kind = "sealed"
 )
 
@@ -36,8 +36,8 @@ var Targets = []Target{ToPDF, ToDOCX, ToXLSX, ToHTML, ToPNG}
 // Format is the file format of a document.
 type Format string
 
-// The formats. LibreOffice alone distinguishes the office formats that are ZIP archives or
-// compound files, by their contents.
+// The formats. Only LibreOffice distinguishes the office formats that are ZIP archives or compound files, by their
+// contents.
 const (
 	FormatOOXML    Format = "ooxml"
 	FormatODF      Format = "odf"

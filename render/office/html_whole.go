@@ -47,8 +47,8 @@ func makeWhole(w *engine.Work, name string) error {
 	return os.WriteFile(w.Path(name), whole, 0o600) //nolint:gosec // the name is ours
 }
 
-// fileOf returns the name of the file in the job's folder that a reference of
-// the office means, or one that does not exist.
+// fileOf returns the name of the file in the job's folder to which a reference of LibreOffice leads, or one that
+// does not exist.
 func fileOf(address string) string {
 	const none = "no such file"
 	parsed, err := url.Parse(address)

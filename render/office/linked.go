@@ -20,8 +20,8 @@ import (
 // maxPart bounds a part of a document that is read here, in bytes.
 const maxPart = 64 << 20
 
-// linkedImages are the images that a Word document links to instead of holding them. The
-// office has no network: it would leave them out without a word.
+// linkedImages are the images that a Word document links to instead of containing them. LibreOffice has no network:
+// it would silently leave them out.
 type linkedImages struct {
 	// missing are the addresses that were not asked for yet.
 	missing []Reference
@@ -146,7 +146,7 @@ func (l *linkedImages) embed(address string) string {
 	return "/" + name
 }
 
-// declare lists the types of the images among those of the document's parts.
+// declare adds the images' types to those of the document's parts.
 func (l *linkedImages) declare(archive *zip.Reader) error {
 	i := slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == contentTypes })
 	if i < 0 {

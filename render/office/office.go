@@ -1,11 +1,10 @@
-// Package office converts office documents with LibreOffice, and HTML with
-// wkhtmltopdf. Both run in the children of render/engine.
+// Package office converts office documents with LibreOffice, and HTML with wkhtmltopdf. Both run in the children of
+// render/engine.
 //
-// A Pool keeps children in which a LibreOffice is running already, since it takes a second
-// to start and some milliseconds to convert. A worker in Python (worker.py) runs next to it
-// and controls it over UNO. LibreOffice has no network, no macros and nothing of the
-// environment; it sees the one document of its job and is replaced with its child when the
-// job's time is over.
+// A Pool keeps children in which LibreOffice is already running, because it takes a second to start and a few
+// milliseconds to convert. A worker in Python (worker.py) runs next to it and controls it over UNO. LibreOffice has
+// no network, no macros and no environment variables. It sees the one document of its job and is replaced with its
+// child when the job's time is over.
 package office
 
 import (
@@ -22,7 +21,7 @@ const (
 
 // Handlers are the jobs of this package that a child of render/engine can do.
 func Handlers() engine.Handlers {
-	// The office that is running in this child, once it was started.
+	// The LibreOffice process of this child, once it was started.
 	o := new(running)
 	return engine.Handlers{
 		startJob: handle(func(ctx context.Context, w *engine.Work, _ struct{}) ([]byte, error) {

@@ -37,7 +37,7 @@ type PageArgs struct {
 	// TOC asks for a table of contents in front.
 	TOC      bool
 	MaxPages int
-	// Office means that an office program reads the document, which runs no scripts.
+	// Office means that LibreOffice reads the document, which runs no scripts.
 	Office bool
 }
 
@@ -60,7 +60,7 @@ type PageResult struct {
 // Heading is a heading of a document.
 type Heading struct {
 	Title string
-	// Level is 1 to 6, and Page that of the PDF, from 1.
+	// Level is 1 to 6, and Page the page of the PDF, from 1.
 	Level, Page int
 
 	mark string
@@ -139,8 +139,7 @@ func printPage(ctx context.Context, w *engine.Work, source, output string, scrip
 	})
 	var exit *engine.ExitError
 	if errors.As(err, &exit) && exit.Signal == 0 {
-		// wkhtmltopdf also fails if it could not load an image. The job fails only if there
-		// is no result.
+		// wkhtmltopdf also fails if it could not load an image. The job fails only without a result.
 		if _, missing := os.Stat(w.Path(output)); missing == nil {
 			return nil
 		}

@@ -28,7 +28,7 @@ type page struct {
 	nowhere  []string // of PageResult
 	scripts  bool
 	headings []markedHeading
-	// whole is set where the document becomes one file.
+	// whole is set if the document becomes one file.
 	whole *whole
 }
 
@@ -39,7 +39,7 @@ type markedHeading struct {
 	level int
 }
 
-// pageStyle stands before the document's own styles.
+// pageStyle precedes the document's own styles.
 //
 //go:embed page.css
 var pageStyle string
@@ -90,8 +90,8 @@ func (p *page) each(f func(*html.Node)) {
 	}
 }
 
-// embed makes the document refer to files of the job's folder, and to nothing if there is none: it takes out what
-// could not be printed anyway.
+// embed makes the document refer to files of the job's folder, and to nothing if there are none: it removes content
+// that could not be printed anyway.
 func (p *page) embed() error {
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.Base {
@@ -190,8 +190,7 @@ func (p *page) embedLink(n *html.Node) {
 	}
 }
 
-// resolve returns the address that a reference means, or nil where that is none
-// that could be fetched.
+// resolve returns the URL of a reference, or nil if it cannot be fetched.
 func (p *page) resolve(reference string, base *url.URL) *url.URL {
 	parsed, err := url.Parse(strings.TrimSpace(reference))
 	if err != nil {
@@ -302,7 +301,7 @@ func (p *page) write(name string) error {
 	return os.WriteFile(p.work.Path(name), content, 0o600)
 }
 
-// render returns the document, which says in its head how it is encoded.
+// render returns the document, with its encoding declared in the head.
 func (p *page) render(head *html.Node) ([]byte, error) {
 	charset := &html.Node{Type: html.ElementNode, Data: "meta", DataAtom: atom.Meta, Attr: []html.Attribute{{Key: "charset", Val: "utf-8"}}}
 	head.InsertBefore(charset, head.FirstChild)

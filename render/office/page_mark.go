@@ -17,8 +17,7 @@ import (
 const (
 	markScheme = "relaypdf-mark:"
 	gotoScheme = "relaypdf-goto:"
-	// markStyle makes a mark part of the line it is in, so that it goes to the
-	// same page, without taking room.
+	// markStyle makes a mark part of its line, so that it is on the same page, without taking space.
 	markStyle = "display:inline-block!important;position:static!important;float:none!important;visibility:visible!important;" +
 		"width:1px!important;height:1px!important;margin:0 -1px 0 0!important;padding:0!important;border:0!important;background:none!important"
 	// maxHeadings bounds a table of contents.
@@ -140,8 +139,7 @@ func (p *page) linkAddress(href string, wanted map[string]string) string {
 	return ""
 }
 
-// insertMark puts a mark at the beginning of an element, or before it where it
-// has no place for one.
+// insertMark puts a mark at the beginning of an element, or before it if the element cannot contain one.
 func insertMark(n *html.Node, name string) {
 	mark := &html.Node{
 		Type: html.ElementNode, Data: "a", DataAtom: atom.A,

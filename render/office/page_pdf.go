@@ -57,7 +57,7 @@ func describePDF(ctx context.Context, w *engine.Work, name string) (*pdfFile, er
 	return f, err
 }
 
-// follow returns what v refers to, or v itself.
+// follow returns the target of v, or v itself.
 func (f *pdfFile) follow(v any) any {
 	if reference, ok := v.(string); ok {
 		if object, ok := f.objects["obj:"+reference]; ok {

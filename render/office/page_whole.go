@@ -99,8 +99,8 @@ func (p *page) simplify() {
 	})
 }
 
-// completeLink gives a link its whole address where the document has a base. Links that
-// only mean something on the machine that the document is on lose their address.
+// completeLink gives a link its whole URL if the document has a base. Links that only work on the document's own
+// machine lose their URL.
 func (p *page) completeLink(n *html.Node) {
 	for i := range n.Attr {
 		a := &n.Attr[i]
@@ -132,7 +132,7 @@ func (p *page) inlineSheet(n *html.Node) {
 		if media != "" {
 			style.Attr = []html.Attribute{{Key: "media", Val: media}}
 		}
-		// In an element the end of a style would be that of the element.
+		// In an element, the end tag of a style would end the element.
 		text := strings.ReplaceAll(string(content), "</", `<\/`)
 		style.AppendChild(&html.Node{Type: html.TextNode, Data: text})
 		n.Parent.InsertBefore(style, n)
@@ -140,8 +140,7 @@ func (p *page) inlineSheet(n *html.Node) {
 	n.Parent.RemoveChild(n)
 }
 
-// dataAddress returns a file that was fetched as a data: URL. address is where it was
-// fetched from.
+// dataAddress returns a fetched file as a data: URL. address is its original URL.
 func (p *page) dataAddress(address, name string) string {
 	w := p.whole
 	key := dataKey{name, w.depth}

@@ -18,15 +18,15 @@ import (
 
 // Limits of a child. An office document is a compressed archive, and much larger in memory.
 const (
-	officeMemory = 1536 << 20 // unless the configuration says otherwise
+	officeMemory = 1536 << 20 // default of the configuration
 	officeDisk   = 1 << 30
-	// maxJobs is after how many documents an office is replaced: it loses some
-	// memory with each.
+	// maxJobs is the number of documents after which a LibreOffice process is replaced: it leaks some memory with
+	// each.
 	maxJobs = 200
-	// lifeCPU bounds the processor time of an office's whole life. The time of
-	// a job is bounded by its deadline.
+	// lifeCPU is the maximum processor time of a LibreOffice process's whole life. The time of a job is limited by
+	// its deadline.
 	lifeCPU = 4 * time.Hour
-	// maxTime bounds the start of an office, convertTime a conversion.
+	// maxTime limits the start of a LibreOffice process, convertTime a conversion.
 	maxTime     = 2 * time.Minute
 	convertTime = time.Minute
 	// queuePerSlot is the maximum number of waiting documents per LibreOffice process.
@@ -35,15 +35,14 @@ const (
 
 // Config holds the settings of a pool. The zero value is valid.
 type Config struct {
-	// Engine is the configuration of the children: Command, Dir, User, Memory
-	// and Logger. Size is the number of offices, one per core when it is 0. The
-	// rest is this package's.
+	// Engine is the configuration of the children: Command, Dir, User, Memory and Logger. Size is the number of
+	// LibreOffice processes, one per core if it is 0. This package sets the rest.
 	Engine engine.Config
 	// Queue is the maximum number of waiting documents; 0 means 16 per LibreOffice process.
 	Queue int
 }
 
-// Pool runs a number of offices. It is safe for concurrent use.
+// Pool runs a number of LibreOffice processes. It is safe for concurrent use.
 type Pool struct {
 	cfg Config
 
@@ -52,7 +51,7 @@ type Pool struct {
 	closed  bool
 }
 
-// New returns a Pool whose offices start with Warm or with the first document.
+// New returns a Pool whose LibreOffice processes start with Warm or with the first document.
 func New(cfg Config) *Pool {
 	if cfg.Engine.Size <= 0 {
 		cfg.Engine.Size = runtime.NumCPU()
@@ -67,7 +66,7 @@ func New(cfg Config) *Pool {
 	return &Pool{cfg: cfg}
 }
 
-// Installed returns ErrUnavailable where the programs are missing.
+// Installed returns ErrUnavailable if the programs are missing.
 func Installed() error {
 	for _, name := range []string{officeProgram, workerProgram} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -77,7 +76,7 @@ func Installed() error {
 	return nil
 }
 
-// Warm starts the offices in the background, where they are installed.
+// Warm starts the LibreOffice processes in the background, if LibreOffice is installed.
 func (p *Pool) Warm() error {
 	_, err := p.start()
 	return err

@@ -23,8 +23,8 @@ import (
 //go:embed worker.py
 var workerSource string
 
-// settings is the office's own file of settings, which turns off what runs,
-// asks or goes out by itself.
+// settings is LibreOffice's file of settings, which turns off everything that runs code, asks questions or uses the
+// network by itself.
 //
 //go:embed registrymodifications.xcu
 var settings []byte
@@ -34,8 +34,8 @@ var settings []byte
 //go:embed annotation.ui
 var annotation []byte
 
-// fonts is the office's own configuration of fonts, in which FONTS stands for
-// that of all programs, and other names for what writeFonts knows.
+// fonts is LibreOffice's font configuration. FONTS is a placeholder for the general configuration, and writeFonts
+// replaces the other names.
 //
 //go:embed fonts.conf
 var fonts string
@@ -48,13 +48,13 @@ const (
 	maxAnswer = 64 << 10
 )
 
-// running is an office program and its worker, in a child.
+// running is a LibreOffice process and its worker, in a child.
 type running struct {
 	office  *engine.Daemon
 	worker  *engine.Daemon
 	answers *bufio.Scanner
 	orders  int      // how many the worker got
-	emoji   *standIn // nil where no emoji in colour are there
+	emoji   *standIn // nil without colour emoji
 }
 
 // order is a job as the worker takes it.
@@ -112,9 +112,8 @@ type answer struct {
 	Text  string `json:"text"`
 }
 
-// start starts the office and the worker, and returns when they can take
-// orders. The child ends as soon as one of them does: it is of no more use, and
-// its pool starts another.
+// start starts LibreOffice and the worker, and returns when they can execute orders. The child ends as soon as one
+// of them does: it is useless then, and its pool starts another.
 func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if r.office != nil {
 		return nil
@@ -123,8 +122,8 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	// The system's list of extensions may exist and be closed, which ends an
-	// office, or be new to it, at which it starts again.
+	// The system's list of extensions may be inaccessible, which ends LibreOffice, or outdated, which makes it
+	// start again.
 	noExtensions := filepath.Join(dir, "extensions")
 	profile, temporary := filepath.Join(dir, "profile"), filepath.Join(dir, "tmp")
 	user := filepath.Join(profile, "user")
@@ -172,8 +171,8 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	return nil
 }
 
-// writeFonts writes the office's configuration of fonts, and makes the stand-in for
-// emoji, without which they are black.
+// writeFonts writes LibreOffice's font configuration, and makes the stand-in for emoji, without which they are
+// black.
 func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) error {
 	own := filepath.Join(dir, "fonts")
 	if err := os.Mkdir(own, 0o700); err != nil {
@@ -238,9 +237,8 @@ func (r *running) ask(o order) (answer, error) {
 // annotationDir is the folder of an installation, below its share folder, with the description of the comment box.
 var annotationDir = []string{"config", "soffice.cfg", "modules", "swriter", "ui"}
 
-// completeShare makes a copy of an installation's share in dir, of links, that
-// has the description of the box of comments. It returns its path as seen from the
-// installation, or none where the installation has its own.
+// completeShare makes a copy of an installation's share folder in dir, of links, with the description of the
+// comment box. It returns its path as seen from the installation, or none if the installation has its own.
 func completeShare(installed, dir string) (string, error) {
 	const name = "annotation.ui"
 	from := filepath.Join(installed, "share")
@@ -262,7 +260,7 @@ func completeShare(installed, dir string) (string, error) {
 		}
 		for _, entry := range entries {
 			if entry.Name() == next {
-				continue // a folder of its own
+				continue // a separate folder
 			}
 			if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
 				return "", err
@@ -276,7 +274,7 @@ func completeShare(installed, dir string) (string, error) {
 	return filepath.Rel(installed, dir)
 }
 
-// installation returns the folder of the office's installation, or none.
+// installation returns the folder of the LibreOffice installation, or none.
 func installation() string {
 	program, err := exec.LookPath(officeProgram)
 	if err != nil {

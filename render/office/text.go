@@ -13,8 +13,7 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// Languages by the numbers that the office's filters know them by. They decide
-// how numbers are written.
+// Languages by their numbers in LibreOffice's filters. They decide how numbers are written.
 const (
 	english = 1033 // 1,234.50
 	german  = 1031 // 1.234,50
@@ -66,7 +65,7 @@ func toUTF8(content []byte, contentType string) []byte {
 	}
 	encoding, name, _ := charset.DetermineEncoding(content, contentType)
 	if name != "utf-8" && utf8.Valid(content) && !bytes.Contains(content, []byte{0}) {
-		// Text that is valid UTF-8 is nothing else, whatever it says.
+		// Valid UTF-8 is UTF-8, whatever the document declares.
 		name = "utf-8"
 	}
 	if name == "utf-8" {
@@ -82,8 +81,7 @@ func toUTF8(content []byte, contentType string) []byte {
 // separators lists the field separators of CSV files, the usual one first.
 var separators = [...]rune{',', ';', '\t', '|'}
 
-// prepareCSV finds out what separates the fields, how numbers are written and
-// which columns only look like numbers.
+// prepareCSV detects the field separator, the format of numbers and the columns that only look like numbers.
 func prepareCSV(content []byte, _ convertArgs, o *order) []byte {
 	o.FitColumns = true
 	content = toUTF8(content, "")
@@ -208,9 +206,8 @@ pre, code { font-family: "Liberation Mono", monospace }
 </style>
 `
 
-// SimplifyHTML rewrites an HTML document that was made of Markdown for the
-// office, which shows borders of tables and boxes of tasks only where they are
-// spelled out.
+// SimplifyHTML rewrites an HTML document that was made of Markdown for LibreOffice, which shows borders of tables
+// and boxes of tasks only if they are explicit.
 func SimplifyHTML(document []byte) []byte {
 	text := strings.NewReplacer(
 		"</head>", officeStyle+"</head>",

@@ -41,8 +41,7 @@ func (e *BeyondError) Error() string {
 // Selection is a parsed expression.
 type Selection []span
 
-// span is every step-th page from first to last, counted from 1. A zero stands
-// for the document's last page.
+// span is every step-th page from first to last, counted from 1. Zero means the document's last page.
 type span struct{ first, last, step int }
 
 // Parse reads an expression. Its error wraps ErrSyntax.
@@ -131,9 +130,8 @@ type invalid struct{ text string }
 func (e *invalid) Error() string        { return e.text }
 func (e *invalid) Is(target error) bool { return target == ErrSyntax }
 
-// Resolve returns the page numbers, from 1, that the selection means in a
-// document of so many pages: in the order written, duplicates kept. The error
-// is a *BeyondError where the document is too short.
+// Resolve returns the selected page numbers, from 1, in a document with a number of pages: in the order written,
+// with duplicates. The error is a *BeyondError if the document is too short.
 func (s Selection) Resolve(pages int) ([]int, error) {
 	var numbers []int
 	for _, part := range s {

@@ -234,8 +234,7 @@ func attach(ctx context.Context, w *engine.Work, args NewAttachments) ([]byte, e
 	return nil, doc.write(ctx, qpdfJob{"addAttachment": files})
 }
 
-// removeAttachments takes files out of a document for good, and the comments by which
-// they are pinned on pages.
+// removeAttachments permanently removes files from a document, and the comments that pin them on pages.
 func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachments) ([]byte, error) {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {

@@ -36,9 +36,8 @@ func Checked(handlers engine.Handlers) engine.Handlers {
 	return checked
 }
 
-// checkResults fails with Unsound where a PDF that a job wrote has errors. Streams whose
-// data cannot be decoded stay as they are: errors of such are the customer's, where an
-// input has them too.
+// checkResults returns Unsound if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay as
+// they are: such errors are the user's, if an input has them too.
 func checkResults(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwords []string) error {
 	for _, name := range w.Outputs() {
 		if !strings.HasSuffix(name, ".pdf") || isSound(w, name) {
@@ -84,7 +83,7 @@ func anyInData(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwo
 // checkErrors are the lines of qpdf --check that report errors and warnings.
 type checkErrors []string
 
-// dataError matches what qpdf reports of a stream's data, and not of the structure.
+// dataError matches qpdf's messages about a stream's data, but not about the structure.
 var dataError = regexp.MustCompile(`error decoding stream data for object|stream will be re-processed without filtering|input stream is complete but output may still be valid|^ERROR: page \d+: content stream |^WARNING: page object \d+ \d+ stream |^qpdf: (errors detected|operation succeeded with warnings)`)
 
 // inData reports whether all errors are in the data of streams.
@@ -161,8 +160,8 @@ func isSound(w *engine.Work, name string) bool {
 	return err == nil && about.ModTime().Equal(soundTime)
 }
 
-// returnSource makes the source of a job its result, instead of what qpdf wrote of it.
-// One with errors is not: what qpdf wrote lacks them.
+// returnSource makes the source of a job its result, instead of qpdf's output. A source with errors does not become
+// the result, because qpdf's output lacks them.
 func returnSource(ctx context.Context, w *engine.Work, source Input) error {
 	found, err := check(ctx, w, source.Name, []string{source.Password})
 	if err != nil || len(found) > 0 {

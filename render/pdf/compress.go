@@ -12,9 +12,9 @@ import (
 // with more or fewer escapes, makes as much difference.
 const leastGain = 64
 
-// compress writes a document as small as it gets without losing anything:
-// objects go into object streams, and streams are deflated as hard as can be.
-// Where that gains nothing to speak of, the result is the input itself, unless it has errors.
+// compress writes a document as small as possible without loss: objects go into object streams, and streams are
+// deflated with the highest compression. If that gains too little, the result is the input itself, unless it has
+// errors.
 func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 	err := writeWhole(ctx, w, args, qpdfJob{
 		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",

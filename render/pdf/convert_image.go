@@ -112,7 +112,7 @@ func middle(img *image.NRGBA, width, height int) *image.NRGBA {
 	return part
 }
 
-// scale gives an image another size: what gets smaller takes the mean of its pixels.
+// scale gives an image another size; a reduced image has the mean of the original pixels.
 func scale(img *image.NRGBA, width, height int) *image.NRGBA {
 	bounds := image.Rect(0, 0, img.Rect.Dx(), img.Rect.Dy())
 	if bounds.Dx() == width && bounds.Dy() == height {
@@ -135,7 +135,7 @@ func scale(img *image.NRGBA, width, height int) *image.NRGBA {
 	return out
 }
 
-// paint lays an image on its background, where it is to have one.
+// paint puts an image on its background, if it has one.
 func (a ConvertImageArgs) paint(img *image.NRGBA) *image.NRGBA {
 	if img.Opaque() || a.Background == nil && a.To != "jpeg" {
 		return img

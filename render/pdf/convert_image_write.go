@@ -102,7 +102,7 @@ func palettedImage(img *image.NRGBA) *image.Paletted {
 	return out
 }
 
-// ownColors returns the colours of an image, nil where they are too many.
+// ownColors returns the colours of an image, nil if there are too many.
 func ownColors(img *image.NRGBA) (palette color.Palette) {
 	seen := map[color.NRGBA]bool{}
 	for y := range img.Rect.Dy() {

@@ -41,7 +41,7 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
 		if !ok {
 			return nil, &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
 		}
-		// A page that says less is one that all programs understand alike.
+		// All programs treat a page without these boxes alike.
 		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
 		page["/MediaBox"], page["/CropBox"] = left.array(), left.array()
 		changes.Set(ref, page)
@@ -91,7 +91,7 @@ func (s *structure) inherited(page pdffile.Dict, key string) any {
 	return nil
 }
 
-// plain returns a list with what its members refer to.
+// plain returns a list with its references resolved.
 func (s *structure) plain(v any) any {
 	list, ok := v.([]any)
 	if !ok {

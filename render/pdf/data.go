@@ -187,7 +187,7 @@ func (d *describer) describe(ctx context.Context, numbers []int) ([]*heldPage, e
 	})
 }
 
-// mostWords bounds the words of a document, which are kept in memory.
+// mostWords is the maximum number of words of a document, which are held in memory.
 const mostWords = 3_000_000
 
 // describeRun reads the text of some pages.
@@ -211,7 +211,7 @@ func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pag
 	return nil
 }
 
-// held is a page as it is kept.
+// held returns a page in its stored form.
 func (s *setPage) held() *heldPage {
 	p := &heldPage{source: fromLayer}
 	left, top := s.Box[0], s.Box[1]
@@ -276,8 +276,7 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 	return group.Wait()
 }
 
-// readPicture reads a page from its image, and uses the result where it has more than the
-// page's text.
+// readPicture reads a page by OCR, and uses the result if it has more than the page's text.
 func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) error {
 	drawn, err := d.drawScan(ctx, number)
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 	AllPages Kind = "all_pages"
 	// TooManyPages is a result, or an input, over the limit Max.
 	TooManyPages Kind = "too_many_pages"
-	// Exhausted is a document that needs more time, memory or disk space than a
-	// job may have, or that crashed what worked on it.
+	// Exhausted is a document that needs more time, memory or disk space than a job may have, or that crashed a
+	// tool.
 	Exhausted Kind = "exhausted"
 	// NoSelection is an invalid selection of pages. Text holds the reason.
 	NoSelection Kind = "no_selection"

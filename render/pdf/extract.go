@@ -28,8 +28,8 @@ func openSelection(ctx context.Context, w *engine.Work, in Selection) (doc *docu
 	return doc, s, unique(pages), err
 }
 
-// extract makes a document of pages of another, in the order of the selection,
-// repeats included. The outline keeps what leads to them.
+// extract makes a document of pages of another, in the order of the selection, including repeats. The outline keeps
+// the entries that lead to them.
 func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {

@@ -24,13 +24,12 @@ type ExtractImagesArgs struct {
 
 // heldImage is an image on a page of a document.
 type heldImage struct {
-	page, number  int // its number is among those of the pages that were listed
+	page, number  int // its index among the listed pages
 	width, height int
 	kind, object  string
 }
 
-// extractImages makes an archive of the images on pages: each once, as it is in
-// the document where that is a JPEG, or else as a PNG.
+// extractImages makes an archive of the images on pages: each once, unchanged if it is a JPEG, or else as a PNG.
 func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) ([]byte, error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {

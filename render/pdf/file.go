@@ -6,7 +6,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// readSelf reads where the document's objects are from the document alone.
+// readSelf reads the positions of the document's objects from the document alone.
 func (d *document) readSelf() (*pdffile.File, error) {
 	content, err := d.content()
 	if err != nil {
@@ -28,7 +28,7 @@ func (d *document) readFile(ctx context.Context) (*pdffile.File, error) {
 	return d.askFile(ctx, content)
 }
 
-// askFile asks qpdf where the objects are in the document's file.
+// askFile asks qpdf for the positions of the objects in the document's file.
 func (d *document) askFile(ctx context.Context, content []byte) (*pdffile.File, error) {
 	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "showXref": "", "showObject": "trailer"})
 	if err != nil {
@@ -41,13 +41,12 @@ func (d *document) askFile(ctx context.Context, content []byte) (*pdffile.File, 
 	return f, nil
 }
 
-// soundFile is readFile for a document that is rewritten where it must be.
+// soundFile is readFile for a document that is rewritten if necessary.
 func (d *document) soundFile(ctx context.Context) (*pdffile.File, error) {
 	return readSound(ctx, d, d.readFile)
 }
 
-// readSound reads something of a document, which is rewritten first where it
-// cannot be read as it stands.
+// readSound reads something of a document, which is rewritten first if it cannot be read unchanged.
 func readSound[T interface{ Sound() bool }](ctx context.Context, d *document, read func(context.Context) (T, error)) (T, error) {
 	found, err := read(ctx)
 	if err != nil || found.Sound() {

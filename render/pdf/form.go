@@ -45,7 +45,7 @@ type Field struct {
 	Page         *int      `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the first page with the field, from 1; null if it is on no page."`
 	Rect         []float64 `json:"rect" jsonschema:"required" jsonschema_description:"Position on that page in points, in the page's own coordinates: left, bottom, right, top. Empty if the field is on no page."`
 
-	// undrawn is true if a value has no appearance of its own.
+	// undrawn is true if a value has no appearance.
 	undrawn          bool
 	values, defaults []string // as the file has them
 	signed           bool

@@ -104,8 +104,7 @@ func tidyFormCatalog(ctx context.Context, d *document, name string, flattened bo
 type entry struct {
 	name   string
 	values []string // several for a list
-	// drawn is all text that the field's appearance then shows; empty for
-	// buttons, which have their own.
+	// drawn is all text that the field's appearance then shows; empty for buttons, which have their own.
 	drawn string
 }
 
@@ -150,8 +149,7 @@ func fillable(fields []Field) []string {
 	return names
 }
 
-// list writes names or values for a message, the first of them where they are
-// many.
+// list formats names or values for a message, only the first if there are many.
 func list(names []string) string {
 	const most = 50
 	var quoted []string
@@ -168,8 +166,8 @@ func list(names []string) string {
 	return text
 }
 
-// undrawn returns the values that fields have already, where nothing shows
-// them yet: viewers draw those on their own, but only while there is a form.
+// undrawn returns the existing values of fields without an appearance: viewers draw those on their own, but only
+// while there is a form.
 func undrawn(fields []Field, filled map[string]any) []entry {
 	var entries []entry
 	for _, f := range fields {
@@ -209,8 +207,8 @@ func fillFields(ctx context.Context, d *document, entries []entry, flatten bool)
 	return filled, nil
 }
 
-// javaEnv bounds the memory of Java below that of the job, and has it start
-// fast, which counts more than speed in a run of half a second.
+// javaEnv limits the memory of Java below the job's, and makes it start fast, which matters more than speed in a
+// run of half a second.
 func javaEnv() []string {
 	return []string{"JAVA_TOOL_OPTIONS=-Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"}
 }

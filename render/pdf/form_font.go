@@ -22,7 +22,7 @@ import (
 // order. DejaVu has the joined forms of Arabic letters.
 var fontFamilies = []string{"Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP"}
 
-// textFont is the name of the font that a form's values are drawn in.
+// textFont is the name of the font of a form's values.
 const textFont = "text.ttf"
 
 // makeFont writes a font with only the letters of a form's values, and reports values with letters that no
@@ -104,8 +104,8 @@ func newFontBuilder() *fontBuilder {
 	return &fontBuilder{glyphs: map[rune]glyph{' ': space, '\u00a0': space}}
 }
 
-// lastPlane is the highest character that the font can have, which is that of
-// the Basic Multilingual Plane; pdftk knows no other.
+// lastPlane is the highest character that the font can have, the last of the Basic Multilingual Plane, because
+// pdftk supports no other plane.
 const lastPlane = 0xffff
 
 // collect takes all letters that installed fonts have.

@@ -33,7 +33,7 @@ func (f *Field) match(value any) (entry, string) {
 	return entry{}, "is a button, which has no value"
 }
 
-// plainText returns the text that a scalar stands for.
+// plainText returns the text of a scalar.
 func plainText(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case nil:

@@ -21,7 +21,7 @@ const (
 	Contain Fit = "contain"
 	// Cover fills the part and cuts off the rest.
 	Cover Fit = "cover"
-	// Fill fills the part and distorts the image where it must.
+	// Fill fills the part and distorts the image if necessary.
 	Fill Fit = "fill"
 	// Natural keeps the size that the image has, unless it is too large.
 	Natural Fit = "none"
@@ -113,7 +113,7 @@ func newWriter(path string) (*writer, error) {
 		return nil, fmt.Errorf("result: %w", err)
 	}
 	w := &writer{file: f, out: bufio.NewWriterSize(f, 256<<10), offsets: make([]int64, 2)}
-	// The comment of bytes above 127 tells transfer programs that it is binary.
+	// The comment of bytes above 127 shows transfer programs that the file is binary.
 	err = w.print("%%PDF-1.7\n%%\xe2\xe3\xcf\xd3\n")
 	return w, err
 }
@@ -187,8 +187,7 @@ func (w *writer) imagePage(p *picture, args FromImagesArgs) error {
 		pagesObject, number3(width), number3(height), contents, number))
 }
 
-// image adds the object of an image, and those of its mask and of its colour
-// profile.
+// image adds the objects of an image, of its mask and of its colour profile.
 func (w *writer) image(p *picture) (int, error) {
 	colors, extra := p.colors, ""
 	if p.mask != nil {

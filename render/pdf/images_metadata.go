@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// jpegScan reads the segments of a JPEG that stand before its pixels.
+// jpegScan reads the segments of a JPEG before its pixels.
 type jpegScan struct {
 	*picture
 	// plain is true if PDF supports the kind of compression.

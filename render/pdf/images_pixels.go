@@ -74,7 +74,7 @@ func (r *pixelRows) channel(row []byte, v uint16) []byte {
 	return append(row, byte(v>>8))
 }
 
-// each writes what add makes of the pixels of each row.
+// each writes the result of add for the pixels of each row.
 func (r *pixelRows) each(out io.Writer, add func([]byte, color.NRGBA64) []byte) error {
 	at := r.reader()
 	bounds := r.img.Bounds()

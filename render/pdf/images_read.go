@@ -43,7 +43,7 @@ type picture struct {
 	adobe bool
 	// more reports whether the file has further images.
 	more  bool
-	img   image.Image // nil where the pixels are taken as they are
+	img   image.Image // nil if the pixels are copied unchanged
 	write func(io.Writer) error
 }
 
@@ -156,7 +156,7 @@ func readAt(in io.ReaderAt, at, length int64) []byte {
 	return part
 }
 
-// setProfile takes an ICC profile where it is for the image's colours.
+// setProfile sets an ICC profile if it matches the image's colours.
 func (p *picture) setProfile(profile []byte) {
 	if profileFits(profile, p.channels) {
 		p.profile = profile
@@ -225,8 +225,7 @@ func readJPEG(in *io.SectionReader) (*picture, error) {
 	return p, checkDimensions(p.width, p.height, 4)
 }
 
-// readPNG reads a PNG. Where it has neither transparency nor interlacing, its
-// pixels are taken as they are.
+// readPNG reads a PNG. Without transparency and interlacing, its pixels are copied unchanged.
 func readPNG(in *io.SectionReader) (*picture, error) {
 	chunks, err := readChunks(in)
 	if err != nil {
@@ -255,7 +254,7 @@ func readPNG(in *io.SectionReader) (*picture, error) {
 // metre turns a number per metre into one per inch.
 const metre = 0.0254
 
-// setResolution sets the resolution where it makes sense.
+// setResolution sets the resolution if it is plausible.
 func (p *picture) setResolution(x, y float64) {
 	const lowest, highest = 10, 10_000
 	if x >= lowest && x <= highest && y >= lowest && y <= highest {
@@ -263,7 +262,7 @@ func (p *picture) setResolution(x, y float64) {
 	}
 }
 
-// deflate returns a function that writes what content does, compressed.
+// deflate returns a function that writes the compressed output of content.
 func deflate(content func(io.Writer) error) func(io.Writer) error {
 	return func(out io.Writer) error {
 		z, err := zlib.NewWriterLevel(out, zlib.BestSpeed)

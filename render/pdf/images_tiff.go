@@ -42,14 +42,14 @@ func byteOrder(in io.ReaderAt) (binary.ByteOrder, uint32, error) {
 	return nil, 0, errTIFF
 }
 
-// firstDirectory returns where the first directory is.
+// firstDirectory returns the offset of the first directory.
 func firstDirectory(in io.ReaderAt) (uint32, error) {
 	_, at, err := byteOrder(in)
 	return at, err
 }
 
-// readDirectory reads the directory at an offset, or the first where that is
-// 0, and returns where the next one is, or 0.
+// readDirectory reads the directory at an offset, or the first if the offset is 0, and returns the offset of the
+// next one, or 0.
 func readDirectory(in io.ReaderAt, at uint32) (directory, uint32, error) {
 	order, first, err := byteOrder(in)
 	if err != nil {

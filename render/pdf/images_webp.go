@@ -50,7 +50,7 @@ func readWebP(in *io.SectionReader) (*picture, error) {
 	return p, nil
 }
 
-// scanWebP reads the chunks of a file up to its end, or to where it is cut.
+// scanWebP reads the chunks of a file up to its end, or to the point at which it is cut.
 func scanWebP(in *io.SectionReader) (f webPFile) {
 	head := make([]byte, riffHead)
 	for at := int64(riffStart); ; {

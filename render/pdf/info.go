@@ -114,7 +114,7 @@ func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
 	return result, file, err
 }
 
-// openFacts reads what qpdf says, and repairs a document where that fails.
+// openFacts reads qpdf's information, and repairs the document if that fails.
 func openFacts(ctx context.Context, d *document) (*facts, error) {
 	var f facts
 	err := readFacts(ctx, d, &f)
@@ -130,7 +130,7 @@ func openFacts(ctx context.Context, d *document) (*facts, error) {
 	return &f, err
 }
 
-// readFacts reads what qpdf says.
+// readFacts reads qpdf's information.
 func readFacts(ctx context.Context, d *document, f *facts) error {
 	out, err := d.ask(ctx, qpdfJob{
 		"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"acroform", "attachments", "encrypt"},
@@ -144,7 +144,7 @@ func readFacts(ctx context.Context, d *document, f *facts) error {
 	return nil
 }
 
-// info takes over what qpdf says in so many words.
+// info returns the information that qpdf reports directly.
 func (f *facts) info() Info {
 	allow := f.Encryption.Allow
 	result := Info{
@@ -187,7 +187,7 @@ func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 
 var datePattern = regexp.MustCompile(`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`)
 
-// date reads a PDF's date; nil where it is none.
+// date reads a PDF date; nil means that it is invalid.
 func date(s string) *time.Time {
 	part := datePattern.FindStringSubmatch(strings.TrimSpace(s))
 	if part == nil {

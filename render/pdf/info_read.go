@@ -98,7 +98,7 @@ func (b box) within(outer box) bool {
 	return b[0] >= outer[0] && b[1] >= outer[1] && b[2] <= outer[2] && b[3] <= outer[3]
 }
 
-// rounded keeps six digits, which is what poppler prints.
+// rounded rounds to six digits, as poppler prints.
 func rounded(length float64) float64 {
 	const digits = 6
 	n, err := strconv.ParseFloat(strconv.FormatFloat(length, 'g', digits, 64), 64)

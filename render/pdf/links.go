@@ -13,9 +13,8 @@ import (
 // copies a page, those that it refers to are not there yet. So links are written
 // with marks of their pages before a merge, and get the pages back after.
 
-// rewriteDests passes every destination of the document's objects but those that
-// are to be left out through f, which returns another one or false, and adds
-// what changed to an update.
+// rewriteDests passes every destination of the document's objects, except those to leave out, through f, which
+// returns another one or false. It adds the changes to an update.
 func (s *structure) rewriteDests(u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
 	left := map[string]bool{}
 	for _, ref := range leave {

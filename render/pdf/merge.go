@@ -43,9 +43,8 @@ type part struct {
 	carried bool
 }
 
-// merge joins documents. Where one of them has an outline, the result has one
-// with an entry for each document and its own entries below. Links go on
-// working. The result is not encrypted.
+// merge joins documents. If one of them has an outline, the result has one with an entry for each document and its
+// own entries below. Links continue to work. The result is not encrypted.
 func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 	parts, rich, err := newParts(w, args)
 	if err != nil {
@@ -95,9 +94,8 @@ func openParts(ctx context.Context, parts []part) error {
 // take.
 const joinPatience = 3 * time.Second
 
-// joinPages joins documents of which the pages are all that matters. It reports
-// false where they have to be opened one by one: to be repaired, or to find the
-// one at fault.
+// joinPages joins documents of which only the pages matter. It returns false if they have to be opened one by one:
+// to be repaired, or to find the faulty one.
 func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
@@ -145,7 +143,7 @@ func each(ctx context.Context, parts []part, f func(ctx context.Context, i int) 
 	return group.Wait()
 }
 
-// open counts a part's pages, and reads its structure where that may matter.
+// open counts a part's pages, and reads its structure if it may matter.
 func (p *part) open(ctx context.Context) error {
 	if p.rich {
 		packed := p.packed
@@ -190,8 +188,8 @@ func files(parts []part) (inputs []qpdfJob) {
 	return inputs
 }
 
-// join writes the pages of all inputs into one file, whose outline and information are
-// those of the frame. qpdf leaves everything but the pages behind.
+// join writes the pages of all inputs into one file with the outline and the information of the frame. qpdf copies
+// nothing but the pages.
 func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, name string) error {
 	const framed = "frame.pdf"
 	if err := os.WriteFile(w.Path(framed), frame, 0o600); err != nil {
@@ -201,9 +199,8 @@ func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, n
 	return err
 }
 
-// joinRich joins the parts, and gives the result their outlines and links: the
-// pages are put into a frame that has the outline already, and then the marks of
-// pages are replaced where they are.
+// joinRich joins the parts, and gives the result their outlines and links: the pages are put into a frame with the
+// outline, and then the marks of pages are replaced in place.
 func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m mark) error {
 	doc := &document{work: w, name: "joined.pdf", pages: total}
 	packed, carried := false, hasCarried(parts)
@@ -284,7 +281,7 @@ func placeMarks(d *document, m mark) error {
 	return os.WriteFile(d.work.Path(d.name), content, 0o600)
 }
 
-// joinedOutline is the outline of the result; nil where no part has one.
+// joinedOutline returns the outline of the result; nil if no part has one.
 func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 	outlined := false
 	for i, p := range parts {

@@ -45,7 +45,7 @@ type ReadPage struct {
 	Words      []ReadWord `json:"words" jsonschema:"required" jsonschema_description:"Words in reading order."`
 }
 
-// ReadWord is a word on a page and where it stands.
+// ReadWord is a word on a page with its position.
 type ReadWord struct {
 	Text       string  `json:"text" jsonschema:"required" jsonschema_description:"The word."`
 	X          float64 `json:"x" jsonschema:"required" jsonschema_description:"Left side of the word's box in points, from the left of the page as displayed."`
@@ -177,7 +177,7 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 	return page, r.recognise(ctx, page, drawn)
 }
 
-// drawing is a page that was drawn at so many pixels per point.
+// drawing is a page rendered at a number of pixels per point.
 type drawing struct {
 	*scan
 

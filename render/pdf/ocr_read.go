@@ -49,8 +49,7 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	return nil
 }
 
-// layer returns the words that a page has as text. They stand where the page shows
-// them.
+// layer returns the words of a page's text layer at their displayed positions.
 func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 	n := strconv.Itoa(number)
 	out, err := r.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
@@ -91,7 +90,7 @@ const certain = 100
 // one is the first of its line.
 func eachWord(description []byte, do func(word ReadWord, first bool)) error {
 	decoder := xml.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(description, []byte("\ufffd"))))
-	// A font may call letters what XML has no place for.
+	// Letters of a font may have names that XML does not allow.
 	decoder.Strict = false
 	first := false
 	for {
@@ -145,8 +144,8 @@ const (
 // reading is the text that was read of a scan.
 type reading struct {
 	words []scanWord
-	// turned is by how much the scan was turned clockwise, skew by how much its lines
-	// rose then; back leads from the pixels that were read to those of the scan.
+	// turned is the angle by which the scan was turned clockwise, skew the rise of its lines after that; back maps
+	// the pixels that were read to those of the scan.
 	turned int
 	skew   float64
 	back   affine
@@ -163,8 +162,7 @@ type scanWord struct {
 	text                     string
 }
 
-// recognise reads a page that was drawn: as it stands, and if that does not make sense as tesseract thinks that it
-// is turned.
+// recognise reads a rendered page as it is. If the result makes no sense, it turns the page as tesseract suggests.
 func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) error {
 	best, err := r.readRotated(ctx, page.Page, drawn, 0)
 	if err != nil {
@@ -218,8 +216,8 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	}
 	page.Text, page.file = text.String(), read.file
 	page.words, page.wide, page.high = read.words, float64(read.width), float64(read.height)
-	// From the points of the words' page, whose y is up, to its pixels, to those of the
-	// page as it is shown, and to parts of that.
+	// From the points of the words' page, whose y points up, to its pixels, to those of the displayed page, and to
+	// fractions of that.
 	perPoint, width, height := drawn.perPoint, float64(drawn.width), float64(drawn.height)
 	page.matrix = affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}.then(read.back).then(affine{1 / width, 0, 0, -1 / height, 0, 1})
 }
@@ -305,8 +303,7 @@ func (g reading) worth() (sum float64) {
 	return sum
 }
 
-// orientation asks by how many degrees a page has to be turned clockwise. Where
-// there are too few letters to tell, it is none.
+// orientation returns the angle by which a page has to be turned clockwise. It is 0 if there are too few letters.
 func (r *reader) orientation(ctx context.Context, number int, drawn drawing) int {
 	image := fmt.Sprintf("turned-%d.pgm", number)
 	if drawn.write(r.work.Path(image)) != nil {

@@ -22,7 +22,7 @@ type document struct {
 	work *engine.Work
 	// name is its file in the job's folder: the input, or the repaired file.
 	name string
-	// password opens it; empty where it opens without.
+	// password opens it; empty if it needs none.
 	password string
 	// number is the input's number, for errors.
 	number int
@@ -44,7 +44,7 @@ func open(ctx context.Context, w *engine.Work, number int, in Input) (*document,
 	return doc, err
 }
 
-// prepare counts the pages, and repairs a document where that fails.
+// prepare counts the pages, and repairs a document if that fails.
 func (d *document) prepare(ctx context.Context) error {
 	err := d.count(ctx)
 	var failed *engine.ExitError
@@ -68,8 +68,7 @@ func openStructure(ctx context.Context, w *engine.Work, in Input) (*document, *s
 	return doc, s, err
 }
 
-// openStructure reads the document's structure, and repairs a document where
-// that fails.
+// openStructure reads the document's structure, and repairs a document if that fails.
 func (d *document) openStructure(ctx context.Context) (*structure, error) {
 	s, err := d.readStructure(ctx)
 	var failed *Error

@@ -15,9 +15,8 @@ import (
 // MaxDPI and Gray are not set.
 type OptimizeArgs struct {
 	Input Input
-	// Linearize writes the document so that its first page is shown before the rest
-	// of it has come, where that makes it smaller than its source; AlwaysLinearize in
-	// any case.
+	// Linearize writes the document so that a reader shows its first page before the rest has arrived, if the
+	// result is smaller than its source. AlwaysLinearize does so in any case.
 	Linearize, AlwaysLinearize bool
 	// Quality is the quality of JPEGs, from 1 to 100; 0 leaves images as they are.
 	Quality int
@@ -112,11 +111,11 @@ type optimizer struct {
 	masks map[string]bool
 	// bound are the images whose pixels are tied to those of their mask.
 	bound map[string]bool
-	// ppi are the resolutions of images where they are drawn largest.
+	// ppi maps images to their resolution at the largest size.
 	ppi map[string]float64
 }
 
-// resolutions reads how large images are drawn.
+// resolutions reads the sizes at which images are drawn.
 func (o *optimizer) resolutions(ctx context.Context, doc *document) error {
 	out, err := doc.work.Exec(ctx, engine.Program{
 		Name: "pdfimages", Args: []string{"-list", engine.PathArg(doc.name)}, MaxStdout: maxQPDFOutput,
@@ -145,7 +144,7 @@ func (o *optimizer) resolutions(ctx context.Context, doc *document) error {
 	return nil
 }
 
-// findMask notes the mask of an image, and its resolution by that of the image.
+// findMask records the mask of an image, with the resolution of the image.
 func (o *optimizer) findMask(ref string) {
 	entries := o.Dict(ref)
 	mask := pdffile.Reference(entries["/SMask"])
@@ -176,8 +175,7 @@ const (
 	enough = 0.95
 )
 
-// smaller returns an image that takes the place of another, and whether it has
-// become grey.
+// smaller returns a replacement for an image, and whether it has become grey.
 func (o *optimizer) smaller(ref string) (result pdffile.Stream, gray, ok bool) {
 	stream, isStream := o.Stream(ref)
 	if !isStream || stream.Entries["/Subtype"] != "/Image" || o.bound[ref] {

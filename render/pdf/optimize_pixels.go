@@ -180,12 +180,12 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 	return true
 }
 
-// unfilter undoes the filters of PNG, whose names stand before the rows.
+// unfilter undoes the filters of PNG, whose names precede the rows.
 func (p *pixels) unfilter(data []byte, row int) bool {
 	const none, sub, up, average, paeth = 0, 1, 2, 3, 4
 	n := p.channels
 	above := make([]byte, row-1)
-	p.data = data[:0] // each row goes to the left of where it was
+	p.data = data[:0] // each row moves to the left
 	for y := range p.height {
 		kind, line := data[y*row], data[y*row+1:(y+1)*row]
 		first, rest := line[:n], line[n:] // the pixel without a left neighbour, and the others

@@ -41,7 +41,7 @@ func (s *structure) outlineNodes(items []pdffile.OutlineItem) (nodes []outlineNo
 	return nodes
 }
 
-// keptOutline is the outline without what leads to pages that are not kept.
+// keptOutline returns the outline without entries that lead to removed pages.
 func keptOutline(items []pdffile.OutlineItem, nodes []outlineNode, keep map[int]bool) (kept []outlineNode) {
 	for i, item := range items {
 		node := nodes[i]
@@ -58,7 +58,7 @@ func keptOutline(items []pdffile.OutlineItem, nodes []outlineNode, keep map[int]
 	return kept
 }
 
-// dest returns where an entry leads in its document; nil if it does not.
+// dest returns the destination of an entry in its document; nil if it has none.
 func (n *outlineNode) dest() any {
 	if dest := n.entry["/Dest"]; dest != nil {
 		return dest

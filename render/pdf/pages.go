@@ -60,9 +60,8 @@ func decrypt(ctx context.Context, d *document) (encrypted bool, err error) {
 	return true, nil
 }
 
-// settle gives a document a table of objects that is right, where it has another. MuPDF
-// repairs a table when it comes to an object that is not where the table has it, and
-// loses the objects that it has added by then.
+// settle gives a document a correct table of objects, if its table is wrong. MuPDF repairs a table when it comes to
+// an object that is elsewhere, and loses the objects that it has added by then.
 func settle(ctx context.Context, d *document) error {
 	_, err := d.soundFile(ctx)
 	var failed *Error
@@ -79,9 +78,8 @@ func flattenComments(ctx context.Context, d *document, to, which string) error {
 	return d.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "generateAppearances": "", "objectStreams": "disable"})
 }
 
-// finish makes a file of the job's folder its result: encrypted as the original
-// is where that is encrypted, and with its objects in streams where those of
-// the original are, which the programs that change pages do not keep up.
+// finish makes a file of the job's folder its result: encrypted if the original is encrypted, and with its objects
+// in streams if those of the original are. The programs that change pages do not preserve this.
 func finish(ctx context.Context, original *document, encrypted bool, name string) error {
 	packed, err := contains(original.work.Path(original.name), "/ObjStm")
 	if err != nil {

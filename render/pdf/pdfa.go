@@ -82,7 +82,7 @@ type archiveInput struct {
 	Level    ArchiveLevel      `json:"level"`
 	Metadata string            `json:"metadata,omitempty"` // file that XMP is written to
 	First    string            `json:"first,omitempty"`    // the document as it came
-	Before   string            `json:"before,omitempty"`   // the document as it was drawn
+	Before   string            `json:"before,omitempty"`   // the document as it was rendered
 	XMP      string            `json:"xmp,omitempty"`
 	Info     map[string]string `json:"info,omitempty"`
 	Meanings []string          `json:"meanings,omitempty"` // of letters in fonts
@@ -148,7 +148,7 @@ type archiver struct {
 	about    said
 	pictures []int // pages that became images, for their transparency
 	poorer   []int // those of them that have lost text
-	lost     bool  // XMP had more than is kept
+	lost     bool  // XMP had more than is stored
 }
 
 func (a *archiver) run(ctx context.Context) error {
@@ -165,14 +165,14 @@ func (a *archiver) run(ctx context.Context) error {
 	}
 	a.about, a.lost = readAbout(a.found.Info, said)
 	a.about.override(a.args)
-	// Ghostscript mixes up what several comments look like: they become part of pages here.
+	// Ghostscript mixes up the appearances of several comments, so they become part of pages here.
 	if err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
 		return err
 	}
 	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveFontsScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
 		return err
 	}
-	// Ghostscript draws every page that is in the tree, however many that says there are.
+	// Ghostscript renders every page in the tree, whatever the declared number.
 	tree, err := (&document{work: a.work, name: told}).readSelf()
 	if err == nil {
 		_, err = tree.Pages(MaxPages)
@@ -262,8 +262,8 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	return nil
 }
 
-// keepWords gives pages that were drawn as images their words back, invisibly. Only the
-// oldest level has such pages.
+// keepWords adds an invisible text layer to pages that were rendered as images. Only the oldest level has such
+// pages.
 func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 	if a.args.Level != Archive1B {
 		return nil
@@ -279,7 +279,7 @@ func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 	return layWords(ctx, source, made, a.pictures)
 }
 
-// repaired stands among the kinds of a document whose pages are damaged.
+// repaired is among the kinds of a document whose pages are damaged.
 const repaired = "repaired"
 
 // maxSaid is the maximum size of Ghostscript's output about a document.

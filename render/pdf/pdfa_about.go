@@ -71,8 +71,8 @@ func clean(text string) string {
 // maxXMP is the maximum number of bytes of XMP that are read.
 const maxXMP = 4 << 20
 
-// readXMP reads the properties of XMP that have a text, by their namespace and name:
-// lists are joined by commas. more is whether there are others than are kept.
+// readXMP reads the text properties of XMP, by their namespace and name: lists are joined by commas. more is true
+// if there are others.
 func readXMP(text []byte) (values map[string]string, more bool) {
 	x := &xmpReader{values: map[string]string{}}
 	decoder := xml.NewDecoder(io.LimitReader(bytes.NewReader(text), maxXMP))
@@ -102,7 +102,7 @@ type xmpReader struct {
 	values   map[string]string
 	more     bool
 	path     []xml.Name
-	property xml.Name // that is read; it stands at a depth of the path
+	property xml.Name // the property being read; it is at a depth of the path
 	depth    int
 }
 
@@ -135,7 +135,7 @@ func (x *xmpReader) add(name xml.Name, text string) {
 	}
 }
 
-// known reports whether a property of XMP is kept, or is about the file that it stood in.
+// known reports whether a property of XMP is stored, or describes only its original file.
 func known(name xml.Name) bool {
 	switch name.Space {
 	case xmpMedia, xmpPDFA, "http://www.w3.org/XML/1998/namespace":
@@ -148,7 +148,7 @@ func known(name xml.Name) bool {
 	return false
 }
 
-// xmp writes XMP that says the same as info does.
+// xmp writes XMP with the same values as info.
 func (a said) xmp(level ArchiveLevel, now time.Time) string {
 	var b strings.Builder
 	b.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + xmpRDF + "\">\n" +

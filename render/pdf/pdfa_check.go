@@ -267,7 +267,7 @@ func (c *archiveCheck) walk(ref string, v any, depth int) {
 	}
 }
 
-// stream checks what only streams have, and the content of those that draw.
+// stream checks the entries of streams, and the content of those that draw.
 func (c *archiveCheck) stream(ref string, entries pdffile.Dict) {
 	for _, name := range filters(pdffile.Dict{"/Filter": c.Target(entries["/Filter"])}) {
 		c.unless(name != "/LZWDecode", "has streams that are packed with LZW")
@@ -462,7 +462,7 @@ func (c *archiveCheck) operators(text []byte) {
 	}
 }
 
-// inline looks at an image in the content, and returns where it ends.
+// inline checks an image in the content, and returns its end.
 func (c *archiveCheck) inline(text []byte, at int) int {
 	for at < len(text) {
 		word, next := contentWord(text, at)
@@ -481,8 +481,7 @@ func (c *archiveCheck) inline(text []byte, at int) int {
 
 var inlineEnd = regexp.MustCompile(`[\x00\t\n\f\r ]EI[\x00\t\n\f\r /(<\[]|[\x00\t\n\f\r ]EI$`)
 
-// afterInline returns where the data of an image end: at the first end that words
-// follow, not more data.
+// afterInline returns the end of an image's data: the first EI after which words follow, and not more data.
 func afterInline(text []byte, at int) int {
 	for at < len(text) {
 		found := inlineEnd.FindIndex(text[at:])
@@ -533,7 +532,7 @@ func contentWord(text []byte, at int) (string, int) {
 
 func endsWord(c byte) bool { return strings.IndexByte("\x00\t\n\f\r ()<>[]{}/%", c) >= 0 }
 
-// afterLiteral returns where a text in parentheses ends.
+// afterLiteral returns the end of a text in parentheses.
 func afterLiteral(text []byte, at int) int {
 	depth := 0
 	for ; at < len(text); at++ {
@@ -551,7 +550,7 @@ func afterLiteral(text []byte, at int) int {
 	return len(text)
 }
 
-// picturePages are the pages of a document on which nothing is drawn but one image.
+// picturePages returns the pages of a document that show only one image.
 func picturePages(f *pdffile.File) (numbers []int) {
 	pages, err := f.Pages(maxInputPages)
 	if err != nil {

@@ -189,7 +189,7 @@ func (a *archiveWords) makeFont() {
 	})
 }
 
-// meanings is the table of what codes mean.
+// meanings returns the table of the codes' meanings.
 func (a *archiveWords) meanings() []byte {
 	const most = 100 // in one part
 	var b bytes.Buffer

@@ -20,13 +20,12 @@ type qpdfJob map[string]any
 // qpdfWarnings is qpdf's exit code for a result that needed repairs.
 const qpdfWarnings = 3
 
-// qpdf runs a job in the job's folder and returns what qpdf printed. The error
-// is an *engine.ExitError where qpdf failed.
+// qpdf runs a job in the job's folder and returns qpdf's output. The error is an *engine.ExitError if qpdf failed.
 func qpdf(ctx context.Context, w *engine.Work, job qpdfJob) ([]byte, error) {
 	return qpdfWithin(ctx, w, job, 0)
 }
 
-// qpdfWithin is qpdf with a bound on its memory in bytes, below that of the job.
+// qpdfWithin is qpdf with a memory limit in bytes, below the job's.
 func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) ([]byte, error) {
 	out, err := runQPDF(ctx, w, job, engine.Program{Memory: memory})
 	var exit *engine.ExitError
@@ -42,8 +41,7 @@ func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) 
 	return out, err
 }
 
-// runQPDF runs a job as a program with bounds of its own. Its error is an
-// *engine.ExitError also where qpdf only warns.
+// runQPDF runs a job as a program with its own limits. Its error is an *engine.ExitError even if qpdf only warns.
 func runQPDF(ctx context.Context, w *engine.Work, job qpdfJob, program engine.Program) ([]byte, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -68,15 +66,14 @@ func writeTemp(dir, pattern string, content []byte) (string, error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// maxQPDFOutput bounds what qpdf prints: the outline of the largest documents
-// has some megabytes.
+// maxQPDFOutput is the maximum size of qpdf's output: the outline of the largest documents has a few megabytes.
 const maxQPDFOutput = 64 << 20
 
 // output is the name of a job's result.
 const output = "output.pdf"
 
-// write runs a qpdf job on this document that makes a result of the job.
-// Encryption stays as it is unless the job says otherwise.
+// write runs a qpdf job on this document that writes a result of the job. Encryption stays as it is unless the job
+// changes it.
 func (d *document) write(ctx context.Context, job qpdfJob) error {
 	if err := writeResult(ctx, d, job); err != nil {
 		return err

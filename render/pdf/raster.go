@@ -104,8 +104,7 @@ func (r *rasterizer) file(page int) string {
 	return fmt.Sprintf("page-%0*d%s", r.digits, page, extension)
 }
 
-// checkSizes refuses pages whose image would be over the limits, before
-// anything is drawn.
+// checkSizes refuses pages whose image would exceed the limits, before anything is rendered.
 func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
 	if r.sizes, err = readPageSizes(ctx, r.document, slices.Min(pages), slices.Max(pages)); err != nil {
 		return err

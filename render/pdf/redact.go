@@ -20,8 +20,7 @@ import (
 // Changed.
 type RedactArgs struct {
 	Input Input
-	// Terms are found wherever they stand, whatever their case and spaces. Patterns
-	// are those of Go.
+	// Terms are found everywhere, regardless of case and spaces. Patterns are regular expressions of Go.
 	Terms, Patterns []string
 	Areas           []RedactArea
 	// Color fills the redacted areas: red, green and blue from 0 to 1.
@@ -191,7 +190,7 @@ func (r *redaction) run(ctx context.Context) error {
 	return r.verify(ctx, left, check)
 }
 
-// redactAsideScript puts the links of pages aside, where there are any.
+// redactAsideScript sets the links of pages aside, if there are any.
 const redactAsideScript = `for (var i = 0; i < doc.countPages(); i++) aside(doc.findPage(i));
 doc.save(args.output, "");
 print("true");`
@@ -240,9 +239,9 @@ type readInput struct {
 type applyInput struct {
 	Input  string            `json:"input"`
 	Output string            `json:"output"`
-	Bare   string            `json:"bare"` // with nothing drawn over the places
+	Bare   string            `json:"bare"` // without content over the areas
 	Color  [3]float64        `json:"color"`
-	Texts  map[string]string `json:"texts"` // of objects, and what takes their place
+	Texts  map[string]string `json:"texts"` // of objects, and their replacement
 	Pages  []applyPage       `json:"pages"`
 }
 
@@ -433,8 +432,8 @@ func (p paper) resolution(dpi, pixels float64) int {
 	return max(1, int(min(dpi*p.unit, most)))
 }
 
-// flatten turns pages into images if something, such as a line, is still drawn in an area
-// to be emptied: covering it would only hide it.
+// flatten turns pages into images if something, such as a line, is still drawn in a redacted area: covering it
+// would only hide it.
 func (r *redaction) flatten(ctx context.Context, bare string) error {
 	var pages []picturePage
 	outlined, err := r.outlined(bare)

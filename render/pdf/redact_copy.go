@@ -163,7 +163,7 @@ func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
 	return nil
 }
 
-// plain makes entries those of a stream with a content, and returns that as it is written.
+// plain sets entries for a stream with a content, and returns the content as written.
 func (s *scrubber) plain(entries pdffile.Dict, content []byte) []byte {
 	entries["/Filter"] = "/FlateDecode"
 	delete(entries, "/DecodeParms")
@@ -263,8 +263,8 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 // profileHeader is the length of a colour profile's header in bytes.
 const profileHeader = 128
 
-// tables is the list of the parts of a font or profile: where it and its entries are, and
-// in those the offset and the length of a part, behind its tag.
+// tables is the table of a font's or profile's parts: its position, and in each entry the offset and the length of
+// a part, after its tag.
 type tables struct {
 	first, size, count, offset, length int
 	tags                               string

@@ -16,16 +16,16 @@ type inspector struct {
 	*pdffile.File
 
 	secrets secrets
-	// seen are forms and contents that are on pages, where two programs have read all text
-	// as it stands there: other content is read as one text.
+	// seen lists forms and contents that are on pages, whose text two programs have read in place: other content is
+	// read as one text.
 	seen  map[string]bool
 	known map[string]bool // strings in which there is nothing
 	fonts map[string]*fontMeaning
 	page  map[string]int // the page of content
 }
 
-// inspect returns where something is found in a document; nothing is what there should be.
-// The ID of a source counts, and that of a result is random.
+// inspect returns the place of a secret in a document; empty means none. The ID of a source is searched, while that
+// of a result is random.
 func inspect(content []byte, s secrets, source bool) (where string, err error) {
 	f, err := pdffile.Read(content)
 	if err != nil {
@@ -94,7 +94,7 @@ func (in *inspector) pageContent(number int, page pdffile.Page) string {
 	return ""
 }
 
-// draws notes the forms in Resources. The result's own are drawn.
+// draws records the forms in Resources. The result's own are drawn.
 func (in *inspector) draws(number int, resources pdffile.Dict, depth int) {
 	for _, v := range in.Entry(resources["/XObject"]) {
 		ref := pdffile.Reference(v)

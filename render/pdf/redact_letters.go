@@ -46,8 +46,8 @@ func (s saidLetters) page() (pageLetters, error) {
 
 // foundPage holds the content to remove from a page, by corners.
 type foundPage struct {
-	// letters are one for each, or one for those of a word that stands upright or on its
-	// side: MuPDF compares all letters of a page with each of them.
+	// letters has one entry for each letter, or one for all letters of a word that is upright or sideways: MuPDF
+	// compares all letters of a page with each entry.
 	letters [][]float64
 	// cores are the same without their edges, which may touch their neighbours.
 	cores [][]float64
@@ -61,9 +61,9 @@ func (p pageLetters) quad(n int) []float64 { return p.Quads[n*cornerNumbers : (n
 // gap separates letters that are not adjacent: no text contains it.
 const gap = "\x00"
 
-// standing returns the letters of level text as they stand, line by line and from the left,
-// whatever the order that they are drawn in, and their numbers: who draws the end of a word
-// before its beginning hides it from those who read them in that order.
+// standing returns the letters of level text and their numbers by position, line by line and from the left,
+// whatever the order in which they are drawn. A document that draws the end of a word before its beginning would
+// otherwise hide the word.
 func (p pageLetters) standing() (letters []string, numbers []int) {
 	const slack, space, far = 0.3, 0.2, 0.5 // of a letter's height
 	var level []int
@@ -120,8 +120,7 @@ func (p pageLetters) thin(n int) bool {
 	return p.Text[n] != "\n" && math.Hypot(q[2]-q[0], q[3]-q[1]) < 0.01
 }
 
-// whole adds to letters those that are drawn as one with them: a part of a ligature takes
-// all of it.
+// whole adds letters that are drawn together with the given ones: redacting a part of a ligature redacts all of it.
 func (p pageLetters) whole(numbers []int) []int {
 	const most = 3 // letters after the first
 	for _, n := range numbers {
@@ -186,7 +185,7 @@ func core(quad []float64) []float64 {
 	return c
 }
 
-// follows reports whether a letter stands behind others on the same line.
+// follows reports whether a letter comes after others on the same line.
 func follows(row, letter []float64) bool {
 	along := func(q []float64) (x, y float64) { return q[2] - q[0], q[3] - q[1] }
 	x, y := along(row)
@@ -195,7 +194,7 @@ func follows(row, letter []float64) bool {
 		return false
 	}
 	x, y = x/length, y/length
-	// Its end lies further along the row, and its corners on the row's edges.
+	// Its end is further along the row, and its corners are on the row's edges.
 	ahead := (letter[2]-row[2])*x + (letter[3]-row[3])*y
 	const slack = 1
 	top := math.Abs((letter[2]-row[0])*y - (letter[3]-row[1])*x)

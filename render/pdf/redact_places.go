@@ -8,14 +8,13 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// places walks over what pages draw, and where: images, and the outlines that are painted.
+// places walks over the drawn objects of pages with their positions: images, and painted outlines.
 type places struct {
 	*pdffile.File
 
 	// image gets the hashes of an image and of its masks, and the rectangle around it.
 	image func(hashes []string, at box)
-	// path gets the rectangle around an outline that is painted, and whether it is nothing
-	// but a rectangle that stands upright.
+	// path gets the rectangle around a painted outline, and whether the outline is just an upright rectangle.
 	path   func(at box, plain bool)
 	hashes map[string][]string
 	steps  int
@@ -41,7 +40,7 @@ func (p *places) resources(node pdffile.Dict) pdffile.Dict {
 	return p.Entry(node["/Resources"])
 }
 
-// pen is the outline that is drawn, and how coordinates become those of the page.
+// pen is the current outline, with the transformation of coordinates to the page's.
 type pen struct {
 	matrix  affine
 	around  box
@@ -127,7 +126,7 @@ func (p *places) draw(hashes []string, matrix affine) {
 	}
 }
 
-// object walks over an image or a form that is drawn.
+// object walks over a drawn image or form.
 func (p *places) object(v any, above pdffile.Dict, matrix affine, depth int) error {
 	ref := pdffile.Reference(v)
 	entries := p.Entry(v)
@@ -266,8 +265,7 @@ func (r *redaction) readPages(name string) (*pdffile.File, []pdffile.Page, error
 	return f, pages, nil
 }
 
-// touchedImages returns the images of an opened document that something is taken out of, and
-// the places of all that goes.
+// touchedImages returns the images of an opened document that contain redacted areas, and all redacted places.
 func (r *redaction) touchedImages(open string, found looked) (touched map[string]bool, gone redactedPlaces, err error) {
 	f, pages, err := r.readPages(open)
 	if err != nil {
@@ -295,8 +293,7 @@ func (r *redaction) touchedImages(open string, found looked) (touched map[string
 	return touched, gone, nil
 }
 
-// leftImages returns the pages of the result on which an image that was touched is still
-// there: where something of it was to go, or where it cannot be seen.
+// leftImages returns the pages of the result that still contain an image with redacted areas, or an invisible one.
 func (r *redaction) leftImages() (left []int, err error) {
 	if len(r.touched) == 0 {
 		return nil, nil
@@ -370,7 +367,7 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 	return left, nil
 }
 
-// grown is a rectangle that is not empty where a line is.
+// grown returns a rectangle that is not empty for a line.
 func grown(b box) box {
 	const hair = 0.01
 	return box{b[0] - hair, b[1] - hair, b[2] + hair, b[3] + hair}

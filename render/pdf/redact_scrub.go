@@ -9,16 +9,15 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// scrubber rewrites a document from its pages and the objects that they and the catalog
-// need. Every page, form, pattern and glyph gets Resources of its own, with the names that
-// its content uses, and only the drawing operators of its content. Secrets are removed from
-// strings and names.
+// scrubber rewrites a document from its pages and the objects that they and the catalog need. Every page, form,
+// pattern and glyph gets its own Resources, with the names that its content uses, and only the drawing operators of
+// its content. Secrets are removed from strings and names.
 type scrubber struct {
 	*pdffile.File
 
 	update  *pdffile.Update
 	secrets secrets
-	refs    map[string]string // those of the result, by those of the source
+	refs    map[string]string // references of the result, by those of the source
 	todo    []func() error
 	type3   []*glyphs
 	names   map[string]string // that have become others
@@ -226,7 +225,7 @@ func (s *scrubber) font(v any, codes map[byte]bool, inherited pdffile.Dict) any 
 	return s.refs[ref]
 }
 
-// glyphs writes a font of Type 3, with those of its glyphs that are shown.
+// glyphs writes a font of Type 3 with its visible glyphs.
 func (s *scrubber) glyphs(g *glyphs) error {
 	g.done = true
 	shown := map[string]bool{}

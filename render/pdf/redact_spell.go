@@ -16,8 +16,8 @@ import (
 //go:embed redact_names.txt
 var redactNames string
 
-// knownNames are the names that PDF gives a meaning, and those of glyphs: that a term is a
-// part of one says nothing.
+// knownNames are the names that PDF defines, and those of glyphs. A term that is a part of such a name is not a
+// secret there.
 var knownNames = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.FieldsSeq(redactNames) {

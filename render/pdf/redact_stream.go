@@ -182,7 +182,7 @@ func bareJPEG(photo []byte) []byte {
 		marker, length := photo[at+1], int(photo[at+2])<<8|int(photo[at+3])
 		const startOfScan, comment, firstApp, profile, adobe, lastApp = 0xda, 0xfe, 0xe0, 0xe2, 0xee, 0xef
 		if photo[at] != 0xff || marker == 0xff || length < 2 || at+2+length > len(photo) {
-			return photo // it is read as it is, and refused where it has a secret
+			return photo // it is read unchanged, and refused if it contains a secret
 		}
 		if marker == startOfScan {
 			return append(out, photo[at:]...)

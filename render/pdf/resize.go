@@ -11,7 +11,7 @@ import (
 // ResizeArgs are the arguments of ResizeJob.
 type ResizeArgs struct {
 	Selection
-	// Width and Height are those of the pages as they are shown, in points.
+	// Width and Height are the size of the pages as they are shown, in points.
 	Width, Height float64
 	// Fit is Contain, or Fill.
 	Fit Fit
@@ -30,7 +30,7 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) ([]byte, error
 	for _, n := range numbers {
 		ref := s.Pages[n-1].Object
 		if _, again := r.moves[ref]; again {
-			continue // a page that stands twice in the document
+			continue // a page that occurs twice in the document
 		}
 		page := s.Dict(ref)
 		if page == nil {
@@ -45,8 +45,7 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) ([]byte, error
 	return nil, doc.write(ctx, qpdfJob{})
 }
 
-// move takes a point of a page to where it goes: both axes are stretched, and then
-// shifted.
+// move maps a point of a page to its new position: both axes are stretched, and then shifted.
 type move struct{ scaleX, scaleY, x, y float64 }
 
 func (m move) across(x float64) float64 { return m.scaleX*x + m.x }
@@ -164,8 +163,8 @@ func (r *resizer) content(page pdffile.Dict, m move, shown box) {
 // number5 writes a number as PDF takes it, with five decimals.
 func number5(n float64) string { return fmt.Sprintf("%.5f", n) }
 
-// patterns moves those that the page itself draws with: they lie on the page, and
-// take no notice of what its content does to everything else.
+// patterns moves the patterns of the page itself: they are positioned on the page, independent of the
+// transformation of its content.
 func (r *resizer) patterns(page pdffile.Dict, m move) {
 	resources, _ := r.inherited(page, "/Resources").(pdffile.Dict)
 	patterns := r.Entry(resources["/Pattern"])
@@ -204,7 +203,7 @@ func (r *resizer) matrix(v any) [6]float64 {
 	return [6]float64(list)
 }
 
-// box reads a rectangle, whichever of its corners stand first.
+// box reads a rectangle, whichever of its corners come first.
 func (s *structure) box(v any) (box, bool) {
 	b, err := readBox(ordered(s.plain(s.Target(v))))
 	return b, err == nil
@@ -390,7 +389,7 @@ func (r *resizer) destination(list []any) bool {
 		}
 		at, ok := r.Target(list[first+i]).(float64)
 		switch {
-		case !ok: // where the reader is
+		case !ok: // position of the reader
 		case axis == 'x':
 			list[first+i] = m.across(at)
 		default:

@@ -10,7 +10,7 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// fontSize is the size of a font in how the text of a field is drawn.
+// fontSize matches the size of a font in the default appearance of a field.
 var fontSize = regexp.MustCompile(`([0-9]*\.?[0-9]+)(\s+Tf)`)
 
 // font scales the text size of a field, or of a comment on the page: readers draw it again

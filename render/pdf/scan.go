@@ -46,7 +46,7 @@ func drawGray(ctx context.Context, d *document, name string, page, dpi int) (*sc
 
 var errScan = errors.New("no gray image")
 
-// readScan reads what poppler has drawn of a page in gray.
+// readScan reads poppler's grey image of a page.
 func readScan(path string) (_ *scan, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *scan) rotated(degrees int) *scan {
 	return turned
 }
 
-// rotatedBack is the matrix from the pixels of what rotated returns to those of the scan.
+// rotatedBack returns the matrix from the pixels of rotated's result to those of the scan.
 func (s *scan) rotatedBack(degrees int) affine {
 	w, h := float64(s.width), float64(s.height)
 	switch degrees {
@@ -132,9 +132,8 @@ func (s *scan) rotatedBack(degrees int) affine {
 	return affine{1, 0, 0, 1, 0, 0}
 }
 
-// straighten returns a scan whose lines rise by an angle as one whose lines are
-// level, on a page that is large enough for all of it, and the matrix from the
-// pixels of that to those of the scan.
+// straighten levels a scan whose lines rise by an angle, on a page that is large enough for all of it. It returns
+// the new scan, and the matrix from its pixels to those of the original.
 func (s *scan) straighten(angle float64) (*scan, affine) {
 	sin, cos := math.Sincos(angle)
 	w, h := float64(s.width), float64(s.height)
@@ -260,7 +259,7 @@ func (s *scan) threshold() byte {
 	return byte(min(best, math.MaxUint8))
 }
 
-// affine is a matrix as PDF has it: a point (x, y) goes to (ax+cy+e, bx+dy+f).
+// affine is a matrix of PDF: a point (x, y) is mapped to (ax+cy+e, bx+dy+f).
 type affine [6]float64
 
 // at returns the image of a point.

@@ -18,7 +18,7 @@ import (
 type NUpArgs struct {
 	Selection
 	PerSheet int // 2, 3, 4, 6, 8, 9, 12 or 16
-	// Width and Height are those of a sheet in portrait, in points.
+	// Width and Height are the size of a sheet in portrait, in points.
 	Width, Height float64
 	// Landscape turns the sheets; nil is whichever shows the first page larger.
 	Landscape *bool
@@ -31,7 +31,7 @@ type NUpArgs struct {
 type BookletArgs struct {
 	Input
 	PerSheet int // 2 or 4, on each side of a sheet
-	// Width and Height are those of a sheet in portrait, in points.
+	// Width and Height are the size of a sheet in portrait, in points.
 	Width, Height float64
 	// Short binds the pages at their short edge.
 	Short bool
@@ -62,10 +62,9 @@ const (
 	lostText      = "has text that would be missing on the sheets" + imagesInstead
 )
 
-// compose makes the sheets of a job. pdfcpu arranges pages that qpdf has made plain: not
-// encrypted, with their annotations and fields drawn on them, each of them one object. The
-// result is refused where qpdf finds fault with it, or where letters of the pages are not on
-// the sheets.
+// compose makes the sheets of a job. pdfcpu arranges pages that qpdf has simplified: not encrypted, with their
+// annotations and fields drawn on them, each of them one object. The result is refused if qpdf finds errors in it,
+// or if letters of the pages are missing on the sheets.
 func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(width, height float64) sheetLayout, order func(n int) []int) error {
 	doc, err := openOne(ctx, w, in.Input)
 	if err != nil {
@@ -113,8 +112,8 @@ func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(wid
 	return sheets.write(ctx, qpdfJob{})
 }
 
-// selectPages writes the pages of a selection, repeats included, into a document that is
-// not encrypted. The document keeps what its result is to be again.
+// selectPages writes the pages of a selection, including repeats, into a document that is not encrypted. The
+// document remembers the encryption of its result.
 func selectPages(ctx context.Context, doc *document, pages string) (selected *document, numbers []int, err error) {
 	if numbers, err = doc.resolve(pages); err != nil {
 		return nil, nil, err
@@ -194,8 +193,8 @@ func (s *structure) undrawn(page pdffile.Dict, shown box) bool {
 	})
 }
 
-// plainPages writes a document with its annotations and fields drawn on the pages, each of
-// which has one stream of content, and reads it.
+// plainPages writes a document with its annotations and fields drawn on the pages, each of which has one content
+// stream, and reads it.
 func plainPages(ctx context.Context, d *document) (*document, *structure, error) {
 	plain := &document{work: d.work, name: "plain.pdf"}
 	err := d.writeTo(ctx, plain.name, qpdfJob{"generateAppearances": "", "flattenAnnotations": "all", "coalesceContents": "", "objectStreams": "disable", "minVersion": "1.7"})
@@ -269,7 +268,7 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 	}
 	if group := s.Entry(source["/Group"]); group != nil {
 		group = pdffile.Without(group)
-		group["/I"] = true // as that of a page is
+		group["/I"] = true // like the group of a page
 		entries["/Group"] = group
 	}
 	form := changes.Reserve()
@@ -363,8 +362,8 @@ func (l sheetLayout) drawGuides() (content string) {
 	return content
 }
 
-// missingLetters counts the letters and digits of texts that others have not as often. How
-// words and accents are put together depends on where they stand.
+// missingLetters returns the number of letters and digits in texts that occur less often in others. The composition
+// of words and accents depends on their positions.
 func missingLetters(texts, others []string) (missing int) {
 	counts := map[rune]int{}
 	for sign, pages := range map[int][]string{1: texts, -1: others} {

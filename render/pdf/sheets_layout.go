@@ -22,8 +22,7 @@ func (l sheetLayout) cells() int { return l.columns * l.rows }
 // sheets returns the number of pages of the result for n source pages.
 func (l sheetLayout) sheets(n int) int { return (n + l.cells() - 1) / l.cells() }
 
-// shrink is the size at which a page of so many points comes to stand in a cell, of
-// its own.
+// shrink returns the scale at which a page, with its size in points, fits into a cell.
 func (l sheetLayout) shrink(width, height float64) float64 {
 	return min(l.width/float64(l.columns)/width, l.height/float64(l.rows)/height)
 }

@@ -11,10 +11,10 @@ import (
 // StampArgs are the arguments of a StampJob. The output is the PDF.
 type StampArgs struct {
 	Input Input
-	Marks []Mark // in the order in which they are drawn
+	Marks []Mark // in drawing order
 }
 
-// Mark is one stamp, and where it is drawn.
+// Mark is one stamp with its position.
 type Mark struct {
 	// Stamp is an image, or a PDF whose first page is drawn.
 	Stamp Input
@@ -39,7 +39,7 @@ type Mark struct {
 // stampEdge is the distance of stamps from the edge, in points.
 const stampEdge = 24
 
-// drawScript stands before the scripts that draw on pages.
+// drawScript precedes the scripts that draw on pages.
 //
 //go:embed draw.js
 var drawScript string

@@ -42,9 +42,8 @@ func selfDescribed(f *pdffile.File) (*structure, error) {
 	return s, err
 }
 
-// readStructure reads the pages, the outline and the objects of a document, and
-// counts its pages. A document that cannot be read as it stands, such as one
-// that is encrypted, is rewritten first.
+// readStructure reads the pages, the outline and the objects of a document, and counts its pages. A document that
+// cannot be read unchanged, such as an encrypted one, is rewritten first.
 func (d *document) readStructure(ctx context.Context) (*structure, error) {
 	return readSound(ctx, d, d.describeAsIs)
 }
@@ -128,7 +127,7 @@ func (d *document) describe(ctx context.Context, keys ...string) (*structure, er
 	return &s, nil
 }
 
-// ask runs a qpdf job that describes the document, in bounds of its own.
+// ask runs a qpdf job that describes the document, with its own limits.
 func (d *document) ask(ctx context.Context, job qpdfJob) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()

@@ -30,7 +30,7 @@ type PageText struct {
 	Text string `json:"text" jsonschema:"required" jsonschema_description:"Text of the page; empty if there is none."`
 }
 
-// Text is the result of a TextJob: the text of each page, or that of all.
+// Text is the result of a TextJob: the text of each page, or the text of all.
 type Text struct {
 	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages."`
 	Pages     []PageText `json:"pages,omitempty" jsonschema_description:"Pages in order; absent with mergePages."`
@@ -57,7 +57,7 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, er
 		return nil, err
 	}
 	if args.Merge {
-		// A form feed stands between pages, so none may stand within one.
+		// Form feeds separate pages, so the text of a page must not contain any.
 		return nil, writeJSON(w, textOutput, Text{PageCount: doc.pages, Text: new(strings.Join(texts, "\f"))})
 	}
 	pages := make([]PageText, len(texts))
@@ -123,11 +123,9 @@ func textsOfRun(ctx context.Context, d *document, first, last int) ([]string, er
 // maxTextBytes bounds the text of a document as poppler writes it.
 const maxTextBytes = 100 << 20
 
-// extractTexts returns the text of a run of pages: one string for each, and more
-// where a page holds form feeds.
+// extractTexts returns the text of a run of pages: one string for each, and more if a page contains form feeds.
 //
-// Poppler's default mode puts the columns of a page one after the other;
-// "-layout" would weave their lines together.
+// Poppler's default mode puts the columns of a page one after the other; "-layout" would mix their lines.
 func extractTexts(ctx context.Context, d *document, first, last int) ([]string, error) {
 	out, err := d.work.Exec(ctx, engine.Program{
 		Name: "pdftotext", MaxStdout: maxTextBytes,

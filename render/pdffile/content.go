@@ -229,7 +229,7 @@ func plainLength(entries Dict) int {
 	return (width*bits + 7) / 8 * height
 }
 
-// ends reports whether an EI stands at a place of content, behind space.
+// ends reports whether there is an EI at a position of content, after white space.
 func ends(data []byte, at int) bool {
 	const word = "EI"
 	if at >= len(data) || !isSpace(data[at]) {

@@ -6,8 +6,7 @@ import "strings"
 type Destination struct {
 	Name string
 	Page int // from 1
-	// X and Y are how far from the left and from the top it is, where the page's
-	// sides are 1.
+	// X and Y are the distance from the left and from the top, where the page's sides are 1.
 	X, Y float64
 }
 

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// File is the objects of a file that is not encrypted. Where they are stands in
-// its tables; those that are of interest are read when they are asked for.
+// File holds the objects of a file that is not encrypted. The tables of the file hold their positions; an object is
+// read on demand.
 type File struct {
 	content []byte
-	origin  int // where the file's header is, from which offsets count
+	origin  int // offset of the file's header, from which offsets count
 	places  map[int]place
 	numbers []int // of them, as the table has them: mostly in the order of the file
 	trailer Dict
@@ -52,8 +52,8 @@ type place struct {
 // maxObjects is more than any document has.
 const maxObjects = 1 << 30
 
-// Sound reports whether the objects can be read as they stand: they are where the
-// table has them, and not encrypted.
+// Sound reports whether the objects can be read unchanged: they are at the positions in the table, and not
+// encrypted.
 func (f *File) Sound() bool {
 	f.checked = f.checked || f.check()
 	return f.checked
@@ -73,7 +73,7 @@ func (f *File) check() bool {
 	return err == nil && entries != nil
 }
 
-// at reports whether an object is at its place, where that is in the file.
+// at reports whether an object is at its position, if that is in the file.
 func (f *File) at(number int, at place) bool {
 	_, ok := f.open(number, at)
 	return ok
@@ -97,9 +97,9 @@ func (f *File) open(number int, at place) (*parser, bool) {
 	return p, ok
 }
 
-// Object returns the value of an object, which is nil if there is none. body is where the content of a stream
-// begins, whose dictionary is the value; 0 is no stream. The error is ErrUnread where the file does not say the
-// same as its table.
+// Object returns the value of an object; nil means that it does not exist. If the value is the dictionary of a
+// stream, body is the start of the stream's content, otherwise 0. The error is ErrUnread if the file contradicts
+// its table.
 func (f *File) Object(ref string) (value any, body int, err error) {
 	number, generation, ok := splitReference(ref)
 	at, there := f.places[number]
@@ -132,8 +132,7 @@ func (f *File) readAt(number int, at place) (value any, body int, err error) {
 	return value, p.at, nil
 }
 
-// Dict returns an object that is a dictionary, or a stream's; nil where it is
-// something else, or cannot be read.
+// Dict returns an object that is a dictionary, or a stream's; nil if it is something else, or cannot be read.
 func (f *File) Dict(ref string) Dict {
 	value, _, err := f.Object(ref)
 	if err != nil {
@@ -149,8 +148,7 @@ func (f *File) Entry(v any) Dict {
 	return entries
 }
 
-// Target returns a value, or the object that it refers to; nil where that cannot
-// be read.
+// Target returns a value, or the object that it refers to; nil if that cannot be read.
 func (f *File) Target(v any) any {
 	ref := Reference(v)
 	if ref == "" {
@@ -163,8 +161,7 @@ func (f *File) Target(v any) any {
 	return value
 }
 
-// plainDict is Dict for an object that stands in the file, or in a stream, as it
-// should, up to its end.
+// plainDict is Dict for an object that is complete in the file, or in a stream.
 func (f *File) plainDict(ref string) Dict {
 	number, generation, ok := splitReference(ref)
 	at, there := f.places[number]
@@ -203,7 +200,7 @@ func (f *File) Trailer(key string) any { return f.trailer[key] }
 // Root returns the reference of the document's catalog.
 func (f *File) Root() string { return Reference(f.trailer["/Root"]) }
 
-// Catalog returns the document's catalog; nil where it has none.
+// Catalog returns the document's catalog; nil if it has none.
 func (f *File) Catalog() Dict { return f.Dict(f.Root()) }
 
 // Version is the one in the header, unless the catalog names a later one.
@@ -216,8 +213,8 @@ func (f *File) Version() string {
 	return version
 }
 
-// Containing returns the references of all objects in whose text one of the words
-// stands, without reading them.
+// Containing returns the references of all objects whose text contains one of the words, without reading the
+// objects.
 func (f *File) Containing(words ...string) (references []string) {
 	has := func(object []byte) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(object, []byte(word)) })

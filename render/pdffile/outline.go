@@ -75,8 +75,8 @@ func isOpen(count any) (bool, error) {
 	return n >= 0, nil
 }
 
-// dest returns where an entry leads, and the number of that page; nil where it
-// leads to none. Names of destinations are left to qpdf.
+// dest returns the destination of an entry, and the number of its page; nil if it has none. Names of destinations
+// are left to qpdf.
 func (r *outlineReader) dest(entry Dict) (dest any, page *int, err error) {
 	dest = entry["/Dest"]
 	if dest == nil {

@@ -222,7 +222,7 @@ func (p *parser) hex() (any, error) {
 	return "b:" + string(digits), nil
 }
 
-// escapes are the characters after a backslash that stand for others.
+// escapes are the characters after a backslash that represent others.
 var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'} //nolint:gochecknoglobals // never changed
 
 func (p *parser) literal() (any, error) {

@@ -14,11 +14,9 @@ import "errors"
 // encrypted, damaged, or out of the ordinary.
 var ErrUnread = errors.New("pdffile: cannot be read as it stands")
 
-// Dict is a dictionary. Its values, and all others here, are written the way
-// qpdf's JSON has them: dictionaries are maps, names start with "/", references
-// read "4 0 R", and strings start with "u:" for text or "b:" for bytes in
-// hexadecimal digits, which is what reading makes of all of them. Numbers are
-// float64.
+// Dict is a dictionary. Its values, and all others here, have the form of qpdf's JSON: dictionaries are maps, names
+// start with "/", references read "4 0 R", and strings start with "u:" for text or "b:" for bytes in hexadecimal
+// digits. Reading returns all strings in the latter form. Numbers are float64.
 type Dict = map[string]any
 
 const (

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// reachable returns the objects that the update leaves reachable from the
-// catalog, but by some of its entries, of a document that has none in streams.
-// The error is ErrUnread where one cannot be read.
+// reachable returns the objects that remain reachable from the catalog after the update, other than through some of
+// its entries. The document must have no objects in streams. The error is ErrUnread if an object cannot be read.
 func (u *Update) reachable(but ...string) (kept map[int]place, err error) {
 	f := u.file
 	kept = map[int]place{}

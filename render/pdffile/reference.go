@@ -11,7 +11,7 @@ func Refer(number, generation int) string {
 	return strconv.Itoa(number) + " " + strconv.Itoa(generation) + " R"
 }
 
-// Reference returns v where it is a reference, and otherwise nothing.
+// Reference returns v if it is a reference, and otherwise nothing.
 func Reference(v any) string {
 	text, _ := v.(string)
 	if _, _, ok := splitReference(text); !ok {

@@ -10,7 +10,7 @@ import (
 const (
 	// maxUnpacked is the maximum decompressed size of one object stream, in bytes.
 	maxUnpacked = 64 << 20
-	// maxUnpackedAll bounds what all of them have, which are kept.
+	// maxUnpackedAll is the maximum decompressed size of all of them, which are stored.
 	maxUnpackedAll = 256 << 20
 )
 
@@ -81,8 +81,8 @@ type Stream struct {
 	Content []byte
 }
 
-// Stream returns an object that is a stream, whose content is the file's own and
-// not to be changed; false where it is something else, or cannot be read.
+// Stream returns an object that is a stream, whose content is the file's own and must not be changed; false if it
+// is something else, or cannot be read.
 func (f *File) Stream(ref string) (Stream, bool) {
 	value, body, err := f.Object(ref)
 	entries, _ := value.(Dict)

@@ -11,9 +11,8 @@ var startPattern = regexp.MustCompile(`startxref\s+(\d+)`)
 // table, which leads to the one before.
 const maxTables = 256
 
-// ReadTable reads the tables of a file, in either of their forms: as text, or as
-// a stream. They have as many objects as they say; whether those are where they
-// should be is for Sound to tell.
+// ReadTable reads the tables of a file, in either of their forms: as text, or as a stream. It checks the number of
+// objects; Sound checks their positions.
 func ReadTable(content []byte) (*File, error) {
 	all := startPattern.FindAllSubmatch(content[max(0, len(content)-HeaderWithin):], -1)
 	if len(all) == 0 {
@@ -191,8 +190,8 @@ func integers(v any) (list []int) {
 	return list
 }
 
-// unpredict undoes the prediction of a table's bytes from those of the row
-// above, which is the only one that writers of tables use.
+// unpredict undoes the prediction of a table's bytes from the row above, the only predictor that writers of tables
+// use.
 func unpredict(raw []byte, parameters any) ([]byte, error) {
 	const pngPredictors, fromAbove = 10, 2
 	p, _ := parameters.(Dict)
@@ -222,7 +221,7 @@ func unpredict(raw []byte, parameters any) ([]byte, error) {
 	return plain, nil
 }
 
-// whole fails unless the tables have as many objects as the trailer says.
+// whole returns an error unless the tables have as many objects as the trailer declares.
 func (f *File) whole() error {
 	if size, _ := f.trailer["/Size"].(float64); int(size) != f.highest+1 {
 		return ErrUnread

@@ -7,7 +7,7 @@ type Page struct {
 	Entries Dict
 }
 
-// inherited are the entries of a page that may stand above it in the tree.
+// inherited returns the entries of a page that may be inherited in the tree.
 func inherited() []string { return []string{"/MediaBox", "/CropBox", "/Rotate"} }
 
 // Pages reads the tree of pages, in their order. Every page is in it once. More

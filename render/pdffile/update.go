@@ -109,8 +109,7 @@ func (u *Update) Document(root string) []byte {
 	return append(header, u.section(len(header), Dict{"/Root": root})...)
 }
 
-// section writes the objects of the update, their table and the trailer, which
-// will stand at an offset of the file.
+// section writes the objects of the update, their table and the trailer, for an offset of the file.
 func (u *Update) section(offset int, trailer Dict) []byte {
 	out, table := []byte("\n"), []byte("xref\n")
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {

@@ -19,9 +19,8 @@ type Info struct {
 // them: one classic cross-reference table at the end, unencrypted.
 var ErrUnsupported = errors.New("pdfmeta: not a document as Chromium prints them")
 
-// Set appends an update of the information dictionary to a complete document.
-// The entries it does not set, such as Creator and CreationDate, are kept. The
-// error is ErrUnsupported, or the spool's (spool.ErrTooLarge past its limit).
+// Set appends an update of the information dictionary to a complete document. Entries that it does not set, such as
+// Creator and CreationDate, stay. The error is ErrUnsupported, or the spool's (spool.ErrTooLarge above its limit).
 func Set(doc *spool.File, info Info) error {
 	if info == (Info{}) {
 		return nil

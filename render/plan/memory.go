@@ -14,7 +14,7 @@ import (
 // lowest limit of its control groups, or else the machine's memory.
 func Memory() (bytes int64, source string) { return memoryBelow("/") }
 
-// unknownMemory is planned with where the kernel does not say.
+// unknownMemory is the memory of the plan if the kernel reports none.
 const unknownMemory = 2 * gib
 
 // memoryBelow reads from a tree that has /proc and /sys in it.
@@ -79,8 +79,7 @@ func groupLimit(root string) (least int64) {
 	return least
 }
 
-// readLimit reads a limit in bytes; 0 stands for none, which the kernel spells
-// "max", and for a file that is not there.
+// readLimit reads a limit in bytes; 0 means none, which the kernel writes as "max", or a missing file.
 func readLimit(file string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {

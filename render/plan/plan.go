@@ -51,13 +51,13 @@ const (
 	pageMemory     = 100 * mib // a warm page with its renderer
 	browserBase    = gib       // of the machine's memory for each browser
 	slotMemory     = 512 * mib // of the machine's memory for each render at once
-	officeIdle     = 256 * mib // an office that waits
+	officeIdle     = 256 * mib // an idle LibreOffice process
 	pagesPerSlot   = 8         // more warm pages would only be looked through
 	spareBrowsers  = 2         // in addition to one for each render: one for a new account, and one that rests
 	backgroundFrom = 3 * gib   // of the machine's memory, of which a background takes some 200 MB
 	partOfPages    = 4         // a quarter of the memory is for warm pages,
-	partOfEngines  = 2         // half for what files need while they are worked on,
-	partOfOffices  = 8         // an eighth for offices that wait,
+	partOfEngines  = 2         // half for files while they are worked on,
+	partOfOffices  = 8         // an eighth for idle LibreOffice processes,
 	partOfBodies   = 16
 )
 

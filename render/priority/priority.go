@@ -92,8 +92,8 @@ func aside(tid int, few *unix.CPUSet) {
 	lower(tid)
 }
 
-// some returns the last quarter of the processors that this program may use, one at the
-// least. It is nil where there is only one.
+// some returns the last quarter of the processors that this process may use, at least one. It is nil if there is
+// only one.
 func some() *unix.CPUSet {
 	var all, few unix.CPUSet
 	// All threads of the process: any of them may have low priority already, including the first one.

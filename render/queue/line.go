@@ -52,7 +52,7 @@ func (l *line) remove(t *ticket) bool {
 	return i >= 0
 }
 
-// forgettable reports that the line says nothing that a new one would not.
+// forgettable reports whether the line has the same state as a new one.
 func (l *line) forgettable(now time.Time) bool {
 	return l.busy == 0 && len(l.tickets) == 0 && !l.late.After(now)
 }

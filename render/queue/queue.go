@@ -71,11 +71,16 @@ func (c Config) withDefaults() Config {
 // Queue hands out slots:
 //
 //   - An account that is alone uses every slot, and no slot is idle while a job waits.
-//   - A free slot goes to the account with the fewest slots, and among equals to the one that has waited longest, however many jobs it has waiting.
-//   - An account without a slot gets an extra one at once, if there is one, while others hold all slots.
-//   - While others have jobs, the number of waiting jobs of one account is limited, the more so the more accounts wait. Further jobs would only wait longer for the same share of the slots.
-//   - When the queue is full, the newest job of the account with the most waiting jobs makes room for an account with fewer (longest queue drop).
-//   - An account whose jobs keep running into their deadlines gets half of the slots at most, and no extra one, until this has stopped for some minutes.
+//   - A free slot goes to the account with the fewest slots, and among equals to the one that has
+//     waited longest, however many jobs it has waiting.
+//   - An account without a slot gets an extra one at once, if there is one, while others hold all
+//     slots.
+//   - While others have jobs, the number of waiting jobs of one account is limited, the more so the
+//     more accounts wait. Further jobs would only wait longer for the same share of the slots.
+//   - When the queue is full, the newest job of the account with the most waiting jobs makes room
+//     for an account with fewer (longest queue drop).
+//   - An account whose jobs keep running into their deadlines gets half of the slots at most, and
+//     no extra one, until this has stopped for some minutes.
 //   - Guests delay no other job.
 //
 // It is safe for concurrent use.
@@ -403,8 +408,8 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 	}
 }
 
-// Slowed returns for how long an account will go on having fewer slots, because
-// its jobs kept running into their deadlines; zero means that it has all.
+// Slowed returns the time for which an account will have fewer slots, because its jobs kept running into their
+// deadlines; zero means that it has all.
 func (q *Queue) Slowed(account string) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

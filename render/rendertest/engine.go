@@ -1,4 +1,4 @@
-// Package rendertest is what tests of render and of packages above it share.
+// Package rendertest holds helpers for tests of render and of packages above it.
 package rendertest
 
 import (
@@ -20,11 +20,9 @@ func Program(dir string) (string, error) {
 	return path, nil
 }
 
-// Engine is Program for a render.Renderer's engines: it returns the command for
-// render.Config.Engine. It has no race detector,
-// which would make every start four times as long and JavaScript ten times as slow,
-// and would find nothing: what engines do is watched in the tests of the
-// packages below render, whose own programs their engines are.
+// Engine is Program for a render.Renderer's engines: it returns the command for render.Config.Engine. It has no
+// race detector, which would make every start four times as long and JavaScript ten times as slow, and would find
+// nothing: the tests of the packages below render, whose test binaries are their engines, cover the engines' code.
 func Engine(dir string) ([]string, error) {
 	path, err := Program(dir)
 	if err != nil {

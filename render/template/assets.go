@@ -41,7 +41,7 @@ var loadPrograms = sync.OnceValues(func() (*programs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrAssets, err)
 		}
-		// Modules are strict, which decides what `this` is in a helper.
+		// Modules are strict, which decides the value of `this` in a helper.
 		if *part.into, err = goja.Compile(part.file, string(text), true); err != nil {
 			return nil, fmt.Errorf("%s: %w", part.file, err)
 		}
@@ -49,7 +49,7 @@ var loadPrograms = sync.OnceValues(func() (*programs, error) {
 	return p, nil
 })
 
-// Check returns ErrAssets where this program holds no Handlebars.js.
+// Check returns ErrAssets if this executable contains no Handlebars.js.
 func Check() error {
 	_, err := assets.ReadFile("assets/compiler.js")
 	if err == nil {

@@ -27,8 +27,8 @@ var ErrNoImage = errors.New("template: no such image")
 // name before. One image may depend on another.
 const rounds = 3
 
-// Render fills a template for an account and returns HTML. Its errors are *Error,
-// *MissingError, *LimitError, and those of the runner and of open.
+// Render fills a template for an account and returns HTML. Its errors are *Error, *MissingError, *LimitError, and
+// those of the runner and of open.
 func Render(ctx context.Context, run Runner, account string, call Call, open Images) (string, error) {
 	body, err := json.Marshal(call)
 	if err != nil {

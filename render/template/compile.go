@@ -159,7 +159,7 @@ func placesOnce(code string) string {
 	return "((places,none)=>(" + code + "))([" + strings.Join(places, ",") + "],{})"
 }
 
-// code compiles a source, and where that fails says all that is wrong with it.
+// code compiles a source, and returns all its errors if that fails.
 func (c *compiler) code(source, partial string, strict bool) (string, error) {
 	tree, fault, err := c.parse(source)
 	if err != nil {

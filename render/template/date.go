@@ -88,8 +88,8 @@ func (f formatter) date(v goja.Value, rest []goja.Value, hash map[string]goja.Va
 	return f.pattern(t, pattern), nil
 }
 
-// pattern writes a moment by letters, those of Unicode and of moment.js: both
-// write yyyy-MM-dd and YYYY-MM-DD. Text stands in quotes or in brackets.
+// pattern formats a moment with the letters of Unicode and of moment.js: both yyyy-MM-dd and YYYY-MM-DD work.
+// Literal text is in quotes or in brackets.
 func (f formatter) pattern(t time.Time, pattern string) string {
 	var out strings.Builder
 	letters := []rune(pattern)
@@ -211,8 +211,7 @@ func (f formatter) month(out *strings.Builder, t time.Time, n int, number func(v
 	}
 }
 
-// day writes the day of the month, or with three and more letters of moment.js
-// that of the week.
+// day writes the day of the month, or for three and more letters of moment.js the day of the week.
 func (f formatter) day(out *strings.Builder, t time.Time, c rune, n int, number func(v, width int)) {
 	switch {
 	case c == 'd' && n >= 4:

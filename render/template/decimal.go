@@ -219,8 +219,8 @@ func fold(name string, operands []*apd.Decimal) (result *apd.Decimal, rounded bo
 	return result, rounded, nil
 }
 
-// compare orders two values: -1, 0 or 1, and 2 where they have no order. Numbers
-// and texts that are numbers go by their value.
+// compare orders two values: -1, 0 or 1, and 2 if they have no order. Numbers and numeric texts are compared by
+// value.
 func compare(a, b goja.Value) int {
 	if missing(a) || missing(b) {
 		return 2

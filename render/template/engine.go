@@ -74,8 +74,8 @@ func (c *cache) serve(ctx context.Context, w *engine.Work, args renderArgs, body
 	return reply(answer{Wanted: wanted}, html, err)
 }
 
-// Local returns a function that fills templates in this process, for measurements:
-// it has the limits of a render, and nothing that holds what breaks out of them.
+// Local returns a function that fills templates in this process, for measurements: it has the limits of a render,
+// but no sandbox.
 func Local() func(ctx context.Context, call Call) (string, error) {
 	programs := newCache()
 	return func(ctx context.Context, call Call) (string, error) {

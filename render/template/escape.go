@@ -24,7 +24,7 @@ func (r *renders) escape(call goja.FunctionCall) goja.Value {
 	if !ok || !strings.ContainsRune(text, utf8.RuneError) {
 		return r.vm.ToValue(entities.Replace(text))
 	}
-	// Half of a character, which UTF-8 cannot hold, goes through unharmed.
+	// A lone surrogate, which UTF-8 cannot encode, passes unchanged.
 	units := make([]uint16, 0, s.Length()+len(special))
 	for i := range s.Length() {
 		if unit := s.CharAt(i); unit < utf8.RuneSelf {

@@ -193,8 +193,7 @@ func at(values []goja.Value, i int) goja.Value {
 	return nil
 }
 
-// place puts a currency's symbol where the locale has it, with a space where it
-// is a word.
+// place puts a currency's symbol in the locale's position, with a space if it is a word.
 func (l *locale) place(symbol, amount string) string {
 	const euro, space = "€", "\u00a0"
 	if strings.Contains(l.before, euro) {

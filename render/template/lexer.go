@@ -81,8 +81,7 @@ type lexer struct {
 // maxTokens is the maximum number of tokens of a template.
 const maxTokens = 1_000_000
 
-// tokenize returns all tokens, the last of which ends the parse: more than
-// maxTokens where there are too many.
+// tokenize returns all tokens, the last of which ends the parse; more than maxTokens if there are too many.
 func tokenize(source string) []token {
 	l := &lexer{src: utf16.Encode([]rune(source)), states: []state{stateText}, unquoted: map[uint16]bool{}}
 	for {

@@ -1,7 +1,7 @@
 package template
 
-// mustache reads one token between the braces. The order of the rules is that
-// of the original, for the first that matches wins.
+// mustache reads one token between the braces. The order of the rules is that of the original, because the first
+// match wins.
 func (l *lexer) mustache() (int, bool) {
 	switch c := l.peek(0); {
 	case c == '(':
@@ -39,7 +39,7 @@ func (l *lexer) mustache() (int, bool) {
 	return l.word()
 }
 
-// open reads the braces that open a mustache and what says its kind.
+// open reads the braces that open a mustache and its kind.
 func (l *lexer) open() (int, bool) {
 	n := 2
 	if l.peek(n) == '~' {
@@ -111,7 +111,7 @@ func (l *lexer) spaces(n int) int {
 	return n
 }
 
-// bare returns where a mustache ends that has nothing more from n on, or 0.
+// bare returns the end of a mustache with nothing more from n on, or 0.
 func (l *lexer) bare(n int) int {
 	n = l.spaces(n)
 	if l.peek(n) == '~' {
@@ -177,8 +177,8 @@ func (l *lexer) word() (int, bool) {
 	return l.invalid()
 }
 
-// invalid reads invalid text, up to where the mustache may end. The parser stops at it;
-// searches for tags continue.
+// invalid reads invalid text, up to a possible end of the mustache. The parser stops at it; searches for tags
+// continue.
 func (l *lexer) invalid() (int, bool) {
 	n := 1
 	for l.has(n) && !l.startsAt(n, "}}") && !l.startsAt(n, "{{") {
@@ -192,8 +192,8 @@ var literals = []struct {
 	kind int
 }{{"true", tokenBoolean}, {"false", tokenBoolean}, {"undefined", tokenUndefined}, {"null", tokenNull}}
 
-// quoted returns the length of what ends with a quote that has no backslash before it. If there is none, the last
-// one with a backslash ends it.
+// quoted returns the length of a text that ends with a quote without a backslash before it. If there is none, the
+// last one with a backslash ends it.
 func (l *lexer) quoted(quote uint16) int {
 	escaped := 0
 	if l.unquoted[quote] {

@@ -79,8 +79,7 @@ func (r *renders) forget() {
 	clear(r.seen)
 }
 
-// render fills a template. Where it shows images that were not given, their names
-// are returned in place of the document.
+// render fills a template. If it shows images that were not given, it returns their names instead of the document.
 func (c *cache) render(ctx context.Context, account string, call *Call, given images) (html string, wanted []string, err error) {
 	if err := call.check(); err != nil {
 		return "", nil, err
@@ -128,7 +127,7 @@ func (c *Call) check() error {
 	return nil
 }
 
-// program returns a source's program, from the cache where it is there.
+// program returns a source's program, from the cache if it is there.
 func (r *renders) program(source, partial string) (*goja.Program, error) {
 	key := digestOf(r.account, source, r.call.Strict)
 	if found := r.cache.get(key); found != nil {
@@ -398,7 +397,7 @@ func (r *renders) locate(err error) error {
 	return err
 }
 
-// sources goes through the template and its partials.
+// sources iterates over the template and its partials.
 func (r *renders) sources() func(yield func(partial, source string) bool) {
 	return func(yield func(partial, source string) bool) {
 		if !yield("", r.call.HTML) {

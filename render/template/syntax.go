@@ -169,8 +169,7 @@ func opens(kind int) bool {
 	return false
 }
 
-// blankAt blanks the mustache that a place is in, and where it opens or closes a
-// block the block's other tags with it.
+// blankAt blanks the mustache at a position, and if it opens or closes a block, the block's other tags with it.
 func blankAt(units []uint16, tokens []token, line, column int) bool {
 	at := -1
 	for i, t := range tokens {

@@ -1,10 +1,9 @@
-// Package template fills templates with data: Handlebars.js itself, run by goja
-// in the engines' processes, with helpers for documents.
+// Package template fills templates with data: it runs Handlebars.js with goja in the engine processes, with helpers
+// for documents.
 //
-// A template's author is a customer, and so hostile. Handlebars' compiler turns a
-// template into JavaScript in a realm that is made for it and dropped; the result
-// is kept, as it holds no state. It is run in realms that no two accounts share, and
-// that keep nothing of a document when it is done.
+// Templates are untrusted. Handlebars' compiler turns a template into JavaScript in a realm that is created for it
+// and dropped; the result is cached, as it has no state. It runs in realms that accounts never share, and that
+// retain nothing of a finished document.
 package template
 
 import (
@@ -101,7 +100,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Missing is a path that the data lacks, where the template uses it.
+// Missing is a path that is missing in the data, with the place in the template that uses it.
 type Missing struct {
 	Path string `json:"path"` // such as items[2].name
 	Fault

@@ -15,8 +15,8 @@ import (
 // Report is the result of analysing a template without rendering it.
 type Report struct {
 	Faults []Fault `json:"faults"`
-	// Variables are the paths of the data that the template and its partials
-	// use, in the order of their first use; [] stands for each item of a list.
+	// Variables are the paths of the data that the template and its partials use, in the order of their first use;
+	// [] means each item of a list.
 	Variables []string `json:"variables"`
 	// Missing lists the paths that the sample data lacks.
 	Missing []string `json:"missing"`
@@ -230,7 +230,7 @@ func lacks(data any, path []string) bool {
 	}
 	switch value := data.(type) {
 	case map[string]any:
-		if path[0] == "[]" { // each goes through the values of an object as well
+		if path[0] == "[]" { // each iterates over the values of an object as well
 			for _, item := range value {
 				if lacks(item, path[1:]) {
 					return true
@@ -250,7 +250,7 @@ func lacks(data any, path []string) bool {
 		if path[0] == "[]" {
 			path = path[1:]
 		}
-		// A section goes through a list as well.
+		// A section iterates over a list as well.
 		for _, item := range value {
 			if lacks(item, path) {
 				return true

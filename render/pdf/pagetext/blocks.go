@@ -27,7 +27,7 @@ type block struct {
 	mark  string
 	table *table
 	rtl   bool
-	// broken are the lines that a line break stands before.
+	// broken lists the lines after a line break.
 	broken map[int]bool
 }
 
@@ -38,7 +38,7 @@ type line struct {
 	words []Word
 	size  float64
 	base  float64
-	// gaps are the words that a wide gap stands before.
+	// gaps lists the words after a wide gap.
 	gaps   map[int]bool
 	bullet bool
 }
@@ -286,7 +286,7 @@ func (d *document) listMark(l line) (mark string, rest line) {
 	return mark, rest
 }
 
-// indented reports whether a line stands to the right of another.
+// indented reports whether a line begins to the right of another.
 func indented(l, other line) bool { return l.Left > other.Left+0.3*l.size }
 
 // longestHeading is the maximum number of letters of a heading.
@@ -313,8 +313,7 @@ func (d *document) headingLevel(lines []line, i int, column Box) int {
 	return min(len(d.headings)+1, deepestHeading)
 }
 
-// alone reports whether line i is bold and stands by itself, as headings do that are no
-// larger than the text.
+// alone reports whether line i is bold and separate, like headings of the text's size.
 func (d *document) alone(lines []line, i int, text string, column Box) bool {
 	l := lines[i]
 	if d.bold || l.size < d.body*0.95 || !l.all(isBold) || l.bullet || endsLine(text) || !strings.ContainsFunc(text, unicode.IsLetter) || l.width() > 0.95*column.width() && len(text) > 80 {
@@ -323,7 +322,7 @@ func (d *document) alone(lines []line, i int, text string, column Box) bool {
 	return i+1 < len(lines) && (!lines[i+1].all(isBold) || lines[i+1].base-l.base >= 1.8*l.size) && (i == 0 || !follows(lines[i-1], l))
 }
 
-// follows reports whether a bold line stands too close below another for a heading.
+// follows reports whether a bold line is too close below another for a heading.
 func follows(before, l line) bool {
 	bold, down := before.all(isBold), l.base-before.base
 	return down < 1.25*l.size && (!bold || before.size <= l.size*1.05) || bold && math.Abs(before.size-l.size) < 0.5 && down < 1.8*l.size
@@ -402,7 +401,7 @@ func joinCode(blocks []block) []block {
 	return joined
 }
 
-// nest finds how deep the items of lists stand.
+// nest finds the nesting depth of list items.
 func nest(blocks []block) {
 	var lefts []float64
 	for i := range blocks {

@@ -54,7 +54,7 @@ func (p *page) split(items []item, depth int) (parts []part) {
 	return parts
 }
 
-// zonesOf parts items at heights on which nothing stands.
+// zonesOf divides items at empty heights.
 func zonesOf(items []item) (zones [][]item) {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(a.Top, b.Top) })
@@ -98,7 +98,7 @@ func joinZones(zones [][]item) (joined [][]item) {
 	return joined
 }
 
-// parted reports whether items stand on both sides of a gutter, and none across.
+// parted reports whether there are items on both sides of a gutter, and none across.
 func parted(items []item, gutter float64) bool {
 	left, right := false, false
 	for _, it := range items {
@@ -110,8 +110,7 @@ func parted(items []item, gutter float64) bool {
 	return left && right
 }
 
-// splitZone parts items at the gutter that most rows have, above and below which there
-// may be what runs across it.
+// splitZone divides items at the gutter that most rows have. Above and below, items may cross it.
 func (p *page) splitZone(items []item, depth int) []part {
 	if len(items) == 0 {
 		return nil
@@ -147,7 +146,7 @@ func (p *page) splitZone(items []item, depth int) []part {
 	return parts
 }
 
-// findGutter finds the x that lies in the gaps of most rows.
+// findGutter finds the x that is in the gaps of most rows.
 func findGutter(items []item) (x float64, ok bool) {
 	type edge struct {
 		at   float64
@@ -182,7 +181,7 @@ func findGutter(items []item) (x float64, ok bool) {
 	return x, most >= fewestBeside || most > 0 && len(items) >= 2*fewestBeside && parted(items, x)
 }
 
-// eachSide calls do with an item and those of a row that are nearest to it.
+// eachSide calls do with an item and the nearest items of a row.
 func eachSide(it item, row []item, do func(left, right item)) {
 	for i, other := range row {
 		if other.Right < it.Left && (i+1 == len(row) || row[i+1].Left > it.Left) {
@@ -343,7 +342,7 @@ func (p *page) besideOrNot(items []item, depth int) []part {
 	return p.split(items, depth+1)
 }
 
-// apart parts items where the gap between two rows is much larger than others.
+// apart divides items at gaps between rows that are much larger than others.
 func apart(items []item) (groups [][]item) {
 	rows := rowsOf(items, itemBox)
 	var gaps []float64
@@ -364,7 +363,7 @@ func apart(items []item) (groups [][]item) {
 	return groups
 }
 
-// columnsOf parts items where nothing stands, from the left.
+// columnsOf divides items at empty columns, from the left.
 func columnsOf(items []item) (columns [][]item) {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(a.Left, b.Left) })
@@ -414,7 +413,7 @@ func numeric(column []item) bool {
 	return count*2 >= len(column)
 }
 
-// openTable makes a table of columns that are not ruled, where they are one.
+// openTable makes a table of columns without rules, if they form one.
 func (p *page) openTable(items []item, columns [][]item) *table {
 	running := 0
 	for _, column := range columns {
@@ -432,7 +431,7 @@ func (p *page) openTable(items []item, columns [][]item) *table {
 		return nil
 	}
 	if len(columns) < 3 && len(lines) < 3 && !loose(rows) && !slices.ContainsFunc(columns[1:], numeric) && !labels(columns[0]) {
-		return nil // addresses side by side, say
+		return nil // such as two addresses next to each other
 	}
 	return p.fill(box, rows, columns, lines)
 }
@@ -448,7 +447,7 @@ func aligned(rows [][]item, columns [][]item, ruled bool) bool {
 	return count >= fewestBeside && count*2 >= len(rows) && (count > fewestBeside || ruled || farApart(columns))
 }
 
-// loose reports whether rows stand further apart than lines of text do.
+// loose reports whether the distance of rows is larger than that of lines of text.
 func loose(rows [][]item) bool {
 	first, last := rows[0][0].run, rows[len(rows)-1][0].run
 	return len(rows) > 1 && (last.base-first.base)/first.size > 1.7*float64(len(rows)-1)

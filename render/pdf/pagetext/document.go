@@ -74,7 +74,7 @@ func usualSize(sizes map[float64]int) float64 {
 	return usual
 }
 
-// mostKnown bounds the words that are kept.
+// mostKnown is the maximum number of stored words.
 const mostKnown = 200_000
 
 // learnHeadings finds the sizes that are larger than the text's, of lines that are

@@ -39,8 +39,7 @@ type Page struct {
 	Number, Of    int
 	Width, Height float64
 	Words         []Word
-	// Rules are level and upright lines, Dots are small spots: bullets of lists may be
-	// drawn.
+	// Rules are horizontal and vertical lines. Dots are small spots: bullets of lists may be drawn.
 	Rules, Dots []Box
 	Links       []Link
 }
@@ -103,7 +102,7 @@ type document struct {
 	headings []float64
 	bold     bool
 	mono     bool
-	// known are the words of the document that stand within lines.
+	// known are the words of the document that occur within lines.
 	known map[string]bool
 }
 
@@ -125,7 +124,7 @@ type run struct {
 	words []Word
 	size  float64
 	base  float64
-	// bullet means that a spot stands before it.
+	// bullet means that a spot precedes it.
 	bullet bool
 }
 
@@ -256,7 +255,7 @@ func (w Word) part(right float64) (head, tail Word) {
 // wideGap is the minimum width of a gap within a row that separates columns or cells, in parts of the font's size.
 const wideGap = 1.0
 
-// makeRuns puts words together that stand in a row.
+// makeRuns joins words in a row.
 func makeRuns(words []Word) []*run {
 	slices.SortStableFunc(words, func(a, b Word) int { return cmp.Compare(a.Line, b.Line) })
 	var runs []*run
@@ -280,7 +279,7 @@ func widest(a, b Word) float64 {
 	return wideGap * max(a.Size, b.Size)
 }
 
-// splitRuns parts the words of a line where there are wide gaps.
+// splitRuns divides the words of a line at wide gaps.
 func splitRuns(words []Word) (runs []*run) {
 	// Parts of a word stay behind one another, wherever they are.
 	slices.SortStableFunc(words, func(a, b Word) int { return cmp.Compare(a.Left, b.Left) })
@@ -379,7 +378,7 @@ func (r *run) text() string {
 	return b.String()
 }
 
-// addBullets finds the runs that stand behind spots.
+// addBullets finds the runs after spots.
 func addBullets(runs []*run, dots []Box) {
 	const band = 10
 	bands := map[int][]*run{}

@@ -29,7 +29,7 @@ type pageNumber struct {
 	n   int
 	// form is the text around the number, which is equal on all pages.
 	form string
-	// bare means that no word such as "Page" stands before the number.
+	// bare means that no word such as "Page" precedes the number.
 	bare bool
 	// alone means that the run holds nothing else.
 	alone bool
@@ -140,7 +140,7 @@ type counted struct {
 	offset int
 }
 
-// isPage reports whether a number is that of its page.
+// isPage reports whether a number is the number of its page.
 func (c counting) isPage(number pageNumber, p *page, pages int) bool {
 	const (
 		furthest = 99 // a number alone may be an amount or a year
@@ -191,7 +191,7 @@ func (d *document) dropRunning() {
 			row.drop(drop, through, known)
 		}
 		if len(drop) == len(p.runs) && len(p.tables) == 0 && len(p.askew) == 0 {
-			continue // It would say nothing.
+			continue // It would have no meaning.
 		}
 		if len(drop) > 0 {
 			p.runs = slices.DeleteFunc(p.runs, func(r *run) bool { return drop[r] })

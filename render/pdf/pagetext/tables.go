@@ -73,8 +73,7 @@ func level(r rule) int {
 	return 1
 }
 
-// ruledTables finds tables whose cells are ruled on all sides, and takes their words
-// out of those of the page.
+// ruledTables finds tables whose cells have rules on all sides, and removes their words from those of the page.
 func ruledTables(p *page, words []Word) (tables []*table, left []Word) {
 	if len(p.rules) < 4 || len(p.rules) > mostRules {
 		return nil, words
@@ -93,7 +92,7 @@ func ruledTables(p *page, words []Word) (tables []*table, left []Word) {
 	grids = grids[:min(len(grids), most)]
 words:
 	for _, w := range words {
-		for _, g := range grids { // the smallest first: tables stand in tables
+		for _, g := range grids { // the smallest first: tables can be nested
 			if g.put(w) {
 				continue words
 			}
@@ -164,7 +163,7 @@ func places(values []float64) (distinct []float64) {
 	return distinct
 }
 
-// newGrid makes a grid of rules, where they are one.
+// newGrid makes a grid of rules, if they form one.
 func newGrid(rules []Box) *grid {
 	var xs, ys []float64
 	g := &grid{Box: rules[0], first: map[[2]int][2]int{}, cells: map[[2]int][]Word{}}
@@ -234,7 +233,7 @@ func nearest(values []float64, v float64) int {
 	return i
 }
 
-// put puts a word into its cell, if it stands in the grid.
+// put puts a word into its cell, if it is inside the grid.
 func (g *grid) put(w Word) bool {
 	x, y := w.middleX(), w.middleY()
 	if !g.holds(x, y) {
@@ -295,7 +294,7 @@ func (g *grid) table() *table {
 	return t
 }
 
-// dropEmpty drops columns in which nothing stands.
+// dropEmpty drops empty columns.
 func (t *table) dropEmpty() {
 	used := make([]bool, len(t.rows[0]))
 	for _, row := range t.rows {

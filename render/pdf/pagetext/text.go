@@ -47,8 +47,7 @@ func directions(text string) (right, left int) {
 	return right, left
 }
 
-// Logical puts the letters of a word, which stand at places from left to right, into
-// the order in which they are read.
+// Logical returns the letters of a word in reading order. places are their positions from left to right.
 func Logical(text string, places []float64) string {
 	letters := []rune(text)
 	if right, _ := directions(text); right == 0 || len(places) != len(letters) {
@@ -93,8 +92,7 @@ func leftToRight(r rune) bool {
 	return unicode.IsDigit(r) || unicode.IsLetter(r) && !rightToLeft(r)
 }
 
-// rightward puts the words of a row into the order in which they are read, where that
-// is from right to left.
+// rightward returns the words of a row in reading order, if that is from right to left.
 func rightward(words []Word) []Word {
 	ordered := slices.Clone(words)
 	slices.Reverse(ordered)
@@ -136,8 +134,7 @@ func lastRune(s string) rune {
 // bullets are the signs that begin items of lists.
 const bullets = "•‣◦▪▫●○■□–—-*·➢✓✔➤►▶∙⁃"
 
-// marker returns how an item of a list begins: "-" or a number with a full stop. It is
-// empty for what begins none.
+// marker returns the beginning of a list item: "-" or a number with a full stop. It is empty for other text.
 func marker(text string) string {
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) == 1 && strings.ContainsAny(text, bullets) {

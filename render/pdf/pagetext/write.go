@@ -57,7 +57,7 @@ func (d *document) codeText(b block) string {
 	var text strings.Builder
 	fence := "```"
 	for _, l := range b.lines {
-		column := 0.0 // where the next letter is expected
+		column := 0.0 // expected position of the next letter
 		width := 1.0
 		for i, w := range l.words {
 			if i == 0 {
@@ -107,9 +107,8 @@ var (
 	firstPart = regexp.MustCompile(`^[\p{L}\p{M}]+`)
 )
 
-// joinLines returns a line of a paragraph as it stands before the next: with a space,
-// or as the beginning of a word that is parted between them, which becomes one again
-// unless the document has it with its hyphen elsewhere.
+// joinLines returns a line of a paragraph in front of the next: with a space, or without its hyphen if a word is
+// divided between them, unless the document has the word with its hyphen elsewhere.
 func (d *document) joinLines(line, next string) string {
 	last, first := lastRune(line), firstRune(next)
 	if strings.ContainsRune(hyphens, last) {
@@ -208,7 +207,7 @@ func dress(text string, l look, whole bool) string {
 
 var special = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, "|", `\|`)
 
-// escape makes text say itself in Markdown.
+// escape escapes text in Markdown.
 func escape(text string) string {
 	text = special.Replace(text)
 	if strings.Contains(text, "_") {
@@ -238,7 +237,7 @@ func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) ||
 
 var lineStart = regexp.MustCompile(`^(?:#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|-+\s*$|~~~|\d{1,9}[.)](?:\s|$))`)
 
-// guardLines escapes what would make another block of a line.
+// guardLines escapes text that would make another block of a line.
 func guardLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

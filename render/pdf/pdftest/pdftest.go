@@ -18,8 +18,8 @@ const (
 	mailbox = "github.com/jhillyerd/enmime/v2@v2.3.0"
 )
 
-// Corpus returns a folder with documents and images that others have made, which is downloaded if it is not there.
-// The test fails where it cannot be had.
+// Corpus returns a folder with documents and images of other authors, which is downloaded if it is missing. The
+// test fails if this is impossible.
 func Corpus(t testing.TB) (dir string) {
 	t.Helper()
 	return download(t, corpus)

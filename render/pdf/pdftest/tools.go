@@ -38,7 +38,7 @@ func Load(t testing.TB, path string) []byte {
 	return content
 }
 
-// Transform runs qpdf by hand: options stand between the input and the output.
+// Transform runs qpdf: options are between the input and the output.
 func Transform(t testing.TB, content []byte, options ...string) []byte {
 	t.Helper()
 	in, out := Save(t, content), filepath.Join(t.TempDir(), "out.pdf")
