@@ -61,7 +61,7 @@ func TestGalleryListsLayouts(t *testing.T) {
 	}
 }
 
-func TestThumbnailsAreKeptForEver(t *testing.T) {
+func TestThumbnailsAreCachedForEver(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
 	for _, l := range gallery(t, s, "?category=certificate") {

@@ -56,8 +56,8 @@ func TestImageOptions(t *testing.T) {
 	}
 }
 
-// TestConvertedPicturesAreTold expects a warning if a file has more images than the result.
-func TestConvertedPicturesAreTold(t *testing.T) {
+// TestConvertedImagesAreReported expects a warning if a file has more images than the result.
+func TestConvertedImagesAreReported(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	frame := image.NewPaletted(image.Rect(0, 0, 4, 4), color.Palette{color.White, color.Black})

@@ -457,9 +457,9 @@ func filesWith(t *testing.T, dir, text string) (found []string) {
 	return found
 }
 
-// TestKeysReadWhatTheyMade: a key that may not use all operations reads its own jobs and
+// TestKeysReadTheirOwnResults: a key that may not use all operations reads its own jobs and
 // results, and no other's.
-func TestKeysReadWhatTheyMade(t *testing.T) {
+func TestKeysReadTheirOwnResults(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})

@@ -172,7 +172,7 @@ func TestRateLimitHeaders(t *testing.T) {
 	names(t, refused, "minute", "allows 20 requests per 60 seconds", "28 seconds")
 }
 
-func TestRegionsCountApart(t *testing.T) {
+func TestRegionsCountSeparately(t *testing.T) {
 	t.Parallel()
 	limiter := ratelimit.NewMemory(apitest.Start)
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter, cfg.Region = limiter, "fra" }})

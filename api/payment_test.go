@@ -127,8 +127,8 @@ func drain(t *testing.T, s *apitest.Server) {
 	}
 }
 
-// TestEmptyWalletIsTold: first and then hourly, for the balance and for no cap.
-func TestEmptyWalletIsTold(t *testing.T) {
+// TestEmptyWalletIsNotified: first and then hourly, for the balance and for no cap.
+func TestEmptyWalletIsNotified(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})

@@ -12,9 +12,9 @@ import (
 	"relaypdf/api/operation"
 )
 
-// TestPeopleHaveOperationsAndUploads asks for an account without a key: they do what a key
+// TestMembersHaveOperationsAndUploads asks for an account without a key: they do what a key
 // gets done, and nothing else is there.
-func TestPeopleHaveOperationsAndUploads(t *testing.T) {
+func TestMembersHaveOperationsAndUploads(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
 	ask := func(method, path, body string) *httptest.ResponseRecorder {

@@ -431,8 +431,8 @@ func TestPriceOverride(t *testing.T) {
 	}
 }
 
-// TestClientThatLeavesIsTold: the callback reports that the connection was closed, and not an internal error.
-func TestClientThatLeavesIsTold(t *testing.T) {
+// TestClientThatLeavesIsLogged: the callback reports that the connection was closed, and not an internal error.
+func TestClientThatLeavesIsLogged(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	run := func(ctx context.Context, _ *apitest.EchoInput) error {
@@ -514,10 +514,10 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 	})
 }
 
-// TestUndeliveredResultIsKept breaks the connection in the middle of a result
+// TestUndeliveredResultIsStored breaks the connection in the middle of a result
 // that is larger than what the network holds back: it was paid for, so it waits
 // a day for its owner.
-func TestUndeliveredResultIsKept(t *testing.T) {
+func TestUndeliveredResultIsStored(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
@@ -626,8 +626,8 @@ func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
-// TestRefusedAddressesBesideOtherFaults lists addresses with all else that is wrong.
-func TestRefusedAddressesBesideOtherFaults(t *testing.T) {
+// TestRefusedAddressesWithOtherErrors lists addresses with all else that is wrong.
+func TestRefusedAddressesWithOtherErrors(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	for body, want := range map[string]struct {

@@ -96,9 +96,9 @@ func TestOneProcessListsTheFiles(t *testing.T) {
 	}
 }
 
-// TestSweepingKeepsNobodyWaiting: while blobs are looked at, the other periodic
+// TestSweepingDoesNotDelayCalls: while blobs are looked at, the other periodic
 // work is done.
-func TestSweepingKeepsNobodyWaiting(t *testing.T) {
+func TestSweepingDoesNotDelayCalls(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
 	disk, err := blob.NewDisk(t.TempDir())

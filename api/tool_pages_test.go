@@ -288,9 +288,9 @@ func formSource(t *testing.T) string {
 	return inline(form)
 }
 
-// TestRedactedPicturesAreTold expects a warning about pages that became images, also with a title, which is set
+// TestRedactedImagesAreReported expects a warning about pages that became images, also with a title, which is set
 // later.
-func TestRedactedPicturesAreTold(t *testing.T) {
+func TestRedactedImagesAreReported(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	document := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"<div style='width:90px;height:90px;border-radius:50%;border:3px solid'></div><p>words</p>"}`}).OK(t).Body

@@ -159,8 +159,8 @@ func TestToolsMakePDFs(t *testing.T) {
 	}
 }
 
-// TestAttachmentsComeBack puts files into a PDF and gets them out, by every action.
-func TestAttachmentsComeBack(t *testing.T) {
+// TestAttachmentsAreExtractedUnchanged puts files into a PDF and gets them out, by every action.
+func TestAttachmentsAreExtractedUnchanged(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	send := func(body string) apitest.Response {

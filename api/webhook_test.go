@@ -498,10 +498,10 @@ func TestDeliveriesAtADistance(t *testing.T) {
 	}
 }
 
-// TestWorkGoesOnAfterItsConnectionsDied: all connections to PostgreSQL swallow what is
+// TestWorkContinuesAfterItsConnectionsDied: all connections to PostgreSQL swallow what is
 // sent from one moment on, and none is closed. New ones work: jobs of another
 // process are found and run, and deliveries are sent, without a restart.
-func TestWorkGoesOnAfterItsConnectionsDied(t *testing.T) {
+func TestWorkContinuesAfterItsConnectionsDied(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	near := storetest.Postgres(t)

@@ -310,7 +310,7 @@ func TestReadyAndClosed(t *testing.T) {
 	}
 }
 
-func TestNewSaysWhatToMend(t *testing.T) {
+func TestNewErrorsNameTheFix(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"holds no certificate": {ExtraCA: "render.go"},
 		"no such file":         {ExtraCA: "absent.pem"},

@@ -74,8 +74,8 @@ func TestNothingLingers(t *testing.T) {
 	}
 }
 
-// TestWhatLingersKeepsAway holds what was seen to change the next document.
-func TestWhatLingersKeepsAway(t *testing.T) {
+// TestLingeringDocumentsAreIsolated holds what was seen to change the next document.
+func TestLingeringDocumentsAreIsolated(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []string{
 		`<meta name=color-scheme content=dark>`, `<META NAME=" Color-Scheme " content=dark>`, `<style title=a>p{}</style>`,

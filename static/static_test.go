@@ -65,7 +65,7 @@ func TestFilesAreServedByTheirContent(t *testing.T) {
 	}
 }
 
-func TestMissingAssetsAreTold(t *testing.T) {
+func TestMissingAssetsAreReported(t *testing.T) {
 	if _, err := open(fstest.MapFS{".placeholder": {}}); !errors.Is(err, ErrMissing) {
 		t.Errorf("got %v, want ErrMissing", err)
 	}

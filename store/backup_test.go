@@ -70,9 +70,9 @@ func TestBackupRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBackupsGoBackToTheirMoments takes a series of backups of a store that is in
+// TestBackupsRestoreTheirMoments takes a series of backups of a store that is in
 // use: each is restored to what was there when it was made, whatever came after.
-func TestBackupsGoBackToTheirMoments(t *testing.T) {
+func TestBackupsRestoreTheirMoments(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.SQLite(t))
 	var backups [3]bytes.Buffer

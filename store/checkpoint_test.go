@@ -13,8 +13,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLogBeginsAnew has writers that never pause: SQLite's log is copied while they write, and is reset all the same.
-func TestLogBeginsAnew(t *testing.T) {
+// TestLogIsReset has writers that never pause: SQLite's log is copied while they write, and is reset all the same.
+func TestLogIsReset(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
 	s := db.Open(t, nil)

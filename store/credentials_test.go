@@ -22,9 +22,9 @@ func (f *fixture) undoable(t *testing.T, id string, c store.CredentialChange) st
 	return secret
 }
 
-// TestChangesOfCredentialsEndWhatWasPending makes links of every purpose and sessions:
+// TestChangesOfCredentialsEndPendingChanges makes links of every purpose and sessions:
 // each kind of change ends them.
-func TestChangesOfCredentialsEndWhatWasPending(t *testing.T) {
+func TestChangesOfCredentialsEndPendingChanges(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
 		for name, change := range map[string]store.CredentialChange{
@@ -111,8 +111,8 @@ func TestUndoRestoresCredentials(t *testing.T) {
 	})
 }
 
-// TestUndoLeavesVerifiedPeopleAlone: an email address that another user has verified since stays with that user.
-func TestUndoLeavesVerifiedPeopleAlone(t *testing.T) {
+// TestUndoLeavesVerifiedUsersAlone: an email address that another user has verified since stays with that user.
+func TestUndoLeavesVerifiedUsersAlone(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
@@ -126,9 +126,9 @@ func TestUndoLeavesVerifiedPeopleAlone(t *testing.T) {
 	})
 }
 
-// TestClaimEndsWhatOthersHaveSetUp: the owner of an email address gets the user that someone else has made with it,
+// TestClaimEndsSetupOfOthers: the owner of an email address gets the user that someone else has made with it,
 // without that one's password, sessions and links; once.
-func TestClaimEndsWhatOthersHaveSetUp(t *testing.T) {
+func TestClaimEndsSetupOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")

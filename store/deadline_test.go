@@ -10,10 +10,10 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestListeningGoesOnAfterItsConnectionDied: the connection on which a process listens
+// TestListeningContinuesAfterItsConnectionDied: the connection on which a process listens
 // swallows what is sent and is not closed. The process finds that out, and listens on
 // another.
-func TestListeningGoesOnAfterItsConnectionDied(t *testing.T) {
+func TestListeningContinuesAfterItsConnectionDied(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	near := storetest.Postgres(t)

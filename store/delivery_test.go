@@ -525,9 +525,9 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestAttemptsAreKept: every attempt of a delivery with its answer and time, lost
+// TestAttemptsAreStored: every attempt of a delivery with its answer and time, lost
 // ones and those before a replay too, until the delivery goes.
-func TestAttemptsAreKept(t *testing.T) {
+func TestAttemptsAreStored(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)
 		d := f.testEvent(t, w.ID)

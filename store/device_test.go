@@ -217,9 +217,9 @@ func TestLateApprovalCanBeCollected(t *testing.T) {
 	})
 }
 
-// TestOnlyWhoTypedTheCodeDecides: an ID alone opens nothing, and a code that one user has typed is not available to
+// TestOnlyTheUserOfTheCodeDecides: an ID alone opens nothing, and a code that one user has typed is not available to
 // another.
-func TestOnlyWhoTypedTheCodeDecides(t *testing.T) {
+func TestOnlyTheUserOfTheCodeDecides(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, devices := t.Context(), f.Devices()
 		dev, other := f.member(t, "dev@example.com", store.RoleDeveloper), f.member(t, "other@example.com", store.RoleDeveloper)
@@ -246,9 +246,9 @@ func TestOnlyWhoTypedTheCodeDecides(t *testing.T) {
 	})
 }
 
-// TestWhoLeavesMakesNoKey: between the approval and the device's question a user may leave, become a viewer, or the
+// TestUserWhoLeavesMakesNoKey: between the approval and the device's question a user may leave, become a viewer, or the
 // account be given up or suspended.
-func TestWhoLeavesMakesNoKey(t *testing.T) {
+func TestUserWhoLeavesMakesNoKey(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, f *fixture, person string) error{
 		"left": func(t *testing.T, f *fixture, person string) error {

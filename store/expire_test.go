@@ -107,8 +107,8 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// TestJobsAreKeptThirtyDays: a job is available for that long, even without a sweep.
-func TestJobsAreKeptThirtyDays(t *testing.T) {
+// TestJobsAreStoredThirtyDays: a job is available for that long, even without a sweep.
+func TestJobsAreStoredThirtyDays(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		job := f.finished(t)
 		for _, step := range []struct {

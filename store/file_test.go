@@ -352,9 +352,9 @@ func TestSweepAsksForManyBlobsAtOnce(t *testing.T) {
 	})
 }
 
-// TestSweepGoesOn: a sweep over many blobs reads a few at a time, continues where the previous one ended, in another
+// TestSweepContinues: a sweep over many blobs reads a few at a time, continues where the previous one ended, in another
 // process, and reaches each in its turn, new and old.
-func TestSweepGoesOn(t *testing.T) {
+func TestSweepContinues(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		disk, err := blob.NewDisk(t.TempDir())

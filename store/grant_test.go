@@ -278,9 +278,9 @@ func TestGrantIsRenewedOnceUnderConcurrency(t *testing.T) {
 	})
 }
 
-// TestGrantsEndWithWhoAllowedThem: what a user has allowed ends when they leave, or may not make keys any more, or
+// TestGrantsEndWithTheirUser: what a user has allowed ends when they leave, or may not make keys any more, or
 // the account is suspended or given up.
-func TestGrantsEndWithWhoAllowedThem(t *testing.T) {
+func TestGrantsEndWithTheirUser(t *testing.T) {
 	t.Parallel()
 	for name, q := range map[string]struct {
 		change func(t *testing.T, f *fixture, person string) error

@@ -82,7 +82,7 @@ func TestRestartReleasesAtOnce(t *testing.T) {
 	})
 }
 
-func TestReapReleasesWhatExpired(t *testing.T) {
+func TestReapReleasesExpiredHolds(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		gone, alive := f.acquire(t, t.TempDir()), f.acquire(t, t.TempDir())
 		lost, kept, orphan := f.leased(t, gone.ID()), f.leased(t, alive.ID()), f.leased(t, "lease_unknown")

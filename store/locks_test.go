@@ -93,8 +93,8 @@ func TestPaidPathIsOneRoundTrip(t *testing.T) {
 	f.sound(t)
 }
 
-// TestClaimsPassWhatIsLocked: a locked receiver or sender does not delay the deliveries of others.
-func TestClaimsPassWhatIsLocked(t *testing.T) {
+// TestClaimsSkipLockedRows: a locked receiver or sender does not delay the deliveries of others.
+func TestClaimsSkipLockedRows(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]string{
 		"receiver": "SELECT FROM receivers WHERE account_id = $1 FOR UPDATE",
@@ -128,9 +128,9 @@ func TestClaimsPassWhatIsLocked(t *testing.T) {
 	}
 }
 
-// TestWaitsEndBesideLocks: deliveries whose time has come become ready although that
+// TestWaitsEndDespiteLocks: deliveries whose time has come become ready although that
 // of another account is locked.
-func TestWaitsEndBesideLocks(t *testing.T) {
+func TestWaitsEndDespiteLocks(t *testing.T) {
 	t.Parallel()
 	db := storetest.Postgres(t)
 	f, raw := newFixture(t, db), operator(t, db)

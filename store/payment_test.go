@@ -181,10 +181,10 @@ func TestTopUpRefusals(t *testing.T) {
 	})
 }
 
-// TestMoneyGoesBack: refunds add up, disputes take and may give back, what the
+// TestMoneyIsReturned: refunds add up, disputes take and may give back, what the
 // wallet lacks is owed, blocks spending, and is repaid first. Notices come in any
 // order, and twice.
-func TestMoneyGoesBack(t *testing.T) {
+func TestMoneyIsReturned(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		paid := f.topUp(t)
 		refund := func(n credit.Amount) store.PaymentNotice {
@@ -236,8 +236,8 @@ func TestMoneyGoesBack(t *testing.T) {
 	})
 }
 
-// TestCreditIsTold: what the operator credits is a payment as well.
-func TestCreditIsTold(t *testing.T) {
+// TestCreditIsNotified: what the operator credits is a payment as well.
+func TestCreditIsNotified(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t, store.EventWalletTopUp)
 		if err := f.Credit(t.Context(), f.acc.ID, credit.Dollar, "by hand"); err != nil {
@@ -247,8 +247,8 @@ func TestCreditIsTold(t *testing.T) {
 	})
 }
 
-// TestEmptyWalletIsToldHourly: first, and then at most once an hour.
-func TestEmptyWalletIsToldHourly(t *testing.T) {
+// TestEmptyWalletIsNotifiedHourly: first, and then at most once an hour.
+func TestEmptyWalletIsNotifiedHourly(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
 		var want []told

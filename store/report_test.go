@@ -15,8 +15,8 @@ import (
 // the same numbers in each of a cluster.
 const here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 
-// TestReportsKeepNobodyWaiting blocks forty reports, and authenticates meanwhile.
-func TestReportsKeepNobodyWaiting(t *testing.T) {
+// TestReportsDoNotDelayCalls blocks forty reports, and authenticates meanwhile.
+func TestReportsDoNotDelayCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.Postgres(t))
 	_, secret, err := f.CreateKey(t.Context(), store.NewKey{AccountID: f.acc.ID, Name: "other"})

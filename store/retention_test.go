@@ -345,9 +345,9 @@ func TestClockAheadRemovesNothing(t *testing.T) {
 	})
 }
 
-// TestRetentionKeepsWhatIsOpen: a month stays with all of its tables while something of
+// TestRetentionKeepsUnfinishedRows: a month stays with all of its tables while something of
 // it is not over, or not closed.
-func TestRetentionKeepsWhatIsOpen(t *testing.T) {
+func TestRetentionKeepsUnfinishedRows(t *testing.T) {
 	t.Parallel()
 	eachHistory(t, func(t *testing.T, h *history) {
 		h.rounds(t, store.RetentionNotice)
@@ -437,9 +437,9 @@ func TestRetentionIsCutShort(t *testing.T) {
 	})
 }
 
-// TestRetentionWaitsForNobody: while a transaction reads calls, its months stay; others
+// TestRetentionDoesNotWait: while a transaction reads calls, its months stay; others
 // read meanwhile, and wait no longer than the bound. The next round removes them.
-func TestRetentionWaitsForNobody(t *testing.T) {
+func TestRetentionDoesNotWait(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t, storetest.BarePostgres(t))
 	h.rounds(t, store.RetentionNotice)

@@ -114,7 +114,7 @@ func TestSQLitePragmas(t *testing.T) {
 	}
 }
 
-func TestOpenErrorsSayHowToMend(t *testing.T) {
+func TestOpenErrorsNameTheFix(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("not a database, but long enough to be taken for one"), 0o600); err != nil {

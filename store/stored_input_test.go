@@ -8,7 +8,7 @@ import (
 	"relaypdf/store"
 )
 
-func TestInputsAreKeptOnlyWhereWanted(t *testing.T) {
+func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		kept, c := f.StoredInputs(), f.begin(t, f.newCall(2000))
 		add := func() {

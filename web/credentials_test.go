@@ -97,9 +97,9 @@ func TestPendingChangeOfEmailEndsWithThePassword(t *testing.T) {
 	})
 }
 
-// TestStolenAccountComesBack has a thief, who knows the password, take email and second
+// TestStolenAccountIsRecovered has a thief, who knows the password, take email and second
 // factor: the link in the first email to the owner undoes all of it, once.
-func TestStolenAccountComesBack(t *testing.T) {
+func TestStolenAccountIsRecovered(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		owner := h.join(t, "maya@example.com")
 		thief := h.visitor(t)
@@ -360,9 +360,9 @@ func TestResetTakesTheSameWorkForUnknownAddresses(t *testing.T) {
 	})
 }
 
-// TestStrangersDoNotUseUpResets asks for links in every spelling: they are counted together, the first link still
+// TestOthersDoNotUseUpResets asks for links in every spelling: they are counted together, the first link still
 // works, and the owner's browser has its own counter.
-func TestStrangersDoNotUseUpResets(t *testing.T) {
+func TestOthersDoNotUseUpResets(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	owner := h.join(t, "maya@example.com")
 	owner.post("/logout", http.StatusSeeOther, url.Values{})

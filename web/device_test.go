@@ -191,8 +191,8 @@ func TestDeviceCodeIsNotGuessed(t *testing.T) {
 	mallory.types(again.code)
 }
 
-// TestDeviceOfAnotherPerson: the id on one user's page is of no use to another, nor is the code.
-func TestDeviceOfAnotherPerson(t *testing.T) {
+// TestDeviceOfAnotherUser: the id on one user's page is of no use to another, nor is the code.
+func TestDeviceOfAnotherUser(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	p, maya, mallory := h.program(t), h.join(t, "maya@example.com"), h.join(t, "mallory@example.com")
 	id, _ := maya.types(p.code)

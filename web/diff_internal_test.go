@@ -51,9 +51,9 @@ func TestDiffTurnsOneTextIntoTheOther(t *testing.T) {
 	}
 }
 
-// TestPairedLinesStandBesideEachOther: added lines come after those that they replace, and no line is lost if there
+// TestPairedLinesAreNextToEachOther: added lines come after those that they replace, and no line is lost if there
 // are more of one kind.
-func TestPairedLinesStandBesideEachOther(t *testing.T) {
+func TestPairedLinesAreNextToEachOther(t *testing.T) {
 	var lines []views.DiffLine
 	for _, word := range strings.Fields("+new same -a -b -c +x +y same +z -d same -e") {
 		line := views.DiffLine{Text: word}

@@ -616,8 +616,8 @@ func (f *front) standsAlone(t *testing.T) {
 	}
 }
 
-// TestKeptPagesAreThoseOfEverybody holds the table of the edge to the tables of the pages and of the API.
-func TestKeptPagesAreThoseOfEverybody(t *testing.T) {
+// TestCachedPagesAreThePublicOnes holds the table of the edge to the tables of the pages and of the API.
+func TestCachedPagesAreThePublicOnes(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	made, err := api.New(api.Config{Lease: acquire(t, h), Store: h.Store, Box: box(t), Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "loc", MaxBody: 1 << 20, MaxFile: 1 << 20})
 	if err != nil {

@@ -127,9 +127,9 @@ var linkRequests = []linkRequest{
 	{"publish", []embedding.Capability{embedding.Publish}, sends("/publish", `{"comment":"mine"}`)},
 }
 
-// TestLinksPermitWhatTheyName tries every set of capabilities with everything that
+// TestLinksPermitOnlyTheirCapabilities tries every set of capabilities with everything that
 // can be asked: what one lacks is refused, and nothing is written.
-func TestLinksPermitWhatTheyName(t *testing.T) {
+func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)
 	all := embedding.Capabilities()

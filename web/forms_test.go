@@ -47,9 +47,9 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLittleIsReadOfStrangers sends 99 MB to every form, signed in nowhere. The hash of a
+// TestLittleIsReadFromAnonymousVisitors sends 99 MB to every form, signed in nowhere. The hash of a
 // password alone takes 19 MiB; half of what is sent is far from both.
-func TestLittleIsReadOfStrangers(t *testing.T) {
+func TestLittleIsReadFromAnonymousVisitors(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.OpenAPI = described(t) })
 	handler := h.web.Handler()
 	for _, page := range h.web.Pages() {

@@ -483,8 +483,8 @@ func TestAgentsThatAreDescribedElsewhere(t *testing.T) {
 	}
 }
 
-// TestWhoMayLetAgentsIn: those who may make keys.
-func TestWhoMayLetAgentsIn(t *testing.T) {
+// TestRolesThatMayAuthorizeAgents: those who may make keys.
+func TestRolesThatMayAuthorizeAgents(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")
 	a := h.agent(t)

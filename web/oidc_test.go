@@ -101,7 +101,7 @@ func wantNobody(t *testing.T, v *visitor, why string, got answer, words string) 
 	}
 }
 
-func TestStrangersWithAConfirmedAddressGetAnAccount(t *testing.T) {
+func TestConfirmedAddressesGetAnAccount(t *testing.T) {
 	d := newDesk(t, nil)
 	for _, later := range []bool{false, true} {
 		d.provider.TellLater = later
@@ -140,8 +140,8 @@ func TestStrangersWithAConfirmedAddressGetAnAccount(t *testing.T) {
 	}
 }
 
-// TestNobodyIsTakenOver: the owner of an email address keeps it, whatever a provider reports about others.
-func TestNobodyIsTakenOver(t *testing.T) {
+// TestAccountsCannotBeTakenOver: the owner of an email address keeps it, whatever a provider reports about others.
+func TestAccountsCannotBeTakenOver(t *testing.T) {
 	d := newDesk(t, nil)
 	d.join(t, "maya@example.com")
 	v := d.visitor(t)
@@ -166,15 +166,15 @@ func TestNobodyIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestStrangersAreLeftOutWhereSignUpIsClosed(t *testing.T) {
+func TestClosedSignUpRefusesNewAccounts(t *testing.T) {
 	d := newDesk(t, func(cfg *web.Config) { cfg.SignUp = web.SignUpInvite })
 	v := d.visitor(t)
 	wantNobody(t, v, "a stranger", d.comes(v, "tom"), "sign-up is closed")
 }
 
-// TestIdentitiesAreLinkedBySignedInPeopleOnly links one, signs in with it, has the
+// TestIdentitiesAreLinkedBySignedInUsersOnly links one, signs in with it, has the
 // second factor asked for, and unlinks it.
-func TestIdentitiesAreLinkedBySignedInPeopleOnly(t *testing.T) {
+func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	d := newDesk(t, nil)
 	v := d.join(t, "maya@example.com")
 	if a := d.visitor(t).do(http.MethodPost, "/dashboard/settings/identity", url.Values{}); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/login") {
@@ -251,8 +251,8 @@ func TestALinkIsNotForOthers(t *testing.T) {
 	}
 }
 
-// TestForgedAnswersSignNobodyIn tries responses that were refused, altered, used, late, or signed by someone else.
-func TestForgedAnswersSignNobodyIn(t *testing.T) {
+// TestForgedResponsesDoNotSignIn tries responses that were refused, altered, used, late, or signed by someone else.
+func TestForgedResponsesDoNotSignIn(t *testing.T) {
 	d := newDesk(t, nil)
 	d.comes(d.visitor(t), "tom") // a user is linked
 	for name, forge := range map[string]func(map[string]any){
@@ -300,7 +300,7 @@ func TestProviderThatIsDown(t *testing.T) {
 	v.sees("/login", "Continue with Example ID", "Log in")
 }
 
-func TestWithoutAProviderNothingTellsOfOne(t *testing.T) {
+func TestPagesWithoutAProviderDoNotNameOne(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	for _, path := range []string{"/dashboard/settings"} {

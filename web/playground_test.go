@@ -43,8 +43,8 @@ func playHouse(t *testing.T) *house {
 	})
 }
 
-// TestPlaygroundHasWhatIsOffered and no operation whose engine does not run.
-func TestPlaygroundHasWhatIsOffered(t *testing.T) {
+// TestPlaygroundListsOfferedOperations and no operation whose engine does not run.
+func TestPlaygroundListsOfferedOperations(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
 		c.OpenAPI, c.Described = described(t), []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
 	})
@@ -60,8 +60,8 @@ func TestPlaygroundHasWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestPlaygroundSaysABoundOnce: where a description names it, and where none does.
-func TestPlaygroundSaysABoundOnce(t *testing.T) {
+// TestPlaygroundNamesALimitOnce: where a description names it, and where none does.
+func TestPlaygroundNamesALimitOnce(t *testing.T) {
 	v := playHouse(t).join(t, "maya@example.com")
 	if page := v.sees("/dashboard/playground/pdf_merge", "2 to 20 of them"); strings.Contains(page.body, "20 items") {
 		t.Error("the bounds of the files to merge are said twice")
@@ -169,10 +169,10 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// TestPlaygroundFormsSayWhatTheyWereFilledWith opens the form of every operation,
+// TestPlaygroundFormsShowTheirInput opens the form of every operation,
 // sends it back as a browser would, and finds the operation's example in what it
 // comes to.
-func TestPlaygroundFormsSayWhatTheyWereFilledWith(t *testing.T) {
+func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 	slow.Test(t)
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
@@ -296,9 +296,9 @@ func (v *visitor) play(path string, form url.Values, files ...[3]string) answer 
 	return v.upload(path, w.FormDataContentType(), &body)
 }
 
-// TestPlaygroundRunsWhatIsPaidFor uploads files with the form, packs them, and looks
+// TestPlaygroundRunsPaidCalls uploads files with the form, packs them, and looks
 // at what that cost and what came of it.
-func TestPlaygroundRunsWhatIsPaidFor(t *testing.T) {
+func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
 	before := h.mayas(t).Balance
@@ -348,8 +348,8 @@ func TestPlaygroundRunsWhatIsPaidFor(t *testing.T) {
 	}
 }
 
-// TestPlaygroundSaysFaultsAtTheirFields sends what the API refuses.
-func TestPlaygroundSaysFaultsAtTheirFields(t *testing.T) {
+// TestPlaygroundShowsErrorsAtTheirFields sends what the API refuses.
+func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
 	before := h.mayas(t).Balance

@@ -33,10 +33,10 @@ func holdPool(t *testing.T, pool *sql.DB, count int) (release func()) {
 	return release
 }
 
-// TestPagesReadWithConnectionsOfTheirOwn: pages of lists and of single things answer
+// TestPagesReadWithTheirOwnConnections: pages of lists and of single things answer
 // while all connections of the paid path are taken, and paid calls go on while those of
 // the pages are: a page fails then, within its deadline.
-func TestPagesReadWithConnectionsOfTheirOwn(t *testing.T) {
+func TestPagesReadWithTheirOwnConnections(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v, op := h.join(t, "maya@example.com"), h.operator(t)
 		account := h.mayas(t)

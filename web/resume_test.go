@@ -26,9 +26,9 @@ func (h *house) endSessions(t *testing.T, email string) {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 
-// TestWhatWasTypedOutlivesItsSession sends a form when the session has ended,
+// TestTypedTextOutlivesItsSession sends a form when the session has ended,
 // signs in, and sends what was kept.
-func TestWhatWasTypedOutlivesItsSession(t *testing.T) {
+func TestTypedTextOutlivesItsSession(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
 		h.endSessions(t, "maya@example.com")
@@ -65,9 +65,9 @@ func TestWhatWasTypedOutlivesItsSession(t *testing.T) {
 	})
 }
 
-// TestSecretsAndOldFormsAreNotKept: forms with a password, without anything typed,
+// TestSecretsAndOldFormsAreNotStored: forms with a password, without anything typed,
 // too large, or from an hour ago.
-func TestSecretsAndOldFormsAreNotKept(t *testing.T) {
+func TestSecretsAndOldFormsAreNotStored(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")
 	for name, form := range map[string]struct {

@@ -116,7 +116,7 @@ func TestDeleteAccount(t *testing.T) {
 	})
 }
 
-func TestNewDevicesAreToldOf(t *testing.T) {
+func TestNewDevicesAreNotified(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		h.join(t, "maya@example.com")
 		letters := func() int { h.mail.mu.Lock(); defer h.mail.mu.Unlock(); return len(h.mail.sent) }

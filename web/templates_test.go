@@ -191,7 +191,7 @@ func (v *visitor) upload(path, kind string, body io.Reader) answer {
 	return answer{response.StatusCode, response.Header, string(text)}
 }
 
-func TestEditorKeepsWhatIsWrong(t *testing.T) {
+func TestEditorKeepsInvalidInput(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	path := v.newTemplate("Letter")
@@ -220,7 +220,7 @@ func TestEditorKeepsWhatIsWrong(t *testing.T) {
 	v.post(path+"/settings", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "slug": {"Not A Slug"}})
 }
 
-func TestVersionSaysWhatItHolds(t *testing.T) {
+func TestVersionNamesItsParts(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	path := v.newTemplate("Letter")

@@ -294,7 +294,7 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 	})
 }
 
-func TestSignUpTellsNobodyWhoIsKnown(t *testing.T) {
+func TestSignUpHidesKnownAddresses(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")
 	v := h.visitor(t)
@@ -337,7 +337,7 @@ func TestClosedSignUp(t *testing.T) {
 	v.post("/signup", http.StatusForbidden, url.Values{"email": {"a@example.com"}, "password": {password}})
 }
 
-func TestSignInAnswersAlikeForUnknownAddresses(t *testing.T) {
+func TestSignInHidesUnknownAddresses(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		h.join(t, "maya@example.com")
 		v := h.visitor(t)
@@ -862,9 +862,9 @@ func pathOf(page web.PageLine) string {
 	return regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(page.Pattern, "key_unknown")
 }
 
-// TestEveryPageAsksWhoItIsFor walks the table of pages as a visitor, an operator and a member in each role: none gets
+// TestEveryPageChecksItsRole walks the table of pages as a visitor, an operator and a member in each role: none gets
 // further than a page allows.
-func TestEveryPageAsksWhoItIsFor(t *testing.T) {
+func TestEveryPageChecksItsRole(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")
 	account := h.mayas(t)
@@ -918,7 +918,7 @@ func TestEveryPageAsksWhoItIsFor(t *testing.T) {
 	}
 	for _, page := range h.web.Pages() {
 		allowed, known := pageAllows[page.Need]
-		if page.Need == "anybody" || page.Need == "everyone" || page.Need == "clients" || page.Need == "linked" { // what links permit: TestLinksPermitWhatTheyName
+		if page.Need == "anybody" || page.Need == "everyone" || page.Need == "clients" || page.Need == "linked" { // what links permit: TestLinksPermitOnlyTheirCapabilities
 			continue
 		}
 		if !known {
@@ -959,9 +959,9 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotThereIsSaidOnAPage: an address that was mistyped, and a method
+// TestMissingPagesShowAPage: an address that was mistyped, and a method
 // that an address does not take.
-func TestWhatIsNotThereIsSaidOnAPage(t *testing.T) {
+func TestMissingPagesShowAPage(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.Paths = []string{"/openapi.json"} })
 	v := h.visitor(t)
 	for _, q := range []struct {
@@ -1057,7 +1057,7 @@ func TestAccountsAreApart(t *testing.T) {
 	}
 }
 
-func TestDocumentsShowStepsAndWhatWasKept(t *testing.T) {
+func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 	refused := ""
 	var ran string
 	h := sqliteHouse(t, func(c *web.Config) {

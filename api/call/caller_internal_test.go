@@ -7,7 +7,7 @@ import (
 	"relaypdf/api/ratelimit"
 )
 
-func TestWhatIsSpentOfAWindow(t *testing.T) {
+func TestSpentPartOfAWindow(t *testing.T) {
 	t.Parallel()
 	for _, q := range []struct {
 		window ratelimit.Window

@@ -48,9 +48,9 @@ func do(t *testing.T, s *apitest.Server, caller call.Caller, name, body string) 
 	return outcome, err
 }
 
-// TestResultSaysWhatItCosts: what a run asks for is charged, and never more
+// TestResultHasItsPrice: what a run asks for is charged, and never more
 // than the quote, of which nothing is kept.
-func TestResultSaysWhatItCosts(t *testing.T) {
+func TestResultHasItsPrice(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		cases := []struct {
@@ -87,9 +87,9 @@ func TestResultSaysWhatItCosts(t *testing.T) {
 	})
 }
 
-// TestCallersAreCountedByWhatTheyAre: a key, a grant and a user of one account have windows of their own, and two
+// TestCallersAreCountedByKind: a key, a grant and a user of one account have windows of their own, and two
 // accounts' owners never share one.
-func TestCallersAreCountedByWhatTheyAre(t *testing.T) {
+func TestCallersAreCountedByKind(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
 	other, _, _ := s.NewAccount(t, "other@example.com")

@@ -52,8 +52,8 @@ func useAs(t *testing.T, s *apitest.Server, token, tool, arguments string) resul
 	return r
 }
 
-// TestGrantsAreHeldToWhatWasAllowed: to their scopes and their cap.
-func TestGrantsAreHeldToWhatWasAllowed(t *testing.T) {
+// TestGrantsAreLimitedToTheirScopes: to their scopes and their cap.
+func TestGrantsAreLimitedToTheirScopes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)
 	s.Work(t)
@@ -120,10 +120,10 @@ func wantStepUp(t *testing.T, s *apitest.Server, got apitest.Response, scope str
 	}
 }
 
-// TestTokensSeeWhatTheyMay: every tool is listed, so that a client can ask for the scope of one that it wants;
+// TestTokensSeeTheirScopes: every tool is listed, so that a client can ask for the scope of one that it wants;
 // templates are neither listed nor read without theirs. In a batch, which has one status for all, a tool is refused
 // as a result.
-func TestTokensSeeWhatTheyMay(t *testing.T) {
+func TestTokensSeeTheirScopes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)
 	asked := func(scope, body string) apitest.Response {
@@ -155,8 +155,8 @@ func TestTokensSeeWhatTheyMay(t *testing.T) {
 	}
 }
 
-// TestTokensOpenOneDoor: agents', and no other; and not for ever.
-func TestTokensOpenOneDoor(t *testing.T) {
+// TestTokensAreValidForOneResource: agents', and no other; and not for ever.
+func TestTokensAreValidForOneResource(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)
 	token := grantOf(t, s, credit.Dollar, "documents")
@@ -193,8 +193,8 @@ func TestTokensOpenOneDoor(t *testing.T) {
 	}
 }
 
-// TestGrantsAreCountedApart: each has windows of its own.
-func TestGrantsAreCountedApart(t *testing.T) {
+// TestGrantsAreCountedSeparately: each has windows of its own.
+func TestGrantsAreCountedSeparately(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, withMCP)
 	first, second := grantOf(t, s, credit.Dollar, "documents"), grantOf(t, s, credit.Dollar, "documents")

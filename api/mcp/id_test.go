@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestIDsAreKept sends ids of all kinds, which the answer repeats as they are.
-func TestIDsAreKept(t *testing.T) {
+// TestIDsAreStored sends ids of all kinds, which the answer repeats as they are.
+func TestIDsAreStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)
 	for _, id := range []string{`"a"`, `1`, `-7`, `1.50`, `1e400`, `null`, `true`, `[1,"a"]`, `{"a":{"b":[null]}}`} {

@@ -114,7 +114,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestWhoMayAsk(t *testing.T) {
+func TestCallersAndOriginsThatMayAsk(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`

@@ -116,9 +116,9 @@ func compiled(t *testing.T, name string, text json.RawMessage) *jsonschema.Schem
 	return schema
 }
 
-// TestNoToolIsForPeopleOnly denies what no model may do or see: a prompt that was
+// TestNoToolIsForMembersOnly denies what no model may do or see: a prompt that was
 // smuggled into a document could ask for it.
-func TestNoToolIsForPeopleOnly(t *testing.T) {
+func TestNoToolIsForMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := product(t)
 	tools, _ := listTools(t, s)

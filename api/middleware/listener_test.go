@@ -44,8 +44,8 @@ func dial(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// TestReaderThatDoesNotReadGoes pipelines requests and reads no answer.
-func TestReaderThatDoesNotReadGoes(t *testing.T) {
+// TestReaderThatDoesNotReadIsDisconnected pipelines requests and reads no answer.
+func TestReaderThatDoesNotReadIsDisconnected(t *testing.T) {
 	ended := make(chan error, 1)
 	address := serveOn(t, 10, 200*time.Millisecond, ended)
 	c := dial(t, address)

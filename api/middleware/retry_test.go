@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestBusyAnswersSayWhenToComeBack: whichever handler writes the response, each 429 and 503 has a Retry-After in
+// TestBusyResponsesHaveRetryAfter: whichever handler writes the response, each 429 and 503 has a Retry-After in
 // whole seconds.
-func TestBusyAnswersSayWhenToComeBack(t *testing.T) {
+func TestBusyResponsesHaveRetryAfter(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		set    string

@@ -127,7 +127,7 @@ func TestBindListsEveryFault(t *testing.T) {
 	}
 }
 
-func TestBindAcceptsWhatClientsSend(t *testing.T) {
+func TestBindAcceptsRequestsOfClients(t *testing.T) {
 	operation := sampleOperation(t)
 	for _, body := range []string{
 		`{"html":"a"}`, `{"html":"a","url":null,"options":null,"unknown":null}`, `{"html":"a","options":[]}`, `[]`,
@@ -277,8 +277,8 @@ type patch struct {
 	Name  *string `json:"name,omitempty" jsonschema_description:"Name."`
 }
 
-// TestPatchTellsNullFromAbsent holds it for shapes and for the bodies of routes.
-func TestPatchTellsNullFromAbsent(t *testing.T) {
+// TestPatchDistinguishesNullFromAbsent holds it for shapes and for the bodies of routes.
+func TestPatchDistinguishesNullFromAbsent(t *testing.T) {
 	shape, err := NewShape[patch]()
 	if err != nil {
 		t.Fatal(err)

@@ -233,9 +233,9 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestAdministrationBesideARunningServer changes accounts and keys while
+// TestAdministrationDuringARunningServer changes accounts and keys while
 // another process, as a server would, holds the database open and writes.
-func TestAdministrationBesideARunningServer(t *testing.T) {
+func TestAdministrationDuringARunningServer(t *testing.T) {
 	dir, data := dataDir(t)
 	s := openData(t, dir)
 	ada, err := s.AccountByEmail(t.Context(), "ada@example.com")

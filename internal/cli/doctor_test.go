@@ -56,8 +56,8 @@ func TestDoctorFindsAHealthyMachine(t *testing.T) {
 	}
 }
 
-// TestDoctorMends breaks one thing at a time.
-func TestDoctorMends(t *testing.T) {
+// TestDoctorSuggestsFixes breaks one thing at a time.
+func TestDoctorSuggestsFixes(t *testing.T) {
 	dir, data := dataDir(t)
 	tampered, tamperedFlag := dataDir(t)
 	db, err := sql.Open("sqlite", filepath.Join(tampered, "relaypdf.db"))

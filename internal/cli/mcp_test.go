@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInstallKeepsWhatIsThere writes the entry of a client next to those of others.
-func TestInstallKeepsWhatIsThere(t *testing.T) {
+// TestInstallKeepsExistingEntries writes the entry of a client next to those of others.
+func TestInstallKeepsExistingEntries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := agentClients["cursor"]

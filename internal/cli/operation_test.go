@@ -620,7 +620,7 @@ func readUntil(t testing.TB, screen io.Reader, seen *bytes.Buffer, text string) 
 	}
 }
 
-func TestHelpComesFromTheRow(t *testing.T) {
+func TestHelpComesFromTheOperationTable(t *testing.T) {
 	r := runRows(t, docRows(nil), "", "doc", "create", "--help")
 	for args, wants := range map[string][]string{
 		"doc --help":            {"Short form of relaypdf doc create.", "relaypdf doc FILE|URL|- [flags]", "See relaypdf doc create --help."},

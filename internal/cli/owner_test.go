@@ -110,9 +110,9 @@ func checkOwner(t testing.TB, dir string) {
 	}
 }
 
-// TestBackupOfForeignDataGoesWhereRootMayWrite backs up and restores as root:
+// TestBackupOfForeignDataIsWrittenAsRoot backs up and restores as root:
 // the archive lies where the data's owner has no access.
-func TestBackupOfForeignDataGoesWhereRootMayWrite(t *testing.T) {
+func TestBackupOfForeignDataIsWrittenAsRoot(t *testing.T) {
 	dir, private := sharedtest.ForeignFolder(t), t.TempDir()
 	archive := filepath.Join(private, "backup.tgz")
 	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {

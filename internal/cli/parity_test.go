@@ -95,9 +95,9 @@ func (d doors) byCommand(q question) ran {
 	return relaypdf(d.t, args...)
 }
 
-// TestDoorsAlike asks all three for the same things: they take and refuse alike, with
+// TestTransportsAnswerAlike asks all three for the same things: they take and refuse alike, with
 // the same codes, fields and words.
-func TestDoorsAlike(t *testing.T) {
+func TestTransportsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t)
 	table, err := schema.NewTable(operation.Rows)

@@ -111,8 +111,8 @@ func TestTemplateFromADescription(t *testing.T) {
 	}
 }
 
-// TestNobodyWritesTemplates: without a provider the box shows that, and sends no request.
-func TestNobodyWritesTemplates(t *testing.T) {
+// TestTemplatesWithoutAModel: without a provider the box shows that, and sends no request.
+func TestTemplatesWithoutAModel(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	_, maya := startWide(t)

@@ -107,9 +107,9 @@ func TestEditorFindsPlaces(t *testing.T) {
 	maya.calm("the editor")
 }
 
-// TestEditorKeepsWhatWasTyped: a session that ends while a user writes loses nothing; the options have a form next to
+// TestEditorKeepsTypedText: a session that ends while a user writes loses nothing; the options have a form next to
 // their JSON; the PDF is a paid call; and a phone can read.
-func TestEditorKeepsWhatWasTyped(t *testing.T) {
+func TestEditorKeepsTypedText(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	app, maya := startWide(t)

@@ -406,8 +406,8 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 	maya.calm("filters")
 }
 
-// TestMemberComesAndGoes invites a user, who joins, gets another role, and is removed: each as both see it.
-func TestMemberComesAndGoes(t *testing.T) {
+// TestMemberJoinsAndLeaves invites a user, who joins, gets another role, and is removed: each as both see it.
+func TestMemberJoinsAndLeaves(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)

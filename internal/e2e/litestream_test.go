@@ -22,10 +22,10 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLitestreamGoesBackToAnyMoment lets Litestream follow a server's database, as in the README. The server is
+// TestLitestreamRestoresAnyMoment lets Litestream follow a server's database, as in the README. The server is
 // killed and its folder lost. Restores have the state of each moment: wallets, ledger and files; and a server runs on
 // them.
-func TestLitestreamGoesBackToAnyMoment(t *testing.T) {
+func TestLitestreamRestoresAnyMoment(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))

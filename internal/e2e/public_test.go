@@ -675,8 +675,8 @@ func TestPublicPagesInABrowser(t *testing.T) {
 	visitor.calm("what was tried")
 }
 
-// TestStatusTellsOfAllProcesses reads the page.
-func TestStatusTellsOfAllProcesses(t *testing.T) {
+// TestStatusCoversAllProcesses reads the page.
+func TestStatusCoversAllProcesses(t *testing.T) {
 	t.Parallel()
 	app := startPages(t)
 	client := &http.Client{Timeout: pagePatience}

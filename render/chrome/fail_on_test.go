@@ -70,7 +70,7 @@ func TestWaitForFunction(t *testing.T) {
 }
 
 // The error of a job that timed out names the resources that the job waited for.
-func TestTimeoutsSayWhatWasMissing(t *testing.T) {
+func TestTimeoutsNameTheMissingCondition(t *testing.T) {
 	slow.Test(t)
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/hangs.svg", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -180,9 +180,9 @@ func TestFaultsOfADocument(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatIsWithheld loads a page of another site instead of an image: the browser
+// TestStatusOfWithheldResponses loads a page of another site instead of an image: the browser
 // withholds it, and reports its status separately, before or after that.
-func TestStatusOfWhatIsWithheld(t *testing.T) {
+func TestStatusOfWithheldResponses(t *testing.T) {
 	const address = "http://cdn.test/a.png"
 	asked := loadEvent{RequestID: "1", LoaderID: "l", FrameID: "main", Type: "Image"}
 	asked.Request.URL = address

@@ -220,7 +220,7 @@ func (f countedFaces) Named(family string) bool {
 
 // The work for a text grows with its length, not its square: a text of some megabytes would
 // take hours.
-func TestListsOfTypefacesAreReadInTimeOfTheirLength(t *testing.T) {
+func TestListsOfFontsAreReadInLinearTime(t *testing.T) {
 	const repeats = 2000
 	for name, text := range map[string]string{
 		"one list that goes on":         "<style>" + strings.Repeat("font-family:Serif,", repeats),

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestWhatIsDrawnLaterIsThere(t *testing.T) {
+func TestLateDrawingIsCaptured(t *testing.T) {
 	p := startPool(t, nil)
 	cases := map[string]string{
 		"animation frame": `<p id=x>no<script>requestAnimationFrame(() => requestAnimationFrame(() => x.textContent = 'drawn'))</script>`,
@@ -68,7 +68,7 @@ func fontFile(t *testing.T) []byte {
 	return data
 }
 
-func TestAFontThatNeverComesDoesNotStopTheDocument(t *testing.T) {
+func TestStalledFontDoesNotStopTheDocument(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -78,7 +78,7 @@ func TestAFontThatNeverComesDoesNotStopTheDocument(t *testing.T) {
 	contains(t, text, "still here")
 }
 
-func TestAnImageThatNeverComesDoesNotStopTheDocument(t *testing.T) {
+func TestStalledImageDoesNotStopTheDocument(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/never.png", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -182,7 +182,7 @@ func TestDialContextChecksAfterAnEarlierCheck(t *testing.T) {
 	}
 }
 
-func TestControlRefusesWhatTheDialerShouldNotDial(t *testing.T) {
+func TestControlRefusesBlockedAddresses(t *testing.T) {
 	p := newPolicy(t, Config{})
 	check := p.control(target{host: "public.example", port: 443})
 	if err := check("tcp4", "93.184.216.34:443", nil); err != nil {

@@ -307,7 +307,7 @@ func TestTunnelEndsWhenIdle(t *testing.T) {
 }
 
 // A side that stops reading blocks the copy in a write; it ends all the same.
-func TestTunnelEndsWhenNobodyReads(t *testing.T) {
+func TestTunnelEndsWithoutReader(t *testing.T) {
 	endless := func(conn net.Conn) {
 		for block := make([]byte, 64<<10); ; {
 			if _, err := conn.Write(block); err != nil {

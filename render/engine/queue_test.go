@@ -64,9 +64,9 @@ func TestWaitingIsNotTheJobsOwnTime(t *testing.T) {
 	}
 }
 
-// TestAccountThatMissesDeadlinesIsTold runs into a job's own time again and
+// TestAccountThatMissesDeadlinesIsReported runs into a job's own time again and
 // again.
-func TestAccountThatMissesDeadlinesIsTold(t *testing.T) {
+func TestAccountThatMissesDeadlinesIsReported(t *testing.T) {
 	pool := start(t, engine.Config{Size: 2})
 	var late *engine.TimeoutError
 	for range 3 {
@@ -98,8 +98,8 @@ func TestFullQueueOfEngines(t *testing.T) {
 	}
 }
 
-// TestReadyTellsWhyNoEngineStarts has a command that ends at once, and says why.
-func TestReadyTellsWhyNoEngineStarts(t *testing.T) {
+// TestReadyReportsWhyNoEngineStarts has a command that ends at once, and says why.
+func TestReadyReportsWhyNoEngineStarts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	pool, err := engine.Start(engine.Config{Dir: t.TempDir(), Command: []string{"sh", "-c", "echo no proc here >&2; exit 1"}, Size: 1})

@@ -41,7 +41,7 @@ func TestFormulas(t *testing.T) {
 
 // Text is looked through for the ends of formulas once, and not from each beginning:
 // 100 kB took more than a minute, with the race detector.
-func TestFormulasWithoutEndsAreReadInTimeOfTheirLength(t *testing.T) {
+func TestFormulasWithoutEndsAreReadInLinearTime(t *testing.T) {
 	slow.Test(t)
 	const bytes = 1 << 20
 	for _, src := range []string{
@@ -69,7 +69,7 @@ func TestDollarsThatAreNoFormulas(t *testing.T) {
 	}
 }
 
-func TestFormulasTakeTheirTypefacesOnly(t *testing.T) {
+func TestFormulasEmbedOnlyTheirFonts(t *testing.T) {
 	face := regexp.MustCompile(`url\(data:font/woff2;base64,`)
 	for src, want := range map[string]int{"$x$": 2, `$\mathbb{R}$`: 3, `$$\sum_{i=1}^n \mathcal{F}_i$$`: 4, "no formula": 0} {
 		got := convert(t, src, MarkdownOptions{})

@@ -171,8 +171,8 @@ func TestEmojiByTheirMark(t *testing.T) {
 	}
 }
 
-// TestEmojiWithoutTheirTypeface are black.
-func TestEmojiWithoutTheirTypeface(t *testing.T) {
+// TestEmojiWithoutTheirFont are black.
+func TestEmojiWithoutTheirFont(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fonts.conf")
 	config := `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><include>/etc/fonts/fonts.conf</include>` +
 		`<selectfont><rejectfont><pattern><patelt name="family"><string>` + emojiFamily + `</string></patelt></pattern></rejectfont></selectfont></fontconfig>`

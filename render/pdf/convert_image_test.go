@@ -277,8 +277,8 @@ func movingPNG(content []byte, pictures uint32) []byte {
 	return slices.Concat(content[:pngHeader], whole, content[pngHeader:])
 }
 
-// TestConvertTellsOfMorePictures expects a warning about the images that were left out.
-func TestConvertTellsOfMorePictures(t *testing.T) {
+// TestConvertReportsOmittedImages expects a warning about the images that were left out.
+func TestConvertReportsOmittedImages(t *testing.T) {
 	plain := asPNG(t, large(rgba))
 	for name, test := range map[string]struct {
 		source []byte

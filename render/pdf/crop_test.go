@@ -17,9 +17,9 @@ func cut(img image.Image, part image.Rectangle) image.Image {
 	return out
 }
 
-// TestCropKeepsWhatIsShown crops pages that are turned, and begin elsewhere than at
+// TestCropKeepsVisibleContent crops pages that are turned, and begin elsewhere than at
 // the corner of their paper: three programs show the part of them that was asked for.
-func TestCropKeepsWhatIsShown(t *testing.T) {
+func TestCropKeepsVisibleContent(t *testing.T) {
 	for _, rotate := range []int{0, 90, 180, 270, -90, 450} {
 		corner := stampArgs(func(a *Mark) { *a.Position = "top-left" })
 		document := make1(t, StampJob, corner, colored(rotate), plate(t, green, 40, 20))
@@ -55,7 +55,7 @@ func TestCropLeavesOtherPages(t *testing.T) {
 	}
 }
 
-func TestCropRefusesWhatLeavesNothing(t *testing.T) {
+func TestCropRefusesEmptyResults(t *testing.T) {
 	for _, args := range []CropArgs{
 		{Box: &CropBox{X: 400, Width: 10, Height: 10}}, {Margin: Margin{Top: 200, Bottom: 198}}, {Box: &CropBox{X: 298, Width: 50, Height: 50}},
 	} {

@@ -27,7 +27,7 @@ func TestExtractKeepsOrderAndRepeats(t *testing.T) {
 	}
 }
 
-func TestExtractKeepsTheOutlineOfKeptPages(t *testing.T) {
+func TestExtractKeepsTheOutlineOfItsPages(t *testing.T) {
 	for _, test := range []struct {
 		pages string
 		want  []string

@@ -102,8 +102,8 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestInfoReadsWhatIsDamaged asks for what only an object tells.
-func TestInfoReadsWhatIsDamaged(t *testing.T) {
+// TestInfoReadsDamagedFiles asks for what only an object tells.
+func TestInfoReadsDamagedFiles(t *testing.T) {
 	plain := linked().Write()
 	start := bytes.LastIndex(plain, []byte("startxref"))
 	for name, content := range map[string][]byte{

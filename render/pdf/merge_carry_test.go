@@ -32,9 +32,9 @@ func layered(state string) []byte {
 	}.Write()
 }
 
-// TestRewritesKeepWhatIsOfTheDocument: hidden layers stay hidden, and labels of pages and
+// TestRewritesKeepDocumentProperties: hidden layers stay hidden, and labels of pages and
 // attached files are there, whatever becomes of the pages.
-func TestRewritesKeepWhatIsOfTheDocument(t *testing.T) {
+func TestRewritesKeepDocumentProperties(t *testing.T) {
 	for name, state := range map[string]string{"off": "/OFF [100 0 R]", "on": "/BaseState /OFF /ON [101 0 R]"} {
 		document := layered(state)
 		packed := pdftest.Transform(t, document, "--object-streams=generate")

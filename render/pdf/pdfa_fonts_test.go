@@ -48,9 +48,9 @@ func lettered(t *testing.T, glyphs, meanings string) []byte {
 	return bytes.Replace(u.Document(root), []byte("%PDF-1.3"), []byte("%PDF-1.7"), 1)
 }
 
-// TestArchiveKeepsWhatLettersMean: text of an archive is copied and searched as it was,
+// TestArchiveKeepsMeaningOfGlyphs: text of an archive is copied and searched as it was,
 // which Ghostscript alone garbles beyond Latin.
-func TestArchiveKeepsWhatLettersMean(t *testing.T) {
+func TestArchiveKeepsMeaningOfGlyphs(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	for name, test := range map[string]struct{ glyphs, meanings, want string }{

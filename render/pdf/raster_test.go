@@ -64,8 +64,8 @@ func TestRasterOnePage(t *testing.T) {
 	}
 }
 
-// TestRasterIsWhatPopplerDraws compares our PNG with poppler's own.
-func TestRasterIsWhatPopplerDraws(t *testing.T) {
+// TestRasterMatchesPoppler compares our PNG with poppler's own.
+func TestRasterMatchesPoppler(t *testing.T) {
 	for name, document := range map[string][]byte{"grey": three().Write(), "colours": colored(0), "form": formPDF(t)} {
 		result, err := do(t, RasterJob, RasterArgs{Input: input(""), Pages: "1", DPI: 100}, document)
 		if err != nil {

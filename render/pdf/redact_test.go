@@ -417,9 +417,9 @@ func TestRedactAreasOfUnits(t *testing.T) {
 	}
 }
 
-// TestLettersThatGoTogether has letters of a word go as one where they stand straight: the
+// TestLettersOfAWordAreRedactedTogether has letters of a word go as one where they stand straight: the
 // rectangle around a word that is aslant has others in it, and a space stays.
-func TestLettersThatGoTogether(t *testing.T) {
+func TestLettersOfAWordAreRedactedTogether(t *testing.T) {
 	straightLetter := func(x float64) []float64 { return []float64{x, 0, x + 10, 0, x, 20, x + 10, 20} }
 	sideways := func(y float64) []float64 { return []float64{0, y, 0, y + 10, -20, y, -20, y + 10} }
 	aslant := func(x float64) []float64 { return []float64{x, x, x + 10, x + 10, x - 10, x + 10, x, x + 20} }

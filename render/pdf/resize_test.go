@@ -85,9 +85,9 @@ func entries(t *testing.T, content []byte, find string) string {
 	return ""
 }
 
-// TestResizeMovesWhatHasAPlace reads where links, fields, boxes and destinations
+// TestResizeMovesPositionedObjects reads where links, fields, boxes and destinations
 // are: the page is drawn on one that is higher, and then distorted to fill it.
-func TestResizeMovesWhatHasAPlace(t *testing.T) {
+func TestResizeMovesPositionedObjects(t *testing.T) {
 	for _, test := range []struct {
 		fit  Fit
 		want map[string]any

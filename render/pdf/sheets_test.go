@@ -232,9 +232,9 @@ func TestSheetsOfMixedSizes(t *testing.T) {
 	}
 }
 
-// TestSheetsKeepOnlyWhatCounts puts a document with an outline, links, fields and names on
+// TestSheetsKeepOnlyNeededEntries puts a document with an outline, links, fields and names on
 // sheets: the fields are drawn, and nothing leads anywhere any more.
-func TestSheetsKeepOnlyWhatCounts(t *testing.T) {
+func TestSheetsKeepOnlyNeededEntries(t *testing.T) {
 	t.Parallel()
 	s := linked()
 	s.Catalog = strings.Replace(s.Catalog, "/DA (/Helv 0 Tf)", "/NeedAppearances true /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >>", 1)

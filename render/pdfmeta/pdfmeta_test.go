@@ -95,7 +95,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-func TestSetKeepsWhatItDoesNotSet(t *testing.T) {
+func TestSetKeepsOtherEntries(t *testing.T) {
 	doc := spool.FromBytes(document(chromiumInfo, 0))
 	if err := Set(doc, Info{Author: "Ana"}); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func TestQueueServesAccountsInTurn(t *testing.T) {
 	})
 }
 
-func TestWhoeverIsAloneUsesEverySlotAtOnce(t *testing.T) {
+func TestSingleAccountUsesAllSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Config{Slots: 2, Extra: 1})
 		for range 8 { // Others were here a moment ago.
@@ -110,7 +110,7 @@ func TestNewcomerGetsAnExtraSlotAtOnce(t *testing.T) {
 	})
 }
 
-func TestFreeSlotGoesToWhomHoldsFewest(t *testing.T) {
+func TestFreeSlotGoesToAccountWithFewestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Config{Slots: 3})
 		var heavy []*Slot
@@ -395,7 +395,7 @@ func TestLeavingTheQueue(t *testing.T) {
 
 // Guests get what nobody wants, and whoever has an account finds the queue as if
 // there were none of them.
-func TestGuestsKeepNobodyWaiting(t *testing.T) {
+func TestGuestsDoNotDelayAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Config{Slots: 1, Limit: 1, Patience: time.Hour})
 		release := map[string]chan struct{}{}

@@ -20,7 +20,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func TestOpenRemovesWhatNobodyUses(t *testing.T) {
+func TestOpenRemovesUnusedFolders(t *testing.T) {
 	dir := t.TempDir()
 	abandoned := filepath.Join(dir, "part-123")
 	if err := os.MkdirAll(filepath.Join(abandoned, "inner"), 0o700); err != nil {

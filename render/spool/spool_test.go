@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestFileKeepsWhatWasWritten(t *testing.T) {
+func TestFileReturnsWrittenBytes(t *testing.T) {
 	for _, size := range []int{0, 1, MemoryLimit, MemoryLimit + 1, 3*MemoryLimit + 7} {
 		dir := t.TempDir()
 		f := New(dir, 0)

@@ -18,7 +18,7 @@ func box(t *testing.T, fill byte) *seal.Box {
 	return b
 }
 
-func TestOpenReturnsWhatWasSealed(t *testing.T) {
+func TestOpenReturnsTheSealedText(t *testing.T) {
 	t.Parallel()
 	b, plain := box(t, 1), []byte("whsec_…")
 	sealed, err := b.Seal("webhook we_1", plain)

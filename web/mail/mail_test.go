@@ -153,7 +153,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestLettersAreSentAsTextAndPage(t *testing.T) {
+func TestEmailsAreSentAsTextAndHTML(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, smtp := db.Open(t, storetest.NewClock(time.Now())), newServer(t)
 		post := newPost(t, s, smtp.Addr().String())
@@ -181,7 +181,7 @@ func TestLettersAreSentAsTextAndPage(t *testing.T) {
 	})
 }
 
-func TestLettersAreTriedAgain(t *testing.T) {
+func TestEmailsAreRetried(t *testing.T) {
 	clock := storetest.NewClock(time.Now())
 	s, smtp := storetest.SQLite(t).Open(t, clock), newServer(t)
 	smtp.refusing(true)
@@ -202,7 +202,7 @@ func TestLettersAreTriedAgain(t *testing.T) {
 	})
 }
 
-func TestLettersAreKeptSealed(t *testing.T) {
+func TestEmailsAreStoredEncrypted(t *testing.T) {
 	s := storetest.SQLite(t).Open(t, storetest.NewClock(time.Now()))
 	if err := newPost(t, s, "127.0.0.1:1").Enqueue(t.Context(), letter); err != nil {
 		t.Fatal(err)

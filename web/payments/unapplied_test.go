@@ -189,9 +189,9 @@ func TestRestoredBackup(t *testing.T) {
 	})
 }
 
-// TestPaidForNobody: a payment of an account that is gone too is reported, and
+// TestPaymentsOfUnknownAccounts: a payment of an account that is gone too is reported, and
 // keeps no other from being credited.
-func TestPaidForNobody(t *testing.T) {
+func TestPaymentsOfUnknownAccounts(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		session, _ := s.open(t, s.account, 20*credit.Dollar)
 		s.fake.Pay(session, fakestripe.CardWorks)
