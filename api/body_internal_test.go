@@ -14,7 +14,7 @@ func TestBodyDeadlineFollowsTheBody(t *testing.T) {
 	}{
 		{0, 0, 30 * time.Second},                      // nothing has come
 		{0, 20 * time.Second, 30 * time.Second},       // a byte now and then is not enough
-		{1 << 20, 10 * time.Second, 40 * time.Second}, // what was quick may not stall
+		{1 << 20, 10 * time.Second, 40 * time.Second}, // a quick sender may not stall
 		{1 << 20, 55 * time.Second, 62 * time.Second}, // 32 KiB a second after the grace
 	} {
 		b := &pacedBody{start: start, read: c.read}

@@ -21,7 +21,7 @@ import (
 
 const dataPath = "/v1/pdf/data"
 
-// billSchema asks for what is on a bill.
+// billSchema describes the data of a bill.
 var billSchema = object{
 	"type": "object", "required": []string{"number", "total", "lines"}, "additionalProperties": false,
 	"properties": object{
@@ -134,7 +134,7 @@ func TestDataOfSchema(t *testing.T) {
 	})
 }
 
-// TestDataRepair shows the model what does not fit, once, and charges both answers.
+// TestDataRepair sends the validation errors to the model, once, and charges both answers.
 func TestDataRepair(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
@@ -306,7 +306,7 @@ func TestDataSchemas(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	file := base64.StdEncoding.EncodeToString(letters("x"))
-	// Each level has the one below twice: what they mean doubles with each.
+	// Each level contains the one below twice, so the size doubles with each.
 	doubling := object{"a0": object{"type": "string"}}
 	for i := range 30 {
 		below := object{"$ref": fmt.Sprintf("#/$defs/a%d", i)}

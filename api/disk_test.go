@@ -40,7 +40,7 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// fill writes to a disk until it is full, and returns what makes room again.
+// fill fills a disk, and returns the function that frees it again.
 func fill(dir string) (makeRoom func() error, err error) {
 	filler, err := os.Create(filepath.Join(dir, ".filler"))
 	if err != nil {
@@ -86,8 +86,8 @@ func becomes(t *testing.T, ready func() string, words string) {
 	}
 }
 
-// TestFullDisk: where a disk has no room for files, what needs one is refused and not
-// charged, nothing is left of it, and all is well again when there is room.
+// TestFullDisk: if a disk has no space for files, calls that need files are refused and not charged, nothing is
+// left of them, and they work again when there is space.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "4m")

@@ -24,7 +24,7 @@ import (
 
 const generatePath = "/v1/templates/generate"
 
-// generatePatience bounds what takes seconds on an idle machine.
+// generatePatience limits steps that take seconds on an idle machine.
 const generatePatience = 5 * time.Minute
 
 // generateLab is a whole server with a model provider that responds as configured.
@@ -196,7 +196,7 @@ func (l generateLab) held(ledger []string) (held int64) {
 	return held
 }
 
-// TestGenerateQuote pays exactly what was promised, once, for what it was promised.
+// TestGenerateQuote: a call pays exactly the quoted price, once, for the quoted request only.
 func TestGenerateQuote(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
@@ -282,7 +282,7 @@ func TestGenerateQuoteOnce(t *testing.T) {
 	})
 }
 
-// TestGenerateRepair shows the model what is wrong, once, and charges both answers.
+// TestGenerateRepair sends the errors to the model, once, and charges both answers.
 func TestGenerateRepair(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

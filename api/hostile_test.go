@@ -21,8 +21,8 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// hostilePatience is the longest that an answer to a hostile file may take:
-// some times the deadline of operations on files, of the queue before them and of what is fetched.
+// hostilePatience is the time limit of a response to a hostile file: a multiple of the deadlines of operations on
+// files, of the queue before them and of fetches.
 const hostilePatience = 4 * time.Minute
 
 // TestHostileFiles sends hostile files to every operation that accepts files. Each gets an error or a result, and
@@ -149,8 +149,7 @@ func replaceFiles(v any) (found bool) {
 	return found
 }
 
-// sendHostile makes one call and returns what it has cost. The error codes are
-// those of what the caller, or the file, is to blame for.
+// sendHostile makes one call and returns its charge. The error codes must blame the caller or the file.
 func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (charged int64) {
 	t.Helper()
 	began := time.Now()
@@ -217,7 +216,7 @@ func watchBystander(t *testing.T, s *apitest.Server) (stop func()) {
 	}
 }
 
-// TestHostileJSON sends what is hard to read as JSON to every operation.
+// TestHostileJSON sends JSON that is hard to parse to every operation.
 func TestHostileJSON(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)

@@ -221,8 +221,8 @@ func TestUnstartedJobIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestJobOfAnUnknownKindFailsAfterADay: a job that no worker knows how to run does not hold
-// its money for good. Its owner reads why, and its endpoint is notified once.
+// TestJobOfAnUnknownKindFailsAfterADay: a job that no worker can run does not hold its money for ever. Its owner
+// gets the reason, and its endpoint is notified once.
 func TestJobOfAnUnknownKindFailsAfterADay(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
@@ -300,7 +300,7 @@ func TestLostCalls(t *testing.T) {
 	})
 }
 
-// TestLongCallsAreNotLost: what a process works on it keeps, however long it takes.
+// TestLongCallsAreNotLost: a process keeps the calls that it works on, however long they take.
 func TestLongCallsAreNotLost(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
@@ -399,8 +399,8 @@ func TestJobsAreFair(t *testing.T) {
 	})
 }
 
-// TestJobInputIsEncrypted: what a job waits with cannot be read where it lies,
-// is read again when the job runs, and is gone when it has ended.
+// TestJobInputIsEncrypted: the stored input of a waiting job is unreadable, is decrypted when the job runs, and is
+// deleted when it has ended.
 func TestJobInputIsEncrypted(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)

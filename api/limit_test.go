@@ -109,7 +109,7 @@ func TestMinuteLimitOfTrialWallets(t *testing.T) {
 	if wait != 20*time.Second {
 		t.Errorf("Retry-After is %v, want 20s", wait)
 	}
-	// A refused call counts in neither window, or it would delay what follows.
+	// A refused call counts in neither window, or it would delay later calls.
 	for range 10 {
 		retryAfter(t, call())
 	}
@@ -231,8 +231,7 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 		account(suspendedSecret, home, nil).Refused(t, apierror.AccountSuspended)
 	}
 	for i := range 60 {
-		// Every address of a customer's network counts as one, and what a client
-		// writes about its address counts for nothing.
+		// Every address of a customer's network counts as one, and addresses that a client claims are ignored.
 		from := "[2001:db8:1:2::" + strconv.Itoa(i+1) + "]:1000"
 		spoofed := http.Header{"X-Forwarded-For": {"203.0.113." + strconv.Itoa(i)}, "Forwarded": {"for=203.0.113.1"}}
 		account("pdf_live_wrong", from, spoofed).Refused(t, apierror.Unauthorized)
@@ -248,8 +247,7 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 	account("pdf_live_wrong", home, nil).Refused(t, apierror.Unauthorized)
 }
 
-// TestReadLimits: 120 reads a minute and eight at once, apart from what is paid,
-// and for each key by itself.
+// TestReadLimits: 120 reads a minute and eight at once, independent of paid calls, for each key.
 func TestReadLimits(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})

@@ -156,7 +156,7 @@ func TestOperationsRefuseQueryParameters(t *testing.T) {
 	s.Send(t, apitest.Request{Path: "/v1/test/echo?", Body: `{"text":"x"}`}).OK(t)
 }
 
-// TestNoListTakesAnotherCursor asks every list for the page after what no page ends with.
+// TestNoListTakesAnotherCursor requests the next page of every list with a foreign cursor.
 func TestNoListTakesAnotherCursor(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

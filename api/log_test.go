@@ -12,8 +12,8 @@ import (
 	"relaypdf/api/middleware"
 )
 
-// TestLogsHoldNoSecrets: neither keys, nor queries, nor the ids of files, which
-// open documents, nor what a document holds.
+// TestLogsHoldNoSecrets: the log contains neither keys, nor queries, nor IDs of files, which open documents, nor
+// the content of documents.
 func TestLogsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

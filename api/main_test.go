@@ -28,7 +28,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestMain makes this program the engine of the renderers that its tests start.
+// TestMain makes this test binary the engine of the renderers that its tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
 		if err := render.ServeEngine(os.Stdin, os.Stdout); err != nil {
@@ -94,7 +94,7 @@ func (l *toolLab) close() {
 // labMaxFile is the most that a file may have in tests of tools.
 const labMaxFile = 512 << 10
 
-// serveFiles serves what sources with an address are tested with.
+// serveFiles serves the files for sources with a URL.
 func serveFiles(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/letters.pdf":
@@ -122,8 +122,7 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// toolServer starts the whole product on the lab's renderer, with a provider of
-// models, and with what changes make of it.
+// toolServer starts the whole product on the lab's renderer, with a model provider and with changes.
 func toolServer(t *testing.T, changes ...func(*api.Config)) *apitest.Server {
 	t.Helper()
 	return toolServerOn(t, nil, changes...)

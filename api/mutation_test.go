@@ -74,13 +74,12 @@ func TestMutatedFiles(t *testing.T) {
 	if after, held := s.Balance(t); before-after != m.charged.Load() || held != 0 {
 		t.Errorf("%d were charged and %d are held, want the %d that the answers name and nothing", before-after, held, m.charged.Load())
 	}
-	// An answer may come before what its job has left is gone.
+	// A response may come before the remains of its job are gone.
 	none(t, "still running", func() []string { return strayPrograms(t) })
 	none(t, "left behind", func() []string { return strayFiles(t, filepath.Join(lab.dir, "relaypdf-engine-*")) })
 }
 
-// none fails the test when there is still something of what is listed after a
-// minute.
+// none fails the test if the list is not empty after a minute.
 func none(t *testing.T, what string, list func() []string) {
 	t.Helper()
 	var left []string
@@ -101,7 +100,7 @@ type mutator struct {
 	calls, results, charged atomic.Int64
 }
 
-// try makes one call. A file that makes it fail is kept.
+// try makes one call. A file that makes it fail is stored.
 func (m *mutator) try(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	content := bytes.Clone(m.corpus[r.IntN(len(m.corpus))])
@@ -224,8 +223,7 @@ func corpus(t *testing.T) [][]byte {
 	return slices.DeleteFunc(files, func(content []byte) bool { return len(content) == 0 || len(content) > largest })
 }
 
-// strayFiles returns the files below folders. Where children have a file system
-// of their own, it goes with them.
+// strayFiles returns the files below folders. The files of children with their own file system disappear with it.
 func strayFiles(t *testing.T, folders string) (paths []string) {
 	t.Helper()
 	found, err := filepath.Glob(folders)
@@ -237,7 +235,7 @@ func strayFiles(t *testing.T, folders string) (paths []string) {
 			if err == nil && !entry.IsDir() {
 				paths = append(paths, path)
 			}
-			return nil // what cannot be read has gone
+			return nil // an unreadable file is gone
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func operations(t *testing.T) []*schema.Operation[*operation.Deps] {
 	return table.All()
 }
 
-// TestEveryJSONResultIsDescribed holds the table to naming what its JSON is.
+// TestEveryJSONResultIsDescribed checks that the table names the type of every JSON result.
 func TestEveryJSONResultIsDescribed(t *testing.T) {
 	t.Parallel()
 	doc := loadOpenAPI(t, product(t))
@@ -127,7 +127,7 @@ func TestEventsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestCallbacksAreDescribed looks at every operation for what its callbackUrl gets.
+// TestCallbacksAreDescribed checks that every operation describes the requests to its callbackUrl.
 func TestCallbacksAreDescribed(t *testing.T) {
 	t.Parallel()
 	doc := loadOpenAPI(t, product(t))

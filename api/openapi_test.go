@@ -257,9 +257,8 @@ func fits(schema *openapi3.SchemaRef, value any) error {
 	return schema.Value.VisitJSON(value, openapi3.EnableFormatValidation(), openapi3.MultiErrors(), openapi3.EnableJSONSchema2020())
 }
 
-// TestOpenAPIIsMadeForGenerators holds the document to what generators of clients
-// make good types of: objects have names, and nothing has a default, which some
-// take for a member that is always there.
+// TestOpenAPIIsMadeForGenerators checks that client generators make good types of the document: objects have names,
+// and nothing has a default, because some generators treat a member with one as always present.
 func TestOpenAPIIsMadeForGenerators(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -12,8 +12,8 @@ import (
 	"relaypdf/api/operation"
 )
 
-// TestMembersHaveOperationsAndUploads asks for an account without a key: they do what a key
-// gets done, and nothing else is there.
+// TestMembersHaveOperationsAndUploads makes requests for an account without a key: they have the same effects as
+// with a key, and no other routes exist.
 func TestMembersHaveOperationsAndUploads(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})

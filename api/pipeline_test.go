@@ -47,7 +47,7 @@ func expectEffects(t *testing.T, s *apitest.Server, want ...string) {
 	}
 }
 
-// expectBalance compares what the account can spend and what is held.
+// expectBalance compares the balance and the held amount of the account.
 func expectBalance(t *testing.T, s *apitest.Server, want credit.Amount) {
 	t.Helper()
 	if balance, held := s.Balance(t); balance != int64(want) || held != 0 {
@@ -178,7 +178,7 @@ func TestPanicIsReleased(t *testing.T) {
 	})
 }
 
-// TestRefusalsLeaveNothing: what is refused before the hold leaves no trace.
+// TestRefusalsLeaveNothing: a call that is refused before the hold leaves no trace.
 func TestRefusalsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

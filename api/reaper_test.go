@@ -17,7 +17,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// slowBlobs takes for ever to list what it holds.
+// slowBlobs never finishes its List.
 type slowBlobs struct {
 	blob.Store
 	asked chan struct{}

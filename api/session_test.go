@@ -18,7 +18,7 @@ import (
 	"relaypdf/store/seal"
 )
 
-// TestTemplateSessions makes links to the editor, and reads what they permit.
+// TestTemplateSessions creates links to the editor, and reads their permissions.
 func TestTemplateSessions(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: func(c *api.Config) { quiet(c); c.BaseURL = "https://pdf.example.com" }})

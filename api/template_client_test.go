@@ -12,9 +12,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestTemplateMethodsOfPublishedClients sends what the template methods of the
-// published PHP and Java clients send: PHP writes an empty map as an empty array and
-// names the engine, Java writes every field that it has no value for as null.
+// TestTemplateMethodsOfPublishedClients sends the template requests of the published PHP and Java clients: PHP
+// writes an empty map as an empty array and names the engine, Java writes every field without a value as null.
 func TestTemplateMethodsOfPublishedClients(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]struct{ create, patch, validate, preview, generate, pdf, empty string }{

@@ -42,7 +42,7 @@ func (l templateLab) send(method, path string, body any, header ...string) apite
 
 type object = map[string]any
 
-// record sends what is answered with a template.
+// record sends a request whose response is a template.
 func (l templateLab) record(want int, method, path string, body any, header ...string) (wire.Template, string) {
 	l.t.Helper()
 	got := l.send(method, path, body, header...)
@@ -82,7 +82,7 @@ func TestTemplateLife(t *testing.T) {
 	if got := l.text(object{"templateId": "my-invoice", "templateData": object{"name": "Bob"}}); got != "one Bob" {
 		t.Errorf("the PDF says %q", got)
 	}
-	// A record that was read may be sent back; what is read-only is ignored.
+	// A record that was read may be sent back; read-only fields are ignored.
 	changed, third := l.record(200, "PATCH", "/my-invoice", object{"id": "x", "html": "<p>two {{name}}</p>", "state": "published", "publishedVersion": 7, "createdAt": nil, "category": "bills", "description": nil})
 	if !changed.HasDraft || *changed.PublishedVersion != 1 || changed.Category != "bills" {
 		t.Errorf("changed %+v", changed)
@@ -133,7 +133,7 @@ func TestTemplateLife(t *testing.T) {
 	l.Send(t, apitest.Request{Path: "/v1/pdf", Body: fmt.Sprintf(`{"templateId":%q}`, made.ID)}).Refused(t, apierror.NotFound)
 }
 
-// TestTemplateFaults lists what is refused of templates, and how.
+// TestTemplateFaults lists the refused requests of templates, with their errors.
 func TestTemplateFaults(t *testing.T) {
 	t.Parallel()
 	l := templateLab{toolServer(t), t}

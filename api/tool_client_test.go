@@ -61,10 +61,9 @@ func (d described) withNulls(as describedType, value any) any {
 	return value
 }
 
-// TestRowsOfPublishedClients sends what the published PHP and Java clients make of calls to
-// the operations that came last. PHP escapes slashes, those of data URIs as well, and writes
-// an empty map as an empty array; Java writes every field that it has no value for as null,
-// in objects within objects, too, and whole numbers with a fraction.
+// TestRowsOfPublishedClients sends the requests of the published PHP and Java clients to the newest operations. PHP
+// escapes slashes, also in data URIs, and writes an empty map as an empty array. Java writes every field without a
+// value as null, also in nested objects, and whole numbers with a fraction.
 func TestRowsOfPublishedClients(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -171,7 +171,7 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 	}
 }
 
-// withoutSheetName leaves out what spreadsheets print around a sheet.
+// withoutSheetName leaves out the header and footer of a sheet.
 func withoutSheetName(words []string) (left []string) {
 	for i, word := range words {
 		frame := strings.HasPrefix(word, "Sheet") || strings.HasPrefix(word, "input") || word == "Page" || i > 0 && words[i-1] == "Page"

@@ -146,7 +146,7 @@ func TestStamp(t *testing.T) {
 			t.Errorf("%s: the stamp is at %v", text, got)
 		}
 		wanted := strings.Fields(strings.ReplaceAll(text, "\\n", " ") + " alpha beta")
-		if text != "سري للغاية" { // its letters come back in the forms that they are drawn in
+		if text != "سري للغاية" { // its letters come back in their presentation forms
 			if got := words(t, answer.Body, ""); !sameLines(got, wanted) {
 				t.Errorf("%s: the words are %q, want %q", text, got, wanted)
 			}

@@ -153,7 +153,7 @@ func TestToolsMakePDFs(t *testing.T) {
 	if got, want := words(t, locked, "geheim"), []string{"alpha", "beta", "gamma"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("protect: pages %q, want %q", got, want)
 	}
-	// Neither the result nor the log may show what opens it.
+	// Neither the result nor the log may contain the password.
 	if strings.Contains(s.Log.String(), "geheim") {
 		t.Error("the log shows a password")
 	}

@@ -26,9 +26,8 @@ const (
 	badTrace   = "6bf92f3577b34da6a3ce929d0e0e4738"
 )
 
-// TestTraces follows a call, a job with its callback and a call that fails, each
-// from the client's trace to where they end, and looks for what does not belong to
-// operators.
+// TestTraces follows a call, a job with its callback and a call that fails, each from the client's trace to its
+// end, and checks that no private data is in the spans.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -102,7 +102,7 @@ func TestUpload(t *testing.T) {
 		body   string
 		header http.Header
 		want   wire.Upload
-		file   string // what is in the body, where that is a form
+		file   string // the content of a form's body
 	}{
 		"raw":                  {pdf, http.Header{"X-Filename": {"a.pdf"}, "Content-Type": {"application/pdf"}}, wire.Upload{Filename: "a.pdf", ContentType: "application/pdf"}, ""},
 		"a brand's header":     {"text", http.Header{"X-Relaypdf-Filename": {"a.txt"}, "Content-Type": {"text/csv; charset=x"}}, wire.Upload{Filename: "a.txt", ContentType: "text/csv"}, ""},
@@ -237,7 +237,7 @@ func TestUploadsAreSources(t *testing.T) {
 }
 
 // TestJobKeepsItsFiles deletes a job's upload while the job waits, and lets a day pass: only the job can read the
-// file until it has ended for good.
+// file until it has ended.
 func TestJobKeepsItsFiles(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
@@ -265,8 +265,7 @@ func TestJobKeepsItsFiles(t *testing.T) {
 	})
 }
 
-// TestJobNeedsItsFiles: the one identical refusal, on each field at fault,
-// before anything is held or kept.
+// TestJobNeedsItsFiles: the same refusal on each field at fault, before anything is held or stored.
 func TestJobNeedsItsFiles(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

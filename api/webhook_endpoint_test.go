@@ -145,8 +145,8 @@ func TestTooManyWebhooks(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreNotForOthers goes through every route with an id: what belongs
-// to another account looks exactly like what does not exist.
+// TestWebhooksAreNotForOthers calls every route with an ID: objects of another account look exactly like missing
+// ones.
 func TestWebhooksAreNotForOthers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})

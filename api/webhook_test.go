@@ -28,7 +28,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// verify fails the test unless what was received is signed with the secret.
+// verify fails the test unless the received request is signed with the secret.
 func verify(t *testing.T, s *apitest.Server, secret string, got apitest.Received) webhook.Event {
 	t.Helper()
 	if err := webhook.Verify(secret, got.Header, got.Body, webhook.Options{Now: s.Clock.Now}); err != nil {
@@ -343,8 +343,7 @@ func TestPrivateTarget(t *testing.T) {
 	}
 }
 
-// TestRolledSecret: which secret signs what, before and after the new one is
-// put into use.
+// TestRolledSecret checks the secret of each signature before and after the new one is activated.
 func TestRolledSecret(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
@@ -397,8 +396,8 @@ func TestRolledSecret(t *testing.T) {
 	expect("after a day", []string{third}, []string{third})
 }
 
-// TestLibrariesVerify: the libraries of Standard Webhooks and Svix take what we
-// send, after a roll with either secret, and nothing else.
+// TestLibrariesVerify: the libraries of Standard Webhooks and Svix accept our requests, after a rotation with
+// either secret, and nothing else.
 func TestLibrariesVerify(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
@@ -498,9 +497,9 @@ func TestDeliveriesAtADistance(t *testing.T) {
 	}
 }
 
-// TestWorkContinuesAfterItsConnectionsDied: all connections to PostgreSQL swallow what is
-// sent from one moment on, and none is closed. New ones work: jobs of another
-// process are found and run, and deliveries are sent, without a restart.
+// TestWorkContinuesAfterItsConnectionsDied: all connections to PostgreSQL drop their data from one moment on, and
+// none is closed. New ones work: jobs of another process are found and run, and deliveries are sent, without a
+// restart.
 func TestWorkContinuesAfterItsConnectionsDied(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

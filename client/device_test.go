@@ -21,8 +21,7 @@ type deviceAnswer struct {
 	seconds string // to wait
 }
 
-// devices answers one question after the other, and notes what was asked and how
-// long was waited before.
+// devices answers one request after the other, and records the requests and the pauses before them.
 func devices(t *testing.T, answers ...deviceAnswer) (service *client.Client, asked *[]url.Values, waited *[]time.Duration) {
 	t.Helper()
 	asked, waited = &[]url.Values{}, &[]time.Duration{}

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestReadmeBuildsInAnotherModule follows client/README.md in an empty folder: the
-// commands make a module, in which the program is built. No other module may be part
-// of it, nor any package of this one but client and api/wire.
+// TestReadmeBuildsInAnotherModule follows client/README.md in an empty folder: the commands create a module, in
+// which the example builds. It may depend on no other module, and on no package of this one except client and
+// api/wire.
 func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")

@@ -26,9 +26,8 @@ import (
 // patience bounds one program: a generator or a client.
 const patience = 15 * time.Minute
 
-// service is the whole interface, whose operations work but those that need a
-// renderer, unless there is one, behind a door that answers the first call of each operation with
-// an error of the server.
+// service is the whole API, whose operations work except those that need a renderer, unless there is one. A proxy
+// in front of it answers the first call of each operation with a server error.
 type service struct {
 	*apitest.Server
 	door string
@@ -154,7 +153,7 @@ func TestClientsJavaScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "tsconfig.json"), string(config))
-	// The types of the API are not kept: they are made of its description.
+	// The types of the API are not in git: they are generated from its description.
 	run(t, dir, os.Environ(), tool(t, "openapi-typescript"), "openapi.json", "-o", "src/schema.d.ts")
 	run(t, dir, os.Environ(), tool(t, "tsc"), "-p", ".")
 	program, err := filepath.Abs(filepath.Join("js", "test", "client.mjs"))
@@ -184,7 +183,7 @@ func TestClientsPython(t *testing.T) {
 	}
 }
 
-// strict is a configuration that forgives nothing in what is generated.
+// strict is the strictest configuration for the generated code.
 const strict = `{"compilerOptions":{"strict":true,"target":"ES2022","module":"ES2022","moduleResolution":"Bundler","lib":["ES2022","DOM","DOM.Iterable"],"types":[],"outDir":"dist"},"include":["*.ts"]}`
 
 // TestGeneratedTypeScript generates clients with two programs, compiles them, and

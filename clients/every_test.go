@@ -113,8 +113,8 @@ func (d documented) example() json.RawMessage {
 	return d.RequestBody.Content["application/json"].Example
 }
 
-// described completes calls by what the document says, with those that its examples
-// make before them. Each of its operations must be among them.
+// described completes calls from the document, including calls with its examples. Each of the document's operations
+// must be among them.
 func described(t *testing.T, description []byte, given []call) []call {
 	t.Helper()
 	var document struct {
@@ -155,8 +155,7 @@ func described(t *testing.T, description []byte, given []call) []call {
 	return calls
 }
 
-// complete fills in where the call goes, and what has to come back: the first of the
-// good answers.
+// complete fills in the URL of the call, and the expected response: the first success.
 func (c *call) complete(o documented) {
 	c.Method, c.Path = o.method, o.path
 	if c.Body == nil {
@@ -172,7 +171,7 @@ func (c *call) complete(o documented) {
 	}
 }
 
-// serveEverything is serve for all operations, and returns what calls each of them.
+// serveEverything is serve for all operations, and returns calls of each of them.
 func serveEverything(t *testing.T) (service, []call) {
 	t.Helper()
 	s := serve(t, func(cfg *api.Config) {
@@ -193,7 +192,7 @@ func serveEverything(t *testing.T) (service, []call) {
 	stop := s.Deliver(t)
 	failed := s.AwaitDelivery(t, "failed", func(d wire.Delivery) bool { return d.Status == "failed" })
 	stop()
-	// Its receiver has gone, and a delivery goes again to what is enabled.
+	// Its receiver has ended, and a delivery is replayed only to an enabled endpoint.
 	s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/webhooks/" + endpoint.ID, Body: `{"enabled":true}`}).OK(t)
 	description, err := api.Description(s.API)
 	if err != nil {
@@ -247,7 +246,7 @@ func argument(value any) string {
 	return fmt.Sprint(value)
 }
 
-// fetchCall is a call by openapi-fetch, heyCall one by what hey-api generates.
+// fetchCall returns a call by openapi-fetch, heyCall one by the client of hey-api.
 func fetchCall(c call, body, path string) string {
 	var options []string
 	if path != "" {

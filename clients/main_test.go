@@ -15,7 +15,7 @@ import (
 	"relaypdf/render/rendertest"
 )
 
-// TestMain makes this program the engine of the renderer that its tests share.
+// TestMain makes this test binary the engine of the renderer that its tests share.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
 		if err := render.ServeEngine(os.Stdin, os.Stdout); err != nil {

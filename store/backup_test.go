@@ -70,8 +70,8 @@ func TestBackupRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBackupsRestoreTheirMoments takes a series of backups of a store that is in
-// use: each is restored to what was there when it was made, whatever came after.
+// TestBackupsRestoreTheirMoments makes a series of backups of a store in use: each restores the state of its
+// moment, whatever came after.
 func TestBackupsRestoreTheirMoments(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.SQLite(t))
@@ -182,8 +182,7 @@ func TestBackupCarriesWaitingJobs(t *testing.T) {
 	g.sound(t)
 }
 
-// TestBackupWhileWriting takes a backup while money moves: the copy is one
-// state, whose books agree.
+// TestBackupWhileWriting makes a backup while money moves: the copy is one state, with a consistent ledger.
 func TestBackupWhileWriting(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.SQLite(t))

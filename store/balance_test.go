@@ -30,8 +30,7 @@ func (f *fixture) balances(t testing.TB) (noted, summed []credit.Amount) {
 	return noted, summed
 }
 
-// TestPostingsNoteTheBalance: every way in which money moves notes what the wallet
-// had afterwards.
+// TestPostingsNoteTheBalance: every movement of money records the wallet's balance after it.
 func TestPostingsNoteTheBalance(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		step := func() { f.clock.Advance(time.Second) }

@@ -58,8 +58,8 @@ func TestPoolOptions(t *testing.T) {
 	}
 }
 
-// TestMoneyThroughPooler holds, settles, releases and claims from many sides at
-// once through the pooler, and finds the books sound.
+// TestMoneyThroughPooler holds, settles, releases and claims concurrently through the pooler, and checks the
+// ledger.
 func TestMoneyThroughPooler(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.Bounced(t))

@@ -118,7 +118,7 @@ func (f *fixture) wallet(t testing.TB, balance, held, today credit.Amount) {
 	}
 }
 
-// spent checks what counts towards the spending limit of the fixture's key.
+// spent checks the amount that counts towards the spending limit of the fixture's key.
 func (f *fixture) spent(t testing.TB, want credit.Amount) {
 	t.Helper()
 	keys, err := f.Keys(t.Context(), f.acc.ID)
@@ -132,7 +132,7 @@ func (f *fixture) spent(t testing.TB, want credit.Amount) {
 	}
 }
 
-// sound checks that the books agree.
+// sound checks that the ledger is consistent.
 func (f *fixture) sound(t testing.TB) {
 	t.Helper()
 	report, err := f.CheckLedger(context.WithoutCancel(t.Context()))
@@ -344,9 +344,8 @@ func TestManyCallsOnOneWallet(t *testing.T) {
 	})
 }
 
-// BenchmarkBeginSettle measures the whole of what the paid path writes: hold,
-// idempotency key, limits and settlement, two durable commits with SQLite. The
-// throw-away PostgreSQL of the tests does not sync.
+// BenchmarkBeginSettle measures all writes of a paid call: hold, idempotency key, limits and settlement, two
+// durable commits with SQLite. The throw-away PostgreSQL of the tests does not sync.
 func BenchmarkBeginSettle(b *testing.B) {
 	for name, db := range map[string]func(testing.TB) storetest.DB{store.SQLite: storetest.SQLite, store.Postgres: storetest.Postgres} {
 		b.Run(name, func(b *testing.B) {

@@ -12,8 +12,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestMonthsAreClosed checks the books over three months, one of them without a
-// posting, and finds what was changed in a closed one.
+// TestMonthsAreClosed checks the ledger over three months, one of them without a posting, and finds changes in a
+// closed one.
 func TestMonthsAreClosed(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.settle(t, f.begin(t, f.newCall(3000)).ID, 2000)
@@ -65,8 +65,7 @@ func TestMonthsAreClosed(t *testing.T) {
 	})
 }
 
-// TestChangedHistoryIsToldInTheLog: the periodic check of closed months finds what was
-// changed in one of them.
+// TestChangedHistoryIsToldInTheLog: the periodic check of closed months finds and logs a change in one of them.
 func TestChangedHistoryIsToldInTheLog(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		log := &storetest.Log{}

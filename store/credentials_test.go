@@ -153,7 +153,7 @@ func TestClaimEndsSetupOfOthers(t *testing.T) {
 	})
 }
 
-// TestAddressesHaveOneSpelling finds a user by what means the same address.
+// TestAddressesHaveOneSpelling finds a user by equivalent spellings of the address.
 func TestAddressesHaveOneSpelling(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		p := f.newPerson(t, "zoë@example.com")

@@ -10,9 +10,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestListeningContinuesAfterItsConnectionDied: the connection on which a process listens
-// swallows what is sent and is not closed. The process finds that out, and listens on
-// another.
+// TestListeningContinuesAfterItsConnectionDied: the connection on which a process listens drops its data and is not
+// closed. The process finds that out, and listens on another.
 func TestListeningContinuesAfterItsConnectionDied(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -102,7 +102,7 @@ func TestAttemptSchedule(t *testing.T) {
 	})
 }
 
-// TestAttemptsAreSpread: what failed together does not come back together.
+// TestAttemptsAreSpread: deliveries that failed together are not retried together.
 func TestAttemptsAreSpread(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		times := map[time.Time]bool{}
@@ -318,8 +318,7 @@ func TestLostAttempt(t *testing.T) {
 	})
 }
 
-// TestGone: 410 disables the endpoint and cancels what is pending; enabling it
-// again lets new events through.
+// TestGone: a 410 disables the endpoint and cancels pending deliveries; enabling it again allows new events.
 func TestGone(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)
@@ -414,7 +413,7 @@ func TestFiveDaysOfFailures(t *testing.T) {
 	})
 }
 
-// TestDeletionCancels what is pending, the attempt under way included.
+// TestDeletionCancels pending deliveries, including the running attempt.
 func TestDeletionCancels(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w, other := f.newWebhook(t, f.acc.ID), f.newWebhook(t, f.acc.ID)
@@ -479,7 +478,7 @@ func TestDeliveriesFollowTheirEndpoint(t *testing.T) {
 	})
 }
 
-// TestReplay: only what has failed permanently is sent again, as the same event and with all its attempts.
+// TestReplay: only permanently failed deliveries are sent again, as the same event and with all attempts.
 func TestReplay(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)
@@ -525,8 +524,8 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestAttemptsAreStored: every attempt of a delivery with its answer and time, lost
-// ones and those before a replay too, until the delivery goes.
+// TestAttemptsAreStored: every attempt of a delivery is stored with its response and time, including lost ones and
+// those before a replay, until the delivery is deleted.
 func TestAttemptsAreStored(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		w := f.newWebhook(t, f.acc.ID)

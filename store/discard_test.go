@@ -162,7 +162,7 @@ func TestStorageThatHangsStopsNoOtherTask(t *testing.T) {
 		}
 		brief, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _ = f.Reap(brief) // It cannot delete what the call may have written.
+		_, _ = f.Reap(brief) // It cannot delete the files that the call may have written.
 		if a, err := f.Account(t.Context(), f.acc.ID); err != nil || a.Held != 0 {
 			t.Errorf("%v is held for a dead process, %v", a.Held, err)
 		}

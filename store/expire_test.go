@@ -11,7 +11,7 @@ import (
 	"relaypdf/store/blob"
 )
 
-// left lists how many rows and blobs there are of what can expire.
+// left lists the numbers of rows and blobs that can expire.
 func (f *fixture) left(t testing.TB) string {
 	t.Helper()
 	text := ""
@@ -33,8 +33,7 @@ func (f *fixture) left(t testing.TB) string {
 	return fmt.Sprintf("%sblobs %d", text, blobs)
 }
 
-// sweep deletes what has expired, two of a kind at once, and compares what is
-// left.
+// sweep deletes expired data, two of a kind at once, and compares the rest.
 func (f *fixture) sweep(t testing.TB, want string) {
 	t.Helper()
 	if err := f.DeleteExpired(t.Context(), 2); err != nil {

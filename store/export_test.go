@@ -16,7 +16,7 @@ func (l *Lease) Renew(ctx context.Context) error { return l.renew(ctx) }
 // RenewEvery makes leases that are acquired from now on be renewed more often.
 func (s *Store) RenewEvery(every time.Duration) { s.renewEvery = every }
 
-// Watched does what the lease does when it has watched an earlier one.
+// Watched does the work of the lease after it has watched an earlier one.
 func (l *Lease) Watched(ctx context.Context) error { return l.watched(ctx) }
 
 // Abandon leaves the lease as a process does that is killed: its lock is free,

@@ -239,8 +239,8 @@ func TestExpiredFiles(t *testing.T) {
 	})
 }
 
-// TestOrphansOfDeadProcesses: what a process has written is removed as soon as
-// the process is gone, unless a row refers to it.
+// TestOrphansOfDeadProcesses: files of a process are removed as soon as the process is gone, unless a row refers to
+// them.
 func TestOrphansOfDeadProcesses(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		alive := f.acquire(t, t.TempDir())
@@ -277,8 +277,7 @@ func TestOrphansOfDeadProcesses(t *testing.T) {
 	})
 }
 
-// TestInUse asks for several blobs at once: what is deleted, has expired or was never
-// there is not in use.
+// TestInUse queries several blobs at once: deleted, expired and unknown ones are not in use.
 func TestInUse(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		expired := f.keep(t, "x")

@@ -133,7 +133,7 @@ func TestGrant(t *testing.T) {
 	})
 }
 
-// TestGrantCodesWorkOnce, for who they were given to and what they were given for.
+// TestGrantCodesWorkOnce, for their client and their resource only.
 func TestGrantCodesWorkOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()
@@ -278,8 +278,8 @@ func TestGrantIsRenewedOnceUnderConcurrency(t *testing.T) {
 	})
 }
 
-// TestGrantsEndWithTheirUser: what a user has allowed ends when they leave, or may not make keys any more, or
-// the account is suspended or given up.
+// TestGrantsEndWithTheirUser: a grant ends if its user leaves or may not create keys any more, or if the account is
+// suspended or closed.
 func TestGrantsEndWithTheirUser(t *testing.T) {
 	t.Parallel()
 	for name, q := range map[string]struct {
@@ -329,8 +329,7 @@ func TestGrantsEndWithTheirUser(t *testing.T) {
 	}
 }
 
-// TestGrantTokensAreDropped by their program only: one that opens alone, one that is
-// renewed with all.
+// TestGrantTokensAreDropped by their client only: an access token alone, a refresh token with its grant.
 func TestGrantTokensAreDropped(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()

@@ -10,8 +10,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// listenJobs has a store listen for jobs until the test ends, and returns what has an
-// entry for each notification.
+// listenJobs has a store listen for jobs until the test ends, and returns a channel with an entry for each
+// notification.
 func listenJobs(t *testing.T, s *store.Store, free bool) <-chan struct{} {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

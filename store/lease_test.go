@@ -37,7 +37,7 @@ func (f *fixture) leased(t testing.TB, lease string) store.NewCall {
 	return f.begin(t, c)
 }
 
-// status checks what has become of a call.
+// status checks the status of a call.
 func (f *fixture) status(t testing.TB, callID, want string) {
 	t.Helper()
 	got, err := f.Call(t.Context(), callID)

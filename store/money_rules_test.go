@@ -30,7 +30,7 @@ var moneyTables = map[string]string{
 		"event_type, receiver, url, status, next_attempt_at, created_at",
 }
 
-// ledgerSide is one database with its names for what the rules are tried on.
+// ledgerSide is one database with its IDs of the tested objects.
 type ledgerSide struct {
 	*fixture
 	names    *strings.Replacer // of random IDs, which differ between the databases
@@ -190,7 +190,7 @@ func TestMoneyRulesAgree(t *testing.T) {
 	}
 }
 
-// randomStep chooses what happens next, for both databases to carry out.
+// randomStep chooses the next step, for both databases to carry out.
 func randomStep(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text string, do func(*ledgerSide) error) {
 	t.Helper()
 	ctx := t.Context()
@@ -272,7 +272,7 @@ func randomBegin(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text 
 	}
 }
 
-// randomUpkeep chooses what happens to calls without their caller; n is from 45 to 65.
+// randomUpkeep chooses a step that happens to calls without their caller; n is from 45 to 65.
 func randomUpkeep(t *testing.T, random *rand.Rand, n int) (text string, do func(*ledgerSide) error) {
 	t.Helper()
 	ctx := t.Context()
@@ -282,7 +282,7 @@ func randomUpkeep(t *testing.T, random *rand.Rand, n int) (text string, do func(
 		by = time.Duration(random.IntN(480)) * time.Minute
 	}
 	failure := store.Failure{Code: "internal_error", Message: "The server stopped."}
-	// abandoned carries out what the reaper does with orphaned calls.
+	// abandoned does the reaper's work on orphaned calls.
 	abandoned := func(s *ledgerSide, list []store.Orphan, err error) error {
 		for _, orphan := range list {
 			requeued := false

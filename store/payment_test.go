@@ -181,9 +181,8 @@ func TestTopUpRefusals(t *testing.T) {
 	})
 }
 
-// TestMoneyIsReturned: refunds add up, disputes take and may give back, what the
-// wallet lacks is owed, blocks spending, and is repaid first. Notices come in any
-// order, and twice.
+// TestMoneyIsReturned: refunds add up, disputes debit and may credit again, and a missing amount becomes debt,
+// blocks spending, and is repaid first. Notices come in any order, and twice.
 func TestMoneyIsReturned(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		paid := f.topUp(t)
@@ -236,7 +235,7 @@ func TestMoneyIsReturned(t *testing.T) {
 	})
 }
 
-// TestCreditIsNotified: what the operator credits is a payment as well.
+// TestCreditIsNotified: a credit of the operator is a payment as well.
 func TestCreditIsNotified(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t, store.EventWalletTopUp)

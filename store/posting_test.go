@@ -13,7 +13,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// post posts what must be accepted, and reports whether it was new.
+// post makes a posting that must be accepted, and reports whether it was new.
 func (f *fixture) post(t testing.TB, kind string, amount credit.Amount, reference string) bool {
 	t.Helper()
 	posted, err := f.Post(t.Context(), store.Posting{AccountID: f.acc.ID, Kind: kind, Amount: amount, Reference: reference})
@@ -23,7 +23,7 @@ func (f *fixture) post(t testing.TB, kind string, amount credit.Amount, referenc
 	return posted
 }
 
-// owes checks what the fixture's account has and owes.
+// owes checks the balance and the debt of the fixture's account.
 func (f *fixture) owes(t testing.TB, balance, owed credit.Amount) {
 	t.Helper()
 	acc, err := f.Account(t.Context(), f.acc.ID)

@@ -10,8 +10,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestQuotes: a price holds for its account, what it was promised for, one call and
-// a while; a failed call gives it back, and it is forgotten in the end.
+// TestQuotes: a price is valid for its account, its request, one call and a limited time; a failed call makes it
+// valid again, and it is deleted in the end.
 func TestQuotes(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

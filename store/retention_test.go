@@ -154,7 +154,7 @@ func (h *history) removed(t testing.TB) {
 	h.books(t)
 }
 
-// books checks that the books are what they were, and whole.
+// books checks that the ledger is unchanged and consistent.
 func (h *history) books(t testing.TB) {
 	t.Helper()
 	after, err := h.CheckLedger(t.Context())

@@ -144,7 +144,7 @@ func TestOpenErrorsNameTheFix(t *testing.T) {
 	}
 }
 
-// TestCheckLedgerFindsFaults spoils the books behind the store's back.
+// TestCheckLedgerFindsFaults corrupts the ledger behind the store's back.
 func TestCheckLedgerFindsFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ spoil, want string }{

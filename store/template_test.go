@@ -150,8 +150,8 @@ func checkTemplate(t *testing.T, f *fixture, m *model) {
 	}
 }
 
-// TestTemplateChangesAtOnce has many change and publish one template at once: each
-// success is a revision, and each version what one of them wrote.
+// TestTemplateChangesAtOnce changes and publishes one template concurrently: each success is a revision, and each
+// version the content of one of them.
 func TestTemplateChangesAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		made := f.newTemplate(t, "busy", "first")

@@ -35,9 +35,8 @@ func beginAgain(t *testing.T, f *fixture, c store.NewCall) error {
 	return f.Begin(t.Context(), c)
 }
 
-// TestLostAnswersOfPostgres breaks the connection at each exchange of each
-// transaction, before the server hears of it and after it has done it: the
-// caller learns what has happened, and it has happened once.
+// TestLostAnswersOfPostgres breaks the connection at each exchange of each transaction, before the server receives
+// it and after it has run it: the caller learns the outcome, and it has happened once.
 func TestLostAnswersOfPostgres(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"", "&default_query_exec_mode=exec", " through pgbouncer"} {

@@ -196,7 +196,7 @@ func TestPinsKeepFiles(t *testing.T) {
 	})
 }
 
-// expired deletes what has expired, which must be that many files.
+// expired deletes expired files, and checks their number.
 func (f *fixture) expired(t testing.TB, want int) {
 	t.Helper()
 	if keys, err := f.DeleteExpiredFiles(t.Context(), 100); err != nil || len(keys) != want {

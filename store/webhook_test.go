@@ -245,8 +245,8 @@ func TestDeliveriesAreAnnounced(t *testing.T) {
 	})
 }
 
-// TestWebhookLockOrder changes and judges one endpoint at once: neither waits
-// for the other for ever, and what is left is sound.
+// TestWebhookLockOrder changes and judges one endpoint concurrently: neither waits for the other for ever, and the
+// result is consistent.
 func TestWebhookLockOrder(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -75,8 +75,7 @@ func TestASessionAloneChangesNoCredential(t *testing.T) {
 	}
 }
 
-// TestPendingChangeOfEmailEndsWithThePassword: the owner who sets a new password ends
-// what a thief has begun.
+// TestPendingChangeOfEmailEndsWithThePassword: an owner who sets a new password ends a thief's pending change.
 func TestPendingChangeOfEmailEndsWithThePassword(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
@@ -385,8 +384,7 @@ func TestOthersDoNotUseUpResets(t *testing.T) {
 	owner.post(first, http.StatusSeeOther, url.Values{"password": {"another password"}})
 }
 
-// TestFormsOfAnotherSchemeAreRefused: what a page of the unencrypted site sends is not
-// the service's own.
+// TestFormsOfAnotherSchemeAreRefused: requests from a page of the unencrypted site are foreign.
 func TestFormsOfAnotherSchemeAreRefused(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.BaseURL = "https://pdf.example"; c.Local = false })
 	for origin, want := range map[string]int{

@@ -13,7 +13,7 @@ import (
 
 var countInSideBar = regexp.MustCompile(`<span class="count">\s*(\d+)\s*<span class="vh">\s*failed`)
 
-// failedInSideBar returns what the side bar counts; 0 where it counts nothing.
+// failedInSideBar returns the count in the side bar; 0 if there is none.
 func failedInSideBar(t *testing.T, page answer) int {
 	t.Helper()
 	found := countInSideBar.FindStringSubmatch(page.body)

@@ -15,7 +15,7 @@ import (
 	"relaypdf/web"
 )
 
-// program is a command line that asks for a key.
+// program is a command line that requests a key.
 type program struct {
 	*visitor
 	device, code string
@@ -23,7 +23,7 @@ type program struct {
 
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// program begins what a command line does.
+// program starts a command line's request.
 func (h *house) program(t *testing.T) *program {
 	t.Helper()
 	p := &program{visitor: h.visitor(t)}
@@ -73,7 +73,7 @@ type told struct {
 	} `json:"key"`
 }
 
-// asks asks for the key, after the time that a polite program waits.
+// asks requests the key, after the required pause.
 func (p *program) asks(status int) (got told) {
 	p.t.Helper()
 	p.h.clock.Advance(store.DevicePause)
@@ -101,7 +101,7 @@ func (v *visitor) types(code string) (id string, page answer) {
 	return found[1], page
 }
 
-// TestDeviceFlow goes from the command line to the page and back.
+// TestDeviceFlow runs the whole flow, from the command line to the page and back.
 func TestDeviceFlow(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		p, maya := h.program(t), h.join(t, "maya@example.com")
@@ -203,7 +203,7 @@ func TestDeviceOfAnotherUser(t *testing.T) {
 	p.refused("authorization_pending")
 }
 
-// TestDeviceEndpointsRefuse what is not theirs, in the words of the standard.
+// TestDeviceEndpointsRefuse invalid requests, with the errors of the standard.
 func TestDeviceEndpointsRefuse(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	p := h.program(t)

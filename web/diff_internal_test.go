@@ -74,8 +74,8 @@ func TestPairedLinesAreNextToEachOther(t *testing.T) {
 	}
 }
 
-// TestDiffOfManyLinesIsBounded compares texts of 36 MB of ends of lines, and lines of
-// many megabytes: what that takes depends on what is shown, and not on the texts.
+// TestDiffOfManyLinesIsBounded compares texts of 36 MB of line breaks, and lines of many megabytes: the cost
+// depends on the shown part, and not on the texts.
 func TestDiffOfManyLinesIsBounded(t *testing.T) {
 	many := strings.Repeat("\n", 36<<20)
 	long := strings.Repeat("x", 16<<20)

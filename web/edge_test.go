@@ -34,8 +34,8 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// serial is a header in which the service behind a cache numbers its answers: one
-// that comes twice was kept.
+// serial is a header in which the service behind a cache numbers its responses: a number that comes twice was
+// cached.
 const serial = "X-Serial"
 
 // origin is the whole service behind a cache, pages and interface, without
@@ -137,11 +137,11 @@ type front struct {
 	o      *origin
 	url    string
 	purge  string // the command of docs/edge.md that makes it forget the pages
-	folder string // what it keeps is below; empty where that is in memory
+	folder string // folder of its cache; empty if that is in memory
 	client *http.Client
 }
 
-// fill returns a configuration of deploy/edge with what is this test's.
+// fill returns a configuration of deploy/edge with the values of this test.
 func fill(t *testing.T, name string, replace ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "deploy", "edge", name))
@@ -232,7 +232,7 @@ func (f *front) await() {
 	}
 }
 
-// kept is an answer with the number that the service gave it.
+// kept is a response with its number from the service.
 type kept struct {
 	answer
 	serial string
@@ -421,7 +421,7 @@ func (f *front) walk(t *testing.T, routes []asked, upload string) {
 	f.keepsNoSecrets(t)
 }
 
-// keepsNoSecrets looks into what a cache has on its disk.
+// keepsNoSecrets searches a cache's files on disk.
 func (f *front) keepsNoSecrets(t *testing.T) {
 	t.Helper()
 	if f.folder == "" {
@@ -446,7 +446,7 @@ func (f *front) keepsNoSecrets(t *testing.T) {
 	}
 }
 
-// keepsCopiesApart asks for what is kept in every manner.
+// keepsCopiesApart requests cached pages in every variant.
 func (f *front) keepsCopiesApart(t *testing.T, routes []asked) {
 	t.Helper()
 	sheet := routes[0].path
@@ -481,7 +481,7 @@ func (f *front) keepsCopiesApart(t *testing.T, routes []asked) {
 	}
 }
 
-// forget purges what is kept under keys.
+// forget purges the responses under keys.
 func (f *front) forget(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
@@ -522,8 +522,7 @@ func (f *front) forgets(t *testing.T) {
 	}
 }
 
-// cannotBePoisoned asks first for pages with what an attacker would send, and
-// then as a visitor.
+// cannotBePoisoned requests pages first with an attacker's headers, and then as a visitor.
 func (f *front) cannotBePoisoned(t *testing.T) {
 	t.Helper()
 	f.forget(t, "pages")

@@ -127,8 +127,8 @@ var linkRequests = []linkRequest{
 	{"publish", []embedding.Capability{embedding.Publish}, sends("/publish", `{"comment":"mine"}`)},
 }
 
-// TestLinksPermitOnlyTheirCapabilities tries every set of capabilities with everything that
-// can be asked: what one lacks is refused, and nothing is written.
+// TestLinksPermitOnlyTheirCapabilities tries every request with every set of capabilities: requests without the
+// capability are refused, and nothing is written.
 func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)
@@ -153,7 +153,7 @@ func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 			permitted := !slices.ContainsFunc(q.needs, func(c embedding.Capability) bool { return !slices.Contains(may, c) })
 			before := stored()
 			got := q.send(l, path)
-			// The house has no renderer: what is permitted and takes one finds none.
+			// The server has no renderer: permitted requests that need one fail.
 			if fine := got.status == http.StatusOK || got.status == http.StatusServiceUnavailable || got.status == http.StatusNoContent; permitted != fine || !permitted && got.status != http.StatusForbidden {
 				t.Errorf("a link for %v may %s: %v; got status %d %s", may, q.name, permitted, got.status, textOf(got.body))
 			}
@@ -277,8 +277,7 @@ func TestLinksEnd(t *testing.T) {
 	})
 }
 
-// TestLinksAreFramedByTheirOriginOnly looks at the headers of all that is answered
-// through a link, and at what becomes of cookies.
+// TestLinksAreFramedByTheirOriginOnly checks the headers of all responses through a link, and the cookies.
 func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)
@@ -333,8 +332,7 @@ func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 	}
 }
 
-// TestLinksAreCounted: what is done through a link is in the audit log, and one
-// that is used without end is refused.
+// TestLinksAreCounted: actions through a link are in the audit log, and a link that is used too often is refused.
 func TestLinksAreCounted(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)

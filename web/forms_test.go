@@ -47,8 +47,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLittleIsReadFromAnonymousVisitors sends 99 MB to every form, signed in nowhere. The hash of a
-// password alone takes 19 MiB; half of what is sent is far from both.
+// TestLittleIsReadFromAnonymousVisitors sends 99 MB to every form without a sign-in. The hash of a password alone
+// takes 19 MiB; half of the sent size is far from both.
 func TestLittleIsReadFromAnonymousVisitors(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.OpenAPI = described(t) })
 	handler := h.web.Handler()

@@ -120,7 +120,7 @@ func (a *agent) back(page answer) *url.URL {
 	return u
 }
 
-// code lets a user allow what is asked, and returns the code.
+// code lets a user grant the request, and returns the code.
 func (a *agent) code(person *visitor) string {
 	a.t.Helper()
 	form, _ := a.asks(person, a.question())
@@ -159,7 +159,7 @@ func (h *house) opens(t *testing.T, token string) bool {
 	return err == nil
 }
 
-// TestAgentIsLetIn goes from the metadata to a token, its renewal and its end.
+// TestAgentIsLetIn runs the flow from the metadata to a token, its renewal and its end.
 func TestAgentIsLetIn(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		maya, a := h.join(t, "maya@example.com"), h.agent(t)

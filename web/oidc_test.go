@@ -237,7 +237,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 func TestALinkIsNotForOthers(t *testing.T) {
 	d := newDesk(t, nil)
 	v, mallory := d.join(t, "maya@example.com"), d.join(t, "mallory@example.com")
-	// Mallory begins, and has Maya's browser open what came of it.
+	// Mallory begins, and makes Maya's browser open the resulting URL.
 	if a := v.get(d.goes(mallory, "/dashboard/settings/identity", "tom")); a.status != http.StatusForbidden {
 		t.Errorf("another browser: got status %d", a.status)
 	}

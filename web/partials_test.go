@@ -11,8 +11,8 @@ import (
 
 const partialsPath = templatesPath + "/partials"
 
-// TestPartials looks at what templates share: who shows it, what is not there, and
-// what deleting it does.
+// TestPartials checks partials of templates: the templates that include them, missing ones, and the effect of
+// deleting them.
 func TestPartials(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")

@@ -98,8 +98,7 @@ func textIn(n *html.Node) string {
 	return b.String()
 }
 
-// formOf returns what a browser would send of the form of a playground, without
-// files.
+// formOf returns the fields that a browser would send for the form of a playground, without files.
 func formOf(t *testing.T, body string) url.Values {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(body))
@@ -169,9 +168,8 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// TestPlaygroundFormsShowTheirInput opens the form of every operation,
-// sends it back as a browser would, and finds the operation's example in what it
-// comes to.
+// TestPlaygroundFormsShowTheirInput opens the form of every operation, sends it back as a browser would, and finds
+// the operation's example in the resulting request.
 func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 	slow.Test(t)
 	h := playHouse(t)
@@ -226,8 +224,7 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 	}
 }
 
-// TestPlaygroundFieldsBecomeJSON fills in single fields, and looks at what the form
-// comes to.
+// TestPlaygroundFieldsBecomeJSON fills in single fields, and checks the resulting request.
 func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
@@ -296,8 +293,7 @@ func (v *visitor) play(path string, form url.Values, files ...[3]string) answer 
 	return v.upload(path, w.FormDataContentType(), &body)
 }
 
-// TestPlaygroundRunsPaidCalls uploads files with the form, packs them, and looks
-// at what that cost and what came of it.
+// TestPlaygroundRunsPaidCalls uploads files with the form, packs them, and checks the charge and the result.
 func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
@@ -330,7 +326,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	if !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`"`) || !regexp.MustCompile(`href="/v1/files/file_[0-9a-z]+"`).MatchString(got.body) {
 		t.Error("no link leads to the call or to its result")
 	}
-	// The fields still hold what was sent, so that it can be run again.
+	// The fields still contain the sent values, so that the call can be run again.
 	again := formOf(t, got.body)
 	if again.Get("files[0].filename") != "one.txt" || !strings.HasPrefix(again.Get("files[1].fileId"), "file_") || again.Get("count:files") != "2" {
 		t.Errorf("the form has forgotten its files: %v", again)
@@ -348,7 +344,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	}
 }
 
-// TestPlaygroundShowsErrorsAtTheirFields sends what the API refuses.
+// TestPlaygroundShowsErrorsAtTheirFields sends inputs that the API refuses.
 func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
@@ -393,8 +389,8 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 	}
 }
 
-// TestPlaygroundShowsTextsAsTexts puts markup into every field of every form, and
-// runs it where nothing has to be drawn.
+// TestPlaygroundShowsTextsAsTexts puts markup into every field of every form, and runs the operations that need no
+// renderer.
 func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 	slow.Test(t)
 	h := playHouse(t)
@@ -426,11 +422,11 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 		clean(path, v.play(path, form))
 		clean(path+"?input", v.get(path+"?input="+url.QueryEscape(fmt.Sprintf(`{%q:%q}`, attack, attack))))
 	}
-	// An archive's names, and what a file is called.
+	// An archive's names, and a file's name.
 	clean("a file's name", v.play("/dashboard/playground/zip_create/run", url.Values{"count:files": {"1"}}, [3]string{"files[]", attack, "x"}))
 }
 
-// TestPlaygroundIsForRoles looks at what a viewer may do.
+// TestPlaygroundIsForRoles checks the permissions of a viewer.
 func TestPlaygroundIsForRoles(t *testing.T) {
 	h := playHouse(t)
 	h.join(t, "maya@example.com")

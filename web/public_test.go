@@ -23,7 +23,7 @@ import (
 	"relaypdf/web"
 )
 
-// drawer draws blank pages, and notes what it was asked for.
+// drawer renders blank pages, and records its requests.
 type drawer struct {
 	mu     sync.Mutex
 	sheets []web.RenderRequest

@@ -72,8 +72,8 @@ var mostStatements = map[string]int{
 	"/dashboard/documents?status=failed":             8,
 }
 
-// TestPagesRunFewStatements counts what each page asks the database, with little
-// and with more in the account: it must not grow.
+// TestPagesRunFewStatements counts the statements of each page, with little and with more data in the account: the
+// number must not grow.
 func TestPagesRunFewStatements(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

@@ -80,7 +80,7 @@ func TestPagesReadWithTheirOwnConnections(t *testing.T) {
 			switch most := pool.Stats().MaxOpenConnections; {
 			case name == "pages":
 			case name == "write" && h.Dialect() == store.SQLite:
-				releases = append(releases, holdPool(t, pool, most-1)) // One is the writer's for good.
+				releases = append(releases, holdPool(t, pool, most-1)) // One is permanently the writer's.
 			default:
 				releases = append(releases, holdPool(t, pool, most))
 			}

@@ -116,7 +116,7 @@ func TestPagesReadFewRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := h.web.Handler()
-	// rows sums up what the statements of a page read, and names the worst of them.
+	// rows sums up the rows that the statements of a page read, and names the worst of them.
 	rows := func(path string) (sum float64, worst string) {
 		t.Helper()
 		noted, who := &statements{}, v

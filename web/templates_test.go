@@ -113,8 +113,8 @@ func etagOf(t *testing.T, a answer) string {
 	return strings.ReplaceAll(found[1], "&#34;", `"`)
 }
 
-// TestTwoTabsOfTheEditor saves from a page that another has overtaken: nothing is
-// written, nothing typed is lost, and either can be kept.
+// TestTwoTabsOfTheEditor saves from an outdated page: nothing is written, no text is lost, and either version can
+// be kept.
 func TestTwoTabsOfTheEditor(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
@@ -249,7 +249,7 @@ func TestTemplatesOfAccountsAreApart(t *testing.T) {
 	mallory := h.join(t, "mallory@example.com")
 	for _, page := range h.web.Pages() {
 		below, ok := strings.CutPrefix(page.Pattern, templatesPath+"/{id}")
-		if !ok || below == "/pages" || below == "/check" || below == "/filled" { // these are about what they are sent
+		if !ok || below == "/pages" || below == "/check" || below == "/filled" { // these work on the sent content
 			continue
 		}
 		below = strings.NewReplacer("{version}", "1").Replace(below)
@@ -401,7 +401,7 @@ func TestSavesAreNotedOnceAnHourWithoutTheLimiter(t *testing.T) {
 	noted(3)
 }
 
-// TestViewersSaveNothing has members without the right send what the editor sends.
+// TestViewersSaveNothing sends the editor's requests as members without the permission.
 func TestViewersSaveNothing(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	owner := h.join(t, "maya@example.com")

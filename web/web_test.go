@@ -135,7 +135,7 @@ func eachHouse(t *testing.T, test func(t *testing.T, h *house)) {
 	})
 }
 
-// sqliteHouse is one on SQLite, for what does not depend on the database.
+// sqliteHouse is a house on SQLite, for tests that do not depend on the database.
 func sqliteHouse(t *testing.T, change func(*web.Config)) *house {
 	t.Helper()
 	t.Parallel()
@@ -244,7 +244,7 @@ func (h *house) join(t *testing.T, email string) *visitor {
 	return v
 }
 
-// mayas returns the account of the user whom most tests are about.
+// mayas returns the account of the user of most tests.
 func (h *house) mayas(t *testing.T) store.Account {
 	t.Helper()
 	a, err := h.AccountByEmail(t.Context(), "maya@example.com")
@@ -735,7 +735,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("another account's call: got status %d", a.status)
 		}
 
-		// A result is called what its file is called, while that can be had.
+		// A result has the name of its file while the file is stored.
 		result := h.NewID("file")
 		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "url", RequestID: "req_1", Quote: 2000, Lease: lease}); err != nil {
 			t.Fatal(err)

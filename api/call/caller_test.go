@@ -48,8 +48,7 @@ func do(t *testing.T, s *apitest.Server, caller call.Caller, name, body string) 
 	return outcome, err
 }
 
-// TestResultHasItsPrice: what a run asks for is charged, and never more
-// than the quote, of which nothing is kept.
+// TestResultHasItsPrice: the run's own charge applies, up to the quote, and nothing of the quote stays held.
 func TestResultHasItsPrice(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {

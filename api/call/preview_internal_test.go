@@ -11,8 +11,8 @@ import (
 	"relaypdf/render/queue"
 )
 
-// TestPreviewsStepBack lets more previews come than may run: half of the slots
-// have some, none goes before a call that waits, and who leaves takes no place.
+// TestPreviewsStepBack starts more previews than may run: they get half of the slots, none goes before a waiting
+// call, and a cancelled one occupies no place.
 func TestPreviewsStepBack(t *testing.T) {
 	var waiting atomic.Int64
 	line := newPreviewLine(nil, func() render.Stats {

@@ -128,8 +128,8 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
-// TestRefusalThatPassesIsRetriedOnce: a busy provider is asked twice, one that refuses
-// the request for good once, and its own words are in the error.
+// TestRefusalThatPassesIsRetriedOnce: a busy provider is asked twice, one that refuses the request permanently
+// once, and its message is in the error.
 func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		for status, want := range map[int]int{http.StatusTooManyRequests: 2, http.StatusBadGateway: 2, http.StatusBadRequest: 1} {
@@ -209,8 +209,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestUsageBounds: what a conversation is expected to take is within the most that
-// it can, and a repair is within that too.
+// TestUsageBounds: the expected usage of a conversation is within its maximum, and a repair is within that too.
 func TestUsageBounds(t *testing.T) {
 	c := llm.Begin(llm.Order{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
 	c.MaxTokens = 1000

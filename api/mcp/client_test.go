@@ -32,7 +32,7 @@ func modules(t *testing.T) string {
 	return path
 }
 
-// runNode runs a program of node and returns what it prints.
+// runNode runs a Node program and returns its output.
 func runNode(t *testing.T, env []string, args ...string) []byte {
 	t.Helper()
 	out, code := startNode(t, "node", env, args...)
@@ -42,7 +42,7 @@ func runNode(t *testing.T, env []string, args ...string) []byte {
 	return out
 }
 
-// startNode runs a program of node, and returns what it prints and how it ends.
+// startNode runs a Node program, and returns its output and its exit error.
 func startNode(t *testing.T, program string, env []string, args ...string) (out []byte, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -61,7 +61,7 @@ func startNode(t *testing.T, program string, env []string, args ...string) (out 
 	return out, code
 }
 
-// TestOfficialClient has the client of the protocol's authors do what agents do.
+// TestOfficialClient runs the protocol's official client as an agent does.
 func TestOfficialClient(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)

@@ -141,7 +141,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// scenariosIn reads what was looked at, by scenario.
+// scenariosIn reads the checks, by scenario.
 func scenariosIn(t *testing.T, folder string) map[string][]check {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*", "checks.json"))

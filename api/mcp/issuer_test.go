@@ -320,8 +320,8 @@ func TestIssuerHangs(t *testing.T) {
 	o.comes(t, "its new key", token(), http.StatusOK)
 }
 
-// TestForeignIssuer lets a program in with tokens of a certified provider, which makes
-// them for what the program asks to reach (RFC 8707).
+// TestForeignIssuer accepts an app's tokens of a certified provider, which issues them for the requested resource
+// (RFC 8707).
 func TestForeignIssuer(t *testing.T) {
 	t.Parallel()
 	var address, redirect string

@@ -134,7 +134,7 @@ func TestPicturesOfResults(t *testing.T) {
 	}
 }
 
-// TestPreviewsAreOffered by both doors, of PDFs and images.
+// TestPreviewsAreOffered by both transports, for PDFs and images.
 func TestPreviewsAreOffered(t *testing.T) {
 	t.Parallel()
 	l, s := startLocal(t, nil, operation.Rows...)

@@ -67,7 +67,7 @@ func TestMessages(t *testing.T) {
 		body   string
 		header http.Header
 		status int
-		want   string // what the answer begins with, or "" for none
+		want   string // the beginning of the response, or "" for none
 	}{
 		"ping":                     {ping, nil, 200, `{"jsonrpc":"2.0","id":1,"result":{}`},
 		"an id that is a text":     {`{"jsonrpc":"2.0","id":"a","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"a","result":{}`},
@@ -221,7 +221,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// queryOf spells an input as a query, without what the path holds.
+// queryOf writes an input as a query, without the fields in the path.
 func queryOf(t *testing.T, path, input string) string {
 	t.Helper()
 	var members map[string]any
@@ -238,8 +238,7 @@ func queryOf(t *testing.T, path, input string) string {
 	return query
 }
 
-// TestPaidCall compares what a call of a tool leaves behind with what a request
-// does.
+// TestPaidCall compares the effects of a tool call with those of a request.
 func TestPaidCall(t *testing.T) {
 	t.Parallel()
 	plain, agents := newServer(t, open), newServer(t, open)

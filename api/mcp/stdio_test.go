@@ -23,7 +23,7 @@ import (
 	"relaypdf/client"
 )
 
-// TestMain makes this program the server of a client that starts one.
+// TestMain makes this test binary the server of a client that starts one.
 func TestMain(m *testing.M) {
 	if os.Getenv("SERVE_AGENT") == "" {
 		os.Exit(m.Run())
@@ -182,8 +182,7 @@ func TestNoRootsNoFiles(t *testing.T) {
 	}
 }
 
-// TestLocalToolsAreTheSame compares the tools of both doors: but for the paths of local
-// files they are one.
+// TestLocalToolsAreTheSame compares the tools of both transports: they differ only in the paths of local files.
 func TestLocalToolsAreTheSame(t *testing.T) {
 	t.Parallel()
 	l, s := startLocal(t, nil, operation.Rows...)
@@ -215,7 +214,7 @@ func TestLocalToolsAreTheSame(t *testing.T) {
 	}
 }
 
-// withoutPaths is a schema without what only agents on this machine have.
+// withoutPaths returns a schema without the fields for agents on this machine.
 func withoutPaths(t *testing.T, schema json.RawMessage) any {
 	t.Helper()
 	var v any

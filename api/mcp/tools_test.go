@@ -51,7 +51,7 @@ func TestToolsGolden(t *testing.T) {
 	apitest.Golden(t, "tools.golden", lines.Bytes())
 }
 
-// TestToolsAreWhole holds every tool to what a model needs.
+// TestToolsAreWhole checks that every tool has everything that a model needs.
 func TestToolsAreWhole(t *testing.T) {
 	t.Parallel()
 	s := product(t)
@@ -116,8 +116,8 @@ func compiled(t *testing.T, name string, text json.RawMessage) *jsonschema.Schem
 	return schema
 }
 
-// TestNoToolIsForMembersOnly denies what no model may do or see: a prompt that was
-// smuggled into a document could ask for it.
+// TestNoToolIsForMembersOnly checks that no tool offers actions or data that are reserved for members: a prompt
+// smuggled into a document could ask for them.
 func TestNoToolIsForMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := product(t)
@@ -168,8 +168,8 @@ func memberNames(v any) (names []string) {
 	return names
 }
 
-// TestExamplesAreValid asks each paid tool for what its row has as an example, with
-// a cap that no price is below: it gets as far as its price.
+// TestExamplesAreValid calls each paid tool with its example, with a cap below every price: the call must get as
+// far as its price.
 func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	s := product(t)

@@ -112,8 +112,7 @@ func TestClientsThatWaitAreNotAsked(t *testing.T) {
 	}
 }
 
-// TestBodiesAreReadOnce sees that what a handler reads is whole, and that nothing is
-// discarded then.
+// TestBodiesAreReadOnce checks that a handler reads the whole body, and that nothing is discarded then.
 func TestBodiesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	var read atomic.Int64

@@ -8,9 +8,8 @@ import (
 	"relaypdf/api/schema"
 )
 
-// TestEveryInputIsBounded holds the inputs of all operations to a bound on every
-// string, array and map, so that what one request makes the service read, check
-// and answer has an end.
+// TestEveryInputIsBounded checks that every string, array and map of all inputs has a limit, so that the work of
+// one request is bounded.
 func TestEveryInputIsBounded(t *testing.T) {
 	table, err := schema.NewTable(Rows)
 	if err != nil {

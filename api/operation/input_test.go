@@ -44,8 +44,7 @@ func withURL(options string) string {
 	return `{"url":"https://example.com","options":{` + options + `}}`
 }
 
-// TestOperationsAreATable checks the rules of the table; what is in it is in
-// prices.golden.
+// TestOperationsAreATable checks the rules of the table; its content is in prices.golden.
 func TestOperationsAreATable(t *testing.T) {
 	table, err := schema.NewTable(Rows)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"relaypdf/render"
 )
 
-// TestMain makes this program the engine of the renderers that its tests start.
+// TestMain makes this test binary the engine of the renderers that its tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
 		if err := render.ServeEngine(os.Stdin, os.Stdout); err != nil {

@@ -20,7 +20,7 @@ import (
 // newDeps starts a renderer that reaches these hosts besides public ones.
 func newDeps(t *testing.T, hosts ...string) *Deps {
 	t.Helper()
-	// Not t.TempDir, which lies in a folder that the browser's user cannot enter.
+	// Not t.TempDir, which is in a folder that the browser's user cannot enter.
 	dir, err := os.MkdirTemp("", "operation-test-") //nolint:usetesting // for the reason above
 	if err != nil {
 		t.Fatal(err)

@@ -174,7 +174,7 @@ func TestClocksOfProcessesDoNotCount(t *testing.T) {
 	socket := socketPath(t)
 	startRedis(t, socket)
 	windows := []Window{{"burst", 7, 60 * time.Millisecond}, {"minute", 15, 200 * time.Millisecond}}
-	// An event lies somewhere between the two moments.
+	// An event is between the two times.
 	type event struct{ asked, answered time.Time }
 	var mu sync.Mutex
 	var events []event
@@ -325,10 +325,9 @@ func TestRedisGone(t *testing.T) {
 	}
 }
 
-// TestRedisComesBack lets two processes count while Redis is frozen, killed, or
-// restarted between two checks, empty, and woken or started again. No check fails;
-// when Redis is back it holds what the two have allowed, each event once and nothing
-// else, and goes by it.
+// TestRedisComesBack lets two processes count while Redis is frozen, killed, or restarted empty between two checks,
+// and is available again later. No check fails. When Redis is back, it holds all events that the two have allowed,
+// each once, and nothing else, and applies them.
 func TestRedisComesBack(t *testing.T) {
 	slow.Test(t)
 	socket := socketPath(t)
@@ -458,8 +457,8 @@ func TestRedisComesBack(t *testing.T) {
 	}
 }
 
-// TestRedisCountsNothingLate: what Redis carries out after its sender has gone on
-// counts nothing, and a clock of Redis that was set is found out.
+// TestRedisCountsNothingLate: a command that Redis runs after its sender has given up counts nothing, and a changed
+// clock of Redis is detected.
 func TestRedisCountsNothingLate(t *testing.T) {
 	socket := socketPath(t)
 	startRedis(t, socket)

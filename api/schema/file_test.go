@@ -26,7 +26,7 @@ type fileInput struct {
 	Data  map[string]any `json:"data,omitempty" jsonschema_description:"Data."`
 }
 
-// bindFiles binds a body and returns what the input's files hold.
+// bindFiles binds a body and returns the content of the input's files.
 func bindFiles(t *testing.T, body io.Reader, files Files) ([]string, error) {
 	t.Helper()
 	var contents []string

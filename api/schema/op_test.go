@@ -257,7 +257,7 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// change is a member whose null clears what it changes.
+// change is a member whose null clears a value.
 type change struct {
 	said  bool
 	value any

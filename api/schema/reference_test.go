@@ -22,10 +22,9 @@ import (
 // The plain reader that decoder is held to: it decodes the whole text with
 // jsontext, and checks the value afterwards with a JSON Schema validator.
 
-// decode reads exactly one JSON value. It refuses what readers of JSON
-// disagree about: duplicate names, invalid UTF-8, lone surrogates, trailing
-// data, numbers beyond a double. Values are nil, bool, int64, float64, string, []any and
-// map[string]any.
+// decode reads exactly one JSON value. It refuses everything that JSON parsers disagree about: duplicate names,
+// invalid UTF-8, lone surrogates, trailing data, numbers beyond a double. Values are nil, bool, int64, float64,
+// string, []any and map[string]any.
 func decode(r io.Reader) (any, error) {
 	dec := jsontext.NewDecoder(r)
 	v, err := readValue(dec)
@@ -142,10 +141,9 @@ func fieldOf(pointer string) string {
 	return joinField(names)
 }
 
-// normalize rewrites v in place to what the schema's author meant: a null
-// member is an absent one, and an empty array where an object is expected is
-// an empty object, which is how PHP spells it. Free-form data (an object
-// without declared properties) keeps its nulls.
+// normalize rewrites v in place to the form that the schema's author expects: a null member is an absent one, and
+// an empty array in the place of an object is an empty object, as PHP encodes it. Free-form data (an object without
+// declared properties) keeps its nulls.
 func normalize(doc *jsonschema.Schema, v any) any {
 	if doc == nil {
 		return v

@@ -121,7 +121,7 @@ func TestReceiveReadsJSONAsTheAPIDoes(t *testing.T) {
 	}
 }
 
-// TestSuspendedAccountMayOnlyRead calls what changes something or costs something.
+// TestSuspendedAccountMayOnlyRead calls every method that changes or costs something.
 func TestSuspendedAccountMayOnlyRead(t *testing.T) {
 	l := newLab(t)
 	made := l.make(t)

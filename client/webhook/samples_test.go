@@ -21,8 +21,7 @@ import (
 // samplePatience bounds the start of a sample, a compilation included.
 const samplePatience = 2 * time.Minute
 
-// TestSamples runs the programs of docs/webhooks.md, as they stand there, and
-// sends them what is signed well and what is not.
+// TestSamples runs the sample programs of docs/webhooks.md unchanged, and sends them valid and invalid signatures.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "webhooks.md"))
@@ -77,8 +76,7 @@ func codeBlock(t *testing.T, text, language string) []byte {
 	return []byte(code + "\n")
 }
 
-// startSample starts a program that ends with its test, and returns its address
-// once it takes connections.
+// startSample starts a program that ends with its test, and returns its URL once it accepts connections.
 func startSample(t *testing.T, port string, command []string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -117,7 +115,7 @@ func startSample(t *testing.T, port string, command []string) string {
 	return ""
 }
 
-// judge sends deliveries to a sample and compares what it makes of them.
+// judge sends deliveries to a sample and compares its responses.
 func judge(t *testing.T, address string) {
 	t.Helper()
 	for n := range attempts(time.Now()) {
@@ -129,7 +127,7 @@ func judge(t *testing.T, address string) {
 	}
 }
 
-// attempt is a delivery as somebody may send it, and what a sample answers.
+// attempt is a valid or forged delivery, and the response of a sample.
 type attempt struct {
 	name, header string
 	body         []byte

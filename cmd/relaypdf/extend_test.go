@@ -66,8 +66,7 @@ func TestAdditionsTakeAFewEdits(t *testing.T) {
 	}
 }
 
-// TestContributingCountsTheEdits holds the table of CONTRIBUTING.md to what
-// adding things takes.
+// TestContributingCountsTheEdits compares the table of CONTRIBUTING.md with the files that past additions changed.
 func TestContributingCountsTheEdits(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "CONTRIBUTING.md"))
 	if err != nil {

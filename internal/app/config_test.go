@@ -420,7 +420,7 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
-// TestSettingsTable checks what every row must have.
+// TestSettingsTable checks the required fields of every setting.
 func TestSettingsTable(t *testing.T) {
 	if len(settings) > 60 {
 		t.Errorf("there are %d settings, want 60 at most: drop one for each that is added", len(settings))

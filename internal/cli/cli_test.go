@@ -186,7 +186,7 @@ func TestParseExpiry(t *testing.T) {
 	}
 }
 
-// TestMistakes holds exit code and message of what operators get wrong.
+// TestMistakes checks exit code and message of operators' mistakes.
 func TestMistakes(t *testing.T) {
 	_, data := dataDir(t)
 	absent := filepath.Join(t.TempDir(), "absent")

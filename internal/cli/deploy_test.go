@@ -60,9 +60,8 @@ var elsewhereSet = map[string]string{
 	"RELAYPDF_S3_ACCESS_KEY": "a", "RELAYPDF_S3_SECRET_KEY": "s",
 }
 
-// TestDeploymentsFitTheProgram has the code of Kubernetes and Compose read what is
-// in deploy, and holds what they ask for to the program: its settings, its commands
-// and flags, its ports and what they answer, the time that it takes to stop.
+// TestDeploymentsFitTheProgram decodes the files of deploy with the code of Kubernetes and Compose, and compares
+// them with the program: its settings, its commands and flags, its ports and their responses, and its stop time.
 func TestDeploymentsFitTheProgram(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -209,7 +208,7 @@ func openPorts(t *testing.T, config app.Config) (ports []int) {
 	return ports
 }
 
-// checkPorts holds what is declared and asked for to what is open.
+// checkPorts compares the declared and probed ports with the open ones.
 func checkPorts(t *testing.T, p deployedProcess, config app.Config) {
 	t.Helper()
 	open := openPorts(t, config)
@@ -254,8 +253,8 @@ func checkAnswer(t *testing.T, port, public int, path string) {
 	}
 }
 
-// checkReach holds a block of addresses that the network lets through to what the
-// service itself refuses: at the edges of all that is left out, and at many between.
+// checkReach compares a block of addresses that the network allows with the service's own refusals: at the edges of
+// all excluded blocks, and at many addresses between.
 func checkReach(t *testing.T, cidr string, except []string) {
 	t.Helper()
 	whole := netip.MustParsePrefix(cidr)
@@ -318,9 +317,8 @@ type seccompProfile struct {
 	}
 }
 
-// TestSeccompOfKubernetesIsThatOfDocker derives the profile that containerd reads,
-// which knows no conditions, from the one that Docker and Podman read: what is left
-// without any capability, on the processors that there are images for.
+// TestSeccompOfKubernetesIsThatOfDocker derives the profile that containerd reads, which supports no conditions,
+// from the one that Docker and Podman read: the rules without any capability, for the processors of the images.
 func TestSeccompOfKubernetesIsThatOfDocker(t *testing.T) {
 	deploy := filepath.Join("..", "..", "deploy")
 	text, err := os.ReadFile(filepath.Join(deploy, "seccomp.json"))

@@ -33,7 +33,7 @@ func (d diagnosis) of(check string) finding {
 	return finding{}
 }
 
-// TestDoctorFindsAHealthyMachine needs what `make setup` installs.
+// TestDoctorFindsAHealthyMachine needs everything that `make setup` installs.
 func TestDoctorFindsAHealthyMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts all engines")
@@ -138,8 +138,7 @@ func TestDoctorMakesNothing(t *testing.T) {
 	}
 }
 
-// TestDoctorActsAsTheOwner examines, as root, the machine of a service that
-// runs as nobody.
+// TestDoctorActsAsTheOwner examines, as root, the machine of a service that runs as the user nobody.
 func TestDoctorActsAsTheOwner(t *testing.T) {
 	dir := sharedtest.ForeignFolder(t)
 	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {

@@ -107,7 +107,7 @@ func TestFilesTakedown(t *testing.T) {
 	}
 }
 
-// TestJobs goes the whole way of a job on the command line.
+// TestJobs runs a job from start to result on the command line.
 func TestJobs(t *testing.T) {
 	b := newBench(t, nil)
 	html := sharedtest.WriteFile(t, "page.html", "hello")

@@ -15,7 +15,7 @@ import (
 	"relaypdf/internal/sharedtest"
 )
 
-// TestInputsOfLocalFiles sends what a page refers to in its folder, and nothing else.
+// TestInputsOfLocalFiles sends only the files that a page refers to in its folder.
 func TestInputsOfLocalFiles(t *testing.T) {
 	dir := sharedtest.PageFolder(t)
 	embed := func(file, field, text string) (string, *localFiles) {

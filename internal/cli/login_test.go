@@ -80,7 +80,7 @@ func TestAccountProfiles(t *testing.T) {
 		t.Errorf("no such profile: got %+v", r)
 	}
 	t.Setenv("RELAYPDF_PROFILE", "")
-	// No key goes to a server that it is not of.
+	// No key is sent to another server than its own.
 	if r := run("", "account", "--api-url", "http://127.0.0.1:1"); r.code != exitAuth || !strings.Contains(r.err, "There is no key for http://127.0.0.1:1") {
 		t.Errorf("a foreign address: got %+v", r)
 	}

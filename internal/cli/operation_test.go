@@ -184,7 +184,7 @@ func (b *bench) run(stdin string, args ...string) ran {
 	return runRows(b.t, b.rows, stdin, append(args, "--api-url", b.URL, "--api-key", b.Secret)...)
 }
 
-// spent returns what the account has paid so far.
+// spent returns the account's total charges so far.
 func (b *bench) spent() credit.Amount {
 	b.t.Helper()
 	account, err := b.Store.Account(b.t.Context(), b.Account.ID)
@@ -409,7 +409,7 @@ func TestOutputFiles(t *testing.T) {
 		path string
 	}{
 		{nil, "printed.pdf"},
-		{nil, "printed-1.pdf"}, // what was paid for is never lost to a name in use
+		{nil, "printed-1.pdf"}, // a paid result is never lost because its name exists
 		{[]string{"--filename", "my report"}, "my report.pdf"},
 		{[]string{"-o", "out.PDF"}, "out.PDF"},
 		{[]string{"-o", "out.PDF", "--force"}, "out.PDF"},
@@ -473,8 +473,8 @@ func TestOutputElsewhere(t *testing.T) {
 	}
 }
 
-// TestOutputIsNamedAfterTheInput: as the source, with the extension of what is made,
-// and never over a file that is there.
+// TestOutputIsNamedAfterTheInput: the output has the source's name with the result's extension, and never
+// overwrites a file.
 func TestOutputIsNamedAfterTheInput(t *testing.T) {
 	b := newBench(t, nil)
 	source := sharedtest.WriteFile(t, "page.html", "<p>")
@@ -565,7 +565,7 @@ func openTerminal(t testing.TB) (screen, terminal *os.File) {
 	return screen, terminal
 }
 
-// TestTerminal looks at what a user sees: a sign of life while the call runs, its removal, a summary; and no binary
+// TestTerminal checks the terminal output: progress while the call runs, its removal, a summary; and no binary
 // bytes.
 func TestTerminal(t *testing.T) {
 	release := make(chan struct{})

@@ -43,8 +43,8 @@ func runProgram(t testing.TB, credential *syscall.Credential, args ...string) ra
 // nobody is an unprivileged user of every system.
 func nobody() *syscall.Credential { return &syscall.Credential{Uid: 65534, Gid: 65534} }
 
-// TestRootLeavesNothingBehindThatLocksTheServerOut administers, as root, the
-// data of a server that runs as nobody, and then as nobody.
+// TestRootLeavesNothingBehindThatLocksTheServerOut administers, as root, the data of a server that runs as the user
+// nobody, and then as nobody.
 func TestRootLeavesNothingBehindThatLocksTheServerOut(t *testing.T) {
 	dir := sharedtest.ForeignFolder(t)
 	data := "--data-dir=" + dir
@@ -73,8 +73,7 @@ func TestRootLeavesNothingBehindThatLocksTheServerOut(t *testing.T) {
 	step(nil, "accounts", "credit", "ada@example.com", "1")
 }
 
-// giveAway makes everything in the folder nobody's, as if a server of nobody
-// had made it.
+// giveAway makes the user nobody the owner of everything in the folder.
 func giveAway(t testing.TB, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -110,8 +109,8 @@ func checkOwner(t testing.TB, dir string) {
 	}
 }
 
-// TestBackupOfForeignDataIsWrittenAsRoot backs up and restores as root:
-// the archive lies where the data's owner has no access.
+// TestBackupOfForeignDataIsWrittenAsRoot backs up and restores as root: the archive is in a folder that the data's
+// owner cannot access.
 func TestBackupOfForeignDataIsWrittenAsRoot(t *testing.T) {
 	dir, private := sharedtest.ForeignFolder(t), t.TempDir()
 	archive := filepath.Join(private, "backup.tgz")
@@ -129,7 +128,7 @@ func TestBackupOfForeignDataIsWrittenAsRoot(t *testing.T) {
 	checkOwner(t, restored)
 }
 
-// TestForeignDataIsRefusedClearly runs as nobody on root's data.
+// TestForeignDataIsRefusedClearly runs as the user nobody on root's data.
 func TestForeignDataIsRefusedClearly(t *testing.T) {
 	dir := sharedtest.ForeignFolder(t)
 	if r := runProgram(t, nil, "accounts", "create", "ada@example.com", "--data-dir", dir); r.code != 0 {

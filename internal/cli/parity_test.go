@@ -19,8 +19,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// doors are the three ways in to one service: over HTTP, as agents, and by the command
-// line.
+// doors are the three clients of one service: over HTTP, as an agent, and on the command line.
 type doors struct {
 	*apitest.Server
 	t *testing.T
@@ -34,8 +33,7 @@ func openDoors(t *testing.T) doors {
 	}}), t}
 }
 
-// question is a call of an operation, whose input is JSON. Without a limit it may cost
-// what it does.
+// question is a call of an operation, whose input is JSON. Without a limit, any price is accepted.
 type question struct {
 	operation schema.Info
 	input     string
@@ -95,8 +93,8 @@ func (d doors) byCommand(q question) ran {
 	return relaypdf(d.t, args...)
 }
 
-// TestTransportsAnswerAlike asks all three for the same things: they take and refuse alike, with
-// the same codes, fields and words.
+// TestTransportsAnswerAlike makes the same calls through all three: they accept and refuse the same inputs, with
+// the same codes, fields and messages.
 func TestTransportsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t)

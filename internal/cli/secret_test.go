@@ -12,8 +12,8 @@ import (
 	"relaypdf/store/credit"
 )
 
-// TestSecretRotate changes the key twice while the store and the box of a server
-// are open: what was sealed before opens, and is sealed with the newest key.
+// TestSecretRotate changes the key twice while a server runs: old secrets can be decrypted, and are then encrypted
+// with the newest key.
 func TestSecretRotate(t *testing.T) {
 	dir, data := dataDir(t)
 	config := app.Config{DataDir: dir, DatabaseURL: "sqlite:", BaseURL: "http://localhost:8787"}

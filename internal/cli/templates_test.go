@@ -17,7 +17,7 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// TestFilesOfTemplates goes from a folder to the service and back, and loses no changes on the way.
+// TestFilesOfTemplates syncs a folder to the service and back, without losing changes.
 func TestFilesOfTemplates(t *testing.T) {
 	b := newBench(t, nil)
 	t.Chdir(t.TempDir())
@@ -90,7 +90,7 @@ func TestFilesOfTemplates(t *testing.T) {
 	refused(exitUsage, "leave --output out", "render", "bill", "--watch", "-o", "x.pdf")
 }
 
-// TestParsePartials finds what a template shows, and what that shows.
+// TestParsePartials finds the partials that a template includes, directly and through others.
 func TestParsePartials(t *testing.T) {
 	stored := map[string]string{"head": "{{> logo}}", "logo": "<b>", "foot": "x", "unused": "y"}
 	for source, want := range map[string]string{
@@ -152,8 +152,8 @@ func TestOutputLive(t *testing.T) {
 	}
 }
 
-// TestLivePageInABrowser follows what becomes of a document: a fault is shown above the
-// last one that could be made, on pages that are opened later, too.
+// TestLivePageInABrowser follows a document: an error is shown above the last successful version, also on pages
+// that are opened later.
 func TestLivePageInABrowser(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

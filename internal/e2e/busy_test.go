@@ -39,8 +39,8 @@ var busyCalls = []struct {
 	{"barcodes.create", 3, 4, 12, "work", "store"},
 }
 
-// busy is an account with a month of calls, payments and deliveries, made as they
-// would have been made, by a store whose clock goes through the month.
+// busy is an account with a month of calls, payments and deliveries, created by a store whose clock runs through
+// the month.
 type busy struct {
 	t        *testing.T
 	past     *store.Store
@@ -102,7 +102,7 @@ func newBusy(t *testing.T, config app.Config) *busy {
 	return b
 }
 
-// live goes through the month until now.
+// live runs through the month until now.
 func (b *busy) live() {
 	b.t.Helper()
 	for now := time.Now(); ; {

@@ -86,9 +86,8 @@ func (c *chaos) check() {
 	c.checkExpiry(db)
 }
 
-// checkMoney adds everything up: the ledger sums to zero in all and per call,
-// nothing is held, and what was earned and what wallets lost are the prices of
-// the successful calls.
+// checkMoney adds everything up: the ledger sums to zero in total and per call, nothing is held, and revenue and
+// losses of wallets are the prices of the successful calls.
 func (c *chaos) checkMoney(db *sql.DB) {
 	c.t.Helper()
 	zero := map[string]string{
@@ -331,7 +330,7 @@ func (c *chaos) lastPart() (last time.Time) {
 	return last
 }
 
-// checkExpiry: what has expired is not served.
+// checkExpiry checks that expired files are not served.
 func (c *chaos) checkExpiry(db *sql.DB) {
 	c.t.Helper()
 	if _, err := db.ExecContext(c.t.Context(), `UPDATE files SET expires_at = $1`, time.Now().Add(-time.Second).UnixMicro()); err != nil {
@@ -361,8 +360,8 @@ func (c *chaos) checkExpiry(db *sql.DB) {
 	}
 }
 
-// checkNothingLeft looks, when every server has stopped, for what they leave
-// behind in the folder for temporary files.
+// checkNothingLeft checks, when every server has stopped, that no files of servers remain in the folder for
+// temporary files.
 func (c *chaos) checkNothingLeft() {
 	c.t.Helper()
 	left, err := filepath.Glob(filepath.Join(c.dir, "temp", "*"))

@@ -16,8 +16,8 @@ const (
 	browserFreeze, officeFreeze = 15 * time.Second, 30 * time.Second
 )
 
-// freezeParts freezes what the servers need, one after the other, until ctx ends: the
-// receiver, PostgreSQL, and the browser and LibreOffice of a server.
+// freezeParts freezes the dependencies of the servers, one after the other, until ctx ends: the receiver,
+// PostgreSQL, and the browser and LibreOffice of a server.
 func (c *chaos) freezeParts(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		parts := []func(time.Duration) bool{c.freezeReceiver, c.freezePostgres, c.freezeBrowser, c.freezeOffice}

@@ -209,8 +209,8 @@ type chaosClient struct {
 	counted bool
 }
 
-// chaosHTTP does not reuse connections: most servers are dead soon. It waits
-// long: a disk that writes out what a build has left stalls every commit.
+// chaosHTTP does not reuse connections, because most servers are killed soon. Its timeout is long: a disk that is
+// still writing the files of a build stalls every commit.
 var chaosHTTP = &http.Client{Timeout: chaosCalm, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // chaosAnswer is the part of any answer that the client looks at.
@@ -241,14 +241,13 @@ func (c *chaosClient) run(ctx context.Context) {
 			key = fmt.Sprintf("chaos-%d", c.random.Uint64())
 		}
 		c.call(ctx, path, key, body)
-		if c.door != "" { // Its limits refuse most of what comes faster.
+		if c.door != "" { // Its limits refuse most of the faster calls.
 			<-time.After(time.Duration(c.random.IntN(300)) * time.Millisecond)
 		}
 	}
 }
 
-// call sends a request, with a key until it is answered, and remembers what was
-// answered.
+// call sends a request, with a key until it gets a response, and remembers the response.
 func (c *chaosClient) call(ctx context.Context, path, key string, body map[string]any) {
 	for repeat := 0; ctx.Err() == nil; {
 		answer, err := c.send(ctx, path, key, body)

@@ -133,7 +133,7 @@ func (till *chaosTill) intents(customer string) (paid []string) {
 // chaosCards are the cards that a payer has, one after the other.
 var chaosCards = []string{fakestripe.CardWorks, fakestripe.CardWorks, fakestripe.CardDeclined, fakestripe.CardAction}
 
-// pay does again and again what users, cards and banks do.
+// pay repeats the actions of users, cards and banks.
 func (c *chaos) pay(ctx context.Context, p *chaosPayer, random *rand.Rand) {
 	for ; ctx.Err() == nil; <-time.After(time.Duration(random.IntN(20)) * time.Millisecond) {
 		buyer, err := c.store.Customer(ctx, p.account.ID)
@@ -265,8 +265,8 @@ func (c *chaos) logIn(ctx context.Context, p *chaosPayer) bool {
 	return p.session != nil
 }
 
-// topUp goes from the wallet's form to Stripe's page, where it is paid, declined,
-// left or too old.
+// topUp opens Stripe's page from the wallet's form, where the payment succeeds, is declined, is abandoned or has
+// expired.
 func (c *chaos) topUp(ctx context.Context, p *chaosPayer, random *rand.Rand) {
 	if p.session == nil && !c.logIn(ctx, p) {
 		return
@@ -279,7 +279,7 @@ func (c *chaos) topUp(ctx context.Context, p *chaosPayer, random *rand.Rand) {
 	_, session, ok := strings.Cut(to, app.FakeStripePages+"/pay/")
 	switch {
 	case !ok && strings.HasPrefix(to, "/login"):
-		p.session = nil // It was not kept, or a wrong clock ended it.
+		p.session = nil // It was not stored, or a wrong clock ended it.
 		return
 	case !ok:
 		c.t.Errorf("a top-up: status %d, %q", response.StatusCode, to)
@@ -421,8 +421,8 @@ func (c *chaos) mailer() *mail.Queue {
 	return post
 }
 
-// checkPayments compares each wallet with what Stripe has: every payment was
-// credited once, every refund and lost dispute taken once, to the microdollar.
+// checkPayments compares each wallet with Stripe: every payment was credited once, every refund and lost dispute
+// debited once, to the microdollar.
 func (c *chaos) checkPayments(db *sql.DB) {
 	c.t.Helper()
 	if n := c.number(db, `SELECT COUNT(*) FROM (SELECT account_id, reference FROM journal WHERE kind = 'payment' GROUP BY account_id, reference HAVING COUNT(*) > 1) AS x`); n != 0 {

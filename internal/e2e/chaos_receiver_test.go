@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// chaosReceiver is the other side of webhooks and callbacks: it keeps what it
-// gets, and answers well, badly or not at all.
+// chaosReceiver is the receiver of webhooks and callbacks: it stores the requests, and responds with success, with
+// errors or not at all.
 type chaosReceiver struct {
 	server *httptest.Server
 	calm   chan struct{} // closed: it answers well from now on, but for those that are gone
@@ -109,7 +109,7 @@ func (r *chaosReceiver) count() int {
 	return len(r.got)
 }
 
-// of returns what arrived at the receivers of a kind.
+// of returns the requests to the receivers of a kind.
 func (r *chaosReceiver) of(kind string) []chaosDelivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,7 +53,7 @@ func TestChaos(t *testing.T) { //nolint:tparallel // it adopts the orphans of th
 	}
 	t.Logf("seed %d", *chaosSeed)
 	adoptOrphans(t)
-	// A process of a killed server that is still there has become ours.
+	// A remaining process of a killed server has become a child of this one.
 	t.Cleanup(func() { awaitNoChildren(t) })
 	for _, processes := range []int{1, 2} {
 		t.Run(fmt.Sprintf("processes=%d", processes), func(t *testing.T) {
@@ -306,8 +306,7 @@ func (c *chaos) stopAll() {
 	}
 }
 
-// adoptOrphans makes this process the parent of every process whose own parent
-// dies, so that none goes unseen.
+// adoptOrphans makes this process the parent of every process whose own parent dies, so that all of them are found.
 func adoptOrphans(t *testing.T) {
 	t.Helper()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

@@ -62,7 +62,7 @@ func TestKilledServerLeavesNoUpload(t *testing.T) {
 	})
 }
 
-// blobs counts what is in the blobs.
+// blobs counts the blobs.
 func (c *crashBench) blobs(ctx context.Context) int {
 	c.t.Helper()
 	n := 0

@@ -24,7 +24,7 @@ func (s *screen) blankTemplate(name string) {
 	s.edits()
 }
 
-// forgives takes what a test causes on purpose off what no page may do.
+// forgives removes an error that a test causes on purpose from the recorded ones.
 func (s *screen) forgives(words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"relaypdf/store"
 )
 
-// TestEarlyAnswersReachTheirClients sends 30 MB to what refuses it before it has read
-// so much, by clients of four languages that read no answer before they have sent all.
+// TestEarlyAnswersReachTheirClients sends 30 MB to a route that refuses it before it has read that much, by clients
+// of four languages that read no response before they have sent everything.
 func TestEarlyAnswersReachTheirClients(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -61,8 +61,7 @@ func TestEarlyAnswersReachTheirClients(t *testing.T) {
 	}
 }
 
-// sendBy runs a program that sends a body to targets, each a key and a URL, and prints
-// a line for each answer.
+// sendBy runs a program that sends a body to targets, each a key and a URL, and prints a line for each response.
 func sendBy(program, script string, size int) func(*testing.T, []string) string {
 	return func(t *testing.T, targets []string) string {
 		t.Helper()

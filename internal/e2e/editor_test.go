@@ -40,7 +40,7 @@ func (s *screen) edits() {
 	s.holds("the pages are there", `document.querySelectorAll("[data-stage] .paper img").length`)
 }
 
-// click presses what is not a form's button.
+// click clicks an element that is not a form's button.
 func (s *screen) click(selector, words string) {
 	s.t.Helper()
 	button, err := s.page.Timeout(pagePatience).ElementR(selector, words)
@@ -126,7 +126,7 @@ func TestTemplateFromTheGalleryToTheAPI(t *testing.T) {
 	twoTabs(t, app, maya, openScreen(t, browser, app), template)
 }
 
-// twoTabs writes one template in two tabs, and settles who keeps what.
+// twoTabs edits one template in two tabs, and resolves the conflict.
 func twoTabs(t *testing.T, app *app.App, maya, second *screen, template store.Template) {
 	t.Helper()
 	second.width(1440)

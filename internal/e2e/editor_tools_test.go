@@ -54,7 +54,7 @@ func (s *screen) clickPage(page int, x, y float64) {
 }
 
 // TestEditorFindsPlaces goes from places on pages to their lines and back, shows the HTML without pages in a frame
-// without permissions, formats, and shows which members only some items of a list have.
+// without permissions, formats, and shows the members that only some items of a list have.
 func TestEditorFindsPlaces(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -68,7 +68,7 @@ type typist struct {
 	held chan heldPreview
 }
 
-// newTypist opens the editor, with the cursor behind a text, and with what notes previews.
+// newTypist opens the editor, with the cursor after a text, and with a recorder of previews.
 func newTypist(t *testing.T, s *screen) *typist {
 	t.Helper()
 	const text = "<p style='overflow-wrap: anywhere'>begin"
@@ -106,7 +106,7 @@ func (w *typist) types(n int) {
 	w.holds("pages are asked for", "previewsAsked.at(-1) === args[0]", len(w.text))
 }
 
-// holdsBack keeps from the service what is asked of it for pages, until it is let go.
+// holdsBack delays the requests for pages until they are released.
 func (w *typist) holdsBack() *rod.HijackRouter {
 	w.t.Helper()
 	router := w.page.HijackRequests()
@@ -147,7 +147,7 @@ func (w *typist) typesHeld(n int) []heldPreview {
 	}
 }
 
-// letsGo sends on what was held back, and waits until the page has its answer.
+// letsGo sends the delayed request, and waits until the page has its response.
 func (w *typist) letsGo(one heldPreview) {
 	w.t.Helper()
 	close(one.goes)

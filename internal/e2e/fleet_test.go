@@ -27,22 +27,21 @@ import (
 var fleetTime = flag.Duration("fleet", 12*time.Second, "how long TestFleet hurts the parts of a fleet")
 
 const (
-	// fleetMeasured is from how long a run on p95 is held to what it was before: shorter
-	// ones have too few calls, on machines that do other work, too.
+	// fleetMeasured is the minimum duration of a run whose p95 is compared with the time before: shorter ones have
+	// too few calls, on machines that do other work, too.
 	fleetMeasured  = 5 * time.Minute
 	fleetCustomers = 10
 	// fleetDistance is the round trip between the second region and the database.
 	fleetDistance = 20 * time.Millisecond
 )
 
-// TestFleet runs three processes for requests and three for jobs in two regions, on a
-// PostgreSQL, a Redis and an S3 server of their own, behind nginx, and kills, freezes,
-// cuts off and slows each part in turn, nginx among them, under mixed load. No request
-// is answered with 5xx but by what was hurt itself, or for want of the database or the
-// bucket while these were away, and none stays without an answer but by what was hurt
-// and while nginx was away; the windows of each region are exact while its processes count
-// together; and the checker of TestChaos finds nothing lost, and nothing billed
-// twice.
+// TestFleet runs three processes for requests and three for jobs in two regions, with PostgreSQL, Redis and S3
+// servers, behind nginx. It kills, freezes, cuts off and slows each part in turn, including nginx, under mixed
+// load.
+//
+// Only a disturbed part answers with 5xx, or a process whose database or bucket is unavailable. Only a disturbed
+// part leaves a request without a response, or an unavailable nginx. The windows of each region are exact while its
+// processes count together. The checker of TestChaos finds nothing lost, and nothing billed twice.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	if *chaosSeed == 0 {
@@ -69,7 +68,7 @@ type fleet struct {
 
 	mu      sync.Mutex
 	answers []fleetAnswer
-	hurt    []fleetSpan // what was hurt, and when
+	hurt    []fleetSpan // the disturbances, with their times
 	alone   []fleetSpan // which process counted for itself, and when
 }
 

@@ -47,7 +47,7 @@ func (c *crashBench) freezeAfter(step string) {
 	second := c.start("run" + freeze)
 	second.await(c.t, "reached run")
 	first.wake()
-	first.end(syscall.SIGTERM) // which lets it end what it works on
+	first.end(syscall.SIGTERM) // which lets it finish its work
 	call, err := c.store.Job(ctx, c.account.ID, id)
 	if err != nil || call.Status != store.CallRunning {
 		c.t.Errorf("after %s: the worker that woke made of another's job: %+v, %v; want it running", step, call, err)

@@ -26,9 +26,9 @@ const (
 	freezeP95  = 2 * time.Second
 )
 
-// TestFrozenProcessHoldsUpNoOtherAccount freezes one of two processes for a minute while
-// an account makes calls that succeed and calls that fail at both: calls of another
-// account to the healthy process stay quick, and the books are sound afterwards.
+// TestFrozenProcessHoldsUpNoOtherAccount freezes one of two processes for a minute while an account makes calls
+// that succeed and calls that fail at both: calls of another account to the healthy process stay quick, and the
+// ledger is consistent afterwards.
 func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
 	}
 	frozen.end(syscall.SIGTERM)
 	healthy.end(syscall.SIGTERM)
-	c.start("none").end(syscall.SIGTERM) // A process that starts releases what those before it left.
+	c.start("none").end(syscall.SIGTERM) // A starting process releases the holds of earlier ones.
 	for _, account := range []store.Account{c.account, other} {
 		if a, err := c.store.Account(t.Context(), account.ID); err != nil || a.Held != 0 {
 			t.Errorf("%v of %s is held, %v", a.Held, a.Email, err)

@@ -26,7 +26,7 @@ import (
 	"relaypdf/web"
 )
 
-// customerProgram is a program of a customer's that takes events.
+// customerProgram is a customer's program that receives events.
 type customerProgram struct {
 	*httptest.Server
 	ca string // file with its certificate
@@ -75,7 +75,7 @@ func (r *customerProgram) comeUp() {
 	r.up = true
 }
 
-// got returns what was received of every event.
+// got returns the deliveries of every event.
 func (r *customerProgram) got() [][]received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,8 +169,8 @@ func failAll(t *testing.T, a *app.App, accountID string) {
 	}
 }
 
-// TestFailedDeliveriesAreReplayed adds an endpoint whose program is down, sends
-// events there until they have failed, and replays first one and then the rest.
+// TestFailedDeliveriesAreReplayed adds an endpoint whose program is down, sends events there until they have
+// failed, and replays first one and then the rest.
 func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -361,8 +361,8 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	maya.calm("a session that ends")
 }
 
-// TestFiltersLeaveThePageStanding: with a script, a filter fetches the list alone,
-// its address is one that can be kept, and the way back leads back.
+// TestFiltersLeaveThePageStanding: with a script, a filter fetches only the list, its URL can be bookmarked, and
+// the back button works.
 func TestFiltersLeaveThePageStanding(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -478,7 +478,7 @@ func (s *screen) choose(selector, words string) {
 	}
 }
 
-// withoutScript turns the pages' own scripts off, for good.
+// withoutScript permanently turns the pages' own scripts off.
 func (s *screen) withoutScript() {
 	s.t.Helper()
 	if err := (proto.EmulationSetScriptExecutionDisabled{Value: true}).Call(s.page); err != nil {

@@ -88,7 +88,7 @@ func follow(t *testing.T, path string) (*litestream.DB, string) {
 	return db, folder
 }
 
-// makeFile makes a call whose result is kept, and returns the file's id.
+// makeFile makes a call whose result is stored, and returns the file's ID.
 func (c *crashBench) makeFile(server *crashServer) string {
 	c.t.Helper()
 	response, err := c.send(c.t.Context(), server.url+"/v1/pdf", "", strings.NewReader(`{"html":"<p>kept</p>","response":"url"}`))
@@ -152,7 +152,7 @@ func (c *crashBench) atMoment(db storetest.DB, there, later []string) {
 	restored.makeFile(server)
 }
 
-// fetch returns what is at an address.
+// fetch returns the content of a URL.
 func (c *crashBench) fetch(address string) string {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, address, http.NoBody)

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(cli.Main())
 	default:
-		// A tenth of what this process computes was to collect garbage.
+		// A tenth of this process's time was garbage collection.
 		debug.SetGCPercent(400)
 		code := m.Run()
 		if plainDir != "" {
@@ -59,11 +59,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// plainDir holds what buildPlain built. It is removed with the last test.
+// plainDir holds the build of buildPlain. It is removed with the last test.
 var plainDir string
 
-// buildPlain builds this test program without the race detector, and as the
-// program is built: without cgo. It does so for the first test that needs it.
+// buildPlain builds this test binary without the race detector, and as the program is built: without cgo. It does
+// so for the first test that needs it.
 var buildPlain = sync.OnceValues(func() (path string, err error) {
 	if plainDir, err = os.MkdirTemp("", "relaypdf-plain-"); err != nil {
 		return "", err

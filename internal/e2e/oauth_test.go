@@ -86,7 +86,7 @@ func TestAgentSignsIn(t *testing.T) {
 		}
 		return saw
 	}
-	// decide opens what the agent asks, and presses a button.
+	// decide opens the agent's consent page, and presses a button.
 	decide := func(button string, look func()) agentSaw {
 		t.Helper()
 		asked := next()

@@ -33,8 +33,7 @@ import (
 // The pages in a real browser, with the whole service behind them. The tests find controls by the words that a user
 // would look for.
 
-// pagePatience bounds the wait for what a page shows, on a machine that does
-// much else.
+// pagePatience limits the wait for content of a page, on a machine that is busy with other work.
 const pagePatience = 5 * time.Minute
 
 // unhurried leaves documents more time than a machine that does nothing else needs,
@@ -55,8 +54,7 @@ func startPages(t *testing.T, changes ...func(*app.Config)) *app.App {
 	return startShared(t, config)
 }
 
-// startShared starts an App that ends with the test, and renders with what other tests
-// started. It has no log.
+// startShared starts an App that ends with the test, and renders with the processes of other tests. It has no log.
 func startShared(t *testing.T, config app.Config) *app.App {
 	t.Helper()
 	hooks := unhurried
@@ -93,8 +91,7 @@ func startHooked(t *testing.T, config app.Config, log io.Writer, hooks app.Hooks
 	return app
 }
 
-// screen is a window of the browser with its own cookies, which watches for what
-// no page may do.
+// screen is a browser window with its own cookies, which records forbidden actions of pages.
 type screen struct {
 	t    *testing.T
 	app  *app.App
@@ -173,7 +170,7 @@ func (s *screen) wrong(format string, args ...any) {
 	s.wrongs = append(s.wrongs, fmt.Sprintf(format, args...))
 }
 
-// calm fails the test where a page did what no page may do.
+// calm fails the test if a page did something forbidden.
 func (s *screen) calm(where string) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -220,7 +217,7 @@ func (s *screen) fillWhere(selector, text string) {
 	}
 }
 
-// press presses the button with the words, and waits for what follows.
+// press presses the button with the words, and waits for the result.
 func (s *screen) press(words string) {
 	s.t.Helper()
 	s.pressWhere("button[type=submit]", "^\\s*"+regexp.QuoteMeta(words))
@@ -554,7 +551,7 @@ func TestThemesAreColours(t *testing.T) {
 	}
 }
 
-// obeys fails the test with what axe finds on the page as it is, by those rules.
+// obeys fails the test if axe finds violations of the rules on the page.
 func (s *screen) obeys(where, axe, rules string) {
 	s.t.Helper()
 	// The source is not the page's, whose policy allows no such script. It is large,

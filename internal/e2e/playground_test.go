@@ -40,7 +40,7 @@ func (s *screen) attends() {
 	s.holds("the page's script has begun", `document.querySelector("[data-needs-script]:not([hidden])")`)
 }
 
-// result waits for what a run comes to, and returns the word for it.
+// result waits for the result of a run, and returns its word.
 func (s *screen) result() string {
 	s.t.Helper()
 	s.holds("there is a result", `document.querySelector("[data-result] .status") && document.querySelector("[data-play]").getAttribute("aria-busy") === null`)
@@ -151,7 +151,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.sees("gone.png")
 	maya.lookAt("playground warnings")
 
-	// A link fills the form in, and no server sees with what.
+	// A link fills in the form, and its values reach no server.
 	maya.open("/dashboard/playground/barcodes_create#input=" + url.PathEscape(`{"type":"ean13","text":"4006381333931"}`))
 	maya.attends()
 	maya.holds("the link fills the form in", `document.querySelector("[data-play] [name=text]").value === "4006381333931" && document.querySelector("[data-play] [name=type]").value === "ean13"`)

@@ -82,9 +82,8 @@ func try(t *testing.T, app *app.App, source string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// TestVisitorsDocumentsReachNothing: what visitors without an account type is a
-// real page of a real document, and loads nothing, although the operator has
-// opened the address.
+// TestVisitorsDocumentsReachNothing: the text of visitors without an account becomes a real page of a real
+// document, and loads nothing, even if the operator has allowed the address.
 func TestVisitorsDocumentsReachNothing(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -168,7 +167,7 @@ func embedded(t *testing.T, body, kind string) []byte {
 // curlFails makes curl end with an error where the service does.
 const curlFails = "curl() { command curl -sS --fail-with-body \"$@\"; }\n"
 
-// runs runs a script in a folder, and returns what it printed.
+// runs runs a script in a folder, and returns its output.
 func runs(t *testing.T, key, dir string, command ...string) (string, error) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -214,7 +213,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 			}
 		}
 	}
-	// The error that the first page shows is what the API answers with.
+	// The error on the first page is the API's real response.
 	_, page := fetch(t, app.BaseURL()+"/")
 	out, err := runs(t, key, t.TempDir(), "curl", "-sS", app.BaseURL()+"/v1/pdf", "-H", "Authorization: Bearer "+key, "-H", "Content-Type: application/json", "-d", `{"html":"<h1>Order 1042</h1>","options":{"formt":"A4"}}`)
 	if err != nil {
@@ -304,7 +303,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 // reader is a user with an account who tries the samples of the reference.
 type reader struct {
 	t                      *testing.T
-	address, key, receiver string // the receiver refuses every event for good
+	address, key, receiver string // the receiver permanently refuses every event
 }
 
 // sends makes a call, and returns its answer's id and status.
@@ -367,7 +366,7 @@ func (r reader) own(path string) *strings.Replacer {
 	return strings.NewReplacer(samples, strings.NewReplacer("{id}", id, "{name}", id, "{version}", "1").Replace(path))
 }
 
-// links returns what a page refers to, and the ids that it has.
+// links returns the references of a page, and its IDs.
 func links(t *testing.T, page string) (addresses []string, ids map[string]bool) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(page))
@@ -461,8 +460,8 @@ var publicPages = []string{
 	"/docs", "/docs/errors", "/docs/api", "/docs/api/pdf_create",
 }
 
-// nothingMoves opens the public pages as they come over a slow line, a piece at a
-// time, each of which the browser lays out: what has been shown stays where it is.
+// nothingMoves opens the public pages over a slow connection, a piece at a time, and lays out each piece: shown
+// content must not move.
 func nothingMoves(s *screen) {
 	s.t.Helper()
 	address, err := url.Parse(s.app.BaseURL())
@@ -520,7 +519,7 @@ func (b *inPieces) Read(p []byte) (int, error) {
 // slow line.
 const mostBefore = 40_000
 
-// drawsSoon checks what the page that is open has waited for: itself and its style.
+// drawsSoon checks the resources that block the first paint of the open page: the page itself and its style.
 func (s *screen) drawsSoon(path string) {
 	s.t.Helper()
 	found, err := s.page.Eval(`() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource").filter(e => e.renderBlockingStatus === "blocking"))

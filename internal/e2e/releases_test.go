@@ -22,7 +22,7 @@ const (
 	// previousRelease is the commit whose binary has to run alongside this one, on the schema of this one: the oldest
 	// that machines may still run during an upgrade. It moves forward with a release.
 	previousRelease = "7386ca87c65ca47adb11aa8940b95baf8a9ff4d9"
-	// previousVariable names a program of that release, for who has no history of it.
+	// previousVariable names an executable of that release, for checkouts without its history.
 	previousVariable = "RELAYPDF_TEST_PREVIOUS"
 )
 

@@ -20,10 +20,9 @@ import (
 	"relaypdf/internal/slow"
 )
 
-// withoutCalls has this program, acting as itself, refused what it names: what
-// Docker's default profile refuses of namespaces ("namespaces"), what AppArmor
-// refuses where it restricts them (a user namespace is made, but nothing in
-// it: "rights"), the same with namespaces that are made and cannot be used
+// withoutCalls makes this program refuse system calls when it acts as the server: those that Docker's default
+// profile refuses for namespaces ("namespaces"), those that AppArmor refuses where it restricts namespaces (a user
+// namespace can be created, but is useless: "rights"), the same with namespaces that can be created and not used
 // ("mounts"), and Landlock ("landlock").
 const withoutCalls = "TEST_RELAYPDF_WITHOUT"
 
@@ -90,9 +89,8 @@ func refuseCalls(what string) error {
 	return nil
 }
 
-// TestSandboxLevels examines the machine with doctor, which makes documents
-// through every engine, where less and less is permitted. The browser is hostile:
-// before it starts, it reads what belongs to the service.
+// TestSandboxLevels examines the machine with doctor, which renders documents with every engine, with fewer and
+// fewer permissions. The browser is hostile: before it starts, it reads the service's files.
 func TestSandboxLevels(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -124,7 +122,7 @@ func TestSandboxLevels(t *testing.T) {
 			if (tt.masked || tt.without == "mounts") && program == os.Args[0] && usesC() {
 				t.Skip("a build with cgo looks for its threads in /proc by numbers that are others there")
 			}
-			dir := sharedtest.ForeignFolder(t) // reachable for the browser's user, and removed with what others leave in it
+			dir := sharedtest.ForeignFolder(t) // reachable for the browser's user, and removed with files of other users in it
 			if !tt.nobody {
 				if err := os.Chown(dir, 0, 0); err != nil {
 					t.Fatal(err)
@@ -191,8 +189,8 @@ func TestSandboxLevels(t *testing.T) {
 	}
 }
 
-// readOnlyRoot leaves a program /tmp, in which offices meet, and its own temporary
-// folder, and nothing else to write to.
+// readOnlyRoot gives a program only two writable folders: /tmp, in which LibreOffice processes create their pipes,
+// and its own temporary folder.
 const readOnlyRoot = `t=${TMPDIR:-/tmp}; mount --bind /tmp /tmp && mount --bind "$t" "$t" && mount -o remount,bind,ro / && ! touch /written 2>/dev/null && exec "$@"`
 
 // usesC reports whether this binary was built with cgo, as with the race detector.
@@ -201,8 +199,8 @@ func usesC() bool {
 	return !ok || !slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})
 }
 
-// hostileBrowser returns a browser that first reads what is not its own, and
-// does not start where that works, nor where it may take all memory.
+// hostileBrowser returns a browser that first reads files of others, and does not start if that works or if it may
+// use all memory.
 func hostileBrowser(t *testing.T, dir string, secrets []string) string {
 	t.Helper()
 	script := "#!/bin/sh\nfor f in " + strings.Join(secrets, " ") + ` /proc/$PPID/environ; do

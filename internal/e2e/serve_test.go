@@ -36,7 +36,7 @@ var (
 	printedCurl = regexp.MustCompile(`(?m)^curl .*$`)
 )
 
-// startDev starts a development server and reads what it prints at its start.
+// startDev starts a development server and reads its start message.
 func startDev(t *testing.T, env ...string) *devServer {
 	t.Helper()
 	if testing.Short() {
@@ -105,8 +105,8 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 	}
 }
 
-// TestEachSideSpeaksItsLanguage asks the whole service for what is not there: the API answers with JSON, the rest
-// with pages, and both name what was meant.
+// TestEachSideSpeaksItsLanguage requests missing resources of the whole service: the API responds with JSON, the
+// rest with pages, and both suggest a correction.
 func TestEachSideSpeaksItsLanguage(t *testing.T) {
 	t.Parallel()
 	server := startDev(t)

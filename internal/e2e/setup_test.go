@@ -166,8 +166,7 @@ func TestSetup(t *testing.T) {
 	}
 }
 
-// TestDevicePages goes through the pages of the device flow in a browser, and has
-// each looked at.
+// TestDevicePages uses the pages of the device flow in a browser, and checks each.
 func TestDevicePages(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

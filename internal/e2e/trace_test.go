@@ -16,9 +16,8 @@ import (
 	"relaypdf/internal/telemetry"
 )
 
-// TestTracesOfTheProgram asks the whole program for a page, for a document of a
-// file and of an office, and finds in the collector what each of them waited for
-// and did.
+// TestTracesOfTheProgram requests a page, a document of a file and a LibreOffice conversion, and finds the waits
+// and the steps of each in the collector.
 func TestTracesOfTheProgram(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
@@ -64,8 +63,8 @@ func TestTracesOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestCollectorHangs: a collector that takes traces and never answers costs the traces,
-// and neither a request nor the end of the program.
+// TestCollectorHangs: a collector that accepts traces and never responds costs the traces, and delays neither a
+// request nor the end of the program.
 func TestCollectorHangs(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

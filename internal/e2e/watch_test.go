@@ -21,10 +21,9 @@ import (
 // elsewhere are metrics of other programs, which the rules ask for as well.
 var elsewhere = []string{"probe_ssl_earliest_cert_expiry"}
 
-// TestDashboardAndRulesNameWhatIsThere has promtool check the rules and the
-// dashboard's expressions, and looks for each metric and label that they name in what a
-// service shows whose Redis and bucket do not answer. It runs a call, a job and a
-// delivery before.
+// TestDashboardAndRulesNameWhatIsThere has promtool check the rules and the dashboard's expressions, and checks
+// that a service whose Redis and bucket do not respond exports each metric and label that they name. It runs a
+// call, a job and a delivery before.
 func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

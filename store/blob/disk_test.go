@@ -124,8 +124,7 @@ func TestBlobKeysStayInside(t *testing.T) {
 	}
 }
 
-// TestFailedPutLeavesNothing checks that neither a failing reader nor an ended
-// context touches what is there.
+// TestFailedPutLeavesNothing checks that neither a failing reader nor an ended context changes the existing blob.
 func TestFailedPutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b, dir := newBlobs(t)
@@ -150,8 +149,8 @@ func TestFailedPutLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCrashedPuts checks that what a crash leaves is never a blob, and goes
-// when no process holds it any more.
+// TestCrashedPuts checks that the remains of a crash are never a blob, and are removed when no process holds them
+// any more.
 func TestCrashedPuts(t *testing.T) {
 	t.Parallel()
 	b, dir := newBlobs(t)

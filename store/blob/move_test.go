@@ -89,8 +89,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestSums: what is changed, cut or added in a blob is found, and nothing of it
-// is given away.
+// TestSums: changed, missing and added bytes of a blob are found, and none of its bytes are returned.
 func TestSums(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 256 << 10, 256<<10 + 1, 40 << 20} {

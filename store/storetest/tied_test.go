@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestProgramsOutliveTheirThreads starts programs from threads that end then: each goes
-// on, as it is tied to the process.
+// TestProgramsOutliveTheirThreads starts programs from threads that end then: each continues, because it is tied to
+// the process.
 func TestProgramsOutliveTheirThreads(t *testing.T) {
 	t.Parallel()
 	type started struct {

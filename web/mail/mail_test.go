@@ -20,7 +20,7 @@ import (
 	"relaypdf/web/mail"
 )
 
-// server is an SMTP server that keeps what it takes.
+// server is an SMTP server that stores the emails it accepts.
 type server struct {
 	net.Listener
 	mu      sync.Mutex

@@ -157,7 +157,7 @@ func (s *shop) post(t *testing.T, status int, event []byte, signature string) {
 	}
 }
 
-// has checks what the account's wallet has and owes, and the books.
+// has checks the balance, the debt and the ledger of the account.
 func (s *shop) has(t *testing.T, account store.Account, balance, owed credit.Amount) {
 	t.Helper()
 	a, err := s.Account(t.Context(), account.ID)
@@ -446,8 +446,7 @@ func (s *shop) lastIntent(t *testing.T) string {
 	return id
 }
 
-// TestOwed: what a wallet lacks for a refund is owed, blocks spending, and is
-// repaid first by the next top-up.
+// TestOwed: the missing amount of a refund becomes debt, blocks spending, and is repaid first by the next top-up.
 func TestOwed(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		session, _ := s.open(t, s.account, 20*credit.Dollar)
@@ -556,9 +555,8 @@ func TestReconcile(t *testing.T) {
 	})
 }
 
-// TestRandomInterleavings lets customers, banks and Stripe do anything at any
-// time, with events lost, doubled, late and at once: every payment is credited
-// once, and the books are right to the microdollar.
+// TestRandomInterleavings lets customers, banks and Stripe act at any time, with events lost, doubled, late and at
+// once: every payment is credited once, and the ledger is right to the microdollar.
 func TestRandomInterleavings(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		for seed := range uint64(6) {

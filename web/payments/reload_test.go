@@ -42,7 +42,7 @@ func (s *shop) chooseCard(t *testing.T, card string) {
 	}
 }
 
-// refill runs what the task runs.
+// refill runs the work of the task.
 func (s *shop) refill(t *testing.T) error {
 	t.Helper()
 	s.clock.Advance(time.Second)

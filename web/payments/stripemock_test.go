@@ -61,9 +61,8 @@ func startStripeMock(t *testing.T) string {
 	}
 }
 
-// TestTopUpThroughStripeMock: Stripe's own server for tests takes the page that is
-// asked for, and shows it; what it cannot do, paying and telling of it, is done by
-// signed events.
+// TestTopUpThroughStripeMock: Stripe's own test server accepts the requested page, and shows it; signed events
+// replace the steps that it does not support, paying and reporting the payment.
 func TestTopUpThroughStripeMock(t *testing.T) {
 	t.Parallel()
 	mock := startStripeMock(t)

@@ -35,8 +35,7 @@ func (s *shop) wantErrors(t *testing.T, want ...string) {
 	}
 }
 
-// TestBuyersCurrency: the page takes dollars from a buyer whom Stripe would offer
-// another currency.
+// TestBuyersCurrency: the page charges dollars, even for a buyer to whom Stripe would offer another currency.
 func TestBuyersCurrency(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.fake.BuyersCurrency = "eur"
@@ -82,7 +81,7 @@ func TestForeignPayment(t *testing.T) {
 		s.fake.Refund(intent, 1500)
 		s.send(t, http.StatusOK, s.fake.Events()...)
 		s.wantErrors(t)
-		// Stripe sends what was refused again.
+		// Stripe sends refused events again.
 		s.send(t, http.StatusOK, events...)
 		if err := s.pay.Reconcile(t.Context()); err != nil {
 			t.Errorf("reconcile: %v", err)
@@ -123,7 +122,7 @@ func TestForeignRefund(t *testing.T) {
 	})
 }
 
-// forget removes what a backup from before the payments does not have.
+// forget removes the rows that a backup from before the payments does not have.
 func forget(t *testing.T, db storetest.DB) {
 	t.Helper()
 	driver, address := "pgx", db.URL
@@ -154,7 +153,7 @@ func TestRestoredBackup(t *testing.T) {
 			s.fake.Pay(session, fakestripe.CardWorks)
 			events := s.fake.Events()
 			forget(t, db)
-			s.clock.Advance(40 * 24 * time.Hour) // longer than a first look goes back
+			s.clock.Advance(40 * 24 * time.Hour) // longer than the period of a first look
 			var all sync.WaitGroup
 			for range 3 {
 				if way != "reconciliation" {

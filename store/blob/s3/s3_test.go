@@ -61,8 +61,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestFaults: what passes is tried again; what does not is an error and leaves
-// nothing, whatever part of the work it hits.
+// TestFaults: temporary errors are retried; others are returned and leave nothing, whichever part of the work they
+// hit.
 func TestFaults(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
