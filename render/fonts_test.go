@@ -124,9 +124,9 @@ func hasFonts(t *testing.T, who, path string, want ...string) {
 	}
 }
 
-// typefaces holds the font names that documents ask for most often, with the PostScript name of the font that they
+// commonFonts holds the font names that documents ask for most often, with the PostScript name of the font that they
 // get.
-var typefaces = map[string]string{
+var commonFonts = map[string]string{
 	"Roboto": "Roboto-Regular", "Open Sans": "OpenSans", "Lato": "Lato-Regular", "Montserrat": "Montserrat-Regular",
 	"Source Sans 3": "SourceSans3-Regular", "Source Sans Pro": "SourceSans3-Regular",
 	"Source Serif 4": "SourceSerif4-Regular", "Source Serif Pro": "SourceSerif4-Regular",
@@ -144,7 +144,7 @@ func (s *studio) testTypefaces(t *testing.T) {
 	for _, family := range s.Fonts() {
 		listed[family.Name] = family
 	}
-	for name, postScript := range typefaces {
+	for name, postScript := range commonFonts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			html := fmt.Sprintf(`<p style="font-family:'%s','PT Mono'">Hamburgefonstiv`, name)
@@ -167,7 +167,7 @@ func (s *studio) testTypefaces(t *testing.T) {
 		})
 	}
 	for _, family := range s.Fonts() {
-		if family.AliasOf != "" && typefaces[family.Name] == "" {
+		if family.AliasOf != "" && commonFonts[family.Name] == "" {
 			t.Errorf("%s is listed as an alias of %s, which this test does not know", family.Name, family.AliasOf)
 		}
 	}

@@ -78,7 +78,7 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 	for i, attribute := range token.Attr {
 		switch {
 		case token.Data == "img" && attribute.Key == "src" && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(attribute.Val)), "data:"):
-			data, err := l.picture(ctx, strings.TrimSpace(attribute.Val))
+			data, err := l.fetchImage(ctx, strings.TrimSpace(attribute.Val))
 			if err != nil {
 				l.warn(name, "lacks a picture: "+err.Error(), attribute.Val)
 				continue
@@ -101,8 +101,8 @@ func (l *letterhead) warn(name, text, address string) {
 	}
 }
 
-// picture returns the image at a URL as a data: URI.
-func (l *letterhead) picture(ctx context.Context, address string) (string, error) {
+// fetchImage returns the image at a URL as a data: URI.
+func (l *letterhead) fetchImage(ctx context.Context, address string) (string, error) {
 	if l.images++; l.images > maxLetterheadImages {
 		return "", fmt.Errorf("it has more than %d", maxLetterheadImages)
 	}

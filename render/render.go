@@ -199,7 +199,7 @@ func (c Config) office() office.Config {
 func (c Config) chrome(proxy string) chrome.Config {
 	return chrome.Config{
 		Confine: c.confine(proxy),
-		Binary:  c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Fonts: c.fonts.File, Typefaces: c.fonts, Dir: c.Dir, User: c.User,
+		Binary:  c.Chromium, Proxy: proxy, CAFile: c.ExtraCA, Fonts: c.fonts.File, FontSet: c.fonts, Dir: c.Dir, User: c.User,
 		Slots: c.Slots, Queue: c.Queue, Times: c.Times, Logger: c.Logger,
 		Browsers: c.plan.Browsers, WarmPages: c.plan.WarmPages,
 		RecycleBytes: c.plan.BrowserMemory, RendererBytes: c.plan.RendererMemory,

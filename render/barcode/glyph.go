@@ -23,20 +23,20 @@ type face struct {
 	ppem fixed.Int26_6 // size at which one unit of the font is one pixel
 }
 
-// typeface is the font of a label. The first of its faces that has a character draws it.
-type typeface []*face
+// fontList is the font of a label. The first of its faces that has a character draws it.
+type fontList []*face
 
 // digitFaces are for the digits of EAN-13 and UPC-A: OCR-B, as their standard
 // wants it, or Go Mono. It is the cut with sharp ends: the reader of fonts does
 // not know how the round ones are written.
-var digitFaces = sync.OnceValue(func() typeface {
+var digitFaces = sync.OnceValue(func() fontList {
 	return append(installed(ocrFont), embedded(gomono.TTF))
 })
 
 // textFaces are for all other labels: Go Regular, which is Latin, Greek and
 // Cyrillic, and Noto Sans CJK.
-var textFaces = sync.OnceValue(func() typeface {
-	return append(typeface{embedded(goregular.TTF)}, installed(cjkFont)...)
+var textFaces = sync.OnceValue(func() fontList {
+	return append(fontList{embedded(goregular.TTF)}, installed(cjkFont)...)
 })
 
 // embedded parses a font of the program. It parses or never will, so that
@@ -51,7 +51,7 @@ func embedded(content []byte) *face {
 
 // installed opens the first font of a file, which stays open: only the drawn glyphs are read. It returns nil if
 // that fails.
-func installed(path string) typeface {
+func installed(path string) fontList {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -60,7 +60,7 @@ func installed(path string) typeface {
 	if err == nil {
 		var first *sfnt.Font
 		if first, err = fonts.Font(0); err == nil {
-			return typeface{newFace(first)}
+			return fontList{newFace(first)}
 		}
 	}
 	_ = file.Close()
@@ -70,7 +70,7 @@ func installed(path string) typeface {
 func newFace(f *sfnt.Font) *face { return &face{font: f, ppem: fixed.I(int(f.UnitsPerEm()))} }
 
 // find returns the face that has a character, and the character's number in it.
-func (t typeface) find(buf *sfnt.Buffer, r rune) (*face, sfnt.GlyphIndex, bool) {
+func (t fontList) find(buf *sfnt.Buffer, r rune) (*face, sfnt.GlyphIndex, bool) {
 	for _, f := range t {
 		if index, err := f.font.GlyphIndex(buf, r); err == nil && index != 0 {
 			return f, index, true
@@ -80,14 +80,14 @@ func (t typeface) find(buf *sfnt.Buffer, r rune) (*face, sfnt.GlyphIndex, bool) 
 }
 
 // has reports whether a character can be printed.
-func (t typeface) has(r rune) bool {
+func (t fontList) has(r rune) bool {
 	var buf sfnt.Buffer
 	_, _, ok := t.find(&buf, r)
 	return ok
 }
 
 // advance returns the width of a character, in sizes.
-func (t typeface) advance(r rune) float64 {
+func (t fontList) advance(r rune) float64 {
 	var buf sfnt.Buffer
 	f, index, _ := t.find(&buf, r)
 	width, err := f.font.GlyphAdvance(&buf, index, f.ppem, font.HintingNone)
@@ -98,7 +98,7 @@ func (t typeface) advance(r rune) float64 {
 }
 
 // width returns the width of a text, in sizes.
-func (t typeface) width(text string) float64 {
+func (t fontList) width(text string) float64 {
 	sum := 0.0
 	for _, r := range text {
 		sum += t.advance(r)

@@ -32,7 +32,7 @@ type label struct {
 }
 
 // faces returns the fonts of the label.
-func (l label) faces() typeface {
+func (l label) faces() fontList {
 	if l.digits {
 		return digitFaces()
 	}

@@ -149,7 +149,7 @@ func unescaped(escape string) string {
 // It does not check which styles are used: there are few. Of the template's own fonts, only
 // local ones count: Chromium does not wait for others, not even in data: URIs, and draws
 // without them.
-func wantedBy(template string, faces Typefaces) wanted {
+func wantedBy(template string, faces FontSet) wanted {
 	want := wanted{Apart: true}
 	said := template
 	if !strings.Contains(template, "local(") {

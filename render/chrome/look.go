@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Typefaces reports which fonts the browsers find.
-type Typefaces interface {
+// FontSet reports which fonts the browsers find.
+type FontSet interface {
 	// Named reports whether there is a font of that name, or a substitute for it.
 	Named(family string) bool
 	// Draws reports whether any of them has the character.
@@ -120,7 +120,7 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 	if r.task.step == StepPrint {
 		limit = int(float64(r.task.emulated.viewport.Width) * mostShrunk)
 	}
-	faces := r.pool.cfg.Typefaces
+	faces := r.pool.cfg.FontSet
 	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || mayOverflow(r.job.HTML, limit) {
 		if err := r.lookAt(ctx, p, limit); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 			"%s reaches to %d px, and the page has room for %d px (%d when it is made as small as may be): what is beyond its right edge is cut; "+
 				"let it wrap, or take a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
 	}
-	faces := r.pool.cfg.Typefaces
+	faces := r.pool.cfg.FontSet
 	if faces == nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 }
 
 // undrawn returns the characters of a text that no font has, each once.
-func undrawn(text string, faces Typefaces) string {
+func undrawn(text string, faces FontSet) string {
 	var found []rune
 	seen := map[rune]bool{}
 	for _, r := range text {
@@ -254,7 +254,7 @@ func characterNames(text string) string {
 const usual = '\u024f'
 
 // drawn reports whether a font has a character, or no font needs to draw it.
-func drawn(r rune, faces Typefaces) bool {
+func drawn(r rune, faces FontSet) bool {
 	return r <= usual || unicode.In(r, unicode.Cf, unicode.Cc, unicode.Z, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || faces.Draws(r)
 }
 
@@ -265,7 +265,7 @@ var generic = []string{
 }
 
 // lacking returns the names of a list if none of them is there.
-func lacking(names []string, faces Typefaces) (list []string) {
+func lacking(names []string, faces FontSet) (list []string) {
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		switch {

@@ -19,7 +19,7 @@ func (fewFaces) Draws(r rune) bool { return r < 0xF0000 && r != 0xE99A }
 
 func startWithFaces(t *testing.T) *Pool {
 	t.Helper()
-	return startPool(t, func(c *Config) { c.Typefaces = fewFaces{"DejaVu Sans", "Liberation Sans", "Arial"} })
+	return startPool(t, func(c *Config) { c.FontSet = fewFaces{"DejaVu Sans", "Liberation Sans", "Arial"} })
 }
 
 // face returns a font of this machine as a data: URL.

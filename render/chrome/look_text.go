@@ -10,7 +10,7 @@ import (
 // mayLack reports whether the text of a document without network may name a font or a
 // character that is not available. It errs on the side of true, which costs two messages to
 // the browser.
-func mayLack(html string, faces Typefaces) bool {
+func mayLack(html string, faces FontSet) bool {
 	if faces == nil {
 		return false
 	}
@@ -48,7 +48,7 @@ func reference(text string) rune {
 }
 
 // asksForFace searches the lists of fonts in style sheets and attributes.
-func asksForFace(html string, faces Typefaces) bool {
+func asksForFace(html string, faces FontSet) bool {
 	faces = describe(faces, html)
 	for list, readable := range faceLists(html) {
 		if !readable || len(lacking(list, faces)) > 0 {
@@ -115,13 +115,13 @@ const (
 
 // described are the fonts that a document defines, or the lists in its variables, as faces has them.
 type described struct {
-	Typefaces
+	FontSet
 	html   string
 	rules  bool            // some rules define fonts
 	sought map[string]bool // results for names
 }
 
-func describe(faces Typefaces, html string) described {
+func describe(faces FontSet, html string) described {
 	return described{faces, html, containsFold(html, "@font-face"), map[string]bool{}}
 }
 
@@ -138,9 +138,9 @@ func (d described) Named(family string) bool {
 func (d described) find(family string) bool {
 	if name, ok := strings.CutPrefix(family, "var("); ok {
 		_, value, found := strings.Cut(d.html, strings.TrimRight(name, ")")+":")
-		return !found || len(lacking(families(value[:min(len(value), maxList)]), d.Typefaces)) == 0
+		return !found || len(lacking(families(value[:min(len(value), maxList)]), d.FontSet)) == 0
 	}
-	return d.Typefaces.Named(family) || d.rules && brings(d.html, family)
+	return d.FontSet.Named(family) || d.rules && brings(d.html, family)
 }
 
 // brings reports whether a document has a rule for a font with the given name.

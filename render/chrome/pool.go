@@ -25,8 +25,8 @@ type Config struct {
 	CAFile string
 	// Fonts is fontconfig's configuration. Empty means the system's.
 	Fonts string
-	// Typefaces lists the available fonts. If it is nil, missing fonts cause no warnings.
-	Typefaces Typefaces
+	// FontSet lists the available fonts. If it is nil, missing fonts cause no warnings.
+	FontSet FontSet
 	// Dir is the parent of the Pool's folder, which Close removes. Empty means
 	// the system's temporary folder.
 	Dir string

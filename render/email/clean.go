@@ -141,7 +141,7 @@ func (c *cleaner) attribute(a *html.Attribute) bool {
 	case "srcset", "ping", "action", "formaction", "is", "slot", "part", "autofocus", "poster", "manifest", "popover", "data":
 		return false
 	case "src", "background":
-		a.Val = c.picture(a.Val)
+		a.Val = c.inlineImage(a.Val)
 		return a.Val != ""
 	case "href":
 		return harmless(a.Val)
@@ -212,7 +212,7 @@ var cssAddress = regexp.MustCompile(`(?is)url\(\s*(?:"([^"]*)"|'([^']*)'|([^'")]
 func (c *cleaner) css(text string) string {
 	return cssAddress.ReplaceAllStringFunc(text, func(found string) string {
 		part := cssAddress.FindStringSubmatch(found)
-		if picture := c.picture(part[1] + part[2] + part[3]); picture != "" {
+		if picture := c.inlineImage(part[1] + part[2] + part[3]); picture != "" {
 			return `url("` + strings.NewReplacer(`"`, "%22", "\n", "", "\\", "").Replace(picture) + `")`
 		}
 		if strings.HasPrefix(found, "@") {
@@ -222,9 +222,9 @@ func (c *cleaner) css(text string) string {
 	})
 }
 
-// picture returns the replacement for an image's URL: the data: URL of an image that came
+// inlineImage returns the replacement for an image's URL: the data: URL of an image that came
 // with the message, or "".
-func (c *cleaner) picture(address string) string {
+func (c *cleaner) inlineImage(address string) string {
 	address = strings.TrimSpace(address)
 	lower := strings.ToLower(address)
 	switch {

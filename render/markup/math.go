@@ -358,8 +358,8 @@ func (m *math) set(f *formula) (string, error) {
 	return set.String(), nil
 }
 
-// typefaces lists the fonts of KaTeX, except the two that every formula needs, with the classes that ask for them.
-var typefaces = []struct{ name, classes string }{
+// fontClasses lists the fonts of KaTeX, except the two that every formula needs, with the classes that ask for them.
+var fontClasses = []struct{ name, classes string }{
 	{"Main-Regular", ""}, {"Math-Italic", ""},
 	{"Size1-Regular", "delimsizing size1|small-op|delim-size1"}, {"Size2-Regular", "delimsizing size2|large-op"},
 	{"Size3-Regular", "delimsizing size3"}, {"Size4-Regular", "delimsizing size4|delim-size4"},
@@ -385,7 +385,7 @@ func (m *math) style() (string, error) {
 		return "", ErrAssets
 	}
 	used := map[string]bool{}
-	for _, face := range typefaces {
+	for _, face := range fontClasses {
 		for class := range strings.SplitSeq(face.classes, "|") {
 			used[face.name] = used[face.name] || strings.Contains(m.out.String(), class)
 		}

@@ -147,7 +147,7 @@ func TestAttachmentsOnPages(t *testing.T) {
 }
 
 // archived returns the images of an archive by their names.
-func archived(t testing.TB, content []byte) (names []string, pictures []image.Image) {
+func archived(t testing.TB, content []byte) (names []string, pageImages []image.Image) {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -162,13 +162,13 @@ func archived(t testing.TB, content []byte) (names []string, pictures []image.Im
 		if err != nil {
 			t.Fatal(err)
 		}
-		picture, _, err := image.Decode(bytes.NewReader(text))
+		rasterImage, _, err := image.Decode(bytes.NewReader(text))
 		if err != nil {
 			t.Fatalf("%s: %v", entry.Name, err)
 		}
-		names, pictures = append(names, entry.Name), append(pictures, picture)
+		names, pageImages = append(names, entry.Name), append(pageImages, rasterImage)
 	}
-	return names, pictures
+	return names, pageImages
 }
 
 func TestExtractImages(t *testing.T) {
@@ -188,14 +188,14 @@ func TestExtractImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, pictures := archived(t, read(t, got))
+	names, pageImages := archived(t, read(t, got))
 	if want := []string{"page-001-1.jpg", "page-002-1.png", "page-003-1.png"}; !slices.Equal(names, want) {
 		t.Fatalf("got %q, want %q", names, want)
 	}
 	if !bytes.Contains(read(t, got), b.Bytes()) {
 		t.Error("the JPEG is not as it was")
 	}
-	if size := pictures[1].Bounds().Max; size != image.Pt(30, 20) || !near(pictures[1].At(3, 3), green) {
+	if size := pageImages[1].Bounds().Max; size != image.Pt(30, 20) || !near(pageImages[1].At(3, 3), green) {
 		t.Errorf("the PNG has %v", size)
 	}
 	some := ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "2-"}, MinWidth: 31}
@@ -219,8 +219,8 @@ func TestExtractImagesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, pictures := archived(t, read(t, got))
-	if !slices.Equal(names, []string{"page-001-1.png", "page-002-1.png"}) || !near(pictures[0].At(1, 1), green) || !near(pictures[1].At(1, 1), blue) {
+	names, pageImages := archived(t, read(t, got))
+	if !slices.Equal(names, []string{"page-001-1.png", "page-002-1.png"}) || !near(pageImages[0].At(1, 1), green) || !near(pageImages[1].At(1, 1), blue) {
 		t.Errorf("got %q", names)
 	}
 }

@@ -47,7 +47,7 @@ func testHandlers() engine.Handlers {
 func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	t.Helper()
 	jobs := map[string]func() (any, [][]byte){}
-	document, picture := linked().Write(), plate(t, green, 30, 20)
+	document, rasterImage := linked().Write(), plate(t, green, 30, 20)
 	for name, args := range jobsOnOne() {
 		jobs[name] = func() (any, [][]byte) { return args, [][]byte{document} }
 	}
@@ -66,8 +66,8 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		args := jobsOnOne()[name]
 		jobs[name] = func() (any, [][]byte) { return args, [][]byte{numbered(4)} }
 	}
-	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, picture} }
-	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{picture} }
+	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
+	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
 	jobs[FormFillJob] = func() (any, [][]byte) {
 		return FormFillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
 	}

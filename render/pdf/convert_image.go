@@ -207,10 +207,10 @@ func writeFile(path string, content func(io.Writer) error) error {
 // uprightImage reads an image upright, with its metadata. The colour profile is returned
 // only where PNG and JPEG can hold it. If the file has several images, uprightImage reads
 // the first.
-func uprightImage(path string) (*image.NRGBA, *picture, error) {
-	var first *picture
+func uprightImage(path string) (*image.NRGBA, *rasterImage, error) {
+	var first *rasterImage
 	stop := errors.New("enough")
-	err := eachPicture(path, func(p *picture) error {
+	err := eachPicture(path, func(p *rasterImage) error {
 		first = p
 		return stop
 	})
@@ -231,7 +231,7 @@ func uprightImage(path string) (*image.NRGBA, *picture, error) {
 }
 
 // decodeFile reads the pixels of a JPEG or PNG whose size was checked.
-func (p *picture) decodeFile(path string) (image.Image, error) {
+func (p *rasterImage) decodeFile(path string) (image.Image, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
@@ -255,7 +255,7 @@ const adobeSegment = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 // decodeJPEG reads the pixels of a JPEG. Of such in four inks, Go's decoder knows only
 // those with Adobe's segment, which have them inverted: the others are read as if they
 // were such, and turned back.
-func (p *picture) decodeJPEG(in io.Reader) (image.Image, error) {
+func (p *rasterImage) decodeJPEG(in io.Reader) (image.Image, error) {
 	const start, inks = "\xff\xd8", 4
 	if p.channels != inks || p.adobe {
 		return jpeg.Decode(in)
@@ -289,13 +289,13 @@ func moves(in *io.SectionReader) bool {
 		}
 	}
 	takeColors(take(13)[10])
-	for pictures := 0; err == nil; {
-		const extension, picture = 0x21, 0x2c
+	for pageImages := 0; err == nil; {
+		const extension, rasterImage = 0x21, 0x2c
 		switch take(1)[0] {
 		case extension:
 			take(1)
-		case picture:
-			if pictures++; pictures > 1 {
+		case rasterImage:
+			if pageImages++; pageImages > 1 {
 				return err == nil
 			}
 			takeColors(take(9)[8])

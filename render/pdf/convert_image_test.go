@@ -257,10 +257,10 @@ func TestConvertFirstPicture(t *testing.T) {
 }
 
 // movingGIF returns a GIF with the given number of images.
-func movingGIF(t *testing.T, pictures int) []byte {
+func movingGIF(t *testing.T, pageImages int) []byte {
 	t.Helper()
 	var all gif.GIF
-	for range pictures {
+	for range pageImages {
 		all.Image, all.Delay = append(all.Image, image.NewPaletted(image.Rect(0, 0, 40, 20), color.Palette{red, green})), append(all.Delay, 5)
 	}
 	var b bytes.Buffer
@@ -271,8 +271,8 @@ func movingGIF(t *testing.T, pictures int) []byte {
 }
 
 // movingPNG makes a PNG claim that it is the first of several images.
-func movingPNG(content []byte, pictures uint32) []byte {
-	chunk := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("acTL"), pictures), 0)
+func movingPNG(content []byte, pageImages uint32) []byte {
+	chunk := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("acTL"), pageImages), 0)
 	whole := binary.BigEndian.AppendUint32(append([]byte{0, 0, 0, 8}, chunk...), crc32.ChecksumIEEE(chunk))
 	return slices.Concat(content[:pngHeader], whole, content[pngHeader:])
 }

@@ -62,7 +62,7 @@ func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made 
 	}
 	for i, input := range args.Inputs {
 		more := false
-		err := eachPicture(w.Path(input.Name), func(p *picture) error {
+		err := eachPicture(w.Path(input.Name), func(p *rasterImage) error {
 			more = p.more // of the last page of a TIFF: it has none
 			if err := ctx.Err(); err != nil {
 				return err
@@ -167,7 +167,7 @@ func (w *writer) stream(dictionary string, content func(io.Writer) error) (int, 
 }
 
 // imagePage adds a page with an image.
-func (w *writer) imagePage(p *picture, args FromImagesArgs) error {
+func (w *writer) imagePage(p *rasterImage, args FromImagesArgs) error {
 	number, err := w.image(p)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (w *writer) imagePage(p *picture, args FromImagesArgs) error {
 }
 
 // image adds the objects of an image, of its mask and of its colour profile.
-func (w *writer) image(p *picture) (int, error) {
+func (w *writer) image(p *rasterImage) (int, error) {
 	colors, extra := p.colors, ""
 	if p.mask != nil {
 		mask, err := w.image(p.mask)

@@ -15,7 +15,7 @@ const (
 )
 
 // naturalSize is the size of an image, turned as it is shown, in points.
-func (p *picture) naturalSize() (width, height float64) {
+func (p *rasterImage) naturalSize() (width, height float64) {
 	width, height = float64(p.width)*72/p.resolutionX, float64(p.height)*72/p.resolutionY
 	if p.orientation >= 5 {
 		width, height = height, width
@@ -25,7 +25,7 @@ func (p *picture) naturalSize() (width, height float64) {
 
 // layout returns the size of an image's page and the content that draws the
 // image on it.
-func layout(p *picture, args FromImagesArgs) (pageWidth, pageHeight float64, content string) {
+func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64, content string) {
 	width, height := p.naturalSize()
 	m := args.Margin
 	pageWidth, pageHeight = args.Width, args.Height

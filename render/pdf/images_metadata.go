@@ -14,7 +14,7 @@ import (
 
 // jpegScan reads the segments of a JPEG before its pixels.
 type jpegScan struct {
-	*picture
+	*rasterImage
 	// plain is true if PDF supports the kind of compression.
 	plain    bool
 	profiles map[byte][]byte
@@ -222,12 +222,12 @@ func (c *pngChunks) plain() bool {
 	return known && !c.transparent && c.interlacing == 0 && slices.Contains([]byte{1, 2, 4, 8, 16}, c.depth)
 }
 
-// picture returns the pixels as they are, after checking that all are there.
-func (c *pngChunks) picture(in io.ReaderAt) (*picture, error) {
+// rasterImage returns the pixels as they are, after checking that all are there.
+func (c *pngChunks) rasterImage(in io.ReaderAt) (*rasterImage, error) {
 	if err := checkDimensions(c.width, c.height, 1); err != nil {
 		return nil, err
 	}
-	p := &picture{
+	p := &rasterImage{
 		width: c.width, height: c.height, resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
 		colors: "/DeviceGray", channels: 1, bits: int(c.depth),
 	}

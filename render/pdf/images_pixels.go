@@ -13,9 +13,9 @@ func deep(m color.Model) bool {
 
 // fromPixels makes a PDF image of decoded pixels. Transparency becomes a mask, because PDF
 // stores them separately.
-func fromPixels(img image.Image) *picture {
+func fromPixels(img image.Image) *rasterImage {
 	bounds := img.Bounds()
-	p := &picture{
+	p := &rasterImage{
 		width: bounds.Dx(), height: bounds.Dy(), resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
 		colors: "/DeviceRGB", channels: 3, bits: 8, filter: "/Filter /FlateDecode", img: img,
 	}

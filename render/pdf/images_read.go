@@ -28,8 +28,8 @@ const (
 	LargeImage Kind = "large_image"
 )
 
-// picture is an image in the form of a PDF object.
-type picture struct {
+// rasterImage is an image in the form of a PDF object.
+type rasterImage struct {
 	width, height int // in pixels, as they are stored
 	// resolutionX and resolutionY are in pixels per inch.
 	resolutionX, resolutionY float64
@@ -38,7 +38,7 @@ type picture struct {
 	channels, bits           int
 	profile                  []byte // ICC
 	filter                   string // with its parameters
-	mask                     *picture
+	mask                     *rasterImage
 	// adobe is true if a JPEG was written by an Adobe application, which inverts inks.
 	adobe bool
 	// more reports whether the file has further images.
@@ -65,7 +65,7 @@ const maxDecoded = 4 * MaxPixels
 
 // eachPicture calls take with each image of a file: one, or the pages of a TIFF. The kind
 // is read from the content.
-func eachPicture(path string, take func(*picture) error) error {
+func eachPicture(path string, take func(*rasterImage) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("input: %w", err)
@@ -82,7 +82,7 @@ func eachPicture(path string, take func(*picture) error) error {
 		return fmt.Errorf("input: %w", err)
 	}
 	start = start[:n]
-	var p *picture
+	var p *rasterImage
 	switch {
 	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
 		p, err = readJPEG(in)
@@ -119,7 +119,7 @@ func checkDimensions(width, height, pixelBytes int) error {
 }
 
 // decode reads an image through its pixels.
-func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), whole func(io.Reader) (image.Image, error)) (*picture, error) {
+func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), whole func(io.Reader) (image.Image, error)) (*rasterImage, error) {
 	cfg, err := config(bufio.NewReader(section(in)))
 	if err != nil {
 		return nil, badImage(err)
@@ -157,7 +157,7 @@ func readAt(in io.ReaderAt, at, length int64) []byte {
 }
 
 // setProfile sets an ICC profile if it matches the image's colours.
-func (p *picture) setProfile(profile []byte) {
+func (p *rasterImage) setProfile(profile []byte) {
 	if profileFits(profile, p.channels) {
 		p.profile = profile
 	}
@@ -165,7 +165,7 @@ func (p *picture) setProfile(profile []byte) {
 
 // setExif takes orientation and resolution from EXIF, which is a TIFF with or
 // without a word before it.
-func (p *picture) setExif(exif []byte) {
+func (p *rasterImage) setExif(exif []byte) {
 	exif = bytes.TrimPrefix(exif, []byte("Exif\x00\x00"))
 	if directory, _, err := readDirectory(bytes.NewReader(exif), 0); err == nil {
 		p.setDirectory(directory)
@@ -174,7 +174,7 @@ func (p *picture) setExif(exif []byte) {
 
 // eachTIFF calls take with each page of a TIFF. The decoder only knows the
 // first, so it is shown the file as if each were that.
-func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
+func eachTIFF(in *io.SectionReader, take func(*rasterImage) error) error {
 	at, err := firstDirectory(in)
 	if err == nil && at == 0 {
 		err = errors.New("it has no page")
@@ -208,13 +208,13 @@ func eachTIFF(in *io.SectionReader, take func(*picture) error) error {
 }
 
 // readJPEG reads the segments before a JPEG's pixels. The pixels are copied without decoding.
-func readJPEG(in *io.SectionReader) (*picture, error) {
-	p := &picture{resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1, filter: "/Filter /DCTDecode"}
+func readJPEG(in *io.SectionReader) (*rasterImage, error) {
+	p := &rasterImage{resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1, filter: "/Filter /DCTDecode"}
 	p.write = func(out io.Writer) error {
 		_, err := io.Copy(out, section(in))
 		return err
 	}
-	scan := &jpegScan{picture: p}
+	scan := &jpegScan{rasterImage: p}
 	if err := scan.read(in); err != nil {
 		return nil, badImage(err)
 	}
@@ -226,14 +226,14 @@ func readJPEG(in *io.SectionReader) (*picture, error) {
 }
 
 // readPNG reads a PNG. Without transparency and interlacing, its pixels are copied unchanged.
-func readPNG(in *io.SectionReader) (*picture, error) {
+func readPNG(in *io.SectionReader) (*rasterImage, error) {
 	chunks, err := readChunks(in)
 	if err != nil {
 		return nil, badImage(err)
 	}
-	var p *picture
+	var p *rasterImage
 	if chunks.plain() {
-		p, err = chunks.picture(in)
+		p, err = chunks.rasterImage(in)
 	} else {
 		p, err = decode(in, png.DecodeConfig, png.Decode)
 	}
@@ -255,7 +255,7 @@ func readPNG(in *io.SectionReader) (*picture, error) {
 const metre = 0.0254
 
 // setResolution sets the resolution if it is plausible.
-func (p *picture) setResolution(x, y float64) {
+func (p *rasterImage) setResolution(x, y float64) {
 	const lowest, highest = 10, 10_000
 	if x >= lowest && x <= highest && y >= lowest && y <= highest {
 		p.resolutionX, p.resolutionY = x, y

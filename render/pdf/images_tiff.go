@@ -107,7 +107,7 @@ func (d *directory) rational(in io.ReaderAt, at uint32) float64 {
 }
 
 // setDirectory takes orientation and resolution from a directory.
-func (p *picture) setDirectory(d directory) {
+func (p *rasterImage) setDirectory(d directory) {
 	p.orientation = d.orientation
 	perUnit := map[int]float64{2: 1, 3: 2.54}[d.unit]
 	p.setResolution(d.x*perUnit, d.y*perUnit)

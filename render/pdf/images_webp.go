@@ -32,9 +32,9 @@ type webPFile struct {
 
 // readWebP reads a WebP file. If it is animated, readWebP returns the first image on the
 // whole canvas.
-func readWebP(in *io.SectionReader) (*picture, error) {
+func readWebP(in *io.SectionReader) (*rasterImage, error) {
 	file := scanWebP(in)
-	var p *picture
+	var p *rasterImage
 	var err error
 	if file.frames > 0 {
 		p, err = file.firstPicture(in)
@@ -84,7 +84,7 @@ func scanWebP(in *io.SectionReader) (f webPFile) {
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
 // firstPicture reads the first image of an animated file.
-func (f *webPFile) firstPicture(in *io.SectionReader) (*picture, error) {
+func (f *webPFile) firstPicture(in *io.SectionReader) (*rasterImage, error) {
 	frame := f.first
 	if !frame.place.In(f.ground) || frame.at+frame.length > in.Size() {
 		return nil, badImage(errors.New("its first picture is not within it"))

@@ -26,11 +26,11 @@ func webPOf(t *testing.T, img []byte, args ...string) []byte {
 
 // movingWebP has libwebp's own tool make an animated WebP of images with their places on
 // the canvas.
-func movingWebP(t *testing.T, places []string, pictures ...[]byte) []byte {
+func movingWebP(t *testing.T, places []string, pageImages ...[]byte) []byte {
 	t.Helper()
 	args := []string{}
-	for i, picture := range pictures {
-		args = append(args, "-frame", pdftest.Save(t, picture), "+100"+places[i])
+	for i, rasterImage := range pageImages {
+		args = append(args, "-frame", pdftest.Save(t, rasterImage), "+100"+places[i])
 	}
 	out := filepath.Join(t.TempDir(), "moving.webp")
 	pdftest.Tool(t, "webpmux", append(args, "-o", out)...)
@@ -53,10 +53,10 @@ func seen(width, height, from int) image.Image {
 func TestWebPThatMoves(t *testing.T) {
 	whole, part, half := asPNG(t, large(rgba)), asPNG(t, seen(20, 10, 0)), asPNG(t, seen(20, 10, 10))
 	for name, test := range map[string]struct {
-		places   []string
-		pictures [][]byte
-		at       map[image.Point]color.Color
-		more     bool
+		places     []string
+		pageImages [][]byte
+		at         map[image.Point]color.Color
+		more       bool
 	}{
 		"lossy":     {[]string{"", ""}, [][]byte{webPOf(t, whole), webPOf(t, part)}, map[image.Point]color.Color{{X: 5, Y: 5}: red, {X: 40, Y: 28}: blue}, true},
 		"lossless":  {[]string{"", ""}, [][]byte{webPOf(t, whole, "-lossless"), webPOf(t, part)}, map[image.Point]color.Color{{X: 40, Y: 5}: green}, true},
@@ -65,7 +65,7 @@ func TestWebPThatMoves(t *testing.T) {
 		"see":       {[]string{"+10+20", ""}, [][]byte{webPOf(t, half), webPOf(t, whole)}, map[image.Point]color.Color{{X: 13, Y: 25}: color.NRGBA{}, {X: 27, Y: 25}: red}, true},
 		"see whole": {[]string{"", "+2+2"}, [][]byte{webPOf(t, half), webPOf(t, half)}, map[image.Point]color.Color{{X: 3, Y: 5}: color.NRGBA{}, {X: 16, Y: 5}: red}, true},
 	} {
-		source := movingWebP(t, test.places, test.pictures...)
+		source := movingWebP(t, test.places, test.pageImages...)
 		img, _ := convertTo(t, ConvertImageArgs{To: "png"}, source)
 		for at, want := range test.at {
 			if _, _, _, alpha := want.RGBA(); alpha == 0 {

@@ -60,9 +60,9 @@ func TestRewritesKeepDocumentProperties(t *testing.T) {
 				t.Errorf("%s: %d attached files, want %d", what, got, test.files)
 			}
 			for _, page := range test.pages {
-				picture := draw(t, test.made, page)
-				if !extent(picture, green).Empty() || extent(picture, red).Empty() {
-					t.Errorf("%s: page %d shows the hidden layer at %v and the other at %v", what, page, extent(picture, green), extent(picture, red))
+				rasterImage := draw(t, test.made, page)
+				if !extent(rasterImage, green).Empty() || extent(rasterImage, red).Empty() {
+					t.Errorf("%s: page %d shows the hidden layer at %v and the other at %v", what, page, extent(rasterImage, green), extent(rasterImage, red))
 				}
 			}
 			plain := string(pdftest.Transform(t, test.made, "--qdf", "--object-streams=disable"))

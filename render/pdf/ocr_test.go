@@ -258,8 +258,8 @@ func TestOCRStraightens(t *testing.T) {
 
 // TestOCROfPicture reads a page that has an image and no words.
 func TestOCROfPicture(t *testing.T) {
-	picture := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
-	got := make1(t, OCRJob, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, picture)
+	rasterImage := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
+	got := make1(t, OCRJob, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, rasterImage)
 	sound(t, got, "", 1)
 }
 

@@ -143,12 +143,12 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 type archiver struct {
 	*document
 
-	args     ArchiveArgs
-	found    archiveFound
-	about    said
-	pictures []int // pages that became images, for their transparency
-	poorer   []int // those of them that have lost text
-	lost     bool  // XMP had more than is stored
+	args       ArchiveArgs
+	found      archiveFound
+	about      said
+	pageImages []int // pages that became images, for their transparency
+	poorer     []int // those of them that have lost text
+	lost       bool  // XMP had more than is stored
 }
 
 func (a *archiver) run(ctx context.Context) error {
@@ -273,10 +273,10 @@ func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 	if err != nil {
 		return a.fail(Damaged, err)
 	}
-	if a.pictures = picturePages(f); len(a.pictures) == 0 {
+	if a.pageImages = picturePages(f); len(a.pageImages) == 0 {
 		return nil
 	}
-	return layWords(ctx, source, made, a.pictures)
+	return layWords(ctx, source, made, a.pageImages)
 }
 
 // repaired is among the kinds of a document whose pages are damaged.
@@ -386,11 +386,11 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 		return nil // fonts call letters form feeds: the pages cannot be separated
 	}
 	for i := range texts {
-		picture := slices.Contains(a.pictures, i+1)
-		if picture && (fewerFigures(texts[i], now[i]) || letters(now[i]) < letters(texts[i])) {
+		rasterImage := slices.Contains(a.pageImages, i+1)
+		if rasterImage && (fewerFigures(texts[i], now[i]) || letters(now[i]) < letters(texts[i])) {
 			a.poorer = append(a.poorer, i+1)
 		}
-		if picture {
+		if rasterImage {
 			continue
 		}
 		if fewerFigures(texts[i], now[i]) {
@@ -477,7 +477,7 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(f.Tagged, "The tags that tell screen readers the structure were left out.")
 	say(f.Overprint, "Overprinting was changed to its simpler mode.")
 	say(len(f.Fonts) > 0, "Fonts that the file names and lacks are in it now, or others in their place: %s.", shortList(fontNames(f.Fonts)))
-	say(len(a.pictures) > 0, "Pages with transparency are pictures now, their words an unseen layer over them: %s. Levels 2b and 3b keep them as they are.", rangeText(a.pictures))
+	say(len(a.pageImages) > 0, "Pages with transparency are pictures now, their words an unseen layer over them: %s. Levels 2b and 3b keep them as they are.", rangeText(a.pageImages))
 	say(len(a.poorer) > 0, "Some of the words of such pages are lost: %s.", rangeText(a.poorer))
 	say(a.lost, "Metadata beyond title, author, subject, keywords, program and dates were left out.")
 	say(mended, "The document has errors in its pages; they look as far as they could be read.")

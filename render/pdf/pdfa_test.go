@@ -259,7 +259,7 @@ func TestArchiveTransparency(t *testing.T) {
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs 1 0 0 rg 30 290 99 30 re f BT /F1 24 Tf 40 300 Td (alpha)", 1)
 	document := make1(t, RepairJob, input(""), []byte(text))
-	for level, picture := range map[ArchiveLevel]bool{Archive1B: true, Archive2B: false} {
+	for level, rasterImage := range map[ArchiveLevel]bool{Archive1B: true, Archive2B: false} {
 		made, changes := madeArchive(t, level, document)
 		keep(t, "transparent "+string(level)+".pdf", made)
 		if share := differing(t, draw(t, made, 1), draw(t, document, 1)); share > 0.02 {
@@ -269,7 +269,7 @@ func TestArchiveTransparency(t *testing.T) {
 			t.Errorf("%s: MuPDF reads %q", level, seen)
 		}
 		texts := pageTexts(t, made, "")
-		if texts[0] != "alpha" || texts[1] != "beta" || strings.Contains(changes, "an unseen layer over them: 1.") != picture || strings.Contains(changes, "are lost") {
+		if texts[0] != "alpha" || texts[1] != "beta" || strings.Contains(changes, "an unseen layer over them: 1.") != rasterImage || strings.Contains(changes, "are lost") {
 			t.Errorf("%s: texts %q, changes %s", level, texts, changes)
 		}
 	}

@@ -29,7 +29,7 @@ type archiveWords struct {
 
 // layWords puts the words of a source's pages over the images of these pages in a document
 // made of it.
-func layWords(ctx context.Context, source, made *document, pictures []int) error {
+func layWords(ctx context.Context, source, made *document, pageImages []int) error {
 	f, err := made.readSelf()
 	if err != nil {
 		return made.fail(Damaged, err)
@@ -39,12 +39,12 @@ func layWords(ctx context.Context, source, made *document, pictures []int) error
 		return made.fail(Damaged, err)
 	}
 	from := &reader{document: source}
-	if from.sizes, err = readPageSizes(ctx, source, pictures[0], pictures[len(pictures)-1]); err != nil {
+	if from.sizes, err = readPageSizes(ctx, source, pageImages[0], pageImages[len(pageImages)-1]); err != nil {
 		return err
 	}
 	a := &archiveWords{structure: s, changes: s.NewUpdate(), codes: map[rune]int{}}
 	a.font = a.changes.Reserve()
-	for _, n := range pictures {
+	for _, n := range pageImages {
 		layer, err := from.layer(ctx, n)
 		if err != nil {
 			return err

@@ -84,8 +84,8 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 		return Changed{}, err
 	}
 	var told Changed
-	if len(r.pictures) > 0 {
-		told.Changes = []string{"Pages on which more than text and images stood in an area are pictures now, without text: " + rangeText(r.pictures) + "."}
+	if len(r.pageImages) > 0 {
+		told.Changes = []string{"Pages on which more than text and images stood in an area are pictures now, without text: " + rangeText(r.pageImages) + "."}
 	}
 	// Its objects are not packed into streams again: nothing may be rewritten after the
 	// check.
@@ -128,9 +128,9 @@ func checkID(ctx context.Context, d *document, s secrets) error {
 type redaction struct {
 	*document
 
-	args     RedactArgs
-	secrets  secrets
-	pictures []int // pages that have become some
+	args       RedactArgs
+	secrets    secrets
+	pageImages []int // pages that have become some
 	// papers are the pages with areas as they are shown, by number.
 	papers map[int]paper
 	// touched lists the images with redacted areas, by their hashes, and gone the redacted places on pages.
@@ -460,7 +460,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 			return err
 		}
 		pages = append(pages, picturePage{page, name + ".png"})
-		r.pictures = append(r.pictures, page)
+		r.pageImages = append(r.pageImages, page)
 	}
 	if len(pages) == 0 {
 		return nil

@@ -30,7 +30,7 @@ func TestScrubLooksTheSame(t *testing.T) {
 			if out, err := exec.CommandContext(t.Context(), "qpdf", "--check", made).CombinedOutput(); err != nil {
 				t.Errorf("qpdf: %s", out)
 			}
-			before, after := pictures(t, plain), pictures(t, made)
+			before, after := pageImages(t, plain), pageImages(t, made)
 			if len(before) == 0 || !bytes.Equal(before, after) {
 				t.Errorf("its pages look otherwise: %d and %d bytes", len(before), len(after))
 			}
@@ -38,8 +38,8 @@ func TestScrubLooksTheSame(t *testing.T) {
 	}
 }
 
-// pictures returns the images of a document's first pages.
-func pictures(t *testing.T, path string) []byte {
+// pageImages returns the images of a document's first pages.
+func pageImages(t *testing.T, path string) []byte {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "pdftoppm", "-q", "-r", "36", "-l", "12", path).Output()
 	if err != nil {

@@ -335,11 +335,11 @@ func TestRedactAreas(t *testing.T) {
 		}
 		img.SetNRGBA(i%200, i/200, c)
 	}
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, img); err != nil {
+	var rasterImage bytes.Buffer
+	if err := png.Encode(&rasterImage, img); err != nil {
 		t.Fatal(err)
 	}
-	document := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 400, Height: 200}, picture.Bytes())
+	document := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 400, Height: 200}, rasterImage.Bytes())
 	for _, turn := range []int{0, 90} {
 		turned := document
 		if turn != 0 {

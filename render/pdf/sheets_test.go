@@ -197,9 +197,9 @@ func TestSheetsDrawTheSame(t *testing.T) {
 }
 
 // partOf returns a part of an image.
-func partOf(picture image.Image, at image.Rectangle) image.Image {
+func partOf(rasterImage image.Image, at image.Rectangle) image.Image {
 	cut := image.NewRGBA(image.Rect(0, 0, at.Dx(), at.Dy()))
-	imagedraw.Draw(cut, cut.Bounds(), picture, at.Min, imagedraw.Src)
+	imagedraw.Draw(cut, cut.Bounds(), rasterImage, at.Min, imagedraw.Src)
 	return cut
 }
 

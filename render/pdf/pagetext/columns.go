@@ -126,7 +126,7 @@ func (p *page) splitZone(items []item, depth int) []part {
 	divided := 0
 	bands := p.bands(items, gutter)
 	for _, b := range bands {
-		if b.beside {
+		if b.sideBySide {
 			divided++
 		}
 	}
@@ -135,8 +135,8 @@ func (p *page) splitZone(items []item, depth int) []part {
 	}
 	for _, b := range bands {
 		switch {
-		case b.beside:
-			parts = append(parts, p.beside(b.items, depth)...)
+		case b.sideBySide:
+			parts = append(parts, p.sideBySide(b.items, depth)...)
 		case len(b.items) == len(items):
 			parts = append(parts, p.column(b.items)...)
 		default:
@@ -154,7 +154,7 @@ func findGutter(items []item) (x float64, ok bool) {
 	}
 	var edges []edge
 	gap := func(a, b item) {
-		if b.Left-a.Right > gutterOf(a, b) && a.beside(b.Box) {
+		if b.Left-a.Right > gutterOf(a, b) && a.sideBySide(b.Box) {
 			edges = append(edges, edge{a.Right, 1}, edge{b.Left, -1})
 		}
 	}
@@ -205,8 +205,8 @@ func gutterOf(a, b item) float64 {
 
 // band is a page between two heights: items on both sides of a gutter, or across it.
 type band struct {
-	items  []item
-	beside bool
+	items      []item
+	sideBySide bool
 }
 
 // bands splits items into those that cross a gutter and those on either side of it.
@@ -224,7 +224,7 @@ func (p *page) bands(items []item, gutter float64) []band {
 	}
 	var bands []band
 	for i, it := range sorted {
-		if n := len(bands); n > 0 && bands[n-1].beside == !across[i] {
+		if n := len(bands); n > 0 && bands[n-1].sideBySide == !across[i] {
 			bands[n-1].items = append(bands[n-1].items, it)
 			continue
 		}
@@ -237,7 +237,7 @@ func (p *page) bands(items []item, gutter float64) []band {
 func joinBands(bands []band, gutter float64) (joined []band) {
 	for _, b := range bands {
 		n := len(joined)
-		if b.beside && n > 0 && !joined[n-1].beside {
+		if b.sideBySide && n > 0 && !joined[n-1].sideBySide {
 			// The last line of a paragraph above may be short.
 			for above := &joined[n-1]; len(b.items) > 0 && ends(above.items, b.items); b.items = b.items[1:] {
 				above.items = append(above.items, b.items[0])
@@ -246,8 +246,8 @@ func joinBands(bands []band, gutter float64) (joined []band) {
 		if len(b.items) == 0 {
 			continue
 		}
-		b.beside = b.beside && bothSides(b.items, gutter)
-		if n > 0 && !b.beside && !joined[n-1].beside {
+		b.sideBySide = b.sideBySide && bothSides(b.items, gutter)
+		if n > 0 && !b.sideBySide && !joined[n-1].sideBySide {
 			joined[n-1].items = append(joined[n-1].items, b.items...)
 			continue
 		}
@@ -275,7 +275,7 @@ func heading(r *run, sorted []item, i int) bool {
 // ends reports whether the first of the items below continues a paragraph above.
 func ends(above, items []item) bool {
 	first, last := items[0], above[len(above)-1]
-	if first.run == nil || last.run == nil || len(items) > 1 && items[1].beside(first.Box) {
+	if first.run == nil || last.run == nil || len(items) > 1 && items[1].sideBySide(first.Box) {
 		return false
 	}
 	return math.Abs(first.Left-last.Left) < 0.5*last.run.size && math.Abs(first.run.size-last.run.size) < 0.5 &&
@@ -298,8 +298,8 @@ func bothSides(items []item, gutter float64) bool {
 	return leftCount > 0 && rightCount > 0 && left.Top < right.Bottom && right.Top < left.Bottom && max(leftCount, rightCount) >= fewestBeside
 }
 
-// beside reads items that are in columns, as a table or as one column after another.
-func (p *page) beside(items []item, depth int) []part {
+// sideBySide reads items that are in columns, as a table or as one column after another.
+func (p *page) sideBySide(items []item, depth int) []part {
 	columns := columnsOf(items)
 	if len(columns) < 2 {
 		return p.column(items)

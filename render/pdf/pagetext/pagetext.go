@@ -22,8 +22,8 @@ func (b Box) and(other Box) Box {
 	return Box{min(b.Left, other.Left), min(b.Top, other.Top), max(b.Right, other.Right), max(b.Bottom, other.Bottom)}
 }
 
-// beside reports whether two boxes share some of their height.
-func (b Box) beside(other Box) bool {
+// sideBySide reports whether two boxes share some of their height.
+func (b Box) sideBySide(other Box) bool {
 	return min(b.Bottom, other.Bottom)-max(b.Top, other.Top) > 0.3*min(b.height(), other.height())
 }
 
