@@ -149,13 +149,9 @@ generate: ## Rewrite generated source.
 licenses: ## Rewrite the list of modules in docs/licenses.md.
 	$(GO) run ./.ci/licenses
 
-# Checked against the rules of the writing guide. Test fixtures are others' documents.
-PROSE := git ls-files '*.md' '*.go' ':!*/testdata/*' ':!*_templ.go' ':!.ci/node'
-
 .PHONY: prose
 prose: setup ## Check the prose of Markdown files and Go comments, and the tables of Markdown files.
-	$(PROSE) | xargs $(GO) tool -modfile=.ci/prose.mod vale --config .ci/prose/vale.ini --output line
-	git ls-files '*.md' ':!*/testdata/*' | PATH="$(CURDIR)/.ci/node/node_modules/.bin:$$PATH" xargs markdownlint-cli2 --config .ci/prose/.markdownlint-cli2.yaml
+	GO=$(GO) .ci/prose/check
 
 .PHONY: check
 check: lint ## Lint, and fail when generated files, go.mod or the licences are out of date.

@@ -59,7 +59,7 @@ type PaymentChange struct {
 	Capped    bool          // auto-reload has reached its monthly cap
 }
 
-// It reports whether users may want an email about a change.
+// told reports whether users may want an email about a change.
 func (c *PaymentChange) told() bool {
 	return c.Credited || c.Failed || c.Action || c.Disputed || c.SwitchOff != ""
 }

@@ -29,8 +29,8 @@ const (
 	drawnPatience = 30 * time.Second
 )
 
-// Rendered images by name. One is rendered at a time, so visitors who try the service find the
-// other slots free.
+// pictures holds rendered images by name. One is rendered at a time, so visitors who try the service find the other
+// slots free.
 type pictures struct {
 	turn chan struct{}
 

@@ -142,7 +142,7 @@ func fieldOf(pointer string) string {
 }
 
 // normalize rewrites v in place to the form that the schema's author expects: a null member is an absent one, and
-// an empty array in the place of an object is an empty object, as PHP encodes it. Free-form data (an object without
+// an empty array instead of an object is an empty object, as PHP encodes it. Free-form data (an object without
 // declared properties) keeps its nulls.
 func normalize(doc *jsonschema.Schema, v any) any {
 	if doc == nil {

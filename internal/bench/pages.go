@@ -12,7 +12,7 @@ import (
 	"relaypdf/store"
 )
 
-// Size of the account whose pages are measured: a year of calls.
+// The size of the account whose pages are measured: a year of calls.
 const pageCalls, pageDays = 1_000_000, 365
 
 // pages measures the dashboard of a large account on both databases, against the same

@@ -110,12 +110,11 @@ type reader struct {
 	sizes map[int]size
 }
 
-// page is one that was read.
+// readPage is a page read by OCR.
 type readPage struct {
 	ReadPage
-	// file is a PDF of the words alone, which matrix puts on the page: from its points to
-	// parts of the page as it is shown, from the bottom left. It is empty if there are no
-	// words to add.
+	// file is a PDF of the words alone. matrix places it on the page: it maps its points to fractions of the
+	// displayed page, from the bottom left. It is empty if there are no words to add.
 	file   string
 	matrix affine
 	// words were read from an upright image of the page. wide, high and the words' boxes

@@ -429,7 +429,7 @@ func (c *archiveCheck) plain(stream pdffile.Stream) ([]byte, error) {
 	return nil, pdffile.ErrUnread
 }
 
-// known operators, those that PDF has.
+// contentOperators holds the content operators that PDF defines.
 var contentOperators = func() map[string]bool {
 	known := map[string]bool{}
 	for _, name := range strings.Fields(`b B b* B* BDC BI BMC BT BX c cm CS cs d d0 d1 Do DP EI EMC ET EX f F f* G g gs h i ID j J K k l m M MP n q Q re RG rg ri s S SC sc SCN scn sh

@@ -41,7 +41,7 @@ func Text(v any) string {
 	return string(runes)
 }
 
-// PDFDocEncoding, which is Latin-1 but for this stretch.
+// firstSpecial is the first code at which PDFDocEncoding differs from Latin-1.
 const firstSpecial = 0x80
 
 var specials = []rune("•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\uFFFD€") //nolint:gochecknoglobals // never changed

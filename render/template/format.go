@@ -21,7 +21,7 @@ type formatter struct {
 	zone   *time.Location
 }
 
-// NewFormatter returns the formatter of a call.
+// newFormatter returns the formatter of a call.
 func newFormatter(locale, zone string) (formatter, error) {
 	if locale == "" {
 		locale = DefaultLocale

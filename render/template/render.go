@@ -15,7 +15,7 @@ import (
 	"relaypdf/render/markup"
 )
 
-// image is an uploaded file that a template shows, as a data URI.
+// images holds the uploaded files that a template shows, as data URIs.
 type images map[string]string
 
 // renders is one render under way, in a realm that no other account uses.
