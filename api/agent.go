@@ -72,7 +72,7 @@ type Tool struct {
 	// none.
 	Params       []schema.Param
 	Body, Answer *jsonschema.Schema
-	// Hidden are the members of the answer that no model may see.
+	// Hidden are the members of the response that no model may see.
 	Hidden []string
 	// Reads marks tools that change nothing, Upload marks tools that accept a file as the body.
 	Reads, Upload bool

@@ -8,7 +8,7 @@ type agent struct {
 	use string
 	// reads marks a POST that changes nothing.
 	reads bool
-	// hidden are the members of the answer that no model may see.
+	// hidden are the members of the response that no model may see.
 	hidden []string
 }
 

@@ -38,7 +38,7 @@ type generateLab struct {
 const (
 	inputPrice  = 3 * credit.Dollar
 	outputPrice = 15 * credit.Dollar
-	labTokens   = 2000 // that one answer may have
+	labTokens   = 2000 // that one response may have
 )
 
 // says returns a provider's response with a template.

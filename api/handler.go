@@ -157,7 +157,7 @@ func (a *API) serve(handle func(http.ResponseWriter, *http.Request) error) http.
 	}
 }
 
-// crossOrigin lets pages of any origin read the answers of a public route.
+// crossOrigin lets pages of any origin read the responses of a public route.
 func crossOrigin(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Access-Control-Allow-Origin", "*")

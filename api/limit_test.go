@@ -26,8 +26,8 @@ func echoOnce(t *testing.T, s *apitest.Server, secret string) apitest.Response {
 	return s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(secret)})
 }
 
-// retryAfter checks that an answer is a refusal by a rate limit and returns
-// its Retry-After, which must be a whole number.
+// retryAfter checks that a response is a refusal by a rate limit and returns its Retry-After, which must be a whole
+// number.
 func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 	t.Helper()
 	got.Refused(t, apierror.RateLimited)

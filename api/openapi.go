@@ -147,7 +147,7 @@ func (a *API) addRoute(doc *document, r route) {
 	doc.Paths[r.pattern][strings.ToLower(r.method)] = e
 }
 
-// addOperation describes the request and the answers of an operation.
+// addOperation describes the request and the responses of an operation.
 func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operation[*operation.Deps]) {
 	if why := operation.WhyOff(); why != "" {
 		e.Description, e.Unavailable = why, why
@@ -190,7 +190,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	}
 }
 
-// addAnswers describes the answers of a route that is not an operation's.
+// addAnswers describes the responses of a route that is not an operation's.
 func addAnswers(doc *document, e *endpoint, r route) {
 	answer := responseDoc{Description: "The answer.", Headers: headerRefs(r.headers...), Content: map[string]mediaType{}}
 	switch {
@@ -234,7 +234,7 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 	return &copied
 }
 
-// addErrors describes the errors of a route, one answer for each status.
+// addErrors describes the errors of a route, one response for each status.
 func addErrors(e *endpoint, r route) {
 	byStatus := map[int][]apierror.Code{}
 	for _, code := range r.errors() {
@@ -364,7 +364,7 @@ func pathParameters(pattern string) []string {
 	return names
 }
 
-// headerRefs points to the named headers, and to the one of every answer.
+// headerRefs points to the named headers, and to the one of every response.
 func headerRefs(names ...string) map[string]reference {
 	refs := map[string]reference{"x-request-id": headerRef("x-request-id")}
 	for _, name := range names {
@@ -392,7 +392,7 @@ func addResult(doc *document, info schema.Info) any {
 	return schemaRef(name)
 }
 
-// addSchema adds the schema of an answer's type and points to it.
+// addSchema adds the schema of a response's type and points to it.
 func addSchema(doc *document, answer any) reference { return addSchemaOf(doc, reflect.TypeOf(answer)) }
 
 func addSchemaOf(doc *document, shape reflect.Type) reference {

@@ -51,7 +51,7 @@ func (a *API) sessionRouter() http.Handler {
 // known returns the caller that the website has authenticated.
 func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()), nil }
 
-// showLook answers with a preview of a result of the account.
+// showLook responds with a preview of a result of the account.
 func (a *API) showLook(w http.ResponseWriter, r *http.Request) error {
 	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
 	if err != nil {

@@ -555,8 +555,8 @@ func TestUndeliveredResultIsStored(t *testing.T) {
 	})
 }
 
-// breakOff calls test.echo, reads the head of the answer and closes the
-// connection. It returns the id of the result.
+// breakOff calls test.echo, reads the head of the response and closes the connection. It returns the id of the
+// result.
 func breakOff(t *testing.T, s *apitest.Server, body string) string {
 	t.Helper()
 	dialer := &net.Dialer{Timeout: 5 * time.Minute}

@@ -29,7 +29,7 @@ func (a *API) setService(h http.Header, name, value string) {
 	}
 }
 
-// writeJSON answers with a JSON object.
+// writeJSON responds with a JSON object.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -55,7 +55,7 @@ func undelivered(err error) error {
 	return &errUndelivered{err}
 }
 
-// Fail answers with an error. It is the only place that writes one.
+// Fail responds with an error. It is the only place that writes one.
 func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	w := middleware.AnswerOf(out)
 	var gone *errUndelivered
@@ -89,7 +89,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// reply answers with an outcome in the mode that the request asked for.
+// reply responds with an outcome in the mode that the request asked for.
 func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	h := w.Header()
 	a.setService(h, wire.ResultIDHeader, outcome.ResultID)

@@ -30,8 +30,7 @@ func (r readiness) head(http.Header) int {
 // readyTimeout bounds each check; a balancer asks again soon.
 const readyTimeout = 3 * time.Second
 
-// filesTimeout bounds the check of a bucket, so that one that does not answer
-// leaves a balancer its answer.
+// filesTimeout bounds the check of a bucket, so that one that does not answer leaves a balancer its response.
 const filesTimeout = time.Second
 
 // checker is a file storage that may be unavailable. Operations that store no file continue without it, so the

@@ -62,7 +62,7 @@ func refuseQuery(query url.Values, request *call.Request) {
 	}
 }
 
-// deliver answers with an outcome and frees it.
+// deliver responds with an outcome and frees it.
 func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *call.Outcome) error {
 	err := a.Calls.Deliver(ctx, outcome, func(outcome *call.Outcome) error { return a.reply(w, outcome) })
 	a.reached("answered")

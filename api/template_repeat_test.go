@@ -54,7 +54,7 @@ func TestRepeatOutlivesTheTemplate(t *testing.T) {
 	})
 }
 
-// refuses fails the test unless the answer refuses one field.
+// refuses fails the test unless the response refuses one field.
 func (l templateLab) refuses(r apitest.Response, code apierror.Code, field string) {
 	l.t.Helper()
 	if got := r.Refused(l.t, code); len(got.Details) != 1 || got.Details[0].Field != field {

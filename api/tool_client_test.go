@@ -160,7 +160,7 @@ func TestRowsOfPublishedClients(t *testing.T) {
 				t.Errorf("%s, %s: says %q", path, client, said)
 			}
 			if test.kind == object {
-				// With both of these the clients take an answer for a file's address.
+				// With both of these the clients take a response for a file's address.
 				answer := decode[map[string]any](t, got)
 				if answer["url"] != nil && answer["status"] != nil {
 					t.Errorf("%s, %s: %v", path, client, answer)

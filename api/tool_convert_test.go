@@ -219,7 +219,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// TestConvertUnavailable has an office that does not answer.
+// TestConvertUnavailable has LibreOffice not respond.
 func TestConvertUnavailable(t *testing.T) {
 	t.Parallel()
 	run := func(context.Context, *apitest.EchoInput) error {

@@ -28,7 +28,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// copyInput is the input of test.copy, which answers with a stored file.
+// copyInput is the input of test.copy, which responds with a stored file.
 type copyInput struct {
 	schema.Common
 	operation.FileSource
@@ -55,7 +55,7 @@ func copies(t *testing.T, db *storetest.DB) *apitest.Server {
 	return apitest.New(t, apitest.Options{DB: db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(nil), row}, Change: quiet})
 }
 
-// uploaded reads the answer to an upload.
+// uploaded reads the response to an upload.
 func uploaded(t *testing.T, answer apitest.Response) wire.Upload {
 	t.Helper()
 	var file wire.Upload

@@ -124,7 +124,7 @@ func TestReceiversThatFail(t *testing.T) {
 		name     string
 		answer   http.HandlerFunc
 		code     int
-		said     string // how the last answer began
+		said     string // how the last response began
 		told     string // in the error
 		wait     time.Duration
 		disabled bool

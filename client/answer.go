@@ -41,7 +41,7 @@ type (
 	FileURL = wire.FileURL
 	// Upload is a file that was sent.
 	Upload = wire.Upload
-	// Acknowledged is the answer to a deletion.
+	// Acknowledged is the response to a deletion.
 	Acknowledged = wire.Acknowledged
 	// AccountSnapshot is an account and its wallet.
 	AccountSnapshot = wire.AccountSnapshot

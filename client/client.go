@@ -25,9 +25,8 @@ import (
 	"relaypdf/api/wire"
 )
 
-// Client calls a service over HTTP. It is safe for concurrent use once its
-// fields are set. Refusals by the service come back as *Error; anything else
-// means that no answer arrived. A call lasts as long as its context allows.
+// Client calls a service over HTTP. It is safe for concurrent use once its fields are set. Refusals by the service
+// come back as *Error; anything else means that no response arrived. A call lasts as long as its context allows.
 type Client struct {
 	// BaseURL is the service's address, such as "http://localhost:8787".
 	BaseURL string
@@ -118,7 +117,7 @@ func inputJSON(input any) ([]byte, error) {
 	return body, nil
 }
 
-// newResult reads the headers of an answer and leaves its bytes to the caller.
+// newResult reads the headers of a response and leaves its bytes to the caller.
 func newResult(response *http.Response) (*Result, error) {
 	h := response.Header
 	result := &Result{
@@ -358,7 +357,7 @@ func readError(response *http.Response) error {
 	return e
 }
 
-// retryAfterOf returns the seconds that an answer asks to be waited, or 0.
+// retryAfterOf returns the seconds that a response asks to be waited, or 0.
 func retryAfterOf(response *http.Response) int {
 	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if err != nil {

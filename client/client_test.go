@@ -234,7 +234,7 @@ func TestClientStopsWaitingWithItsContext(t *testing.T) {
 		if errors.As(err, &e) && e.Code == client.RateLimited && errors.Is(err, context.DeadlineExceeded) {
 			return
 		}
-		// On a machine that stalls the answer itself may come too late to be waited after.
+		// On a machine that stalls the response itself may come too late to be waited after.
 		if !ended || patience > time.Minute {
 			t.Fatalf("got %v, want rate_limited and the context's end", err)
 		}

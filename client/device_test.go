@@ -14,7 +14,7 @@ import (
 	"relaypdf/client"
 )
 
-// deviceAnswer is one answer of a service to a device.
+// deviceAnswer is one response of a service to a device.
 type deviceAnswer struct {
 	status  int
 	body    string

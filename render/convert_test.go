@@ -28,7 +28,7 @@ import (
 	"relaypdf/render/spool"
 )
 
-// slidesSource is a presentation of two slides, as an office reads it.
+// slidesSource is a presentation of two slides, as LibreOffice reads it.
 const slidesSource = `<?xml version="1.0" encoding="UTF-8"?>
 <office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"
  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"
@@ -61,8 +61,7 @@ const markdownSource = `# Lovelace
 <iframe src="https://example.com/"></iframe><script src="//example.com/a.js"></script><div style="background:url(https://example.com/b.png)">
 `
 
-// sources are a document of each kind, by file name. Those of offices are made
-// by an office.
+// sources are a document of each kind, by file name. The office documents are made by LibreOffice.
 func sources(t *testing.T) map[string][]byte {
 	t.Helper()
 	picture := image.NewGray(image.Rect(0, 0, 60, 40))
@@ -152,7 +151,7 @@ func TestConvertPairs(t *testing.T) {
 			count = 2
 		}
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // both offices, side by side
+			t.Parallel() // both LibreOffice processes, side by side
 			convertToAll(t, r, name, documents[name], count)
 		})
 	}

@@ -90,7 +90,7 @@ A note.<sup>1</sup>
 日本語の文です。
 `
 
-// officePage is a page as an office sets it.
+// officePage is a page as LibreOffice sets it.
 const officePage = `<p>First paragraph of the office document, which is long enough to wrap over at least two lines of the page so that lines are joined.</p>
 <h2>A list</h2><ul><li>apple</li><li>pear<ul><li>green</li><li>yellow</li></ul></li><li>plum</li></ul><ol><li>one</li><li>two</li></ol>
 <h2>A table</h2><table border="1"><tr><th>Name</th><th>Amount</th><th>Note</th></tr><tr><td>Pen</td><td>3</td><td>a | b</td></tr>
@@ -118,8 +118,8 @@ const officeWant = `First paragraph of the office document, which is long enough
 The **end** of it.
 `
 
-// TestMarkdownOfPages compares what is read of pages that a browser and an office have
-// set with what they say.
+// TestMarkdownOfPages compares what is read of pages that a browser and LibreOffice have laid out with their
+// original text.
 func TestMarkdownOfPages(t *testing.T) {
 	r := start(t, Config{})
 	read := func(content engine.Content) string {

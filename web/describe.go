@@ -49,7 +49,7 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	if !begun {
 		return v.answerScript(written, errors.Join(err, broken))
 	}
-	// No page can be shown in the editor any more: it sees the answer break off.
+	// No page can be shown in the editor any more: it sees the response break off.
 	if broken == nil {
 		broken = told.finish(v.scriptAnswer(written, err))
 	}

@@ -313,7 +313,7 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	return out.Error()
 }
 
-// table begins an answer that is a CSV file.
+// table begins a response that is a CSV file.
 func (v *pageRequest) table(name string) *csv.Writer {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")

@@ -542,7 +542,7 @@ func (f *front) cannotBePoisoned(t *testing.T) {
 	if a, b := f.ask(http.MethodGet, "/docs?another"), f.ask(http.MethodGet, "/docs"); a.serial != b.serial || strings.Contains(b.body, "evil") {
 		t.Error("/docs has a copy for each query")
 	}
-	// One that it reads is an answer to one visitor.
+	// One that it reads is a response to one visitor.
 	for _, path := range []string{"/pricing?pdf.create=1000", "/pdf-templates?q=invoice", "/pricing?"} {
 		if a, b := f.ask(http.MethodGet, path), f.ask(http.MethodGet, path); a.serial == b.serial || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s is kept: %v", path, a.header)

@@ -281,7 +281,7 @@ func (w *Web) check(v *pageRequest, body []byte) error {
 	return v.answerScript(receive(v, body, w.templates.Validate))
 }
 
-// draw answers with images of a template's pages, or with the places of its elements.
+// draw responds with images of a template's pages, or with the places of its elements.
 func (w *Web) draw(v *pageRequest, body []byte) error {
 	query := v.r.URL.Query()
 	in := call.PreviewRequest{Caller: v.caller(), Input: body}

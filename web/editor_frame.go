@@ -27,7 +27,7 @@ func (w *Web) showFilled(v *pageRequest) error {
 	return w.fillFrame(v, map[string]any{"html": in.HTML, "sampleData": in.SampleData, "options": in.Options}, framePolicy)
 }
 
-// fillFrame answers with the filled template.
+// fillFrame responds with the filled template.
 func (w *Web) fillFrame(v *pageRequest, in map[string]any, policy string) error {
 	if _, ok := w.allow(v.ctx(), "filled:"+actorOf(v), framesPerMinute, time.Minute); !ok {
 		return nothing(v.w)

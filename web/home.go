@@ -33,7 +33,7 @@ const (
 	liveWindow  = time.Hour
 	// liveDPI draws a page twice as wide as it is shown.
 	liveDPI = 80
-	// liveLargest is the largest document that is put into the answer.
+	// liveLargest is the largest document that is put into the response.
 	liveLargest = 4 << 20
 )
 

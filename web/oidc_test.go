@@ -233,7 +233,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), "has an account here")
 }
 
-// TestALinkIsNotForOthers: the answer that comes back belongs to the user, the browser and the moment that asked.
+// TestALinkIsNotForOthers: the response that comes back belongs to the user, the browser and the moment that asked.
 func TestALinkIsNotForOthers(t *testing.T) {
 	d := newDesk(t, nil)
 	v, mallory := d.join(t, "maya@example.com"), d.join(t, "mallory@example.com")

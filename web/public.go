@@ -111,7 +111,7 @@ func (w *Web) publicPage(title, description, open, path string) views.Page {
 	}
 }
 
-// text answers with a file that is not a page.
+// text responds with a file that is not a page.
 func (v *pageRequest) text(kind, content string) error {
 	v.w.Header().Set("Content-Type", kind)
 	_, err := v.w.Write([]byte(content))

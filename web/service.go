@@ -55,8 +55,7 @@ func (v *pageRequest) answerScript(out any, err error) error {
 	return err
 }
 
-// scriptAnswer returns the status and the JSON of an answer, and sets the other headers that
-// it has.
+// scriptAnswer returns the status and the JSON of a response, and sets the other headers that it has.
 func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 	if err == nil {
 		var body []byte

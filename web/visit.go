@@ -155,7 +155,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 // mostNoise limits the random padding that hides the length of a compressed page.
 const mostNoise = 200
 
-// show answers with a page.
+// show responds with a page.
 func (v *pageRequest) show(status int, component templ.Component) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

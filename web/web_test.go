@@ -209,7 +209,7 @@ func (v *visitor) post(path string, status int, form url.Values) answer {
 	return a
 }
 
-// sees fails the test unless a page answers with 200 and holds the words.
+// sees fails the test unless a page responds with 200 and holds the words.
 func (v *visitor) sees(path string, words ...string) answer {
 	v.t.Helper()
 	a := v.get(path)

@@ -198,14 +198,14 @@ type Request struct {
 	From string
 }
 
-// Response is an answer that was read to its end.
+// Response is a response that was read to its end.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Send sends a request and reads the answer.
+// Send sends a request and reads the response.
 func (s *Server) Send(t testing.TB, q Request) Response {
 	t.Helper()
 	if q.Method == "" {
@@ -249,7 +249,7 @@ type Failure struct {
 	Docs      string            `json:"docs"`
 }
 
-// Failure returns the error that an answer holds, or fails the test.
+// Failure returns the error that a response holds, or fails the test.
 func (r Response) Failure(t testing.TB) Failure {
 	t.Helper()
 	var body struct {
@@ -261,7 +261,7 @@ func (r Response) Failure(t testing.TB) Failure {
 	return *body.Error
 }
 
-// Refused fails the test unless an answer is the error that is wanted.
+// Refused fails the test unless a response is the error that is wanted.
 func (r Response) Refused(t testing.TB, want apierror.Code) Failure {
 	t.Helper()
 	got := r.Failure(t)
@@ -274,7 +274,7 @@ func (r Response) Refused(t testing.TB, want apierror.Code) Failure {
 	return got
 }
 
-// OK fails the test unless an answer is a success.
+// OK fails the test unless a response is a success.
 func (r Response) OK(t testing.TB) Response {
 	t.Helper()
 	if r.Status != http.StatusOK {

@@ -31,8 +31,8 @@ type JSONInput struct {
 	schema.Common
 }
 
-// Echo returns the operation test.echo, which answers with its text, or with
-// whatever run does with it where run is not nil.
+// Echo returns the operation test.echo, which responds with its text, or with whatever run does with it where run
+// is not nil.
 func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operation.Deps] {
 	return schema.Spec[*operation.Deps, EchoInput]{
 		Info: schema.Info{

@@ -109,9 +109,8 @@ func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(wire.De
 	return wire.Delivery{}
 }
 
-// AwaitRecorded polls until no attempt is due or under way: a receiver has a
-// request before its answer is recorded, and until then a clock that is moved
-// makes the attempt look lost.
+// AwaitRecorded polls until no attempt is due or under way: a receiver has a request before its response is
+// recorded, and until then a clock that is moved makes the attempt look lost.
 func (s *Server) AwaitRecorded(t testing.TB) {
 	t.Helper()
 	var last []wire.Delivery

@@ -34,7 +34,7 @@ func (s *Server) Work(t testing.TB) (stop func()) {
 	return stop
 }
 
-// Enqueue sends a request for a job and returns the answer's job.
+// Enqueue sends a request for a job and returns the response's job.
 func (s *Server) Enqueue(t testing.TB, q Request) wire.JobStatus {
 	t.Helper()
 	answer := s.Send(t, q)

@@ -11,7 +11,7 @@ import (
 	"relaypdf/store"
 )
 
-// answerFromClaim answers with the result of the call that holds the idempotency key. It returns nil while that
+// answerFromClaim responds with the result of the call that holds the idempotency key. It returns nil while that
 // call is running.
 func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error {
 	switch {
@@ -47,7 +47,7 @@ func (r *paidCall) replayOr(ctx context.Context, cause error) error {
 	}
 }
 
-// replay answers with the stored result of an earlier call.
+// replay responds with the stored result of an earlier call.
 func (r *paidCall) replay(ctx context.Context, callID string) error {
 	call, err := r.store.Call(ctx, callID)
 	if err != nil {

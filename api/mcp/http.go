@@ -239,7 +239,7 @@ func (d *Handler) draw(ctx context.Context, id string) (picture []byte, why stri
 	return d.api.Calls.Thumbnail(x.ctx, x.caller.Account, id)
 }
 
-// reply sends an answer of the protocol.
+// reply sends a response of the protocol.
 func reply(w http.ResponseWriter, status int, body []byte) {
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestIDsAreStored sends ids of all kinds, which the answer repeats as they are.
+// TestIDsAreStored sends ids of all kinds, which the response repeats as they are.
 func TestIDsAreStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)

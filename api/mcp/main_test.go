@@ -60,7 +60,7 @@ func send(t *testing.T, s *apitest.Server, body string, header http.Header) apit
 	return s.Send(t, apitest.Request{Path: api.AgentPath, Body: body, Header: header})
 }
 
-// ask sends a request and reads its answer.
+// ask sends a request and reads its response.
 func ask(t *testing.T, s *apitest.Server, method, params string) answer {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`

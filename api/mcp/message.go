@@ -148,7 +148,7 @@ func plainID(id json.RawMessage) bool {
 	return json.Unmarshal(id, &text) == nil && id[0] == '"' || json.Unmarshal(id, &number) == nil && id[0] != 'n'
 }
 
-// withID returns a message or an answer with another id.
+// withID returns a message or a response with another id.
 func withID(text []byte, id json.RawMessage) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

@@ -21,7 +21,7 @@ import (
 // maxInline is the maximum size of a JSON result, in bytes, to be shown to a model along with its URL.
 const maxInline = 64 << 10
 
-// call asks a route, and shows its answer.
+// call asks a route, and shows its response.
 func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 	preview := false
 	if t.pictured {
@@ -127,7 +127,7 @@ type failure struct {
 	Docs              string            `json:"docs,omitempty"`
 }
 
-// failed shows an answer that is an error.
+// failed shows a response that is an error.
 func failed(answer Answer) (*sdk.CallToolResult, error) {
 	var body wire.ErrorBody
 	if err := json.Unmarshal(answer.Body, &body); err != nil || body.Error.Code == "" {

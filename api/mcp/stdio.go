@@ -18,7 +18,7 @@ import (
 	"relaypdf/client"
 )
 
-// maxAnswer bounds an answer of the service in bytes: no result is longer.
+// maxAnswer bounds a response of the service in bytes: no result is longer.
 const maxAnswer = 200 << 20
 
 // Local is the set of tools that an agent on this machine reaches by standard input and output.

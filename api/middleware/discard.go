@@ -10,7 +10,7 @@ import (
 const (
 	// discardTime bounds how long the rest of one request is read.
 	discardTime = 10 * time.Second
-	// maxDiscards bounds how many are read at once; others are closed with their answer.
+	// maxDiscards bounds how many are read at once; others are closed with their response.
 	maxDiscards = 64
 	// smallRest is the size of the rest of a body that net/http reads by itself before it responds, to keep the
 	// connection for the next request.
@@ -76,7 +76,7 @@ func (b *countedBody) long() bool {
 	return !b.ended && !b.waits && (b.left < 0 || b.left >= smallRest)
 }
 
-// earlyAnswer sends an answer before its request has been read.
+// earlyAnswer sends a response before its request has been read.
 type earlyAnswer struct {
 	http.ResponseWriter
 

@@ -18,14 +18,14 @@ import (
 func refuser(t *testing.T, most int64, timeout time.Duration) net.Conn {
 	t.Helper()
 	server := httptest.NewServer(discardRest(most, timeout)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "0") // or the answer would end with the connection
+		w.Header().Set("Content-Length", "0") // or the response would end with the connection
 		w.WriteHeader(http.StatusTeapot)
 	})))
 	t.Cleanup(server.Close)
 	return dial(t, server.Listener.Addr().String())
 }
 
-// answerOf reads the one answer that a connection has.
+// answerOf reads the one response that a connection has.
 func answerOf(t *testing.T, from *bufio.Reader) *http.Response {
 	t.Helper()
 	answer, err := http.ReadResponse(from, nil)
@@ -56,7 +56,7 @@ func TestRestIsDiscarded(t *testing.T) {
 	}
 }
 
-// TestAnswerComesBeforeTheRest reads the answer while the body has not been sent.
+// TestAnswerComesBeforeTheRest reads the response while the body has not been sent.
 func TestAnswerComesBeforeTheRest(t *testing.T) {
 	t.Parallel()
 	c := refuser(t, 1<<30, 5*time.Minute)

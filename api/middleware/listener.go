@@ -70,8 +70,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 }
 
-// CloseWrite lets the server end an answer before it lets go of the connection,
-// so that a client which still sends can read it.
+// CloseWrite lets the server end a response before it lets go of the connection, so that a client which still sends
+// can read it.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

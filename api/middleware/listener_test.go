@@ -44,7 +44,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return c
 }
 
-// TestReaderThatDoesNotReadIsDisconnected pipelines requests and reads no answer.
+// TestReaderThatDoesNotReadIsDisconnected pipelines requests and reads no response.
 func TestReaderThatDoesNotReadIsDisconnected(t *testing.T) {
 	ended := make(chan error, 1)
 	address := serveOn(t, 10, 200*time.Millisecond, ended)
@@ -76,8 +76,8 @@ func TestSlowReaderGetsAll(t *testing.T) {
 	}
 }
 
-// readSlowly reads the answer with a pause of a tenth of the patience after each of its
-// 16 MiB, and returns how much came.
+// readSlowly reads the response with a pause of a tenth of the patience after each of its 16 MiB, and returns how
+// much came.
 func readSlowly(t *testing.T, patience time.Duration) (got int) {
 	t.Helper()
 	c := dial(t, serveOn(t, 10, patience, nil))

@@ -7,8 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// Recover answers with an error for a handler that panicked, as fail does. It
-// belongs right inside Log.
+// Recover responds with an error for a handler that panicked, as fail does. It belongs right inside Log.
 func Recover(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// Recorder keeps an answer in memory until it is whole.
+// Recorder keeps a response in memory until it is whole.
 type Recorder struct {
-	// Status is 0 until the answer begins.
+	// Status is 0 until the response begins.
 	Status int
 	Body   bytes.Buffer
 

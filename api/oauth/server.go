@@ -44,7 +44,7 @@ const (
 	maxForm = 64 << 10
 	// limitWindow is the window of the limits below.
 	limitWindow = 15 * time.Minute
-	// Many users of a hosted client share one IP address, and so do the machines of an office.
+	// Many users of a hosted client share one IP address, and so do the machines of a company.
 	registrationsPerIP = 60
 	devicesPerIP       = 30
 	// tokensPerIPMinute lets a handful of devices behind one IP address poll every 5 seconds.

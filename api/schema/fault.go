@@ -24,8 +24,7 @@ type Fault struct {
 type Faults []Fault
 
 const (
-	// maxFaults bounds the list, and so the work and the answer that an input
-	// can cause by being wrong.
+	// maxFaults bounds the list, and so the work and the response that an input can cause by being wrong.
 	maxFaults = 100
 	// maxField and maxMessage limit a validation error in bytes: names come from the input.
 	maxField, maxMessage = 200, 2000

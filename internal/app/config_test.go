@@ -352,8 +352,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestRenderSlotsBoundOffices: an operator's number of renders bounds the offices of
-// the plan, too.
+// TestRenderSlotsBoundOffices: an operator's number of renders bounds the LibreOffice processes of the plan, too.
 func TestRenderSlotsBoundOffices(t *testing.T) {
 	plan := mustLoad(t, user("RELAYPDF_MEMORY=8GiB"))
 	for _, tt := range []struct{ slots, want int }{{0, plan.offices()}, {1, 1}, {1000, plan.offices()}} {

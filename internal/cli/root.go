@@ -66,7 +66,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// networkError is an answer that did not come.
+// networkError is a response that did not come.
 type networkError struct{ error }
 
 func (e networkError) Unwrap() error { return e.error }

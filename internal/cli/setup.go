@@ -137,7 +137,7 @@ func (s *setup) mayReplace(cmd *cobra.Command) error {
 	}
 	if !s.asJSON {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s has a %s already. Replace it? [y/N] ", s.file, keyVariable)
-		// Without an answer, it stays.
+		// Without a response, it stays.
 		line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":

@@ -28,7 +28,7 @@ import (
 // agent calls tools of a running service.
 type agent struct {
 	t *testing.T
-	// send brings a message to the service, and returns its answer.
+	// send brings a message to the service, and returns its response.
 	send    func(message []byte) []byte
 	charged int64 // of all calls
 }

@@ -322,7 +322,7 @@ func (c *chaosClient) send(ctx context.Context, path, key string, body any) (cha
 	return answer, err
 }
 
-// ask sends one request and reads the answer.
+// ask sends one request and reads the response.
 func (c *chaosClient) ask(ctx context.Context, url, key string, body any) (chaosAnswer, error) {
 	response, err := c.post(ctx, url, key, c.customer, body)
 	if err != nil {

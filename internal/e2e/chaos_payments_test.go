@@ -223,8 +223,7 @@ func (c *chaos) spend(ctx context.Context, p *chaosPayer, random *rand.Rand) {
 	}
 }
 
-// form sends a form of the dashboard's, and returns the answer without following
-// where it leads.
+// form sends a form of the dashboard's, and returns the response without following where it leads.
 func (c *chaos) form(ctx context.Context, p *chaosPayer, path string, form url.Values) (*http.Response, error) {
 	address := c.anyServer()
 	if address == "" {

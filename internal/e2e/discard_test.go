@@ -94,7 +94,7 @@ func post(t *testing.T, url, key string, body []byte) string {
 	return postFrom(t, url, key, bytes.NewReader(body))
 }
 
-// postFrom returns the status of an answer and its error code.
+// postFrom returns the status of a response and its error code.
 func postFrom(t *testing.T, url, key string, body io.Reader) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)

@@ -76,7 +76,7 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 			}
 		}
 	}
-	// A text that is attached becomes no pages without an office, and is not lost.
+	// A text that is attached becomes no pages without LibreOffice, and is not lost.
 	mail := "From: a@example.com\nSubject: s\nContent-Type: text/plain; name=notes.txt\nContent-Disposition: attachment\n\nwords"
 	body, err := json.Marshal(map[string]any{"file": []byte(mail), "attachments": "append", "response": "url"})
 	if err != nil {

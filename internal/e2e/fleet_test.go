@@ -39,7 +39,7 @@ const (
 // servers, behind nginx. It kills, freezes, cuts off and slows each part in turn, including nginx, under mixed
 // load.
 //
-// Only a disturbed part answers with 5xx, or a process whose database or bucket is unavailable. Only a disturbed
+// Only a disturbed part responds with 5xx, or a process whose database or bucket is unavailable. Only a disturbed
 // part leaves a request without a response, or an unavailable nginx. The windows of each region are exact while its
 // processes count together. The checker of TestChaos finds nothing lost, and nothing billed twice.
 func TestFleet(t *testing.T) {
@@ -72,7 +72,7 @@ type fleet struct {
 	alone   []fleetSpan // which process counted for itself, and when
 }
 
-// fleetAnswer is one answer as a client saw it.
+// fleetAnswer is one response as a client saw it.
 type fleetAnswer struct {
 	asked, answered time.Time
 	status          int    // 0: none came, or not all of it
@@ -392,9 +392,9 @@ func (f *fleet) awaitReady() {
 	f.t.Fatalf("after %v not every process is ready: %s", chaosCalm, last)
 }
 
-// checkAnswers: who was answered with 5xx was with a process that was killed, or
-// needed the database or the bucket while it was away; who got no answer, or half of
-// one, was with such a process, or asked nginx while that was away.
+// checkAnswers: who was answered with 5xx was with a process that was killed, or needed the database or the bucket
+// while it was away; who got no response, or half of one, was with such a process, or asked nginx while that was
+// away.
 func (f *fleet) checkAnswers() {
 	f.t.Helper()
 	excused, all := map[string]int{}, map[int]int{}

@@ -82,7 +82,7 @@ func fillsMemory(a hostile.Attack) bool {
 	}, a.Name)
 }
 
-// document makes one document, and returns the status of the answer.
+// document makes one document, and returns the status of the response.
 func (c *chaos) document(address string, customer *chaosCustomer, html string, timeout time.Duration) (int, error) {
 	response, err := c.post(c.t.Context(), address+"/v1/pdf", "", customer, map[string]any{
 		"html": html, "options": map[string]any{"timeout": timeout.Milliseconds()},

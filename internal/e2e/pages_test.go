@@ -36,8 +36,8 @@ import (
 // pagePatience limits the wait for content of a page, on a machine that is busy with other work.
 const pagePatience = 5 * time.Minute
 
-// unhurried leaves documents more time than a machine that does nothing else needs,
-// and the offices to the first document that needs one.
+// unhurried leaves documents more time than a machine that does nothing else needs, and the LibreOffice processes
+// to the first document that needs one.
 var unhurried = app.Hooks{Cold: true, DrawTime: pagePatience, Render: func(c *render.Config) { c.Times.Job = 2 * time.Minute }}
 
 // startPages starts an App with open sign-up, after changes of its settings.

@@ -306,7 +306,7 @@ type reader struct {
 	address, key, receiver string // the receiver permanently refuses every event
 }
 
-// sends makes a call, and returns its answer's id and status.
+// sends makes a call, and returns its response's id and status.
 func (r reader) sends(method, path, body string) (id, status string) {
 	r.t.Helper()
 	out, err := runs(r.t, r.key, r.t.TempDir(), "curl", "-sS", "--fail-with-body", "-X", method, r.address+path,

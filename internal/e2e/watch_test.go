@@ -113,7 +113,7 @@ func textOf(t *testing.T, address string) string {
 	return bodyOf(t, response)
 }
 
-// bodyOf reads an answer to its end.
+// bodyOf reads a response to its end.
 func bodyOf(t *testing.T, response *http.Response) string {
 	t.Helper()
 	defer response.Body.Close()

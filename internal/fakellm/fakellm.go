@@ -29,7 +29,7 @@ type Reply struct {
 	Cut           bool
 	// Status other than 0 is a refusal of that status.
 	Status int
-	// Raw, if set, is sent in place of an answer as providers write it.
+	// Raw, if set, is sent in place of a response as providers write it.
 	Raw string
 	// Rest, if set, blocks the second half of a streamed text.
 	Rest <-chan struct{}

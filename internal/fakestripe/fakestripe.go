@@ -79,7 +79,7 @@ func New(cfg Config) *Server {
 	return &Server{cfg: cfg, client: &http.Client{Timeout: 30 * time.Second}, objects: map[string]Object{}, answered: map[string]answer{}}
 }
 
-// fault is an answer that is an error, in Stripe's form.
+// fault is a response that is an error, in Stripe's form.
 type fault struct {
 	status                    int
 	kind, code, text, decline string
@@ -219,7 +219,7 @@ func number(form url.Values, name string) int64 {
 	return n
 }
 
-// get answers with an object, and the objects in it that are asked for.
+// get responds with an object, and the objects in it that are asked for.
 func (s api) get(r *http.Request) (Object, error) {
 	id := r.PathValue("id")
 	if s.objects[id] == nil {
@@ -250,7 +250,7 @@ func (s *Server) expanded(o Object, form url.Values, prefix string) Object {
 	return shown
 }
 
-// list answers with objects of a kind, the newest first, page by page.
+// list responds with objects of a kind, the newest first, page by page.
 func (s api) list(kind string) func(r *http.Request) (Object, error) {
 	return func(r *http.Request) (Object, error) {
 		limit := int(number(r.Form, "limit"))
@@ -317,7 +317,7 @@ func (s *Server) Sign(event []byte, at time.Time) string {
 	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(webhook.ComputeSignature(at, event, s.cfg.WebhookSecret)))
 }
 
-// Send sends an event with its signature, and returns the answer's status.
+// Send sends an event with its signature, and returns the response's status.
 func (s *Server) Send(ctx context.Context, event []byte) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.cfg.WebhookURL, bytes.NewReader(event))
 	if err != nil {

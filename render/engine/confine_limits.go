@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxOpen bounds open files of a process. Office programs need some
-	// hundreds.
+	// maxOpen bounds open files of a process. LibreOffice processes need some hundreds.
 	maxOpen = 1024
 	// maxProcesses bounds processes and threads of a child. A Java program on
 	// many cores takes about a hundred.

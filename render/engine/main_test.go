@@ -173,7 +173,7 @@ func keeper() engine.Handler {
 	return engine.Handle(func(_ context.Context, w *engine.Work, token string, body []byte) ([]byte, error) {
 		if kept == nil {
 			var err error
-			// It starts another one, as office programs do.
+			// It starts another one, as LibreOffice processes do.
 			if kept, err = w.StartDaemon(engine.Program{Name: "sh", Args: []string{"-c", "touch here; (exec sleep 1000 " + token + ") & exec cat"}}); err != nil {
 				return nil, err
 			}

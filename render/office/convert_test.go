@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testMain(m))
 }
 
-// pool is the offices of most tests: they take a second to start. engines are
-// those of the other jobs.
+// pool is the LibreOffice processes of most tests: they take a second to start. engines are those of the other
+// jobs.
 var (
 	pool    *Pool
 	engines *engine.Pool
@@ -133,7 +133,7 @@ func TestTablesOfText(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		// Numbers are shown as the office's own language has it.
+		// Numbers are shown as LibreOffice's own language has it.
 		got := strings.ReplaceAll(strings.Join(strings.Fields(textOf(t, made)), " "), "1234.5", "1234,5")
 		if got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
@@ -239,8 +239,8 @@ func TestHTMLIsOneFile(t *testing.T) {
 	}
 }
 
-// BenchmarkConvert converts a small document to PDF: in a warm pool, by one and
-// by several at once, and with the office alone.
+// BenchmarkConvert converts a small document to PDF: in a warm pool, by one and by several at once, and with
+// LibreOffice alone.
 func BenchmarkConvert(b *testing.B) {
 	document := docx(b, strings.Repeat(paragraph("A paragraph of some words."), 20), "")
 	c := Conversion{Content: spool.FromBytes(document), Source: Source{KindDocument, FormatOOXML}, To: ToPDF, MaxPages: 2000, MaxBytes: 200 << 20}

@@ -16,9 +16,8 @@ import (
 // part is a file of an archive.
 type part struct{ name, content string }
 
-// archiveOf makes a ZIP archive. The first part is stored as it is, as
-// OpenDocument wants it of its type, and says its size before it: newer offices
-// take no archive that says so after what is stored.
+// archiveOf makes a ZIP archive. The first part is stored as it is, as OpenDocument wants it of its type, and says
+// its size before it: newer versions of LibreOffice refuse an archive with the size after the content.
 func archiveOf(t testing.TB, parts ...part) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -62,8 +62,8 @@ End Sub</script:module>`
 	}
 }
 
-// TestDocumentsReachNothing converts documents that reach out. The same
-// documents do reach out of an office that permits it.
+// TestDocumentsReachNothing converts documents that reach out. The same documents do reach out of a LibreOffice
+// process that permits it.
 func TestDocumentsReachNothing(t *testing.T) {
 	t.Parallel()
 	outside := newCanary(t)
@@ -107,8 +107,8 @@ func TestHostileDocumentsAreHostile(t *testing.T) {
 	}
 }
 
-// TestMacrosMayNotRun asks offices whether they would run a document's macros:
-// ours, and one that does.
+// TestMacrosMayNotRun asks LibreOffice processes whether they would run a document's macros: ours, and one that
+// does.
 func TestMacrosMayNotRun(t *testing.T) {
 	t.Parallel()
 	const neverExecute, alwaysExecute = 0, 4
@@ -173,7 +173,7 @@ func TestBombsEnd(t *testing.T) {
 	}
 }
 
-// offices returns the office programs under this process.
+// offices returns the LibreOffice processes under this process.
 func offices(t *testing.T) (found []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -211,7 +211,7 @@ func descends(pid, ancestor int) bool {
 	return false
 }
 
-// atWork waits for an office that has the input of a job in its folder.
+// atWork waits for a LibreOffice process that has the input of a job in its folder.
 func atWork(t *testing.T, among []int) int {
 	t.Helper()
 	found := 0
@@ -226,7 +226,7 @@ func atWork(t *testing.T, among []int) int {
 	return found
 }
 
-// hasInput reports whether the folder of an office's job holds one's input.
+// hasInput reports whether the folder of a LibreOffice process's job holds one's input.
 func hasInput(office int) bool {
 	inputs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root/work/job/input*", office))
 	return len(inputs) > 0

@@ -14,7 +14,7 @@ import (
 	"relaypdf/render/spool"
 )
 
-// only returns a pool of one office, and the office's process.
+// only returns a pool of one LibreOffice process, and the ID of that process.
 func only(t *testing.T) (*Pool, int) {
 	t.Helper()
 	before := offices(t)
@@ -33,8 +33,7 @@ func only(t *testing.T) (*Pool, int) {
 	return nil, 0
 }
 
-// TestKilledOfficeIsReplaced kills the office during a job, which is then done
-// by another one.
+// TestKilledOfficeIsReplaced kills the LibreOffice process during a job, which is then done by another one.
 func TestKilledOfficeIsReplaced(t *testing.T) {
 	slow.Test(t)
 	p, pid := only(t)
@@ -56,7 +55,7 @@ func TestKilledOfficeIsReplaced(t *testing.T) {
 	eventually(t, "the killed office is gone", func() bool { return !slices.Contains(offices(t), pid) })
 }
 
-// TestIdleOfficeIsReplaced kills an office that has nothing to do.
+// TestIdleOfficeIsReplaced kills a LibreOffice process that has nothing to do.
 func TestIdleOfficeIsReplaced(t *testing.T) {
 	p, pid := only(t)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -67,7 +66,7 @@ func TestIdleOfficeIsReplaced(t *testing.T) {
 	}
 }
 
-// TestDeadlineEndsOffice ends a job in the middle, with the office that does it.
+// TestDeadlineEndsOffice ends a job in the middle, with the LibreOffice process that runs it.
 func TestDeadlineEndsOffice(t *testing.T) {
 	p, pid := only(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,7 +154,7 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestCloseEndsOffices leaves no office behind.
+// TestCloseEndsOffices leaves no LibreOffice process behind.
 func TestCloseEndsOffices(t *testing.T) {
 	p, pid := only(t)
 	if err := p.Close(); err != nil {

@@ -18,12 +18,12 @@ import (
 	"relaypdf/render/spool"
 )
 
-// noisyEngine is the argument that makes this program an engine whose answers to
-// conversions are not those of an office.
+// noisyEngine is the argument that makes this program an engine whose answers to conversions are not those of
+// LibreOffice.
 const noisyEngine = "noise"
 
-// serveNoise answers the first job, that of the start, as it should, and every other one with
-// a message that the protocol of engines permits and an office never sends.
+// serveNoise answers the first job, that of the start, as it should, and every other one with a message that the
+// protocol of engines permits and a LibreOffice process never sends.
 func serveNoise(kind string) {
 	answers := map[string]struct {
 		header, body string
@@ -109,7 +109,7 @@ func TestWorkerMayNotAnswerAnythingElse(t *testing.T) {
 	}
 }
 
-// hearing is an office whose worker says what it is given.
+// hearing is a LibreOffice process whose worker says what it is given.
 func hearing(lines string) *running {
 	r := &running{worker: &engine.Daemon{Stdin: discard{io.Discard}}, answers: bufio.NewScanner(strings.NewReader(lines))}
 	r.answers.Buffer(nil, maxAnswer)

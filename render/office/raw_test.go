@@ -16,9 +16,8 @@ import (
 	"testing"
 )
 
-// rawWorker is an office program under no protection: it makes the files of the
-// tests, is what the benchmark compares with, and shows that hostile documents
-// are hostile. Load and store properties come with each job.
+// rawWorker is LibreOffice without any protection: it makes the files of the tests, is what the benchmark compares
+// with, and shows that hostile documents are hostile. Load and store properties come with each job.
 const rawWorker = `
 import json, sys, time, uno
 from com.sun.star.beans import PropertyValue, NamedValue
@@ -81,8 +80,7 @@ type rawAnswer struct {
 	Macros bool
 }
 
-// startRaw starts an office that ends with the test. settings go into its
-// profile.
+// startRaw starts a LibreOffice process that ends with the test. settings go into its profile.
 func startRaw(t testing.TB, settings string) *raw {
 	t.Helper()
 	if testing.Short() {

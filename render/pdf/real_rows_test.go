@@ -47,8 +47,8 @@ func rowsOnReal() []rowOnReal {
 	}
 }
 
-// TestRowsOnRealDocuments does each row to at least twenty documents that others have
-// made, signed ones, forms and such of PDF 2.0 among them, and to a form of an office.
+// TestRowsOnRealDocuments does each row to at least twenty documents that others have made, signed ones, forms and
+// such of PDF 2.0 among them, and to a form made by LibreOffice.
 func TestRowsOnRealDocuments(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 func TestPlan(t *testing.T) {
 	tests := []struct {
 		memory, cores int
-		want          string // renders, browsers and pages; engines, markup, offices; bounds in MiB
+		want          string // renders, browsers and pages; engines, markup, LibreOffice processes; bounds in MiB
 	}{
 		{1, 1, "1 1 2 | 1 1 1 | 512 256 256 768 64"},
 		{1, 2, "2 1 2 | 2 1 1 | 512 256 256 768 64"},
@@ -34,8 +34,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanFits adds up what is there when nothing is to be done but pages and
-// offices are warm, on every size of machine.
+// TestPlanFits adds up what is there when nothing is to be done but pages and LibreOffice processes are warm, on
+// every size of machine.
 func TestPlanFits(t *testing.T) {
 	const server, browser, engine = 100 * mib, 150 * mib, 20 * mib
 	for memory := int64(1); memory <= 256; memory *= 2 {

@@ -231,7 +231,7 @@ var endings = map[string]string{
 	"application/octet-stream": "", // of any kind
 }
 
-// resultFile names the file of an operation's first answer, if it is one.
+// resultFile names the file of an operation's first response, if it is one.
 func resultFile(o views.Operation) string {
 	if len(o.Answers) == 0 {
 		return ""

@@ -131,8 +131,8 @@ func TestAutoReloadFails(t *testing.T) {
 	})
 }
 
-// TestAutoReloadNeedsItsOwner: the bank's question becomes a link; an answer
-// ends it, and so does a day without one.
+// TestAutoReloadNeedsItsOwner: the bank's question becomes a link; an answer ends it, and so does a day without
+// one.
 func TestAutoReloadNeedsItsOwner(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.low(t, fakestripe.CardAction)
