@@ -275,7 +275,7 @@ func live(m Live) templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<section class=\"live\" aria-label=\"Try it\" data-live><form method=\"post\" action=\"/\"><header><label for=\"try\">Your HTML</label> <span>Edit it, then render. No account needed, ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<section class=\"live\" aria-label=\"Live demo\" data-live><form method=\"post\" action=\"/\"><header><label for=\"try\">Your HTML</label> <span>Edit it, then render. No account needed, ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -128,7 +128,9 @@ func (w *Web) standing(suspend bool) func(*pageRequest) error {
 		}
 		reason := v.value("reason")
 		if reason == "" {
-			return w.accountPage(v, func(m *views.AdminAccount) { m.Suspend.Errors["reason"] = "Reason is required. It is stored in the audit log." })
+			return w.accountPage(v, func(m *views.AdminAccount) {
+				m.Suspend.Errors["reason"] = "Reason is required. It is stored in the audit log."
+			})
 		}
 		action, told := "account.suspended", "Account "+account.Name+" suspended. Its API keys are rejected and its files are hidden."
 		change := func() error { return w.store.Suspend(v.ctx(), account.ID, reason) }

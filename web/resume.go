@@ -91,7 +91,7 @@ func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
 
 // fieldWords are the labels of fields that differ from their names.
 var fieldWords = map[string]string{
-	"url": "URL", "events": "Event", "job": "For one call", "day": "For one day", "cap": "At most in a month", "reload": "Add", "threshold": "When below",
+	"url": "URL", "events": "Event", "job": "Per call", "day": "Per day", "cap": "Monthly maximum", "reload": "Add", "threshold": "Balance below",
 	"expires": "Expires", "limit": "Spending limit", "operations": "Operation", "account": "Account name", "q": "Text",
 }
 

@@ -41,8 +41,8 @@ func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
 	switch {
 	case change.Capped:
 		return mail.Message{
-			Subject: "Auto-reload reached its monthly cap", Link: wallet,
-			Lines: []string{"Your wallet balance is low, and another auto-reload payment would exceed your monthly cap. Top up the wallet, or raise the cap."},
+			Subject: "Auto-reload reached its monthly maximum", Link: wallet,
+			Lines: []string{"Your wallet balance is low, and another auto-reload payment would exceed your monthly maximum. Top up the wallet, or raise the maximum."},
 		}, true
 	case change.SwitchOff != "":
 		return mail.Message{

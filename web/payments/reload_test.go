@@ -89,7 +89,7 @@ func TestAutoReload(t *testing.T) {
 		s.mustRefill(t)
 		s.has(t, s.account, 3*credit.Dollar, 0)
 		s.wantTold(t, map[string]int{store.EventWalletTopUp: 1, store.EventAutoReload: 2, store.EventAutoReloadFailed: 1})
-		s.wrote(t, "Your wallet was topped up with $20.00", "Your wallet was topped up with $20.00", "Auto-reload reached its monthly cap")
+		s.wrote(t, "Your wallet was topped up with $20.00", "Your wallet was topped up with $20.00", "Auto-reload reached its monthly maximum")
 		s.clock.Advance(21 * 24 * time.Hour) // December
 		s.mustRefill(t)
 		s.has(t, s.account, 23*credit.Dollar, 0)
