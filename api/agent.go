@@ -227,8 +227,8 @@ func scopeOf(pattern string) string {
 	return wire.ScopeDocuments
 }
 
-// Body reads a request's body, of most bytes, as that of any route: one that comes
-// too slowly is given up.
+// Body reads a request's body of at most most bytes, like the body of any route: a body that arrives too slowly is
+// given up.
 func (d *MCPBackend) Body(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
 	return newBody(w, r, most)
 }

@@ -43,7 +43,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return b.content.Read(p)
 }
 
-// Close closes the body as it is sent.
+// Close closes the original body.
 func (b *bodyReader) Close() error { return b.r.Body.Close() }
 
 // end removes the deadline, if the body was not read to its end.

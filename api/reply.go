@@ -120,7 +120,7 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	return undelivered(err)
 }
 
-// setRefusingWindow puts the windows of a refusal before those of other limits.
+// setRefusingWindow lists the windows of a refusal before the windows of other limits.
 func setRefusingWindow(h http.Header, verdict ratelimit.Verdict) {
 	if others := h.Values("RateLimit"); len(others) > 0 && strings.HasPrefix(others[0], strconv.Quote(verdict.Refused)+";") {
 		return

@@ -91,7 +91,7 @@ func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wir
 // maxLimit bounds a spending limit: the most that a wallet can hold.
 const maxLimit = 1_000_000_000 * credit.Dollar
 
-// limitChange is a new spending limit. Null is none; absent, it stays as it is.
+// limitChange is a new spending limit. Null removes the limit; if it is absent, the limit does not change.
 type limitChange struct {
 	set    bool
 	amount *credit.Amount

@@ -120,7 +120,7 @@ type upload struct {
 // openUpload finds the file in a request.
 func openUpload(r *http.Request) (*upload, error) {
 	declared := r.Header.Get("Content-Type")
-	// An invalid content type is not that of a form.
+	// An invalid content type does not mean a form.
 	if media, _, _ := mime.ParseMediaType(declared); media != "multipart/form-data" {
 		return &upload{content: r.Body, name: headerName(r.Header), declared: declared}, nil
 	}

@@ -83,8 +83,8 @@ const (
 	maxErrorText = 1 << 20
 )
 
-// Do calls an operation by its name, such as "pdf.create". input is marshaled
-// to JSON; a json.RawMessage is sent as it is.
+// Do calls an operation by its name, such as "pdf.create". input is marshaled to JSON; a json.RawMessage is sent
+// unchanged.
 func (c *Client) Do(ctx context.Context, operation string, input any, options CallOptions) (*Result, error) {
 	body, err := inputJSON(input)
 	if err != nil {

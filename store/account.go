@@ -27,7 +27,7 @@ const maxAmount = 1_000_000_000 * credit.Dollar
 type Account struct {
 	ID            string
 	Email         string // unique, lower-case
-	Name          string // as its members see it; the address where it was given none
+	Name          string // as its members see it; the email address if it has no name
 	Region        string // the region in which it was created, its home
 	Plan          string // PlanFree, or PlanPaid from the first payment on
 	Suspended     bool
@@ -42,7 +42,7 @@ type Account struct {
 	SpentToday    credit.Amount  // counts towards MaxDay
 	CreatedAt     time.Time
 	KeepInputs    bool       // of calls, for KeptInputLife
-	ClosesAt      *time.Time // when it ends for good; nil unless its owner asked for that
+	ClosesAt      *time.Time // time at which it is closed permanently; nil unless its owner asked for that
 }
 
 // RateTier returns "paid" once the account was funded or has auto-reload on,

@@ -162,8 +162,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 	return delivery, nil
 }
 
-// EventBody returns an event of the account's as it is sent, byte for byte. It
-// returns ErrNotFound as Delivery does.
+// EventBody returns the body of an account's event, byte for byte. It returns ErrNotFound as Delivery does.
 func (s *Store) EventBody(ctx context.Context, accountID, id string) (body []byte, err error) {
 	err = s.read.NewSelect().TableExpr("events").Column("body").Where("id = ? AND account_id = ?", id, accountID).Scan(ctx, &body)
 	return body, wrapped("read event", notFound(err))

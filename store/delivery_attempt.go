@@ -15,9 +15,9 @@ const (
 	// AttemptLease is the maximum duration of an attempt. An attempt without a result after this time was lost with
 	// its process, and is repeated.
 	AttemptLease = 45 * time.Second
-	// accountAttempts bounds those of one account in all processes together,
-	// which may send callbacks to any number of hosts. To one receiver two may
-	// be under way (migrations/0100_initial), to an account's endpoints fifty.
+	// accountAttempts is the maximum number of an account's attempts in all processes together, which may send
+	// callbacks to any number of hosts. Two may run for one receiver (migrations/0100_initial), and fifty for an
+	// account's endpoints.
 	accountAttempts = 80
 	// maxLastBody is the maximum size that is stored of a response, maxLastError of an error.
 	maxLastBody  = 1 << 10
@@ -28,7 +28,7 @@ const (
 // report with FinishAttempt, or to give back with ReturnAttempt.
 type DueDelivery struct {
 	Delivery
-	// Body is the event as it is to be sent, byte for byte.
+	// Body is the event's body, byte for byte.
 	Body []byte
 	// Webhook is the endpoint; nil for a callback.
 	Webhook *Webhook
@@ -86,8 +86,8 @@ WHERE status = 'pending' AND ready AND id `
 	takeSQLite   = sendersWithRoom + takePlaces + receiversSQLite + takeHeads + `IN (SELECT (` + headOf + `) FROM chosen) RETURNING *`
 )
 
-// waitIsOver is the condition of deliveries whose time has come: that of their
-// next attempt, or that at which the one under way counts as lost. ?0 now.
+// waitIsOver is the condition of deliveries whose time has come: the time of their next attempt, or the time at
+// which the running one counts as lost. ?0 now.
 const waitIsOver = "status = 'pending' AND NOT ready AND next_attempt_at <= ?0"
 
 // keepAttempt moves the last attempt of deliveries, if any, to the table of earlier attempts: the next replaces it.

@@ -62,14 +62,14 @@ type Device struct {
 type DeviceCodes struct {
 	Device Device
 	Secret string
-	Typed  string // as it is shown, such as "WDJB-MJHT"
+	Typed  string // as displayed, such as "WDJB-MJHT"
 }
 
 // CollectedKey is the key of a device, with its secret and its account.
 type CollectedKey struct {
 	Key     Key
 	Secret  string
-	Account string // as it is shown
+	Account string // as displayed
 }
 
 // KeyMailBuilder writes the sealed emails that notify the users with these addresses of a key made for a device. It is

@@ -1,8 +1,7 @@
 package store
 
-// holder names who must still have a running call for it to be released; the zero value
-// is anyone. The conditions are those of release_call on PostgreSQL
-// (migrations/0100_initial).
+// holder names the process that must still have a running call for it to be released; the zero value means any. The
+// conditions are those of release_call on PostgreSQL (migrations/0100_initial).
 type holder struct {
 	Kind  string `json:"holder"`
 	Lease string `json:"lease"` // of the process or the worker

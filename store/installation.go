@@ -53,8 +53,7 @@ func (s *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Accou
 	return page, wrapped("search accounts", err)
 }
 
-// keyPrefix returns the part of a key's secret that is stored as it is. It has
-// upper-case characters.
+// keyPrefix returns the part of a key's secret that is stored in plain text. It has upper-case characters.
 func keyPrefix(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) < shownChars {

@@ -224,9 +224,8 @@ var jobEnd = []string{
 	`DELETE FROM pins WHERE call_id = $1`,
 }
 
-// Job returns the account's job with the id, which is that of its result. It
-// returns ErrNotFound for an unknown id, another account's, a call that is no
-// job, and a job that is older than JobRetention.
+// Job returns the account's job with the ID, which is the ID of its result. It returns ErrNotFound for an unknown
+// ID, another account's, a call without a job, and a job that is older than JobRetention.
 func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, error) {
 	call, err := s.CallByResult(ctx, resultID)
 	if err != nil {

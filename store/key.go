@@ -144,8 +144,7 @@ func (n NewKey) check() error {
 	return nil
 }
 
-// Keys returns the account's keys, the oldest first, revoked ones and those of grants
-// included.
+// Keys returns the account's keys, the oldest first, including revoked ones and those of grants.
 func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
 	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {

@@ -39,8 +39,7 @@ type listed[Item any] interface {
 	item(now time.Time) Item
 }
 
-// readPage reads the rows that meet the filter. Kind is that of their ids, empty where
-// these are UUIDs.
+// readPage reads the rows that match the filter. Kind is the kind of their IDs, empty for UUIDs.
 func readPage[Item any, Row any, PtrRow interface {
 	*Row
 	listed[Item]

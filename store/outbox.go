@@ -15,7 +15,7 @@ type outboxKey struct{}
 func (s *Store) announcing(fn transaction) (watched transaction, committed func(error)) {
 	wrote := false
 	watched = func(ctx context.Context, tx txn) error {
-		wrote = false // The transaction may have been run before, in vain.
+		wrote = false // The transaction may have run before without success.
 		return fn(context.WithValue(ctx, outboxKey{}, &wrote), tx)
 	}
 	return watched, func(err error) {

@@ -139,8 +139,8 @@ func monthsWithRows(ctx context.Context, db bun.IDB, table, kind string, before 
 	}
 }
 
-// MakePartitions makes the partitions of the next months, and of those before of
-// which rows wait for theirs.
+// MakePartitions creates the partitions of the next months, and of earlier months with rows in the default
+// partition.
 func (s *Store) MakePartitions(ctx context.Context) error {
 	err := untilUnlocked(ctx, s.log, func() error { return makePartitions(ctx, s.write, s.dialect, s.now()) })
 	if err != nil {

@@ -168,9 +168,8 @@ func (s *Store) Payments(ctx context.Context, f PaymentFilter) (Page[Payment], e
 	return page, nil
 }
 
-// WaitingPayments returns payments of which it is not known how they end, and
-// that were not looked at since the time before: those looked at the longest ago
-// first, at most limit. They count as looked at now.
+// WaitingPayments returns payments whose end is unknown, and that were not checked since the time before: those
+// checked the longest ago first, at most limit. They count as checked now.
 func (s *Store) WaitingPayments(ctx context.Context, before time.Time, limit int) ([]Payment, error) {
 	var rows []paymentRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {

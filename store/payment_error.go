@@ -12,7 +12,7 @@ import (
 type PaymentError struct {
 	// Subject is the provider's ID of the object: an intent, a refund, a dispute.
 	Subject string
-	// PaymentID and AccountID are ours, as far as they are known.
+	// PaymentID and AccountID are our IDs, as far as they are known.
 	PaymentID, AccountID string
 	Text                 string // why
 	FirstAt, LastAt      time.Time

@@ -17,7 +17,7 @@ const PaymentDeclined = "declined"
 // PaymentNotice is a report of the provider about a payment, in an event or in response to a query. Notices may come
 // twice, late, and in any order.
 type PaymentNotice struct {
-	// Event and EventType are those of an event; it is carried out once.
+	// Event and EventType are the ID and the type of an event; it is carried out once.
 	Event, EventType string
 	// IDs of the payment, our own and the provider's, as far as the notice has them.
 	PaymentID, Session, Intent string

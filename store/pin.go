@@ -78,7 +78,7 @@ func (s *Store) PinnedFile(ctx context.Context, callID, id string) (File, error)
 	return row.file(), nil
 }
 
-// pinned returns those of the files that a job needs.
+// pinned returns the files that a job needs.
 func pinned(ctx context.Context, tx txn, ids []string) ([]string, error) {
 	var kept []string
 	err := tx.NewSelect().Model((*pinRow)(nil)).Column("file_id").Distinct().Where("file_id IN (?)", bun.List(ids)).Scan(ctx, &kept)

@@ -23,9 +23,9 @@ import (
 const (
 	// DefaultConns bounds the connections of a process to PostgreSQL.
 	DefaultConns = 16
-	// reportConns bounds those of reports besides.
+	// reportConns is the maximum number of additional connections for reports.
 	reportConns = 4
-	// pageConns bounds those of pages besides.
+	// pageConns is the maximum number of additional connections for pages.
 	pageConns = 4
 	// minConns are needed: one holds the lock while another migrates.
 	minConns         = 2
@@ -144,7 +144,7 @@ func (r route) writable() route {
 	return r
 }
 
-// open returns a pool of at most so many connections.
+// open returns a pool with a maximum number of connections.
 func (r route) open(b bounds, conns int) *sql.DB {
 	cfg := r.config(b)
 	// bun writes the arguments into the statement, so that no two texts are

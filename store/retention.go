@@ -93,8 +93,7 @@ func (s *Store) OldMonths(ctx context.Context) ([]OldMonth, error) {
 	return list, wrapped("list old months", err)
 }
 
-// oldMonths returns the months before the first that stays of which there is a partition
-// or, on SQLite, a row.
+// oldMonths returns the months before the retention that have a partition or, on SQLite, a row.
 func (s *Store) oldMonths(ctx context.Context) ([]month, error) {
 	if s.retention == 0 {
 		return nil, nil
@@ -191,8 +190,8 @@ func (s *Store) removeOldMonths(ctx context.Context) error {
 	return wrapped("remove old months", err)
 }
 
-// removeIfDue removes a month that has been found old on so many days. Once a day it logs
-// why a month is there yet.
+// removeIfDue removes a month that has been found old on a number of days. Once a day it logs why a month is still
+// there.
 func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) error {
 	log := s.log.With(slog.String("month", m.String()))
 	if days <= RetentionNotice {

@@ -19,7 +19,7 @@ type Session struct {
 	Address   string
 	CreatedAt time.Time
 	SeenAt    time.Time
-	Token     string // as it is stored: a hash
+	Token     string // the stored form: a hash
 }
 
 // sessionFacts are the facts in a session's own JSON data.

@@ -71,13 +71,12 @@ func (s *Store) Usage(ctx context.Context, accountID string, from, to time.Time)
 	return u, nil
 }
 
-// usageOf returns the empty usage from the UTC day of from until the end of that of to.
+// usageOf returns the empty usage from the UTC day of from until the end of the UTC day of to.
 func usageOf(from, to time.Time) Usage {
 	return Usage{From: dayStart(dayOf(from)), To: dayStart(dayOf(to) + 1)}
 }
 
-// read reads the sums of days, and those of groups, which begin with the operation.
-// It returns the groups.
+// read reads the sums of days and of groups, which begin with the operation. It returns the groups.
 func (u *Usage) read(ctx context.Context, tx txn, accountID, groups string) ([]usageSums, error) {
 	sums := func(group string) (rows []usageSums, err error) {
 		err = tx.NewSelect().TableExpr("usage_days").ColumnExpr(group).

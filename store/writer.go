@@ -97,7 +97,7 @@ func (w *groupCommitter) hangUp() {
 	for _, stmt := range w.line.ready {
 		_ = stmt.Close()
 	}
-	// The pool is not to hand it out as it is.
+	// The pool must not reuse it.
 	_ = w.line.Raw(func(any) error { return driver.ErrBadConn })
 	_ = w.line.Close() // It fails if the pool has closed it.
 	w.line = nil

@@ -24,8 +24,8 @@ func Digits(n int64) string {
 	return sign + text
 }
 
-// dollarParts splits an amount as it is shown: under a dollar four decimals;
-// from a dollar two, and the next two set back.
+// dollarParts splits an amount for display: under a dollar, it has four decimals; from a dollar on, two, and the
+// next two in small type.
 func dollarParts(a credit.Amount) (front, back string) {
 	n, sign := int64(a), ""
 	if n < 0 {
@@ -141,7 +141,7 @@ func shortID(id string) string {
 	return id[:keep] + "…"
 }
 
-// percent writes a share with two decimals, and without those where it is whole.
+// percent formats a share with two decimals, or none if it is a whole number.
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "–"
@@ -150,7 +150,7 @@ func percent(part, whole int64) string {
 	return strings.TrimSuffix(text, ".00") + "%"
 }
 
-// Plural writes a number and the word for what is counted.
+// Plural writes a number and its noun.
 func Plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -16,7 +16,7 @@ const (
 	triesWindow = 15 * time.Minute
 	// triesPerAddress bounds the codes of command lines that are typed from one address.
 	triesPerAddress = 30
-	// triesPerPerson bounds the tries of a known device, and those of codes and proofs.
+	// triesPerPerson is the maximum number of attempts of a known device, and of attempts with codes and proofs.
 	triesPerPerson = 10
 	// freeTries and freeTriesPerAddress are the number of attempts in triesWindow without a delay: for one user,
 	// and from one IP address. Each further one takes twice as long as the one before, up to maxDelay.

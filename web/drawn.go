@@ -192,7 +192,7 @@ i { position: absolute; left: 0; right: 0; bottom: 0; height: 14px; background: 
 	return drawing{sheet: RenderRequest{HTML: b.String(), Width: 1200, Height: 630}}
 }
 
-// publicPage is one of the public pages, as it is listed.
+// publicPage is one of the public pages in its list.
 type publicPage struct{ path, title, description string }
 
 // kind returns the kind of a page.

@@ -88,13 +88,12 @@ func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
 // wrongCode is the message for a wrong code, and for a used one.
 const wrongCode = "This code is not right. Use the one that is shown now."
 
-// plainCode returns a code as it is compared.
+// plainCode returns a code in the form for comparison.
 func plainCode(typed string) string {
 	return strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
 }
 
-// matchStep returns the time step of a code, which may be the one before or
-// after that of now.
+// matchStep returns the time step of a code, which may be the current one, or the one before or after it.
 func matchStep(secret, code string, now time.Time) (step int64, ok bool) {
 	for _, offset := range []int64{0, -1, 1} {
 		step = now.Unix()/factorPeriod + offset

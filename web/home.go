@@ -31,7 +31,7 @@ const (
 	livePerHour = 20
 	liveAll     = 600
 	liveWindow  = time.Hour
-	// liveDPI draws a page twice as wide as it is shown.
+	// liveDPI renders a page twice as wide as displayed.
 	liveDPI = 80
 	// liveLargest is the largest document that is put into the response.
 	liveLargest = 4 << 20

@@ -113,8 +113,7 @@ func pace(balance, spent credit.Amount, days int, words string) string {
 	return views.Plural(left, "day", "days") + " " + words
 }
 
-// firstRun shows the three steps to the first document. The secret is that of a
-// key that was just made.
+// firstRun shows the three steps to the first document. The secret is the secret of a new key.
 func (w *Web) firstRun(v *pageRequest, secret string) error {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {

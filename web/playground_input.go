@@ -296,7 +296,7 @@ func (in *playInput) forget(path string) {
 	}
 }
 
-// idSuffix makes of the name of a field for a file that of the one for its id.
+// idSuffix is the suffix that turns the name of a file field into the name of its ID field.
 const idSuffix = "Id"
 
 // uploaded replaces a file with its ID, and adds its name if the input has a member for it. In the top-level object,

@@ -171,7 +171,7 @@ func zippedName(name string) string {
 	return name
 }
 
-// unzipped unpacks a file of at most so many bytes.
+// unzipped unpacks a file of at most most bytes.
 func unzipped(f *zip.File, most int64) (string, error) {
 	if f.UncompressedSize64 > uint64(most) {
 		return "", errTooLarge

@@ -30,7 +30,7 @@ const (
 // maxDraft limits the form of a template with its data, in bytes: some characters are encoded as three or six.
 const maxDraft = 40 << 20
 
-// maxPartial bounds a partial on its way, of which three bytes may be sent for one.
+// maxPartial is the maximum size of a partial in a form, in which three bytes may encode one.
 const maxPartial = 3*store.MaxPartialBytes + maxForm
 
 // largeForms are the forms that may send more.

@@ -78,8 +78,8 @@ type Config struct {
 	// Templates is the service of templates and partials.
 	Templates *templates.Service
 	// Interface executes the API requests of an account's member in the playground, as with a key: operations and
-	// uploads. Nil is a service without them. MaxBody is the maximum size of one request, MaxFile that of one file,
-	// in bytes; 0 means the defaults of the service.
+	// uploads. Nil means a service without them. MaxBody is the maximum size of one request, MaxFile that of one
+	// file, in bytes; 0 means the defaults of the service.
 	Interface        func(account store.Account) http.Handler
 	MaxBody, MaxFile int64
 	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0

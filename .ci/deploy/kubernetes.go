@@ -244,7 +244,7 @@ func (c *cluster) checkScale(s *scaling.HorizontalPodAutoscaler) error {
 	return nil
 }
 
-// checkSpread finds pods that are spread among those of others.
+// checkSpread returns an error if the spread of pods also counts pods of other workloads.
 func (c *cluster) checkSpread(p pod) error {
 	for _, t := range p.Spec.TopologySpreadConstraints {
 		counted, err := c.selected(t.LabelSelector)

@@ -96,8 +96,7 @@ func (c *Collector) Spans(traceID string) (list []*otlp.Span) {
 	return list
 }
 
-// Tree shows the spans of a trace that go on from a span, one on each line, as deep
-// as they are.
+// Tree formats the descendants of a span, one per line, indented by their depth.
 func (c *Collector) Tree(traceID, parent string) string {
 	var text strings.Builder
 	list := c.Spans(traceID)

@@ -38,7 +38,7 @@ type folder struct {
 	root        *os.Root
 }
 
-// openFolders opens folders, of which each is there.
+// openFolders opens folders, each of which must exist.
 func openFolders(paths []string) (_ *folders, err error) {
 	f := &folders{}
 	defer func() {

@@ -54,8 +54,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	return &short
 }
 
-// bounds are the least and the greatest value, as far as they are worth their words: those
-// that the description states are not.
+// bounds returns the minimum and the maximum value, unless the description states them already.
 func bounds(doc *jsonschema.Schema) (low, high json.Number) {
 	low, high = doc.Minimum, doc.Maximum
 	if low == "0" || low == "1" || len(low) > 4 {

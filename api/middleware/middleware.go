@@ -63,7 +63,7 @@ func Allowed(routes chi.Routes, path string) string {
 	}), ", ")
 }
 
-// maxSuggested bounds in bytes a path that is compared with those of routes.
+// maxSuggested is the maximum length of a path that is compared with the routes' paths.
 const maxSuggested = 100
 
 // Nearest returns the one of the paths that was probably meant, or "".

@@ -285,7 +285,7 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 // errSoon means that the provider has answered the same a moment ago.
 var errSoon = errors.New("it was asked a moment ago")
 
-// seldom asks for an address once in a while, and reads so much of each answer.
+// seldom fetches a URL at intervals, and limits the size of each response.
 type seldom struct {
 	next http.RoundTripper
 	now  func() time.Time

@@ -60,7 +60,7 @@ type Quote struct {
 	ExpiresAt time.Time
 }
 
-// QuoteRefused words why a quote does not hold; any other error it returns as it is.
+// QuoteRefused returns the API error for an invalid quote; other errors are returned unchanged.
 func QuoteRefused(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -146,7 +146,7 @@ const (
 	maxReason = 300
 )
 
-// judge checks a response, and returns its errors. Its own error is not that of the response.
+// judge checks a response, and returns its errors. Its own error has another cause than the response.
 type judge func(ctx context.Context, answer llm.Answer) (faults []string, err error)
 
 // ask has the model answer until its answer is usable, and returns the used tokens. An account whose answers fail
@@ -186,8 +186,8 @@ func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (us
 	return used, &unusableError{fault: strings.ToValidUTF8(faults[0][:min(len(faults[0]), maxReason)], "")}
 }
 
-// blamed reports whether a failure counts: the model was asked in vain, and the cause is neither the provider nor
-// this service.
+// blamed reports whether a failure counts: the model was asked without success, and the cause is neither the
+// provider nor this service.
 func blamed(ctx context.Context, err error) bool {
 	var unavailable *llm.UnavailableError
 	var unusable *unusableError

@@ -363,7 +363,7 @@ func leavesOf(leaves []schemaLeaf, path string, v any) (_ []schemaLeaf, err erro
 	return leaves, nil
 }
 
-// pageOf returns the page of a value, or else that of its parent.
+// pageOf returns the page of a value, or otherwise of its parent.
 func pageOf(path string, pages map[string]int) (int, bool) {
 	for {
 		if page, ok := pages[path]; ok {

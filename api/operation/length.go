@@ -92,8 +92,8 @@ func (l Length) check(faults *schema.Faults, field string, within bounds, otherw
 // bounds are the minimum and the maximum length of a field, in inches.
 type bounds struct{ low, high float64 }
 
-// text writes a length of so many inches in the unit that the client gave, with the
-// decimals it needs, three at most; a senseless one in powers of ten.
+// text formats a length in the unit that the client gave, with at most three decimals; absurd values in powers of
+// ten.
 func (l Length) text(n float64) string {
 	const readable = 1_000_000
 	unit := "px"

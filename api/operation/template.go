@@ -28,7 +28,7 @@ type Templates interface {
 	Pinned(ctx context.Context, id string, version int) (TemplateVersion, error)
 	// Draft returns a template's draft, or its latest version if it has none.
 	Draft(ctx context.Context, ref string) (TemplateVersion, error)
-	// Partials returns the partials of the account as they are now.
+	// Partials returns the current partials of the account.
 	Partials(ctx context.Context) (map[string]string, error)
 }
 
@@ -98,7 +98,7 @@ func (t *TemplateInput) pin(ctx context.Context, deps *Deps, input map[string]an
 	return true, defaultOptions(input, found.Options, takes)
 }
 
-// defaultOptions puts a template's options under those of an input.
+// defaultOptions adds a template's options to an input that has none of its own.
 func defaultOptions(input map[string]any, options json.RawMessage, takes func(name string) bool) error {
 	own, err := schema.Tree(options)
 	if err != nil {
@@ -110,8 +110,7 @@ func defaultOptions(input map[string]any, options json.RawMessage, takes func(na
 	return nil
 }
 
-// under returns the members of own with those of given in their place, objects
-// member by member.
+// under returns the members of own, overridden by those of given, objects member by member.
 func under(own, given map[string]any) map[string]any {
 	merged := maps.Clone(own)
 	if merged == nil {

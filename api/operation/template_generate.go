@@ -31,8 +31,8 @@ type GenerateInput struct {
 const (
 	// maxSample is the most sample data that a model is shown, in bytes.
 	maxSample = 64 << 10
-	// expectedAnswer is the size of the answer that a quote reckons with, in bytes:
-	// that of the longest layout of the gallery.
+	// expectedAnswer is the size of the response that a quote assumes, in bytes: the size of the longest layout of
+	// the gallery.
 	expectedAnswer = 12 << 10
 )
 
@@ -58,8 +58,7 @@ type GeneratedTemplate struct {
 	Promised
 }
 
-// modelOptions are the options that a model may choose: those of the page, and none
-// that reach elsewhere.
+// modelOptions are the options that a model may choose: options of the page, and none with external access.
 var modelOptions = []string{
 	"format", "width", "height", "landscape", "margin", "scale", "printBackground", "preferCSSPageSize", "headerTemplate", "footerTemplate", "locale", "timeZone",
 }
@@ -125,8 +124,8 @@ func (in *GenerateInput) Price(ctx context.Context, deps *Deps) (schema.Price, e
 	return schema.Price{Amount: deps.generation(c.MostUsage())}, err
 }
 
-// generation is the price of a generated template: its own, that of the tokens, and
-// that of the PDF which shows that it works.
+// generation returns the price of a generated template: its own, the price of the tokens, and the price of the PDF
+// that proves that it works.
 func (e *Deps) generation(used llm.Usage) credit.Amount {
 	return e.Prices["templates.generate"] + e.AI.charge(used) + e.Prices["pdf.create"]
 }
@@ -192,7 +191,7 @@ func (g *generator) judge(ctx context.Context, answer llm.Answer) (faults []stri
 	return nil, err
 }
 
-// draftOptions are a model's options under those of the request.
+// draftOptions are a model's options, overridden by those of the request.
 type draftOptions struct {
 	Options PDFOptions `json:"options"`
 }

@@ -22,8 +22,7 @@ type memory struct {
 	added  uint64 // how many events there have been
 }
 
-// event is one that was counted. Its order is that of counting, and its name, which
-// Redis knows it by, is given before.
+// event is a counted event. order is the order of counting. name is its name in Redis, which is assigned before.
 type event struct {
 	at          time.Time
 	name, order uint64
@@ -132,8 +131,8 @@ type remembered struct {
 	events []event
 }
 
-// after returns the events that were counted after that of the given order and
-// lie in their windows still, the order of the last one, and the time.
+// after returns the events that were counted after the given order and are still in their windows, the order of the
+// last one, and the time.
 func (m *memory) after(order uint64) (logs []remembered, last uint64, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -78,7 +78,7 @@ type Operation[Env any] struct {
 	Example any
 	// Off means that this server runs without its Engine.
 	Off bool
-	// Varies means that the price of a call may differ from that of the operation.
+	// Varies means that the price of a call may differ from the operation's price.
 	Varies bool
 
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
@@ -92,9 +92,8 @@ func (o *Operation[Env]) WhyOff() string {
 	return fmt.Sprintf("This server runs without %s, which %s needs. Its operator can name it in RELAYPDF_ENGINES.", o.Engine, o.Name)
 }
 
-// Bind reads one JSON object and returns the call it asks for, which must be
-// closed. Its error is a Faults with the failing fields, a *SizeError, a
-// *BusyError, or that of the context, of the reader or of a file's sink.
+// Bind reads one JSON object and returns its call, which must be closed. Its error is a Faults with the failing
+// fields, a *SizeError, a *BusyError, or an error of the context, of the reader or of a file's sink.
 func (o *Operation[Env]) Bind(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 	return o.bind(ctx, body, files)
 }

@@ -21,7 +21,7 @@ type rule struct {
 	// values is the rule of the members that are not declared. Without one,
 	// an object with declared members has no others.
 	values *rule
-	// open marks free-form data: an object of which nothing is declared.
+	// open marks free-form data: an object without declared members.
 	open         bool
 	items        *rule
 	alternatives []*rule

@@ -29,7 +29,7 @@ type scanner struct {
 	lines, lineStart int64
 }
 
-// rawCapture is a value's text as it is in the request.
+// rawCapture is a value's text as in the request.
 type rawCapture struct {
 	text []byte
 	most int64
@@ -243,8 +243,7 @@ func countDigits(text []byte) int {
 	return n
 }
 
-// stringReader reads the characters of a JSON string, of which the opening
-// quote has been taken, with its escapes undone. io.EOF is its closing quote.
+// stringReader decodes the characters of a JSON string after its opening quote. io.EOF means the closing quote.
 type stringReader struct {
 	s *scanner
 	// spare holds the decoded bytes of an escape that have not been read yet.

@@ -202,8 +202,8 @@ func between(low, high, unit string) string {
 // maxPreview bounds how much of a wrong value a message repeats.
 const maxPreview = 40
 
-// preview shows a wrong value: numbers and short words as they are, anything
-// that could be content or a secret by its kind.
+// preview formats a wrong value: numbers and short words unchanged, and anything that could be content or a secret
+// by its kind.
 func preview(v any) string {
 	switch v := v.(type) {
 	case nil:

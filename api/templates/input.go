@@ -245,7 +245,7 @@ type VersionRef struct {
 	Version int `json:"version" in:"path" jsonschema:"required,minimum=1" jsonschema_description:"Number of the version."`
 }
 
-// checkOptions holds a template's options to those of POST /v1/pdf.
+// checkOptions validates a template's options like those of POST /v1/pdf.
 func (s *Service) checkOptions(ctx context.Context, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil

@@ -244,8 +244,8 @@ func (s *Service) Version(ctx context.Context, caller call.Caller, in VersionRef
 // publishTries is the maximum number of attempts to publish a draft that changes during its validation.
 const publishTries = 5
 
-// Publish makes the draft the next version, with the partials that it uses as they
-// are now. A template that cannot be filled is refused.
+// Publish makes the draft the next version, with the current state of the partials that it uses. A template that
+// cannot be filled is refused.
 func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publication) (Record, error) {
 	expected, err := revisionOf(in.IfMatch)
 	if err != nil {

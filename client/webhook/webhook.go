@@ -36,9 +36,8 @@ const (
 	EventHeader = "Service-Event"
 	// SignatureHeader holds "t=SECONDS,v1=HEX", keyed with the whole secret.
 	SignatureHeader = "Service-Signature"
-	// IDHeader, TimestampHeader and StandardHeader are those of Standard
-	// Webhooks: the event's id, the time in seconds, and "v1,BASE64" for each
-	// secret that is valid, keyed with the bytes that the secret encodes.
+	// IDHeader, TimestampHeader and StandardHeader are the headers of Standard Webhooks: the event's ID, the time
+	// in seconds, and "v1,BASE64" for each valid secret, keyed with the bytes that the secret encodes.
 	IDHeader        = "Webhook-Id"
 	TimestampHeader = "Webhook-Timestamp"
 	StandardHeader  = "Webhook-Signature"
@@ -111,7 +110,7 @@ func Verify(secret string, h http.Header, body []byte, o Options) error {
 // signature is one header's claim.
 type signature struct {
 	stamp    string   // the time as it was signed
-	values   [][]byte // any of which may be right
+	values   [][]byte // one of them must match
 	expected []byte
 }
 

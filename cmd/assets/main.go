@@ -47,7 +47,7 @@ type bundle struct {
 	short bool
 }
 
-// copied is a file of a package that is taken as it is.
+// copied is a file of a package that is copied unchanged.
 type copied struct {
 	out, from string
 	// notice is the package whose licence is at the beginning, or empty.
@@ -98,7 +98,7 @@ var bundles = []bundle{
 	},
 }
 
-// copies are embedded as they are.
+// copies are embedded unchanged.
 var copies = []copied{
 	{out: dist + "inter.woff2", from: folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
 	{out: dist + "jetbrains-mono.woff2", from: folder + "/node_modules/@fontsource/jetbrains-mono/files/jetbrains-mono-latin-400-normal.woff2"},

@@ -117,7 +117,7 @@ func thumbnail(ctx context.Context, r *render.Renderer, l gallery.Layout, dir st
 	if err := os.WriteFile(path+".pdf", page, 0o600); err != nil {
 		return nil, err
 	}
-	// Twice as large as it is shown, so that the browser makes smooth edges.
+	// Twice as large as displayed, so that the browser makes smooth edges.
 	if err := exec.CommandContext(ctx, "pdftoppm", "-png", "-singlefile", "-scale-to-x", fmt.Sprint(2*wide), "-scale-to-y", "-1", path+".pdf", path).Run(); err != nil {
 		return nil, fmt.Errorf("pdftoppm: %w", err)
 	}

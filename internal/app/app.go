@@ -33,7 +33,7 @@ import (
 // Version is the release. A build in a Git checkout sets it.
 var Version = "development"
 
-// App is the whole service, put together. End-to-end tests start it as it is.
+// App is the whole service. End-to-end tests start it unchanged.
 type App struct {
 	Store *store.Store
 	API   *api.API

@@ -361,7 +361,7 @@ func parseRegion(text string) (string, error) {
 	return text, nil
 }
 
-// Secrets returns the keys in a text, of which the first seals.
+// Secrets returns the keys in a text; the first one encrypts.
 func Secrets(text string) (secrets [][]byte) {
 	for _, secret := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		secrets = append(secrets, []byte(secret))

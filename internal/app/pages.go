@@ -146,8 +146,8 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	return pages.Handler(), nil
 }
 
-// optionFields are the options of documents that have a field of their own in the
-// editor: those of one value, and the members of those that have some.
+// optionFields returns the options of documents that have their own field in the editor: options with one value,
+// and the members of objects.
 func optionFields(schema *jsonschema.Schema, prefix string) []views.OptionField {
 	var fields []views.OptionField
 	for pair := schema.Properties.Oldest(); pair != nil; pair = pair.Next() {

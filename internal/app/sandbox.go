@@ -19,8 +19,7 @@ func SandboxRemedy(got render.Sandbox, container bool) string {
 	return how + "; or set RELAYPDF_SANDBOX=" + string(got) + " to start with less, see docs/security.md"
 }
 
-// WithRemedy completes the error of a start that was refused for want of
-// protection.
+// WithRemedy adds the remedy to the error of a start with too little protection.
 func WithRemedy(err error, config Config) error {
 	var weak *render.SandboxError
 	if errors.As(err, &weak) {

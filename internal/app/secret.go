@@ -63,7 +63,7 @@ func removeAny(path string) error {
 	return os.Remove(path)
 }
 
-// writeSecret writes a new key, and those of before behind it, to a new file.
+// writeSecret writes a new key, followed by the earlier ones, to a new file.
 func writeSecret(dir, before string) (path string, err error) {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails: it ends the program instead.
@@ -75,8 +75,7 @@ func writeSecret(dir, before string) (path string, err error) {
 	return part.Name(), errors.Join(err, part.Sync(), part.Close())
 }
 
-// AddSecret writes a new key before those of the file, which is whole at any
-// moment.
+// AddSecret adds a new key in front of the keys of the file. The file is complete at any moment.
 func AddSecret(path string) error {
 	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

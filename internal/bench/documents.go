@@ -133,8 +133,7 @@ func (l *lab) templates(ctx context.Context) ([]Row, error) {
 	return []Row{timeRow("template of 50 rows", "the same HTML sent ready-made", Goal{Times: 1, Plus: 4}, floor, ours)}, err
 }
 
-// start compares the time from starting the program to the end of its first PDF with
-// that of the bare browser.
+// start compares the time from starting the program to the end of its first PDF with the time of the bare browser.
 func (l *lab) start(ctx context.Context) ([]Row, error) {
 	return l.onDatabase(ctx, store.SQLite, func(d database) ([]Row, error) {
 		floor, ours := &side{}, &side{}
@@ -169,7 +168,7 @@ func (l *lab) start(ctx context.Context) ([]Row, error) {
 func (l *lab) soak(ctx context.Context) ([]Row, error) {
 	// More at once than small machines have slots, so that the queue is in use too.
 	const atOnce, steps, payers = 4, 10, 4
-	calls := make([]request, 20) // of which an account makes all, one after the other
+	calls := make([]request, 20) // one account makes all of them, one after the other
 	for i := range calls {
 		calls[i] = pdfRequest(invoice())
 	}

@@ -25,8 +25,7 @@ type Options struct {
 	Short  bool           // every figure from too few calls
 	Soak   bool           // only the memory over 10,000 documents
 	Only   *regexp.Regexp // names of the parts to measure; nil is all
-	// Env is the environment of this process, of which the service gets PATH, TMPDIR
-	// and RELAYPDF_MEMORY.
+	// Env is the environment of this process. The service gets PATH, TMPDIR and RELAYPDF_MEMORY of it.
 	Env           []string
 	Out, Progress io.Writer
 }

@@ -39,8 +39,7 @@ func tree(root int) []int {
 	return members
 }
 
-// cpuOf is the processor time that a process and its descendants have used, with that
-// of those that have ended.
+// cpuOf returns the processor time of a process and its descendants, including ended ones.
 func cpuOf(root int) (total time.Duration) {
 	for _, pid := range tree(root) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -75,7 +75,7 @@ func (f *envFile) has(name string) bool {
 	return slices.ContainsFunc(f.values(name), func(value string) bool { return strings.Trim(value, `"'`) != "" })
 }
 
-// get returns the value of a variable, of which the last line counts.
+// get returns the value of a variable; the last line counts.
 func (f *envFile) get(name string) string {
 	values := f.values(name)
 	if len(values) == 0 {

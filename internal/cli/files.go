@@ -18,8 +18,7 @@ import (
 	"relaypdf/store"
 )
 
-// newFilesCommand works with stored files: as a client on those of the account,
-// as the operator on any.
+// newFilesCommand works with stored files: a client works on the account's files, the operator on any.
 func newFilesCommand() *cobra.Command {
 	return newGroup("files", "List, upload, download and delete files",
 		newFilesList(), newFilesUpload(), newFilesGet(), newFilesDelete(), newFilesTakedown())

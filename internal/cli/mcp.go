@@ -52,8 +52,8 @@ type keptOpen struct{ io.Writer }
 
 func (keptOpen) Close() error { return nil }
 
-// pricedTools are the tools with the prices of the service. One that does not
-// answer has those of the table: an agent's client must not fail to start for that.
+// pricedTools returns the tools with the prices of the service. If the service does not respond, the prices are
+// those of the operation table, because an agent's client must not fail to start for that.
 func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error) {
 	tools, err := api.Tools()
 	if err != nil {

@@ -131,7 +131,7 @@ func (c agentClient) entry(profile string, roots []string) (map[string]any, erro
 	return entry, nil
 }
 
-// install puts the entry among those of the client.
+// install adds the entry to those of the client.
 func (c agentClient) install(file string, entry map[string]any) error {
 	config := map[string]any{}
 	text, err := os.ReadFile(file)

@@ -220,7 +220,7 @@ func openAddress(ctx context.Context, address string) {
 	}
 }
 
-// keep writes the key to the file, as it is by now.
+// keep writes the key to the current state of the file.
 func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 	written := writtenKey{File: s.file, Variable: keyVariable, Account: key.Account, Key: key.Key}
 	if !keyText.MatchString(key.AccessToken) {

@@ -387,7 +387,7 @@ func newTemplatesRender() *cobra.Command {
 	return cmd
 }
 
-// input is the request for a folder as it is now.
+// input returns the request for the current state of a folder.
 func (r *templateRender) input(folder *templateFolder) (map[string]any, error) {
 	content, err := folder.read()
 	if err != nil {

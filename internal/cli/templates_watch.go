@@ -142,7 +142,7 @@ func (r *templateRender) make(ctx context.Context, service *client.Client, folde
 	return document, credit.Amount(result.Charged), err
 }
 
-// livePage is a page on this machine that shows the document as it is now.
+// livePage is a page on this machine that shows the current state of the document.
 type livePage struct {
 	title, host string
 	mux         *http.ServeMux

@@ -252,7 +252,7 @@ func (s *Server) Reprice(session, currency string) {
 	s.objects[session]["currency"] = currency
 }
 
-// Recurrency makes charges and disputes so far those of another currency.
+// Recurrency changes the currency of the charges and disputes so far.
 func (s *Server) Recurrency(currency string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,8 +106,8 @@ func (c *canvas) repeat(line []byte, n int) {
 	}
 }
 
-// write compresses a line n times: once as it is, and as zeros below itself (PNG's
-// filter Up) for its repeats. A buffer refuses nothing.
+// write compresses a line n times: once unchanged, and as zeros for its repeats (PNG's filter Up). Writing to a
+// buffer never fails.
 func (c *canvas) write(line []byte, n int) {
 	if n == 0 {
 		return

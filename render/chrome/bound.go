@@ -10,8 +10,8 @@ const (
 	// reservedBytes is the address space that a browser process may map in addition to its
 	// memory limit: a new renderer maps about 600 MiB that it never fills.
 	reservedBytes = 1 << 30
-	// reservedCore is so much more for each core: a process has up to two threads
-	// for it, each with a stack of 8 MiB.
+	// reservedCore is the additional reserve for each core: a process has up to two threads for it, each with a
+	// stack of 8 MiB.
 	reservedCore = 16 << 20
 	// boundUnit is the unit of the limit. With a limit such as 1607294976 bytes, a multiple of a page, every
 	// renderer of Chromium 156 crashes at its start.

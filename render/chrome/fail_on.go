@@ -224,7 +224,7 @@ func (t *troubles) reported(method string, params json.RawMessage) {
 	t.add(w)
 }
 
-// httpOnly returns an address as far as it is one that anybody can look up.
+// httpOnly returns a URL if it is one that any reader can open, without its private parts.
 func httpOnly(url string) string {
 	if strings.HasPrefix(url, "http") {
 		return url

@@ -17,8 +17,8 @@ const (
 	// guardAfter is the age from which a job is looked at; most are done by
 	// then.
 	guardAfter = 150 * time.Millisecond
-	// slowAfter is the age from which a job's browser steps back behind that
-	// of another account, while there is one.
+	// slowAfter is the age from which a job's browser has a lower priority than the browser of another account,
+	// while there is one.
 	slowAfter = 2 * time.Second
 	// killScore is added to a browser's chance to be the one that the kernel
 	// ends when memory runs out, so that it is not the server or a database.

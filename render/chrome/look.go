@@ -188,7 +188,7 @@ func undrawn(text string, faces FontSet) string {
 
 // wanted holds fonts and characters that the list of available ones lacks.
 type wanted struct {
-	// Lists are names, of each of which one would do.
+	// Lists are lists of alternative font names.
 	Lists      [][]string `json:"lists,omitempty"`
 	Characters string     `json:"characters"`
 	// Apart is true for text that is rendered outside of the document, without the document's own fonts.

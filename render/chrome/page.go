@@ -154,7 +154,7 @@ func (p *page) setup() []request {
 // they have loaded, and then close it.
 const stayScript = `Object.defineProperty(window, 'close', {value: function close() {}, writable: true, enumerable: true, configurable: true})`
 
-// early has a script run before those of each document.
+// early runs a script before the scripts of each document.
 func early(script string) request {
 	return proto.PageAddScriptToEvaluateOnNewDocument{Source: script, RunImmediately: true}
 }

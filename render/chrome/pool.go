@@ -52,7 +52,7 @@ type Config struct {
 	// WarmPages is the maximum number of pages that the browsers retain for accounts that may come again; zero
 	// means eight per slot.
 	WarmPages int
-	// RecycleDocs replaces a browser after so many renders; zero means 5000.
+	// RecycleDocs is the number of renders after which a browser is replaced; zero means 5000.
 	RecycleDocs int
 	// RecycleBytes replaces a browser when its processes hold more memory than
 	// this; zero means 1 GiB plus 512 MiB a slot.

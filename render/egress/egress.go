@@ -125,8 +125,8 @@ func New(c Config) (*Policy, error) {
 	return p, nil
 }
 
-// observe reports err if it is a refusal, and returns it as it is. Every
-// exported method calls it once, at its end; the methods below them do not.
+// observe reports err if it is a refusal, and returns it unchanged. Every exported method calls it once, at its
+// end; the methods below them do not.
 func (p *Policy) observe(ctx context.Context, err error) error {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {

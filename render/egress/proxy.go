@@ -231,7 +231,7 @@ func (x *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 func (x *Proxy) newUpstream() *http.Transport {
 	return &http.Transport{
 		DialContext:            x.dialPlain,
-		DisableCompression:     true, // the browser's Accept-Encoding passes as it is
+		DisableCompression:     true, // the browser's Accept-Encoding passes unchanged
 		IdleConnTimeout:        clientIdleTimeout,
 		MaxIdleConns:           64,
 		MaxResponseHeaderBytes: proxyMaxResponseHeader,

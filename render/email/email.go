@@ -135,7 +135,7 @@ func readHeader(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// readLine reads the next line of a header that may have so many more bytes.
+// readLine reads the next line of a header of at most most bytes.
 func readLine(in *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

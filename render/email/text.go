@@ -33,7 +33,7 @@ type flow struct {
 	join bool // without that space
 }
 
-// line is one line of a text, behind so many marks of quotation.
+// line is one line of a text, with the number of its quotation marks.
 type line struct {
 	quoted int
 	text   []byte

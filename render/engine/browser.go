@@ -61,9 +61,8 @@ var internetStreams = []bpf.Instruction{
 	bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
 }
 
-// ExecBrowser locks this process in and makes it the browser. args are those of
-// Browser.Args after the first, and the browser's command. It returns only an
-// error.
+// ExecBrowser confines this process and turns it into the browser. args are the arguments of Browser.Args after the
+// first, and the browser's command. It returns only an error.
 func ExecBrowser(args []string) error {
 	if len(args) < 2 {
 		return errors.New("engine: the browser's command is missing")

@@ -32,8 +32,8 @@ var forbidden = []uint32{
 	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
-// Places in struct seccomp_data. The low half of an argument comes first: both
-// processors of which this package knows the calls are little-endian.
+// Offsets in struct seccomp_data. The low half of an argument comes first: both supported processors are
+// little-endian.
 const (
 	offsetCall     = 0
 	offsetArch     = 4

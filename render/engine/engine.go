@@ -251,9 +251,8 @@ func (p *Pool) Do(ctx context.Context, job Job) ([]byte, error) {
 	return result.Body, errors.Join(err, result.Close())
 }
 
-// Close kills every child, answers jobs under way with ErrKilled and returns
-// when nothing of the pool is left. Its error is that of removing the folder.
-// Further calls do nothing.
+// Close kills every child, answers running jobs with ErrKilled and returns when nothing of the pool is left. Its
+// error is that of removing the folder. Further calls do nothing.
 func (p *Pool) Close() (err error) {
 	p.once.Do(func() {
 		p.queue.Close()

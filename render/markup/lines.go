@@ -205,7 +205,7 @@ func hasID(tag string) bool {
 	return false
 }
 
-// LineOfName is the line of which NameLines has made a name, or 0.
+// LineOfName returns the line for a name of NameLines, or 0.
 func LineOfName(name string) int {
 	rest, ok := strings.CutPrefix(name, LineNames)
 	line, _, _ := strings.Cut(rest, "-")

@@ -70,8 +70,8 @@ func listText(value string) string {
 	return strings.Join(items, ", ")
 }
 
-// frontMatter finds a block between "---" on the first line and the next line
-// of "---" or "...", the first line of which looks like "key:".
+// frontMatter finds a block between "---" on the first line and the next line of "---" or "...". The first line of
+// the block looks like "key:".
 func frontMatter(src []byte) (block, body []byte, found bool) {
 	first, rest, ok := bytes.Cut(src, []byte("\n"))
 	if !ok || string(bytes.TrimRight(first, " \t\r")) != "---" || !startsWithKey(rest) {

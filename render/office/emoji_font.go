@@ -71,7 +71,7 @@ func (s standIn) make(path string) error {
 		return fmt.Errorf("%s has %d glyphs", emojiFamily, glyphs)
 	}
 	binary.BigEndian.PutUint16(tables["head"][50:], 1) // The offsets in loca have four bytes.
-	// Version 1.0: so many glyphs, of two points in one contour, and one zone.
+	// Version 1.0: the number of glyphs, two points in one contour, and one zone.
 	tables["maxp"] = pack(uint32(0x10000), glyphs, uint16(2), uint16(1), uint16(0), uint16(0), uint16(1), make([]byte, 16))
 	tables["post"] = pack(uint32(0x30000), make([]byte, 28))
 	tables["name"] = s.names()
@@ -139,7 +139,7 @@ const (
 	maxGlyphs  = 1 << (2 * cornerBits)
 )
 
-// outlines returns the tables of so many glyphs and of their places.
+// outlines returns the tables of a number of glyphs and of their offsets.
 func outlines(glyphs uint16) (glyf, loca []byte) {
 	for n := range int16(glyphs) {
 		loca = append(loca, pack(uint32(len(glyf)))...)

@@ -41,7 +41,7 @@ const (
 	NotPage Reason = "not_page"
 	// TooManyPages is a result of more pages than Max.
 	TooManyPages Reason = "too_many_pages"
-	// Unsound is a document of which the PDF would have errors of structure.
+	// Unsound is a document whose PDF would have structural errors.
 	Unsound Reason = "unsound"
 	// Exhausted is a document that needs more memory or disk space than a job may have, or that crashed the
 	// converter twice.
@@ -85,7 +85,7 @@ const (
 	codePair  = "office_pair"
 )
 
-// toJob makes errors of this package cross the pipe; any other does as it is.
+// toJob encodes errors of this package for the pipe; any other is returned unchanged.
 func toJob(err error) error {
 	var failed *Error
 	var pair *PairError

@@ -68,8 +68,8 @@ func prependContents(ctx context.Context, w *engine.Work, body string, headings 
 
 const contentsSource = "contents.html"
 
-// entries are the lines of a table of so many pages itself. A heading is one
-// level deeper than the last one above it, whatever levels were left out.
+// entries returns the lines of a table of contents that has a number of pages itself. A heading is one level deeper
+// than the last one above it, even if levels are left out.
 func entries(headings []Heading, pages int) (lines []entry) {
 	var above []int // the levels of the headings that this one is within
 	for _, h := range headings {

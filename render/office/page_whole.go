@@ -46,7 +46,7 @@ type whole struct {
 	failed   error
 }
 
-// dataKey is a file in a style sheet that so many others import.
+// dataKey is a file in a style sheet at a depth of imports.
 type dataKey struct {
 	name  string
 	depth int

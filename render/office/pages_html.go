@@ -17,9 +17,8 @@ import (
 	"relaypdf/render/engine"
 )
 
-// PagesHTMLJob makes an HTML document of a PDF that opens without a password,
-// for engine.Job. Its pages look as they are printed: each is a drawing, with
-// its text over it to be found and selected. The output is one file.
+// PagesHTMLJob makes an HTML document of a PDF that opens without a password, for engine.Job. Its pages look as in
+// print: each is a drawing, with a text layer for searching and selecting. The output is one file.
 const PagesHTMLJob = "office.pages-html"
 
 // PagesHTMLArgs are the arguments of a PagesHTMLJob.
@@ -169,8 +168,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// printable leaves out control characters, which the program writes as they
-// are and XML does not allow.
+// printable removes control characters, which the program writes unchanged and XML does not allow.
 type printable struct{ from io.Reader }
 
 func (r *printable) Read(p []byte) (int, error) {

@@ -214,9 +214,9 @@ func (r *running) hear() (answer, error) {
 	return a, nil
 }
 
-// ask gives the worker an order and waits until it is done. The job's deadline
-// ends the whole child, and so the wait. A worker that does not answer this very order
-// is of no more use: its next answers would be those of earlier orders.
+// ask sends an order to the worker and waits until it is done. The job's deadline ends the whole child, and so the
+// wait. A worker that does not answer this very order is useless: its next answers would be those of earlier
+// orders.
 func (r *running) ask(o order) (answer, error) {
 	r.orders++
 	o.ID = r.orders

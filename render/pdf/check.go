@@ -15,9 +15,8 @@ import (
 	"relaypdf/render/engine"
 )
 
-// Checked returns handlers of which each PDF that they write passes qpdf --check, or
-// the job fails with Unsound. These results are named *.pdf; files that are handed out
-// as they were, such as attachments, have other names.
+// Checked returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
+// are named *.pdf; unchanged files, such as attachments, have other names.
 func Checked(handlers engine.Handlers) engine.Handlers {
 	checked := make(engine.Handlers, len(handlers))
 	for name, handler := range handlers {

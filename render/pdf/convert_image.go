@@ -39,7 +39,7 @@ type ConvertImageArgs struct {
 	Width, Height int
 	// Fit is Contain, Cover or Fill, where both are given.
 	Fit Fit
-	// Within leaves an image that is smaller than both as large as it is, with Contain.
+	// Within keeps the size of an image that is smaller than both, with Contain.
 	Within bool
 	// Background is the colour behind transparent pixels. Nil keeps transparency, except in a JPEG, which does not
 	// support it and gets white.

@@ -52,7 +52,7 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
 	return nil, doc.write(ctx, qpdfJob{})
 }
 
-// paper is a page as it is shown.
+// paper is a page as displayed.
 type paper struct {
 	box  box // that is shown, in the page's own units
 	turn int // clockwise degrees: 0, 90, 180 or 270

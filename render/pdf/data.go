@@ -45,8 +45,8 @@ type MarkdownPage struct {
 
 // MarkdownAbout describes how pages were read.
 type MarkdownAbout struct {
-	// Read are the pages whose image was read, Empty those without readable content, Unread
-	// those of Empty that show something all the same.
+	// Read lists the pages whose image was read, Empty the pages without readable content, and Unread the pages of
+	// Empty that show something all the same.
 	Read   []int
 	Empty  []int
 	Unread []int

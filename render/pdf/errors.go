@@ -96,7 +96,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // jobCode marks the errors of this package among an engine's.
 const jobCode = "pdf"
 
-// toJob makes an Error cross the pipe; any other error does as it is.
+// toJob encodes an Error for the pipe; any other error is returned unchanged.
 func toJob(err error) error {
 	var failed *Error
 	if !errors.As(err, &failed) {

@@ -49,8 +49,7 @@ func outline(segments sfnt.Segments) [][]point {
 	return slices.DeleteFunc(contours, func(c []point) bool { return len(c) < 2 })
 }
 
-// cubic adds a cubic curve as quadratic ones, four of which come closer to it
-// than a unit.
+// cubic adds a cubic curve as quadratic ones. Four of them approximate it to less than a unit.
 func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6, bool)) {
 	const parts = 4
 	at := func(t float64, pick func(fixed.Point26_6) fixed.Int26_6) (value, slope float64) {
@@ -80,8 +79,7 @@ func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6
 	}
 }
 
-// Measures of the font, as parts of unitsPerEm: those of Liberation Sans,
-// which most letters are from.
+// Measures of the font, as parts of unitsPerEm. They are those of Liberation Sans, the source of most letters.
 const (
 	fontAscent  = unitsPerEm * 905 / 1000
 	fontDescent = unitsPerEm * 212 / 1000

@@ -51,10 +51,9 @@ type Margin struct{ Top, Right, Bottom, Left float64 }
 
 // fromImages makes pages of images.
 //
-// The PDF is written here and not by a program: it is a dozen objects a page,
-// and so JPEGs and most PNGs are put into it as they are, which keeps their
-// quality and takes no time, where pdfcpu would decode them and ignore how the
-// camera was held.
+// The PDF is written here and not by a program: a page needs only a dozen objects, and JPEGs and most PNGs are
+// embedded unchanged. This keeps their quality and takes no time. pdfcpu would decode them and ignore the
+// orientation of the camera.
 func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made MadeOfImages, err error) {
 	out, err := newWriter(w.Path(output))
 	if err != nil {

@@ -113,7 +113,7 @@ func (s *jpegScan) finish() {
 	s.setProfile(profile)
 }
 
-// profileFits reports whether an ICC profile is for images of so many channels.
+// profileFits reports whether an ICC profile is for images with a number of channels.
 func profileFits(profile []byte, channels int) bool {
 	const spaceAt, signatureAt, header = 16, 36, 128
 	if len(profile) < header || string(profile[signatureAt:signatureAt+4]) != "acsp" {

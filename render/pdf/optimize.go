@@ -109,7 +109,7 @@ type optimizer struct {
 	args OptimizeArgs
 	// masks lists the images that are masks of others.
 	masks map[string]bool
-	// bound are the images whose pixels are tied to those of their mask.
+	// bound lists the images whose pixels depend on the pixels of their mask.
 	bound map[string]bool
 	// ppi maps images to their resolution at the largest size.
 	ppi map[string]float64

@@ -29,8 +29,8 @@ const (
 	cmyk = 4
 )
 
-// maxOptimized is up to how many pixels images are made smaller: those beyond stay
-// as they are, for the memory that they would take.
+// maxOptimized is the maximum number of pixels of an image that is reduced: larger images stay as they are, because
+// of the memory that they would need.
 const maxOptimized = 24_000_000
 
 // filters are the names of an image's filters, in their order; "" is none.

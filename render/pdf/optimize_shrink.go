@@ -20,8 +20,7 @@ func (p pixels) shrink(width, height int) pixels {
 	return out
 }
 
-// plane has the rows of an image, or of a part of its colours, so many bytes after one
-// another.
+// plane holds the rows of an image, or of a part of its colours, with a fixed number of bytes each.
 type plane struct {
 	data                            []byte
 	width, height, channels, stride int
@@ -72,12 +71,12 @@ type share struct {
 
 const whole = 1 << 16
 
-// shares divides so many pixels among fewer.
+// shares divides a number of pixels among fewer.
 func shares(from, to int) []share {
 	all := make([]share, to)
 	weights := make([]uint32, 0, from+to)
 	for i := range all {
-		// In parts of a pixel, of which there are as many in each as there are fewer ones.
+		// In fractions of a pixel: each pixel has as many as there are target pixels.
 		left, right := i*from, (i+1)*from
 		first, begin, counted := left/to, len(weights), 0
 		for pixel := first; pixel*to < right; pixel++ {

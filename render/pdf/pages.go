@@ -71,9 +71,9 @@ func settle(ctx context.Context, d *document) error {
 	return err
 }
 
-// flattenComments writes a document in which comments and fields are part of their
-// pages, as they are shown on screen or all. qpdf drops links on that occasion: who
-// needs them puts them aside before (see draw.js), or reads them in the document.
+// flattenComments writes a document in which comments and fields are part of their pages: those shown on screen, or
+// all. qpdf drops links in doing so: callers that need them set them aside before (see draw.js), or read them in
+// the document.
 func flattenComments(ctx context.Context, d *document, to, which string) error {
 	return d.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "generateAppearances": "", "objectStreams": "disable"})
 }

@@ -147,7 +147,7 @@ type archiver struct {
 	found      archiveFound
 	about      said
 	pageImages []int // pages that became images, for their transparency
-	poorer     []int // those of them that have lost text
+	poorer     []int // pages that have lost text
 	lost       bool  // XMP had more than is stored
 }
 
@@ -324,7 +324,7 @@ const (
 	otherDot  = 80
 )
 
-// sameLook fails where pages do not look as they did. Of many every so many is looked at.
+// sameLook returns an error if pages do not look the same. Of many pages, it checks a sample.
 func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 	tree, err := source.readSelf()
 	if err != nil {

@@ -83,7 +83,7 @@ func (a *archiveWords) page(ref string, words ReadPage) {
 	a.changes.Set(ref, page)
 }
 
-// square takes parts of a page as it is shown, from its bottom left, to its own units.
+// square maps fractions of a page as displayed, from its bottom left, to the page's own units.
 func (p paper) square() affine {
 	b := p.box
 	w, h := b[2]-b[0], b[3]-b[1]

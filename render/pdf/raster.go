@@ -284,7 +284,7 @@ func packStored(w *engine.Work, archive string, fill func(add func(file, name st
 	return z.Close()
 }
 
-// addStored adds a file to an archive as it is, and removes it.
+// addStored adds a file to an archive without compression, and removes it.
 func addStored(z *zip.Writer, path, name string) (int64, error) {
 	in, err := os.Open(path)
 	if err != nil {

@@ -168,9 +168,8 @@ type pngFilter struct {
 	none, sub, up []byte // a filter's number, then the line by it
 }
 
-// filter returns the line as it is written. Lines of text are best as they
-// are; lines of photographs are best as differences from the pixel before or
-// above, whichever is the smaller.
+// filter returns the filtered line. Lines of text compress best unfiltered; lines of photographs compress best as
+// differences from the pixel before or above, whichever is the smaller.
 func (f *pngFilter) filter() []byte {
 	if bytes.Equal(f.line, f.above) {
 		clear(f.up[1:])

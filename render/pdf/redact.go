@@ -27,7 +27,7 @@ type RedactArgs struct {
 	Color [3]float64
 }
 
-// RedactArea is a part of a page, in points from its top left as it is shown.
+// RedactArea is an area of a page, in points from its top left as displayed.
 type RedactArea struct {
 	Page                int
 	X, Y, Width, Height float64
@@ -425,8 +425,8 @@ func (r *redaction) readPapers() error {
 	return nil
 }
 
-// resolution is at how many dots an inch poppler, which takes no notice of a page's unit,
-// draws as many as are asked for of the page as it is shown, or pixels in all.
+// resolution returns the dots per inch at which poppler, which ignores a page's unit, renders the displayed page at
+// the requested resolution, or with a maximum number of pixels.
 func (p paper) resolution(dpi, pixels float64) int {
 	most := math.Sqrt(pixels/((p.box[2]-p.box[0])*(p.box[3]-p.box[1]))) * pointsPerInch
 	return max(1, int(min(dpi*p.unit, most)))

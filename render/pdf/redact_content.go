@@ -7,8 +7,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// operators are those of content with what stands before each: n is a number, / a name, s a
-// string, a a list, p a property list, * numbers and a name.
+// operators maps the operators of content to their operands: n is a number, / a name, s a string, a a list, p a
+// property list, * numbers and a name.
 var operators = func() map[string]string { //nolint:gochecknoglobals // never changed
 	all := map[string]string{
 		"cm": "nnnnnn", "m": "nn", "l": "nn", "c": "nnnnnn", "v": "nnnn", "y": "nnnn", "re": "nnnn",
@@ -174,7 +174,7 @@ func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 	return kept
 }
 
-// font notes which glyphs of which font are shown.
+// font records the glyphs that are shown of each font.
 func (r *rewriting) font(operator string, operands []any) {
 	top := len(r.fonts) - 1
 	switch operator {

@@ -194,8 +194,7 @@ func (in *inspector) stream(ref string, s pdffile.Stream) string {
 	return in.other(plain)
 }
 
-// other looks at a stream that may be the glyph of a font, or anything: as content and as it
-// is.
+// other searches a stream of unknown purpose, which may be the glyph of a font, as content and as raw bytes.
 func (in *inspector) other(plain []byte) string {
 	if in.shows(plain, nil, true) {
 		return "the text of a glyph"

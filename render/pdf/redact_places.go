@@ -239,7 +239,7 @@ func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found looked) 
 	return all
 }
 
-// areaBox is an area in the coordinates of its page, without so much of its edge in points.
+// areaBox returns an area in the coordinates of its page, reduced by an edge in points.
 func (r *redaction) areaBox(a RedactArea, edge float64) box {
 	p := r.papers[a.Page]
 	w, h := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit

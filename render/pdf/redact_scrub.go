@@ -24,7 +24,7 @@ type scrubber struct {
 	found   bool              // something was taken out
 }
 
-// glyphs is a Type 3 font, of which the result has the glyphs that are shown.
+// glyphs is a Type 3 font; the result has only its visible glyphs.
 type glyphs struct {
 	ref       string // in the result
 	entries   pdffile.Dict

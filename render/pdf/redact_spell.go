@@ -33,7 +33,7 @@ const (
 	fewestBinary = 6
 )
 
-// long returns the terms of so many letters, without patterns.
+// long returns the terms with a minimum number of letters, without patterns.
 func (s secrets) long(fewest int) secrets {
 	var terms []string
 	for _, term := range s.terms {
@@ -55,8 +55,7 @@ func (s secrets) in(text string) bool {
 	return len(s.find(lettersOf(text))) > 0
 }
 
-// foldPlain is fold for most texts, which takes much longer: those of ASCII without a hyphen
-// at the end of a line.
+// foldPlain is a fast fold for most texts: ASCII without a hyphen at the end of a line.
 func foldPlain(text string) (folded string, plain bool) {
 	out := make([]byte, 0, len(text))
 	for i := range len(text) {

@@ -219,7 +219,7 @@ func rowContrast(dark [][2]int32, rows []int32, wide int, slope float64) (sum fl
 	return sum
 }
 
-// darkPoints returns the places of dark pixels on a grid of every so many pixels.
+// darkPoints returns the positions of dark pixels on a grid with a step.
 func (s *scan) darkPoints(step int) (dark [][2]int32, wide, high int) {
 	limit := s.threshold()
 	wide, high = s.width/step, s.height/step

@@ -243,7 +243,7 @@ func (d *document) stand(s *structure, places []int) error {
 
 var errContent = errors.New("its content cannot be read")
 
-// draw makes a page one that draws another, as it is shown.
+// draw makes a page one that draws another as displayed.
 func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) error {
 	source := s.Dict(of)
 	if source == nil {
@@ -293,8 +293,7 @@ func (p paper) size() (width, height float64) {
 	return width, height
 }
 
-// upright is the matrix from a page's own units to points from the bottom left of it, as
-// it is shown.
+// upright returns the matrix from a page's own units to points from its bottom left, as displayed.
 func (p paper) upright() []any {
 	b, u := p.box, p.unit
 	switch p.turn {

@@ -46,7 +46,7 @@ func (a NUpArgs) oriented(landscape bool) sheetLayout {
 	return l
 }
 
-// layout is that for pages of which the first is so large as it is shown.
+// layout returns the layout for pages with the size of the first one, as displayed.
 func (a NUpArgs) layout(width, height float64) sheetLayout {
 	if a.Landscape != nil {
 		return a.oriented(*a.Landscape)

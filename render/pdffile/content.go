@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Number is a number of content, as it is written there.
+// Number is a number of content in its original spelling.
 type Number string
 
 // Operation is an operator of content with its operands: numbers, names, strings as bytes in

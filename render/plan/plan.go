@@ -54,15 +54,14 @@ const (
 	officeIdle     = 256 * mib // an idle LibreOffice process
 	pagesPerSlot   = 8         // more warm pages would only be looked through
 	spareBrowsers  = 2         // in addition to one for each render: one for a new account, and one that rests
-	backgroundFrom = 3 * gib   // of the machine's memory, of which a background takes some 200 MB
+	backgroundFrom = 3 * gib   // of the machine's memory; the background needs about 200 MB
 	partOfPages    = 4         // a quarter of the memory is for warm pages,
 	partOfEngines  = 2         // half for files while they are worked on,
 	partOfOffices  = 8         // an eighth for idle LibreOffice processes,
 	partOfBodies   = 16
 )
 
-// For returns the plan of a machine. Without memory or cores it takes those of
-// this one.
+// For returns the plan of a machine. Missing memory or cores are those of this machine.
 func For(m Machine) Plan {
 	if m.Memory <= 0 {
 		m.Memory, _ = Memory()

@@ -238,8 +238,7 @@ func compare(a, b goja.Value) int {
 	return 2
 }
 
-// equal is the equality of eq: that of JavaScript without conversion, but that
-// a number equals the text which is that number.
+// equal is the equality of eq: JavaScript's equality without conversion, except that a number equals its text.
 func equal(a, b goja.Value) bool {
 	if a.StrictEquals(b) {
 		return true

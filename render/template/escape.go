@@ -8,7 +8,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// special are the characters that Handlebars does not print as they are.
+// special are the characters that Handlebars escapes.
 const special = "&<>\"'`="
 
 var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;", "`", "&#x60;", "=", "&#x3D;")

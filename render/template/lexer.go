@@ -2,8 +2,8 @@ package template
 
 import "unicode/utf16"
 
-// token is one token of a template, as Handlebars' grammar knows it. Positions
-// are those of Handlebars: lines from 1, columns from 0 in UTF-16 units.
+// token is one token of a template in Handlebars' grammar. Positions follow Handlebars: lines from 1, columns from
+// 0 in UTF-16 units.
 type token struct {
 	kind                             int
 	text                             []uint16

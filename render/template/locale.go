@@ -42,7 +42,7 @@ func CheckLocale(tag string) error {
 	return err
 }
 
-// findLocale returns the locale of a BCP 47 tag, or that of its language.
+// findLocale returns the locale of a BCP 47 tag, or the locale of its language.
 func findLocale(tag string) (*locale, error) {
 	parsed, err := language.Parse(strings.ReplaceAll(tag, "_", "-"))
 	if err != nil {
@@ -149,8 +149,7 @@ func splitDigits(s string) []run {
 	return runs
 }
 
-// write returns a number with at least and at most so many digits after the
-// point.
+// write formats a number with a minimum and a maximum number of decimals.
 func (l *locale) write(d *apd.Decimal, least, most int) (text string, negative bool, err error) {
 	rounded, err := roundTo(d, most)
 	if err != nil {

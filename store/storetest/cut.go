@@ -25,13 +25,13 @@ type Cutter struct {
 	mu     sync.Mutex
 	left   int  // exchanges until the cut; 0 means no cut
 	answer bool // cut the answer, not the request
-	often  int  // cut one of so many exchanges, by chance; 0 is none
+	often  int  // cut one of this many exchanges, at random; 0 means none
 	cuts   int
 	// listener is the client of the latest connection that listens; nil is none.
 	listener net.Conn
 }
 
-// BehindCutter returns the database as it is reached through a cutter.
+// BehindCutter returns the database behind a cutter.
 func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(db.URL)
@@ -79,8 +79,7 @@ func (c *Cutter) At(n int, answer bool) {
 	c.left, c.answer, c.cuts = n, answer, 0
 }
 
-// Often makes the cutter cut one of so many exchanges from now on, by chance: the
-// request or the answer.
+// Often makes the cutter cut one of a number of exchanges from now on, at random: the request or the response.
 func (c *Cutter) Often(one int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

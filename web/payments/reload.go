@@ -34,8 +34,7 @@ func (p *Payments) Refill(ctx context.Context, accountID string) error {
 	return err
 }
 
-// refillDue refills wallets that are low, until Stripe fails to answer: then the
-// others would wait in vain.
+// refillDue refills low wallets, until Stripe fails to respond: then the others would wait without success.
 func (p *Payments) refillDue(ctx context.Context) error {
 	ids, err := p.store.DueReloads(ctx, reloadRound)
 	if err != nil {

@@ -211,8 +211,7 @@ func (d *document) goesOn(b block, lines []line, i, level int, step float64, col
 	return l.all(isBold) == before.all(isBold) || !before.all(isBold) || len(b.lines) > 1
 }
 
-// near reports whether a line is as large as the one before, and follows as closely as
-// those of paragraphs do.
+// near reports whether a line is as large as the one before, and follows as closely as in paragraphs.
 func near(before, l line, step float64) bool {
 	down := (l.base - before.base) / l.size
 	return math.Abs(l.size-before.size) <= 0.12*max(l.size, before.size) && down <= max(1.25*step, step+0.2) && down >= -0.5

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// learn finds the size of the text, those of headings, and the words that there are.
+// learn finds the size of the text, the sizes of headings, and the words of the document.
 func (d *document) learn() {
 	sizes := map[float64]int{}
 	all, bold, mono := 0, 0, 0

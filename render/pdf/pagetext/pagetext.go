@@ -300,7 +300,7 @@ func newRun(words []Word) *run {
 	return r
 }
 
-// measure finds the box, the size and the base line of a run: those of most letters.
+// measure finds the box, the size and the base line of a run, by most of its letters.
 func (r *run) measure() {
 	letters, best := map[[2]float64]int{}, 0
 	r.Box = r.words[0].Box

@@ -134,7 +134,7 @@ func (p *page) edgeRows() (rows []*edgeRow) {
 // counting finds the numbers that count with the pages.
 type counting map[counted]int
 
-// counted is a form in which numbers are by as much larger than those of their pages.
+// counted is a form whose numbers differ from the page numbers by a constant.
 type counted struct {
 	form   string
 	offset int
