@@ -59,8 +59,8 @@ type PaymentChange struct {
 	Capped    bool          // auto-reload has reached its monthly cap
 }
 
-// told reports whether users may want an email about a change.
-func (c *PaymentChange) told() bool {
+// notifiable reports whether users may want an email about a change.
+func (c *PaymentChange) notifiable() bool {
 	return c.Credited || c.Failed || c.Action || c.Disputed || c.SwitchOff != ""
 }
 
@@ -150,7 +150,7 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 			return err
 		}
 	}
-	if !a.change.told() {
+	if !a.change.notifiable() {
 		return nil
 	}
 	return tellPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.notice.Tell)

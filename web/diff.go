@@ -184,8 +184,8 @@ func gapOf(lines int) []views.DiffLine {
 	return []views.DiffLine{{Kind: "gap", Text: "… " + views.Plural(lines, "line", "lines") + " without changes"}}
 }
 
-// beside pairs added lines with the removed lines that they replace, line by line, as views.Sides shows them.
-func beside(diffs []views.Diff) []views.Diff {
+// pairLines pairs added lines with the removed lines that they replace, line by line, as views.Sides shows them.
+func pairLines(diffs []views.Diff) []views.Diff {
 	for i := range diffs {
 		diffs[i].Lines = paired(diffs[i].Lines)
 	}

@@ -29,9 +29,9 @@ const (
 	drawnPatience = 30 * time.Second
 )
 
-// pictures holds rendered images by name. One is rendered at a time, so visitors who try the service find the other
+// drawnImages holds rendered images by name. One is rendered at a time, so visitors who try the service find the other
 // slots free.
-type pictures struct {
+type drawnImages struct {
 	turn chan struct{}
 
 	mu   sync.Mutex
@@ -39,18 +39,18 @@ type pictures struct {
 	size int
 }
 
-func newPictures() *pictures {
-	return &pictures{turn: make(chan struct{}, 1), kept: map[string][]byte{}}
+func newPictures() *drawnImages {
+	return &drawnImages{turn: make(chan struct{}, 1), kept: map[string][]byte{}}
 }
 
-func (p *pictures) find(name string) ([]byte, bool) {
+func (p *drawnImages) find(name string) ([]byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	content, ok := p.kept[name]
 	return content, ok
 }
 
-func (p *pictures) keep(name string, content []byte) {
+func (p *drawnImages) keep(name string, content []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size+len(content) > drawnKept {
@@ -107,7 +107,7 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 // showDrawn sends a drawing, which is rendered on the first request.
 func (w *Web) showDrawn(v *pageRequest) error {
 	name := chi.URLParam(v.r, "name")
-	content, ok := w.pictures.find(name)
+	content, ok := w.drawnImages.find(name)
 	if !ok {
 		d, known := w.drawingOf(name)
 		if !known {
@@ -139,12 +139,12 @@ func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, er
 	ctx, cancel := context.WithTimeoutCause(ctx, drawnPatience, ErrBusy)
 	defer cancel()
 	select {
-	case w.pictures.turn <- struct{}{}:
-		defer func() { <-w.pictures.turn }()
+	case w.drawnImages.turn <- struct{}{}:
+		defer func() { <-w.drawnImages.turn }()
 	case <-ctx.Done():
 		return nil, ErrBusy
 	}
-	if content, ok := w.pictures.find(name); ok {
+	if content, ok := w.drawnImages.find(name); ok {
 		return content, nil
 	}
 	made, err := w.cfg.Draw(ctx, d.sheet)
@@ -155,7 +155,7 @@ func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, er
 	if d.pdf {
 		content = made.PDF
 	}
-	w.pictures.keep(name, content)
+	w.drawnImages.keep(name, content)
 	return content, nil
 }
 

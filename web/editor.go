@@ -186,7 +186,7 @@ func (w *Web) saveForm(v *pageRequest) error {
 		return failed
 	}
 	if err != nil && errors.Is(err, store.ErrChanged) {
-		m.Conflict = beside(diffsOf(contentOf(found.Template), mine))
+		m.Conflict = pairLines(diffsOf(contentOf(found.Template), mine))
 	}
 	m.HTML, m.Sample, m.Options, m.Wrong = mine.HTML, mine.Sample, mine.Options, wrong
 	status := http.StatusUnprocessableEntity
@@ -312,7 +312,7 @@ func (w *Web) compareDraft(v *pageRequest, body []byte) error {
 		return err
 	}
 	v.w.Header().Set("ETag", theirs.ETag())
-	return v.show(http.StatusOK, views.Sides(beside(diffsOf(contentOf(theirs.Template), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
+	return v.show(http.StatusOK, views.Sides(pairLines(diffsOf(contentOf(theirs.Template), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
 }
 
 // printDraft makes the PDF of the draft, which is a call like any other.

@@ -149,33 +149,33 @@ type Mailer interface {
 
 // Web serves the pages. Its methods are safe for concurrent use.
 type Web struct {
-	store     *store.Store
-	people    *store.Store
-	members   *store.Store
-	sessions  *store.Sessions
-	audit     *store.Audit
-	all       *store.Store
-	box       *seal.Box
-	mail      Mailer
-	hooks     delivery.Endpoints
-	templates *templates.Service
-	limiter   ratelimit.Limiter
-	waiting   waitingRoom
-	forms     *formBudget
-	assets    *static.Files
-	gallery   *gallery.Gallery
-	pictures  *pictures
-	listed    []publicPage // the public pages
-	oauth     *oauth.Server
-	docs      *docs.Book
-	scs       *scs.SessionManager
-	cfg       Config
-	log       *slog.Logger
-	now       func() time.Time
-	secure    bool     // the base URL is https
-	local     bool     // the base URL is loopback: keys are test keys
-	paths     []string // that a visitor may have meant
-	started   time.Time
+	store       *store.Store
+	people      *store.Store
+	members     *store.Store
+	sessions    *store.Sessions
+	audit       *store.Audit
+	all         *store.Store
+	box         *seal.Box
+	mail        Mailer
+	hooks       delivery.Endpoints
+	templates   *templates.Service
+	limiter     ratelimit.Limiter
+	waiting     waitingRoom
+	forms       *formBudget
+	assets      *static.Files
+	gallery     *gallery.Gallery
+	drawnImages *drawnImages
+	listed      []publicPage // the public pages
+	oauth       *oauth.Server
+	docs        *docs.Book
+	scs         *scs.SessionManager
+	cfg         Config
+	log         *slog.Logger
+	now         func() time.Time
+	secure      bool     // the base URL is https
+	local       bool     // the base URL is loopback: keys are test keys
+	paths       []string // that a visitor may have meant
+	started     time.Time
 }
 
 // New returns the pages. The error is static.ErrMissing in a program that was
@@ -212,7 +212,7 @@ func New(cfg Config) (*Web, error) {
 	}
 	kept := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, pictures: newPictures(), templates: cfg.Templates,
+		gallery: layouts, drawnImages: newPictures(), templates: cfg.Templates,
 		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),

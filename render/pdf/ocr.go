@@ -114,7 +114,7 @@ type reader struct {
 type readPage struct {
 	ReadPage
 	// file is a PDF of the words alone. matrix places it on the page: it maps its points to fractions of the
-	// displayed page, from the bottom left. It is empty if there are no words to add.
+	// displayed page, from the bottom left. It is empty without words to add.
 	file   string
 	matrix affine
 	// words were read from an upright image of the page. wide, high and the words' boxes
