@@ -20,13 +20,13 @@ const (
 // deviceKeyEmails writes to people of a key that was made for a device.
 func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
 	return sealAll(w.mail, to, mail.Message{
-		Subject: "A new key for the command line on " + device.Machine,
+		Subject: "API key created for the command line on " + device.Machine,
 		Lines: []string{
-			"The relaypdf command line on " + device.Machine + ", at the address " + device.Address + ", was given the key “" + keyName(key) + "” (" + keyNote(key) + "), " +
+			"The relaypdf command line on " + device.Machine + ", IP address " + device.Address + ", received the key “" + keyName(key) + "” (" + keyNote(key) + ") on " +
 				w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
-			"If none of you did this, revoke the key.",
+			"If you do not recognize this, revoke the key.",
 		},
-		Link: mail.Link{Text: "Look at the keys", URL: w.cfg.BaseURL + keysPath},
+		Link: mail.Link{Text: "View keys", URL: w.cfg.BaseURL + keysPath},
 	})
 }
 
@@ -59,12 +59,12 @@ func (w *Web) codePage(v *pageRequest, status int, wrong string) error {
 func (w *Web) typeCode(v *pageRequest) error {
 	for key, most := range map[string]int{"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress, "device:person:" + v.person.ID: triesPerPerson} {
 		if wait, ok := w.allow(v.ctx(), key, most, triesWindow); !ok {
-			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+", then try again.")
+			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+" and try again.")
 		}
 	}
 	device, err := w.store.Devices().Typed(v.ctx(), v.value("code"), v.person.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return w.codePage(v, http.StatusUnprocessableEntity, "No command line is waiting with this code. Codes work once, for 10 minutes: check it, or run relaypdf setup again.")
+		return w.codePage(v, http.StatusUnprocessableEntity, "No pending request with this code. Codes are valid once, for 10 minutes. Check the code, or run relaypdf setup again.")
 	}
 	if err != nil {
 		return err
@@ -99,9 +99,9 @@ func (w *Web) decideDevice(v *pageRequest) error {
 		if err := v.record("device.denied", m.Machine, m.Address); err != nil {
 			return err
 		}
-		return v.show(http.StatusOK, views.DeviceDonePage(v.page("Denied", ""), m))
+		return v.show(http.StatusOK, views.DeviceDonePage(v.page("Access denied", ""), m))
 	}
-	m.Errors[""] = "Approve or deny."
+	m.Errors[""] = "Select Approve access or Deny access."
 	return w.askAgain(v, m)
 }
 
@@ -129,5 +129,5 @@ func (w *Web) approve(v *pageRequest, m views.Device) error {
 		return err
 	}
 	m.Approved = true
-	return v.show(http.StatusOK, views.DeviceDonePage(v.page("Back to your terminal", ""), m))
+	return v.show(http.StatusOK, views.DeviceDonePage(v.page("Access approved", ""), m))
 }

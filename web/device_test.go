@@ -110,16 +110,16 @@ func TestDeviceFlow(t *testing.T) {
 			t.Error("the code is filled in by the address")
 		}
 		id, page := maya.types(" " + strings.ToLower(strings.ReplaceAll(p.code, "-", " ")))
-		for _, word := range []string{p.code, "lantern-ci-02", "Linux arm64", "203.0.113.40", "5 s ago", "valid 9 min", "cli lantern-ci-02", "asks to act for maya@example.com", `value="5.00"`, `value="90" selected`} {
+		for _, word := range []string{p.code, "lantern-ci-02", "Linux arm64", "203.0.113.40", "5 s ago", "expires in 9 min", "cli lantern-ci-02", "requests access to maya@example.com", `value="5.00"`, `value="90" selected`} {
 			if !strings.Contains(textOf(page.body)+page.body, word) {
 				t.Errorf("the page does not say %q: %s", word, textOf(page.body))
 			}
 		}
-		if a := maya.post("/device/decision", http.StatusUnprocessableEntity, url.Values{"id": {id}, "code": {p.code}, "decision": {"approve"}, "limit": {"much"}}); !strings.Contains(a.body, "amount of dollars") || !strings.Contains(a.body, p.code) {
+		if a := maya.post("/device/decision", http.StatusUnprocessableEntity, url.Values{"id": {id}, "code": {p.code}, "decision": {"approve"}, "limit": {"much"}}); !strings.Contains(a.body, "amount in dollars") || !strings.Contains(a.body, p.code) {
 			t.Errorf("a wrong limit: %s", textOf(a.body))
 		}
 		p.refused("authorization_pending")
-		if a := maya.post("/device/decision", http.StatusOK, url.Values{"id": {id}, "code": {p.code}, "decision": {"approve"}, "limit": {"2.50"}, "expires": {"90"}}); !strings.Contains(textOf(a.body), "Back to your terminal") {
+		if a := maya.post("/device/decision", http.StatusOK, url.Values{"id": {id}, "code": {p.code}, "decision": {"approve"}, "limit": {"2.50"}, "expires": {"90"}}); !strings.Contains(textOf(a.body), "Access approved") {
 			t.Errorf("approved: %s", textOf(a.body))
 		}
 		if keys, err := h.Keys(t.Context(), h.mayas(t).ID); err != nil || len(keys) != 0 {
@@ -153,7 +153,7 @@ func TestDeviceIsDenied(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	p, maya := h.program(t), h.join(t, "maya@example.com")
 	id, _ := maya.types(p.code)
-	if a := maya.post("/device/decision", http.StatusUnprocessableEntity, url.Values{"id": {id}, "code": {p.code}}); !strings.Contains(a.body, "Approve or deny") {
+	if a := maya.post("/device/decision", http.StatusUnprocessableEntity, url.Values{"id": {id}, "code": {p.code}}); !strings.Contains(a.body, "Select Approve access") {
 		t.Errorf("no decision: %s", textOf(a.body))
 	}
 	maya.post("/device/decision", http.StatusOK, url.Values{"id": {id}, "code": {p.code}, "decision": {"deny"}})

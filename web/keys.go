@@ -57,7 +57,7 @@ func (w *Web) keyLine(k store.Key, today store.Spent) views.Key {
 	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
 		line.State, line.Live = views.Status{Is: views.StateOff, Word: "Expired"}, false
 	case k.ExpiresAt != nil && k.ExpiresAt.Sub(now) <= store.KeyOverlap:
-		line.State = views.Status{Is: views.StateWarn, Word: "Ends " + k.ExpiresAt.UTC().Format("Jan 2, 15:04")}
+		line.State = views.Status{Is: views.StateWarn, Word: "Expires " + k.ExpiresAt.UTC().Format("Jan 2, 15:04")}
 	}
 	return line
 }
@@ -84,7 +84,7 @@ func keyNote(k store.Key) string {
 	}
 	note := limit + " · " + operations
 	if k.ExpiresAt != nil {
-		note += " · until " + k.ExpiresAt.UTC().Format("Jan 2, 2006")
+		note += " · expires " + k.ExpiresAt.UTC().Format("Jan 2, 2006")
 	}
 	return note
 }
@@ -104,7 +104,7 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 }
 
 func (w *Web) showNewKey(v *pageRequest) error {
-	return v.show(http.StatusOK, views.NewKeyPage(v.page("New key", keysPath), w.newKeyModel(v)))
+	return v.show(http.StatusOK, views.NewKeyPage(v.page("Create key", keysPath), w.newKeyModel(v)))
 }
 
 // makeKey makes a key from the form, and shows its secret this once.
@@ -112,7 +112,7 @@ func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
 	if n.Name == "" {
-		m.Errors["name"] = "Give it a name, such as the program that uses it."
+		m.Errors["name"] = "Name is required. Use the name of the application, for example."
 	}
 	var wrong string
 	if n.SpendLimit, wrong = dollars(v.value("limit")); wrong != "" {
@@ -123,12 +123,12 @@ func (w *Web) makeKey(v *pageRequest) error {
 	}
 	for _, name := range v.r.Form["operations"] {
 		if !m.Chosen[name] {
-			m.Errors[""] = "No operation is called " + name + "."
+			m.Errors[""] = "No operation with the name " + name + "."
 		}
 		n.Operations = append(n.Operations, name)
 	}
 	if m.Failed() {
-		return v.show(http.StatusUnprocessableEntity, views.NewKeyPage(v.page("New key", keysPath), m))
+		return v.show(http.StatusUnprocessableEntity, views.NewKeyPage(v.page("Create key", keysPath), m))
 	}
 	key, secret, err := w.store.CreateKey(v.ctx(), n)
 	if err != nil {
@@ -151,7 +151,7 @@ func keyEnd(text string, now time.Time) (*time.Time, string) {
 	}
 	days, err := strconv.Atoi(text)
 	if err != nil || days <= 0 || days > 3650 {
-		return nil, "Choose one of the times."
+		return nil, "Expires must be one of the listed periods."
 	}
 	at := now.Add(time.Duration(days) * 24 * time.Hour)
 	return &at, ""
@@ -175,7 +175,7 @@ func (w *Web) changeKey(v *pageRequest, key store.Key) (views.ChangeKey, error) 
 	used := today.Keys[key.ID].Calls
 	m := views.ChangeKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Key: w.keyLine(key, today.Keys[key.ID])}
 	if used > 0 {
-		m.Used = "It made " + views.Plural(used, "call", "calls") + " today."
+		m.Used = "It was used for " + views.Plural(used, "call", "calls") + " today."
 	}
 	return m, err
 }
@@ -202,7 +202,7 @@ func (w *Web) revokeKey(v *pageRequest) error {
 		if err != nil {
 			return err
 		}
-		m.Values["confirm"], m.Errors["confirm"] = v.value("confirm"), "This is not its name: "+keyName(key)+"."
+		m.Values["confirm"], m.Errors["confirm"] = v.value("confirm"), "Type the name of the key: "+keyName(key)+"."
 		return v.show(http.StatusUnprocessableEntity, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
 	}
 	if err := w.store.RevokeKey(v.ctx(), v.account.ID, key.ID); err != nil {
@@ -211,7 +211,7 @@ func (w *Web) revokeKey(v *pageRequest) error {
 	if err := v.record("key.revoked", keyName(key), ""); err != nil {
 		return err
 	}
-	v.flash("Key “" + keyName(key) + "” is revoked. Calls with it fail from now on.")
+	v.flash("Key “" + keyName(key) + "” revoked. Calls with it now fail.")
 	return v.redirect(keysPath)
 }
 
@@ -224,7 +224,7 @@ func (w *Web) showRollKey(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, views.RollKeyPage(v.page("Roll "+m.Name, keysPath), m))
+	return v.show(http.StatusOK, views.RollKeyPage(v.page("Rotate "+m.Name, keysPath), m))
 }
 
 func (w *Web) rollKey(v *pageRequest) error {
@@ -235,7 +235,7 @@ func (w *Web) rollKey(v *pageRequest) error {
 	if err := v.record("key.rolled", keyName(key), ""); err != nil {
 		return err
 	}
-	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the one before works for 24 hours more"})
+	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
 }
 
 // keyNames returns the names of an account's keys by their ids.
@@ -260,7 +260,7 @@ func dollars(text string) (*credit.Amount, string) {
 	}
 	amount, err := credit.ParseDollars(text)
 	if err != nil || amount < 0 {
-		return nil, "This must be an amount of dollars such as 10 or 2.50."
+		return nil, "Enter an amount in dollars, such as 10 or 2.50."
 	}
 	return &amount, ""
 }

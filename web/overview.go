@@ -65,8 +65,8 @@ func (w *Web) failing(v *pageRequest) (*views.Banner, error) {
 		return nil, err
 	}
 	return &views.Banner{
-		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " does not accept events.", Text: "Every attempt has failed; the first was", At: *worst.FailingSince,
-		Link: views.Link{URL: deliveriesPath + "?endpoint=" + url.QueryEscape(worst.ID), Text: "Its deliveries"},
+		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " rejects every delivery.", Text: "The first failed attempt was", At: *worst.FailingSince,
+		Link: views.Link{URL: deliveriesPath + "?endpoint=" + url.QueryEscape(worst.ID), Text: "View deliveries"},
 	}, nil
 }
 
@@ -108,7 +108,7 @@ func pace(balance, spent credit.Amount, days int, words string) string {
 	}
 	left := int64(balance) * int64(days) / int64(spent)
 	if left > 3650 {
-		return "More than ten years " + words
+		return "More than 10 years " + words
 	}
 	return views.Plural(left, "day", "days") + " " + words
 }

@@ -284,7 +284,7 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 		if a := v.post(link, http.StatusGone, url.Values{}); !strings.Contains(a.body, "no longer works") {
 			t.Errorf("the link again: %s", textOf(a.body))
 		}
-		v.sees("/dashboard", "Welcome, Maya", "$5.00", "2,500 PDFs", "Make a key")
+		v.sees("/dashboard", "Welcome, Maya", "$5.00", "2,500 PDFs", "Create an API key")
 		if account := h.mayas(t); account.Balance != 5*credit.Dollar {
 			t.Errorf("the account holds %v", account.Balance)
 		}
@@ -350,7 +350,7 @@ func TestSignInHidesUnknownAddresses(t *testing.T) {
 		if to := a.header.Get("Location"); to != "/dashboard/keys" {
 			t.Errorf("sent on to %q", to)
 		}
-		v.sees("/dashboard/keys", "No keys yet")
+		v.sees("/dashboard/keys", "No API keys yet")
 		v.post("/logout", http.StatusSeeOther, url.Values{})
 		if a := v.get("/dashboard/keys"); a.status != http.StatusSeeOther {
 			t.Errorf("after logging out: got status %d", a.status)
@@ -546,7 +546,7 @@ func TestKeys(t *testing.T) {
 		if page := v.sees("/dashboard/keys", "production", "1 key"); strings.Contains(page.body, secret) {
 			t.Error("the secret is shown again")
 		}
-		v.sees("/dashboard/keys/"+key.ID+"/roll", "Roll “production”?")
+		v.sees("/dashboard/keys/"+key.ID+"/roll", "Rotate “production”?")
 		rolled := v.post("/dashboard/keys/"+key.ID+"/roll", http.StatusOK, url.Values{})
 		next := liveSecret.FindString(rolled.body)
 		if next == secret || next == "" {
@@ -565,7 +565,7 @@ func TestKeys(t *testing.T) {
 		if _, _, err := h.KeyBySecret(t.Context(), secret); err == nil {
 			t.Error("a revoked key works")
 		}
-		v.sees("/dashboard/keys", "is revoked")
+		v.sees("/dashboard/keys", "” revoked")
 		got := h.actions(t, account.ID)
 		for _, want := range []string{"session.begun", "key.made", "key.rolled", "key.revoked"} {
 			if !slices.Contains(got, want) {

@@ -244,7 +244,7 @@ func TestLogInWithAProvider(t *testing.T) {
 	nina.press("Continue with Example ID")
 	nina.sees("Who are you?")
 	nina.press("I am nina")
-	nina.sees("No keys yet")
+	nina.sees("No API keys yet")
 	nina.calm("a stranger with an identity")
 
 	maya := openScreen(t, browser, app)
@@ -343,7 +343,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	if err := app.Store.Sessions().EndOthers(t.Context(), person.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	maya.press("Make key")
+	maya.press("Create key")
 	maya.sees("Log in to send the form that you filled in.")
 	maya.logIn("maya@example.com", "not the password")
 	maya.sees("Email and password do not match")
@@ -353,7 +353,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	maya.sees("website of the shop")
 	maya.lookAt("kept form")
 	maya.press("Send form")
-	maya.sees("Key “website of the shop” is made")
+	maya.sees("Key “website of the shop” created")
 	keys, err := app.Store.Keys(t.Context(), maya.account().ID)
 	if err != nil || len(keys) != 1 || keys[0].SpendLimit == nil || *keys[0].SpendLimit != 12*credit.Dollar+credit.Dollar/2 {
 		t.Errorf("got %+v, %v", keys, err)
@@ -427,8 +427,8 @@ func TestMemberJoinsAndLeaves(t *testing.T) {
 	tom.fill("password", "a longer password")
 	tom.press("Create account")
 	tom.open("/dashboard/keys")
-	tom.sees("No keys yet")
-	if strings.Contains(tom.text(), "Make the first key") {
+	tom.sees("No API keys yet")
+	if strings.Contains(tom.text(), "Create key") {
 		t.Error("a viewer is offered to make a key")
 	}
 
@@ -440,7 +440,7 @@ func TestMemberJoinsAndLeaves(t *testing.T) {
 	maya.sees("tom@example.com is developer from now on")
 	tom.open("/dashboard/keys")
 	tom.logIn("tom@example.com", "a longer password")
-	tom.sees("Make the first key")
+	tom.sees("Create key")
 
 	maya.open("/dashboard/settings")
 	maya.press("Remove")
@@ -509,8 +509,8 @@ func TestEverythingWorksWithoutScript(t *testing.T) {
 
 	maya.open("/dashboard/keys/new")
 	maya.fill("name", "website")
-	maya.press("Make key")
-	maya.sees("Key “website” is made")
+	maya.press("Create key")
+	maya.sees("Key “website” created")
 	keys, err := app.Store.Keys(t.Context(), maya.account().ID)
 	if err != nil || len(keys) != 1 {
 		t.Fatalf("got %+v, %v", keys, err)
@@ -518,7 +518,7 @@ func TestEverythingWorksWithoutScript(t *testing.T) {
 	maya.open("/dashboard/keys/" + keys[0].ID + "/revoke")
 	maya.fill("confirm", "website")
 	maya.press("Revoke")
-	maya.sees("is revoked")
+	maya.sees("” revoked")
 
 	id, _ := maya.addEndpoint(program.URL)
 	maya.open("/dashboard/webhooks/" + id)
@@ -630,16 +630,16 @@ func TestFromLogInToAKeyByKeyboard(t *testing.T) {
 	maya.sees("Welcome, Maya")
 	maya.tabTo("Keys")
 	maya.enter()
-	maya.sees("No keys yet")
-	maya.tabTo("New key")
+	maya.sees("No API keys yet")
+	maya.tabTo("Create key")
 	if err := maya.page.Keyboard.Type(input.Enter); err != nil { // opens a dialog
 		t.Fatal(err)
 	}
 	maya.tabTo("name")
 	maya.types("website")
-	maya.tabTo("Make key")
+	maya.tabTo("Create key")
 	maya.enter()
-	maya.sees("Key “website” is made")
+	maya.sees("Key “website” created")
 	maya.calm("the keyboard")
 }
 

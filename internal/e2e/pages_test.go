@@ -315,8 +315,8 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
 	maya.sees("Welcome, Maya")
-	maya.press("Make a key")
-	maya.sees("Paste this into a terminal.")
+	maya.press("Create key")
+	maya.sees("Run this command in a terminal.")
 	code, err := maya.page.Element("figure.code pre")
 	if err != nil {
 		t.Fatal(err)
