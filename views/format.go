@@ -162,11 +162,11 @@ func Plural[N int | int64](n N, one, many string) string {
 func answerOf(mode string) string {
 	switch mode {
 	case "binary":
-		return "file in the answer"
+		return "file in the response"
 	case "url":
 		return "link for 24 hours"
 	case "async":
-		return "run as a job"
+		return "asynchronous job"
 	}
 	return mode
 }

@@ -114,14 +114,14 @@ func PartialsPage(p Page, m Partials) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "New partial</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "Create partial</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Partials", "Pieces that templates share, such as a letterhead. A published version keeps those that it was published with.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Partials", "Fragments shared by templates, such as a letterhead. A published version keeps the partials that it was published with.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -143,7 +143,7 @@ func PartialsPage(p Page, m Partials) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if len(m.Absent) == 1 {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "One partial is shown and is not there: ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "A partial is used but does not exist: ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -157,7 +157,7 @@ func PartialsPage(p Page, m Partials) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, " partials are shown and are not there: ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, " partials are used but do not exist: ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -211,14 +211,14 @@ func PartialsPage(p Page, m Partials) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					if p.Person.Manages {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<a class=\"btn primary\" href=\"/dashboard/templates/partials/new\">Make a partial</a>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<a class=\"btn primary\" href=\"/dashboard/templates/partials/new\">Create partial</a>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("No partials yet", "Write a letterhead once, and use it in every template with {{> letterhead}}.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No partials yet", "Your partials appear here. Write a letterhead once and use it in all templates with {{> letterhead}}.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -336,7 +336,7 @@ func PartialsPage(p Page, m Partials) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, " are used.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, " used.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -379,7 +379,7 @@ func users(partial Partial) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch {
 		case len(partial.Templates)+len(partial.Partials) == 0:
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<span class=\"faint\">nothing</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<span class=\"faint\">not used</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -727,7 +727,7 @@ func PartialPage(p Page, m PartialDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Person.Manages {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<div class=\"row\"><button class=\"btn primary\" type=\"submit\">Save</button> <span class=\"faint sm\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<div class=\"row\"><button class=\"btn primary\" type=\"submit\">Save partial</button> <span class=\"faint sm\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -754,7 +754,7 @@ func PartialPage(p Page, m PartialDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Templates)+len(m.Partials) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<p class=\"muted\">Nothing uses it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<p class=\"muted\">No template or partial uses it.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -769,7 +769,7 @@ func PartialPage(p Page, m PartialDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Shows) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<section class=\"section stack\" aria-labelledby=\"shows\"><header><h2 id=\"shows\">Shows</h2></header><ul class=\"leaders\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<section class=\"section stack\" aria-labelledby=\"shows\"><header><h2 id=\"shows\">Includes</h2></header><ul class=\"leaders\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -792,7 +792,7 @@ func PartialPage(p Page, m PartialDetail) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "</code><span>is not there</span>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "</code><span>does not exist</span>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -885,7 +885,7 @@ func NewPartialPage(p Page, m Form) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = crumbs([]Link{{"/dashboard/templates", "Templates"}, {"/dashboard/templates/partials", "Partials"}}, "New partial").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = crumbs([]Link{{"/dashboard/templates", "Templates"}, {"/dashboard/templates/partials", "Partials"}}, "Create partial").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -902,7 +902,7 @@ func NewPartialPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "</h1><div class=\"dialog wide here\"><form method=\"post\" action=\"/dashboard/templates/partials\"><h2>New partial</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "</h1><div class=\"dialog wide here\"><form method=\"post\" action=\"/dashboard/templates/partials\"><h2>Create partial</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -918,7 +918,7 @@ func NewPartialPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<footer><a class=\"btn\" href=\"/dashboard/templates/partials\">Cancel</a> <button class=\"btn primary\" type=\"submit\">Make partial</button></footer></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<footer><a class=\"btn\" href=\"/dashboard/templates/partials\">Cancel</a> <button class=\"btn primary\" type=\"submit\">Create partial</button></footer></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1014,12 +1014,12 @@ func DeletePartialPage(p Page, m PartialDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Templates)+len(m.Partials) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Nothing uses it. This cannot be undone.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">No template or partial uses it. This cannot be undone.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<p class=\"muted\">These use it, and can be neither previewed nor published without it. Versions that are published keep it. This cannot be undone.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<p class=\"muted\">The following use this partial and cannot be previewed or published without it. Published versions keep it. This cannot be undone.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1041,7 +1041,7 @@ func DeletePartialPage(p Page, m PartialDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "\">Keep it</a> <button class=\"btn danger primary\" type=\"submit\">Delete</button></footer></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "\">Cancel</a> <button class=\"btn danger primary\" type=\"submit\">Delete partial</button></footer></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -91,7 +91,7 @@ func TemplatesPage(p Page, m Templates) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if p.Person.Manages {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<a class=\"btn\" href=\"/dashboard/templates/import\">Import</a> <a class=\"btn\" href=\"/dashboard/templates/gallery\">From the gallery</a> <a class=\"btn primary\" href=\"/dashboard/templates/new\" data-dialog=\"new-template\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<a class=\"btn\" href=\"/dashboard/templates/import\">Import ZIP</a> <a class=\"btn\" href=\"/dashboard/templates/gallery\">Browse gallery</a> <a class=\"btn primary\" href=\"/dashboard/templates/new\" data-dialog=\"new-template\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -99,7 +99,7 @@ func TemplatesPage(p Page, m Templates) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "New template</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "Create template</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -119,7 +119,7 @@ func TemplatesPage(p Page, m Templates) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = searchBox("q", "Name or id", m.Filter.Text).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = searchBox("q", "Name or ID", m.Filter.Text).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -155,13 +155,13 @@ func TemplatesPage(p Page, m Templates) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<a class=\"btn\" href=\"/dashboard/templates\">Show all</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<a class=\"btn\" href=\"/dashboard/templates\">Clear filters</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("Nothing matches", "No template fits these filters.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No matches", "No template matches these filters.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -179,14 +179,14 @@ func TemplatesPage(p Page, m Templates) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					if p.Person.Manages {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<a class=\"btn primary\" href=\"/dashboard/templates/gallery\">Choose a layout</a> <a class=\"btn\" href=\"/dashboard/templates/new\">Start from a blank page</a>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<a class=\"btn primary\" href=\"/dashboard/templates/gallery\">Browse gallery</a> <a class=\"btn\" href=\"/dashboard/templates/new\">Create template</a>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("No templates yet", "A template is a page with gaps: your program sends the data, and the page comes back as a PDF.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No templates yet", "Your templates appear here. A template is HTML with placeholders: your application sends the data and receives a PDF.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -387,7 +387,7 @@ func templateCard(p Page, t TemplateCard) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var13 string
-		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("saved ")
+		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("Saved ")
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates.templ`, Line: 125, Col: 14}
 		}
@@ -527,9 +527,9 @@ type NewOfLayout struct {
 // hint says what a new template's id will be.
 func (l NewOfLayout) hint() string {
 	if l.ID != "" {
-		return "By this name its id is " + l.ID + "; another name makes another."
+		return "ID: " + l.ID + " (derived from the name)."
 	}
-	return "Its id comes from the name: “Delivery note” becomes delivery-note."
+	return "The ID is derived from the name: “Delivery note” becomes delivery-note."
 }
 
 // NewTemplatePage is the dialog's form as a page of its own.
@@ -566,7 +566,7 @@ func NewTemplatePage(p Page, m NewTemplate) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = crumbs([]Link{{"/dashboard/templates", "Templates"}}, "New template").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = crumbs([]Link{{"/dashboard/templates", "Templates"}}, "Create template").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -626,7 +626,7 @@ func newTemplateForm(m NewTemplate) templ.Component {
 			templ_7745c5c3_Var21 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<form method=\"post\" action=\"/dashboard/templates\"><h2 id=\"new-template-title\">New template</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<form method=\"post\" action=\"/dashboard/templates\"><h2 id=\"new-template-title\">Create template</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -709,11 +709,11 @@ func newTemplateForm(m NewTemplate) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "category", Label: "Category", Optional: true, Hint: "Helps you find it.", Max: 100}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "category", Label: "Category", Optional: true, Hint: "For filtering the list of templates.", Max: 100}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<footer><a class=\"btn\" href=\"/dashboard/templates\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Make template</button></footer></form>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<footer><a class=\"btn\" href=\"/dashboard/templates\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Create template</button></footer></form>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -776,7 +776,7 @@ func StartersPage(p Page, m GalleryList) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				return nil
 			})
-			templ_7745c5c3_Err = head("Gallery", "Real pages with sample data. Take one, and make it yours.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Gallery", "Layouts with sample data. Select one to create your template from it.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -848,7 +848,7 @@ func ImportPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "</h1><div class=\"dialog here\"><form method=\"post\" action=\"/dashboard/templates/import\" enctype=\"multipart/form-data\"><h2>Import a template</h2><div class=\"field\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "</h1><div class=\"dialog here\"><form method=\"post\" action=\"/dashboard/templates/import\" enctype=\"multipart/form-data\"><h2>Import template</h2><div class=\"field\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -870,11 +870,11 @@ func ImportPage(p Page, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = hint(Field{Name: "file", Hint: "As “Export as ZIP” makes it: template.html, and beside it sample.json, options.json, about.json and partials."}, m).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = hint(Field{Name: "file", Hint: "A file created by “Export as ZIP”. It contains template.html and, optionally, sample.json, options.json, about.json and partials."}, m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "</div><footer><a class=\"btn\" href=\"/dashboard/templates\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Import</button></footer></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "</div><footer><a class=\"btn\" href=\"/dashboard/templates\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Import template</button></footer></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

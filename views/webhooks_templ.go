@@ -111,7 +111,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Webhook endpoints", "Where relaypdf tells your systems what happened. Events are signed, tried eight times over 27 hours, and kept for replay.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Webhook endpoints", "relaypdf sends events to these URLs. Each event is signed, attempted up to 8 times over 27 hours, and stored for replay.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -151,7 +151,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</h2><a href=\"/dashboard/deliveries\">Deliveries</a></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</h2><a href=\"/dashboard/deliveries\">View deliveries</a></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -176,7 +176,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("No endpoints yet", "Add the https address of your program, and it is told when a document is ready or money moves.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No endpoints yet", "Your endpoints appear here. Add an https URL of your application to be notified when documents are ready or payments arrive.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -186,7 +186,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</section><div class=\"halves\"><section class=\"section\" aria-labelledby=\"events\"><header><h2 id=\"events\">Events you can take</h2></header><ul class=\"leaders wraps\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</section><div class=\"halves\"><section class=\"section\" aria-labelledby=\"events\"><header><h2 id=\"events\">Available events</h2></header><ul class=\"leaders wraps\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -222,7 +222,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</ul></section><section class=\"section\" aria-labelledby=\"signature\"><header><h2 id=\"signature\">Check the signature</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</ul></section><section class=\"section\" aria-labelledby=\"signature\"><header><h2 id=\"signature\">Verify the signature</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -239,7 +239,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = endpointForm(m.New, "Add endpoint", "/dashboard/webhooks", "Add and show secret", true).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = endpointForm(m.New, "Add endpoint", "/dashboard/webhooks", "Add endpoint", true).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -279,14 +279,14 @@ func endpointSecret(m EndpointSecret) templ.Component {
 			templ_7745c5c3_Var9 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<section class=\"sheet crop stack padded\" aria-labelledby=\"secret\"><div class=\"row between\"><h2 id=\"secret\">Signing secret of ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<section class=\"sheet crop stack padded\" aria-labelledby=\"secret\"><div class=\"row between\"><h2 id=\"secret\">Signing secret for ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(m.URL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 98, Col: 44}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 98, Col: 45}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -317,7 +317,7 @@ func endpointSecret(m EndpointSecret) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = copyField("The signing secret", m.Secret, "Copy", true).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = copyField("Signing secret", m.Secret, "Copy secret", true).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -362,7 +362,7 @@ func endpointList(p Page, list []Endpoint) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<thead><tr><th scope=\"col\">Address</th><th scope=\"col\">State</th><th scope=\"col\" class=\"c2\">Events</th><th scope=\"col\" class=\"n c3\">24 h</th><th scope=\"col\" class=\"n c2\">Last</th><th scope=\"col\" class=\"does\"><span class=\"vh\">Actions</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<thead><tr><th scope=\"col\">URL</th><th scope=\"col\">Status</th><th scope=\"col\" class=\"c2\">Events</th><th scope=\"col\" class=\"n c3\">24 h</th><th scope=\"col\" class=\"n c2\">Last</th><th scope=\"col\" class=\"does\"><span class=\"vh\">Actions</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -507,14 +507,14 @@ func endpointList(p Page, list []Endpoint) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<span class=\"vh\">More for ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<span class=\"vh\">Edit ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var21 string
 				templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(e.Host)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 145, Col: 41}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 145, Col: 37}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 				if templ_7745c5c3_Err != nil {
@@ -657,7 +657,7 @@ func NewEndpointPage(p Page, m NewEndpoint) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = endpointForm(m, "Add endpoint", "/dashboard/webhooks", "Add and show secret", true).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = endpointForm(m, "Add endpoint", "/dashboard/webhooks", "Add endpoint", true).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -732,7 +732,7 @@ func endpointForm(m NewEndpoint, title, action, button string, focus bool) templ
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "url", Label: "Address", Type: "url", Placeholder: "https://", Required: true, Focus: focus, Max: 8192, Hint: "https and a public host."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "url", Label: "URL", Type: "url", Placeholder: "https://", Required: true, Focus: focus, Max: 8192, Hint: "An https URL with a public host."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -795,7 +795,7 @@ func endpointForm(m NewEndpoint, title, action, button string, focus bool) templ
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<p class=\"faint sm\">With none ticked, it gets all events, including future ones.</p></fieldset><footer><a class=\"btn\" href=\"/dashboard/webhooks\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<p class=\"faint sm\">If none is selected, the endpoint receives all events, including future ones.</p></fieldset><footer><a class=\"btn\" href=\"/dashboard/webhooks\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -892,12 +892,12 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if m.Enabled {
-					templ_7745c5c3_Err = endpointAct(m.ID, "pause", "pause", "Pause").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = endpointAct(m.ID, "pause", "pause", "Pause endpoint").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = endpointAct(m.ID, "resume", "play", "Resume").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = endpointAct(m.ID, "resume", "play", "Resume endpoint").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -913,7 +913,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, " <div class=\"split a-m\"><div class=\"stack loose\"><dl class=\"facts\"><div><dt>State</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, " <div class=\"split a-m\"><div class=\"stack loose\"><dl class=\"facts\"><div><dt>Status</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -940,7 +940,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "</dd></div><div><dt>Address</dt><dd class=\"mono\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "</dd></div><div><dt>URL</dt><dd class=\"mono\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -953,11 +953,11 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</dd></div><div><dt>Id</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</dd></div><div><dt>ID</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = identifier("endpoint id", m.ID, true).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = identifier("endpoint ID", m.ID, true).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -984,9 +984,9 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var41 string
-				templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(" the one before signs until ")
+				templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(" previous secret valid until ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 255, Col: 41}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 255, Col: 42}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 				if templ_7745c5c3_Err != nil {
@@ -1014,12 +1014,12 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "\">All of this endpoint</a></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, "\">View all deliveries</a></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Deliveries) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Nothing has been sent here yet.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<p class=\"muted\">Deliveries to this endpoint appear here.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1038,7 +1038,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = endpointForm(m.Change, "Change", "/dashboard/webhooks/"+m.ID, "Save", false).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = endpointForm(m.Change, "Edit endpoint", "/dashboard/webhooks/"+m.ID, "Save endpoint", false).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1055,7 +1055,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "\"><h2>Roll the secret</h2><p class=\"muted\">The new one is shown once. Both sign for 24 hours, or until you start using the new one.</p><div class=\"row\"><button class=\"btn small\" type=\"submit\">Roll</button> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "\"><h2>Rotate secret</h2><p class=\"muted\">The new secret is shown once. Deliveries are signed with both secrets for 24 hours, or until you activate the new one.</p><div class=\"row\"><button class=\"btn small\" type=\"submit\">Rotate secret</button> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1073,7 +1073,7 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "\">Use the new one now</button>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "\">Activate new secret</button>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1091,20 +1091,20 @@ func EndpointPage(p Page, m EndpointDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "\"><h2>Delete</h2><p class=\"muted\">What is still to be sent to ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "\"><h2>Delete endpoint</h2><p class=\"muted\">Pending deliveries to ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var46 string
 				templ_7745c5c3_Var46, templ_7745c5c3_Err = templ.JoinStringErrs(m.Host)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 293, Col: 59}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `webhooks.templ`, Line: 293, Col: 53}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var46))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, " is cancelled.</p><label class=\"check\"><input type=\"checkbox\" name=\"confirm\" value=\"yes\" required><span>Delete this endpoint</span></label><div class=\"row\"><button class=\"btn danger small\" type=\"submit\">Delete endpoint</button></div></form></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, " are cancelled.</p><label class=\"check\"><input type=\"checkbox\" name=\"confirm\" value=\"yes\" required><span>Delete this endpoint</span></label><div class=\"row\"><button class=\"btn danger small\" type=\"submit\">Delete endpoint</button></div></form></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

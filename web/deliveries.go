@@ -27,7 +27,7 @@ func deliveryOf(d store.Delivery) views.Delivery {
 	case d.LastStatusCode != 0:
 		shown.Answer = strconv.Itoa(d.LastStatusCode)
 	case d.LastError != "":
-		shown.Answer = "no answer"
+		shown.Answer = "no response"
 	}
 	return shown
 }
@@ -156,7 +156,7 @@ func (w *Web) replayDelivery(v *pageRequest) error {
 	if err := v.record("delivery.replayed", id, ""); err != nil {
 		return err
 	}
-	v.flash("It is sent again.")
+	v.flash("Delivery queued for replay.")
 	return v.redirect(deliveriesPath + "?delivery=" + url.QueryEscape(id))
 }
 
@@ -179,6 +179,6 @@ func (w *Web) replayFailed(v *pageRequest) error {
 	if err := v.record("delivery.replayed", views.Plural(sent, "delivery", "deliveries"), ""); err != nil {
 		return err
 	}
-	v.flash(views.Plural(sent, "delivery is", "deliveries are") + " sent again.")
+	v.flash(views.Plural(sent, "delivery", "deliveries") + " queued for replay.")
 	return v.redirect(deliveriesPath)
 }

@@ -164,10 +164,10 @@ func withResult(d *views.Document, file store.File) {
 
 // stepWords describe the steps of a call.
 var stepWords = map[string]string{
-	"wait": "Waiting as a job", "limit": "Rate limit", "decode": "Reading the request", "authorize": "Permissions", "quote": "Price", "pin": "Template's version",
-	"admit": "Admission", "hold": "Holding the price", "standing": "Account and key", "load": "Loading", "queue": "Queue", "page": "Getting a page",
-	"selector": "Waiting for the selector", "pause": "Waiting as asked", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
-	"start": "Starting an engine", "template": "Template", "markdown": "Markdown", "work": "Work", "store": "Storing the result",
+	"wait": "Job queue", "limit": "Rate limit", "decode": "Request parsing", "authorize": "Permissions", "quote": "Price", "pin": "Template version",
+	"admit": "Admission", "hold": "Price hold", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
+	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
+	"start": "Engine start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
 }
 
 func (w *Web) showDocument(v *pageRequest) error {
@@ -271,7 +271,7 @@ func (w *Web) runAgain(v *pageRequest) error {
 		return err
 	}
 	if refused != "" {
-		v.flash("It was not run again: " + refused)
+		v.flash("Rerun failed: " + refused)
 		return v.redirect(documentsPath + "/" + id)
 	}
 	return v.redirect(documentsPath + "/" + again)

@@ -117,7 +117,7 @@ func (w *Web) showPartial(v *pageRequest) error {
 
 func (w *Web) showNewPartial(v *pageRequest) error {
 	m := views.Form{Values: map[string]string{"name": v.value("name")}}
-	return v.show(http.StatusOK, views.NewPartialPage(v.page("New partial", templatesPath), m))
+	return v.show(http.StatusOK, views.NewPartialPage(v.page("Create partial", templatesPath), m))
 }
 
 // makePartial makes one of a name that is free.
@@ -127,11 +127,11 @@ func (w *Web) makePartial(v *pageRequest) error {
 	_, err := submit(v, templates.PartialRef{Name: name}, w.templates.Partial)
 	switch {
 	case name == "":
-		wrong["name"] = "Give it a name."
+		wrong["name"] = "Name is required."
 	case err == nil:
-		wrong["name"] = "There is a partial of this name already."
+		wrong["name"] = "A partial with this name already exists."
 	case html == "":
-		wrong["html"] = "Write something into it."
+		wrong["html"] = "HTML is required."
 	case !errors.Is(err, store.ErrNotFound) && refused(err) == nil:
 		return err
 	}
@@ -142,12 +142,12 @@ func (w *Web) makePartial(v *pageRequest) error {
 	}
 	if len(wrong) > 0 {
 		m := views.Form{Values: map[string]string{"name": name, "html": html}, Errors: wrong}
-		return v.show(http.StatusUnprocessableEntity, views.NewPartialPage(v.page("New partial", templatesPath), m))
+		return v.show(http.StatusUnprocessableEntity, views.NewPartialPage(v.page("Create partial", templatesPath), m))
 	}
 	if err := v.record("partial.made", name, ""); err != nil {
 		return err
 	}
-	v.flash("The partial “" + name + "” is made. Templates use it with {{> " + name + "}}.")
+	v.flash("Partial “" + name + "” created. Use it in a template with {{> " + name + "}}.")
 	return v.redirect(partialsPath)
 }
 
@@ -175,7 +175,7 @@ func (w *Web) savePartial(v *pageRequest) error {
 		return err
 	}
 	html := typed(v, "html")
-	if m.Errors = map[string]string{"html": "Write something into it, or delete it."}; html != "" {
+	if m.Errors = map[string]string{"html": "HTML is required. To remove the partial, delete it."}; html != "" {
 		if m.Errors, err = w.put(v, m.Name, html); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (w *Web) savePartial(v *pageRequest) error {
 	if err := v.record("partial.changed", m.Name, ""); err != nil {
 		return err
 	}
-	v.flash("Saved. Drafts use it from now on; published versions keep what they were published with.")
+	v.flash("Partial saved. Drafts use the new source; published versions do not change.")
 	return v.redirect(partialsPath + "/" + url.PathEscape(m.Name))
 }
 
@@ -207,6 +207,6 @@ func (w *Web) deletePartial(v *pageRequest) error {
 	if err := v.record("partial.deleted", name, ""); err != nil {
 		return err
 	}
-	v.flash("The partial “" + name + "” is deleted.")
+	v.flash("Partial “" + name + "” deleted.")
 	return v.redirect(partialsPath)
 }

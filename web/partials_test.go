@@ -16,7 +16,7 @@ const partialsPath = templatesPath + "/partials"
 func TestPartials(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
-		v.sees(partialsPath, "No partials yet", "Make a partial")
+		v.sees(partialsPath, "No partials yet", "Create partial")
 		account := h.mayas(t).ID
 		for name, html := range map[string]string{"head": "<h1>{{> mark}}</h1>", "mark": "<b>M</b>", "alone": "<hr>"} {
 			if _, err := h.PutPartial(t.Context(), account, name, html); err != nil {
@@ -28,27 +28,27 @@ func TestPartials(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		a := v.sees(partialsPath, "head 2 templates", "mark 1 partial", "alone nothing", "One partial is shown and is not there: lost")
+		a := v.sees(partialsPath, "head 2 templates", "mark 1 partial", "alone not used", "A partial is used but does not exist: lost")
 		if strings.Contains(a.body, ">Plain<") {
 			t.Error("a template that shows none is told of")
 		}
 		v.sees(partialsPath+"/head", "Bill", "Letter", "mark", "{{&gt; head}}")
-		v.sees(partialsPath+"/alone", "Nothing uses it.")
-		v.sees(partialsPath+"/head/delete", "Bill", "Letter", "can be neither previewed nor published without it")
+		v.sees(partialsPath+"/alone", "No template or partial uses it.")
+		v.sees(partialsPath+"/head/delete", "Bill", "Letter", "cannot be previewed or published without it")
 		if a := v.get(partialsPath + "/nothing"); a.status != http.StatusNotFound {
 			t.Errorf("a partial that is not there: got status %d", a.status)
 		}
 		for want, form := range map[string]url.Values{
-			"There is a partial of this name already": {"name": {"head"}, "html": {"x"}},
-			"Give it a name":          {"name": {""}, "html": {"kept &"}},
-			"Write something into it": {"name": {"new"}, "html": {""}},
+			"A partial with this name already exists": {"name": {"head"}, "html": {"x"}},
+			"Name is required":                        {"name": {""}, "html": {"kept &"}},
+			"HTML is required":                        {"name": {"new"}, "html": {""}},
 		} {
 			if a := v.post(partialsPath, http.StatusUnprocessableEntity, form); !strings.Contains(textOf(a.body), want) {
 				t.Errorf("%v: got %s", form, textOf(a.body))
 			}
 		}
 		v.post(partialsPath+"/alone/delete", http.StatusSeeOther, url.Values{})
-		v.sees(partialsPath, "The partial “alone” is deleted.")
+		v.sees(partialsPath, "Partial “alone” deleted.")
 		if _, err := h.Partial(t.Context(), account, "alone"); err == nil {
 			t.Error("it is still there")
 		}

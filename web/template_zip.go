@@ -99,7 +99,7 @@ func (w *Web) importPage(v *pageRequest, status int, wrong string) error {
 	if wrong != "" {
 		form.Errors["file"] = wrong
 	}
-	return v.show(status, views.ImportPage(v.page("Import a template", templatesPath), form))
+	return v.show(status, views.ImportPage(v.page("Import template", templatesPath), form))
 }
 
 func (w *Web) importTemplate(v *pageRequest) error {
@@ -116,7 +116,7 @@ func (w *Web) importTemplate(v *pageRequest) error {
 		var made templates.Record
 		if made, err = w.create(v, in); err == nil {
 			if len(kept) > 0 {
-				v.flash("Imported. Of the partials " + strings.Join(kept, ", ") + " the account has others already, which stay.")
+				v.flash("Template imported. Not imported: partials that exist here with other content (" + strings.Join(kept, ", ") + ").")
 			}
 			return v.redirect(pageOf(made.ID, ""))
 		}
@@ -131,12 +131,12 @@ func (w *Web) importTemplate(v *pageRequest) error {
 func zippedFiles(v *pageRequest) (map[string]string, error) {
 	file, about, err := v.r.FormFile("file")
 	if err != nil {
-		return nil, sentence("Choose a zip of at most 16 MiB that was exported here.")
+		return nil, sentence("Select a ZIP file of 16 MiB or less that was created by “Export as ZIP”.")
 	}
 	defer func() { _ = file.Close() }()
 	archive, err := zip.NewReader(file, about.Size)
 	if err != nil || len(archive.File) > maxZippedFiles {
-		return nil, sentence(fmt.Sprintf("This is no zip with at most %d files.", maxZippedFiles))
+		return nil, sentence(fmt.Sprintf("The file must be a ZIP archive with at most %d files.", maxZippedFiles))
 	}
 	files, left := map[string]string{}, int64(maxUnpacked)
 	for _, f := range archive.File {
@@ -150,11 +150,11 @@ func zippedFiles(v *pageRequest) (map[string]string, error) {
 			most = store.MaxPartialBytes
 		}
 		if left < most && int64(min(f.UncompressedSize64, maxZipped)) > left {
-			return nil, sentence(fmt.Sprintf("The files in it have more than %d MiB together.", maxUnpacked>>20))
+			return nil, sentence(fmt.Sprintf("The unpacked files exceed %d MiB in total.", maxUnpacked>>20))
 		}
 		text, err := unzipped(f, min(most, left))
 		if err != nil {
-			return nil, sentence(fmt.Sprintf("The file %s in it is damaged, or larger than %s.", zippedName(f.Name), views.Bytes(most)))
+			return nil, sentence(fmt.Sprintf("The file %s in the archive is damaged or larger than %s.", zippedName(f.Name), views.Bytes(most)))
 		}
 		left -= int64(len(text))
 		files[f.Name] = text
@@ -194,7 +194,7 @@ func templateOf(files map[string]string) (templates.New, error) {
 	html, ok := files[zippedHTML]
 	in := templates.New{HTML: &html}
 	if !ok {
-		return in, sentence("The zip has no file template.html at its top.")
+		return in, sentence("The archive has no template.html at its top level.")
 	}
 	for name, field := range map[string]*schema.Object{zippedSample: &in.SampleData, zippedOptions: &in.Options} {
 		text, ok := files[name]
@@ -203,14 +203,14 @@ func templateOf(files map[string]string) (templates.New, error) {
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
-			return in, sentence(fmt.Sprintf("The file %s in it holds no JSON object.", name))
+			return in, sentence(fmt.Sprintf("The file %s in the archive is not a JSON object.", name))
 		}
 		*field = objectOf(text)
 	}
 	if text, ok := files[zippedAbout]; ok {
 		var facts zippedFacts
 		if err := json.Unmarshal([]byte(text), &facts); err != nil {
-			return in, sentence("The file about.json in it cannot be read.")
+			return in, sentence("The file about.json in the archive is not a valid JSON object.")
 		}
 		in.Name, in.Category, in.Description = facts.Name, facts.Category, facts.Description
 	}

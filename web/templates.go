@@ -129,7 +129,7 @@ func (w *Web) newTemplatePage(v *pageRequest, status int, wrong map[string]strin
 			m.Values["name"], m.Values["category"] = l.Name, l.Category
 		}
 	}
-	return v.show(status, views.NewTemplatePage(v.page("New template", templatesPath), m))
+	return v.show(status, views.NewTemplatePage(v.page("Create template", templatesPath), m))
 }
 
 // makeTemplate makes a template of nothing, or of a layout.
@@ -140,7 +140,7 @@ func (w *Web) makeTemplate(v *pageRequest) error {
 	}
 	in.Name, in.Category = v.value("name"), v.value("category")
 	if in.FromGallery == "" && in.Name == "" {
-		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Give it a name; you can change it later."})
+		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Name is required. You can change it later."})
 	}
 	made, err := w.create(v, in)
 	if r := refused(err); r != nil {
@@ -204,7 +204,7 @@ func (w *Web) duplicateTemplate(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("“" + made.Name + "” is made.")
+	v.flash("“" + made.Name + "” created.")
 	return v.redirect(templatesPath)
 }
 
@@ -226,7 +226,7 @@ func (w *Web) deleteTemplate(v *pageRequest) error {
 func (w *Web) undeleteTemplate(v *pageRequest) error {
 	back, err := w.store.UndeleteTemplate(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if errors.Is(err, store.ErrTooMany) {
-		v.flash("It stays deleted: an account has at most " + strconv.Itoa(store.MaxTemplates) + " templates.")
+		v.flash("Template not restored: limit of " + strconv.Itoa(store.MaxTemplates) + " templates reached. Delete another template first.")
 		return v.redirect(templatesPath)
 	}
 	if err == nil {
@@ -235,6 +235,6 @@ func (w *Web) undeleteTemplate(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("“" + back.Name + "” is back.")
+	v.flash("“" + back.Name + "” restored.")
 	return v.redirect(templatesPath)
 }

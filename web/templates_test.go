@@ -33,7 +33,7 @@ func (v *visitor) newTemplate(name string) string {
 func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
-		v.sees(templatesPath, "No templates yet", "Choose a layout")
+		v.sees(templatesPath, "No templates yet", "Browse gallery")
 		invoice := v.newTemplate("Invoice")
 		v.post(templatesPath, http.StatusUnprocessableEntity, url.Values{})
 		v.sees(templatesPath+"/gallery", "Use this template", "Atelier invoice")
@@ -54,15 +54,15 @@ func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 		if made, err := h.Template(t.Context(), account.ID, "invoice-atelier"); err != nil || made.Name != "Atelier invoice" {
 			t.Errorf("the id of the layout: got %q, %v", made.Name, err)
 		}
-		v.sees(templatesPath, "2 templates", "Invoice", "Atelier invoice", "Draft", "saved")
+		v.sees(templatesPath, "2 templates", "Invoice", "Atelier invoice", "Draft", "Saved")
 		if a := v.sees(templatesPath + "?q=atelier"); strings.Contains(a.body, `>Invoice</a>`) || !strings.Contains(a.body, "Atelier") {
 			t.Errorf("a search shows %s", textOf(a.body))
 		}
 		v.sees(templatesPath+"?category=billing", "1 template")
-		v.sees(templatesPath+"?state=published", "Nothing matches")
+		v.sees(templatesPath+"?state=published", "No matches")
 
 		v.post(invoice+"/duplicate", http.StatusSeeOther, url.Values{})
-		v.sees(templatesPath, "Invoice (copy)", "is made")
+		v.sees(templatesPath, "Invoice (copy)", "” created")
 		v.post(invoice+"/delete", http.StatusSeeOther, url.Values{})
 		a := v.sees(templatesPath, "“Invoice” deleted", "Undo")
 		if !strings.Contains(a.body, `action="`+invoice+`/undelete"`) {
@@ -75,7 +75,7 @@ func TestTemplatesAreListedMadeAndTakenBack(t *testing.T) {
 			t.Error("what was deleted is told of twice")
 		}
 		v.post(invoice+"/undelete", http.StatusSeeOther, url.Values{})
-		v.sees(templatesPath, "“Invoice” is back", "3 templates")
+		v.sees(templatesPath, "“Invoice” restored", "3 templates")
 		got := h.actions(t, h.mayas(t).ID) // of one moment of the test's clock, in any order
 		for action, times := range map[string]int{"template.undeleted": 1, "template.deleted": 1, "template.duplicated": 1, "template.made": 2} {
 			if n := len(slices.DeleteFunc(slices.Clone(got), func(a string) bool { return a != action })); n != times {
@@ -325,7 +325,7 @@ func TestTemplatesTravelAsZip(t *testing.T) {
 	if partial, err := h.Partial(t.Context(), account.ID, "sign"); err != nil || partial.HTML != "<p>hers</p>" {
 		t.Errorf("the partial that was there is %+v, %v", partial, err)
 	}
-	nina.sees(made.header.Get("Location"), "Of the partials sign the account has others already")
+	nina.sees(made.header.Get("Location"), "Not imported: partials that exist here with other content (sign)")
 	for name, content := range map[string]string{"no zip": "nothing", "empty zip": zipOf(t, nil), "no object": zipOf(t, map[string]string{"template.html": "x", "sample.json": "[]"})} {
 		if a := send(name, content); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `aria-invalid="true"`) {
 			t.Errorf("%s: got %d %s", name, a.status, textOf(a.body))

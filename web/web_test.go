@@ -606,7 +606,7 @@ func TestWebhooks(t *testing.T) {
 		v.post(path+"/activate", http.StatusSeeOther, url.Values{})
 		v.post(path, http.StatusUnprocessableEntity, url.Values{"url": {"http://inner.example/x"}})
 		v.post(path, http.StatusSeeOther, url.Values{"url": {"https://other.example/in"}})
-		v.sees(path, "other.example", "Endpoint", "Saved.")
+		v.sees(path, "other.example", "Endpoint", "Endpoint saved.")
 		v.post(path+"/delete", http.StatusSeeOther, url.Values{})
 		v.sees("/dashboard/webhooks", "other.example")
 		v.post(path+"/delete", http.StatusSeeOther, url.Values{"confirm": {"yes"}})
@@ -721,7 +721,7 @@ func TestDocuments(t *testing.T) {
 		}
 		v.sees(next[1], "5 documents")
 		v.sees("/dashboard/documents?status=failed", "Why pdf.create failed", "render_failed", "Clear")
-		v.sees("/dashboard/documents?operation=images.create", "Nothing matches")
+		v.sees("/dashboard/documents?operation=images.create", "No matches")
 		v.sees("/dashboard/documents?q="+last, "Why pdf.create failed")
 		if page := v.sees("/dashboard/documents/"+last, "render_failed", "not charged"); strings.Contains(page.body, "<b>page</b>") {
 			t.Error("the error's markup is shown as markup")
@@ -1079,7 +1079,7 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "/dashboard/documents/" + call
-	page := v.sees(path, "Where the time went", "Loading 1.25 s", "Queue 1 ms", "unheard 400 µs", "What was sent", "Run again for $0.0020", "(9.0 KB)")
+	page := v.sees(path, "Time per step", "Page load 1.25 s", "Queue 1 ms", "unheard 400 µs", "Stored for 7 days", "Run again for $0.0020", "(9.0 KB)")
 	if strings.Contains(page.body, "<b>sent</b>") || strings.Contains(page.body, strings.Repeat("A", 5000)) {
 		t.Error("the input is shown as markup, or whole")
 	}
@@ -1088,7 +1088,7 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 	}
 	refused = "The balance is too small."
 	v.post(path+"/again", http.StatusSeeOther, url.Values{})
-	v.sees(path, "It was not run again: The balance is too small.")
+	v.sees(path, "Rerun failed: The balance is too small.")
 	if a := h.join(t, "mallory@example.com").do(http.MethodPost, path+"/again", url.Values{}); a.status != http.StatusNotFound {
 		t.Errorf("another account's call: got status %d", a.status)
 	}

@@ -19,8 +19,8 @@ const webhooksPath = "/dashboard/webhooks"
 
 // eventTexts describe in a few words when each event happens.
 var eventTexts = map[string]string{
-	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "wallet empty, hourly at most",
-	store.EventWalletTopUp: "a payment arrived", store.EventAutoReload: "a reload arrived", store.EventAutoReloadFailed: "the card was declined",
+	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "balance too low; at most once an hour",
+	store.EventWalletTopUp: "a payment succeeded", store.EventAutoReload: "an auto-reload succeeded", store.EventAutoReloadFailed: "the card was declined",
 }
 
 func eventKinds() []views.EventKind {
@@ -39,10 +39,10 @@ func (w *Web) checkURL(address string) error {
 	return nil
 }
 
-var errAddress = errors.New("events cannot be sent there")
+var errAddress = errors.New("events cannot be sent to this URL")
 
 // wrongAddress is the message for an invalid URL.
-const wrongAddress = "Use https and a public host."
+const wrongAddress = "URL must use https and a public host."
 
 // endpointOf shows an endpoint.
 func endpointOf(e store.Webhook) views.Endpoint {
@@ -128,14 +128,14 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 	case errors.Is(err, errAddress):
 		return w.wrongEndpoint(v, "url", wrongAddress)
 	case errors.Is(err, store.ErrTooManyWebhooks):
-		return w.wrongEndpoint(v, "", "An account has at most "+strconv.Itoa(store.MaxWebhooks)+" endpoints. Delete one first.")
+		return w.wrongEndpoint(v, "", "Endpoint limit reached: "+strconv.Itoa(store.MaxWebhooks)+" of "+strconv.Itoa(store.MaxWebhooks)+". Delete an endpoint first.")
 	case err != nil:
 		return err
 	}
 	if err := v.record("webhook.made", made.URL, ""); err != nil {
 		return err
 	}
-	return w.webhooksPage(v, &views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Check each delivery's signature with it."})
+	return w.webhooksPage(v, &views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Use this secret to verify the signature of each delivery."})
 }
 
 func (w *Web) wrongEndpoint(v *pageRequest, field, text string) error {
@@ -178,7 +178,7 @@ func (w *Web) changeWebhook(v *pageRequest) error {
 	if errors.Is(err, errAddress) {
 		return w.webhookPage(v, http.StatusUnprocessableEntity, nil, map[string]string{"url": wrongAddress})
 	}
-	return w.webhookChanged(v, changed.URL, err, "webhook.changed", "Saved.")
+	return w.webhookChanged(v, changed.URL, err, "webhook.changed", "Endpoint saved.")
 }
 
 // webhookChanged continues after a change of an endpoint.
@@ -197,14 +197,14 @@ func (w *Web) testWebhook(v *pageRequest) error {
 	if _, err := w.hooks.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	v.flash("A test event is on its way. It is listed under Deliveries.")
+	v.flash("Test event sent. See Deliveries for the result.")
 	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
 }
 
 func (w *Web) switchWebhook(on bool) func(*pageRequest) error {
-	action, done := "webhook.paused", "Paused. What was still to be sent is cancelled."
+	action, done := "webhook.paused", "Endpoint paused. Pending deliveries were cancelled."
 	if on {
-		action, done = "webhook.resumed", "Events are sent there again."
+		action, done = "webhook.resumed", "Endpoint resumed."
 	}
 	return func(v *pageRequest) error {
 		changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
@@ -220,18 +220,18 @@ func (w *Web) rollWebhook(v *pageRequest) error {
 	if err := v.record("webhook.rolled", rolled.URL, ""); err != nil {
 		return err
 	}
-	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous one keeps signing Service-Signature for 24 hours, or until you start using this one."}, nil)
+	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous secret still signs Service-Signature for 24 hours, or until you activate this one."}, nil)
 }
 
 func (w *Web) activateWebhook(v *pageRequest) error {
 	changed, err := w.store.ActivateWebhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
-	return w.webhookChanged(v, changed.URL, err, "webhook.activated", "The new secret is in use.")
+	return w.webhookChanged(v, changed.URL, err, "webhook.activated", "New secret activated.")
 }
 
 func (w *Web) deleteWebhook(v *pageRequest) error {
 	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err == nil && v.value("confirm") != "yes" {
-		v.flash("Nothing was deleted: tick the box first.")
+		v.flash("Endpoint not deleted. Select the confirmation box first.")
 		return v.redirect(webhooksPath + "/" + e.ID)
 	}
 	if err == nil {
@@ -243,6 +243,6 @@ func (w *Web) deleteWebhook(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("The endpoint " + e.URL + " is deleted.")
+	v.flash("Endpoint " + e.URL + " deleted.")
 	return v.redirect(webhooksPath)
 }

@@ -20,7 +20,7 @@ func (s *screen) blankTemplate(name string) {
 	s.t.Helper()
 	s.open("/dashboard/templates/new")
 	s.fill("name", name)
-	s.press("Make template")
+	s.press("Create template")
 	s.edits()
 }
 

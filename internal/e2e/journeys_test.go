@@ -116,8 +116,8 @@ func (s *screen) addEndpoint(address string) (id, secret string) {
 	s.t.Helper()
 	s.open("/dashboard/webhooks/new")
 	s.fill("url", address)
-	s.press("Add and show secret")
-	s.sees("Signing secret of " + address)
+	s.press("Add endpoint")
+	s.sees("Signing secret for " + address)
 	secret = regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`).FindString(s.text())
 	list, err := s.app.Store.Webhooks(s.t.Context(), s.account().ID)
 	if err != nil || len(list) != 1 || secret == "" {
@@ -183,7 +183,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	for range events {
 		maya.open("/dashboard/webhooks/" + id)
 		maya.press("Send test event")
-		maya.sees("A test event is on its way")
+		maya.sees("Test event sent")
 	}
 	maya.finds("/dashboard/deliveries?status=pending", "503")
 	failAll(t, app, maya.account().ID)
@@ -199,15 +199,15 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 	maya.lookAt("delivery that failed")
 
 	program.comeUp()
-	maya.pressIn("#delivery", "Replay")
-	maya.sees("It is sent again.")
+	maya.pressIn("#delivery", "Replay delivery")
+	maya.sees("Delivery queued for replay.")
 	maya.sees("9th: 200") // the page looks again by itself
 	maya.finds("/dashboard/deliveries?status=delivered", "webhook.test")
 	maya.open("/dashboard/deliveries")
 	maya.press("Replay 2 failed")
-	maya.sees("2 deliveries are sent again.")
-	maya.finds("/dashboard/deliveries?status=failed", "Nothing matches")
-	maya.finds("/dashboard/deliveries?status=pending", "Nothing matches")
+	maya.sees("2 deliveries queued for replay.")
+	maya.finds("/dashboard/deliveries?status=failed", "No matches")
+	maya.finds("/dashboard/deliveries?status=pending", "No matches")
 	maya.finds("/dashboard/webhooks/"+id, "On")
 	if all := program.got(); len(all) != events {
 		t.Errorf("%d events came, want %d", len(all), events)
@@ -374,7 +374,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	maya.choose("select[name=status]", "Failed")
-	maya.sees("Nothing matches")
+	maya.sees("No matches")
 	standing := func() string {
 		t.Helper()
 		found, err := maya.page.Eval(`() => [window.stays === true, location.pathname + location.search, document.title, document.activeElement.name].join(" | ")`)
@@ -389,7 +389,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 	if err := maya.page.NavigateBack(); err != nil {
 		t.Fatal(err)
 	}
-	maya.sees("Nothing was sent yet")
+	maya.sees("No deliveries yet")
 	if got := standing(); !strings.HasPrefix(got, "true | /dashboard/deliveries |") {
 		t.Errorf("on the way back the window is %s", got)
 	}
@@ -526,7 +526,7 @@ func TestEverythingWorksWithoutScript(t *testing.T) {
 	maya.finds("/dashboard/deliveries", "Delivered")
 	maya.chooseByKey("status", "Failed")
 	maya.press("Filter")
-	maya.sees("Nothing matches")
+	maya.sees("No matches")
 	maya.open("/dashboard/webhooks/" + id)
 	maya.press("Pause")
 	maya.sees("Paused")

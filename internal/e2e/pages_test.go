@@ -328,7 +328,7 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	if file := shell(t, line); !strings.HasPrefix(file, "%PDF-") {
 		t.Fatalf("the line makes %.300q", file)
 	}
-	maya.sees("Where the time went") // the page of the first document, by itself
+	maya.sees("Time per step") // the page of the first document, by itself
 	maya.sees("Layout and print")
 	maya.sees("Completed")
 	maya.open("/dashboard/documents")
