@@ -283,7 +283,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<span class=\"vh\">Name and id</span></a> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<span class=\"vh\">Template settings</span></a> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -324,7 +324,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "Call it</button> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "View API call</button> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -514,7 +514,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				}
 			}
 			if m.sees() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<button class=\"btn ghost small\" type=\"button\" title=\"Alt Enter. Click on a page leads back\" data-find>Show on page</button>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<button class=\"btn ghost small\" type=\"button\" title=\"Alt Enter. Click a page to show its source\" data-find>Show on page</button>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -558,7 +558,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "</ul></section><section class=\"p-data\" aria-label=\"Data and options\"><div class=\"grip\" role=\"separator\" tabindex=\"0\" aria-orientation=\"vertical\" aria-label=\"Resize code and data\" aria-valuenow=\"42\" aria-valuemin=\"15\" aria-valuemax=\"70\" data-grip=\"code\" hidden></div><header class=\"pane-head\"><nav class=\"tabs\" aria-label=\"Data and options\"><a href=\"#data\" data-side=\"data\" aria-current=\"true\">Data</a> <a href=\"#options\" data-side=\"options\">Options</a> <a href=\"#paths\" data-side=\"paths\" data-script hidden>Used paths</a></nav><span class=\"end\" data-valid></span></header><div class=\"side-pane\"><div class=\"code-pane\" data-pane=\"data\" id=\"data\"><textarea name=\"sampleData\" form=\"editor\" aria-label=\"Sample data, JSON\" spellcheck=\"false\" autocapitalize=\"off\" autocomplete=\"off\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "</ul></section><section class=\"p-data\" aria-label=\"Data and options\"><div class=\"grip\" role=\"separator\" tabindex=\"0\" aria-orientation=\"vertical\" aria-label=\"Resize code and data\" aria-valuenow=\"42\" aria-valuemin=\"15\" aria-valuemax=\"70\" data-grip=\"code\" hidden></div><header class=\"pane-head\"><nav class=\"tabs\" aria-label=\"Data and options\"><a href=\"#data\" data-side=\"data\" aria-current=\"true\">Data</a> <a href=\"#options\" data-side=\"options\">Options</a> <a href=\"#paths\" data-side=\"paths\" data-script hidden>Variables</a></nav><span class=\"end\" data-valid></span></header><div class=\"side-pane\"><div class=\"code-pane\" data-pane=\"data\" id=\"data\"><textarea name=\"sampleData\" form=\"editor\" aria-label=\"Sample data, JSON\" spellcheck=\"false\" autocapitalize=\"off\" autocomplete=\"off\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -632,7 +632,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "Describe it</button> <span class=\"faint\">You see the price first</span></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "Generate with AI</button> <span class=\"faint\">The price is shown first</span></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -670,7 +670,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.sees() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<button class=\"btn ghost small\" type=\"button\" aria-pressed=\"false\" title=\"What a browser shows at once, without pages\" data-script data-frames hidden>HTML</button> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<button class=\"btn ghost small\" type=\"button\" aria-pressed=\"false\" title=\"Instant HTML preview, without page breaks\" data-script data-frames hidden>HTML</button> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -683,7 +683,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<span class=\"vh\">Zoom out</span></button> <button class=\"btn ghost small\" type=\"button\" title=\"Fit the width\" data-zoom-fit><span class=\"tnum muted\" data-zoom-shown>100%</span></button> <button class=\"btn ghost small square\" type=\"button\" data-zoom-by=\"1\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<span class=\"vh\">Zoom out</span></button> <button class=\"btn ghost small\" type=\"button\" title=\"Fit width\" data-zoom-fit><span class=\"tnum muted\" data-zoom-shown>100%</span></button> <button class=\"btn ghost small square\" type=\"button\" data-zoom-by=\"1\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -740,7 +740,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Conflict) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<div class=\"sheet padded stack\"><h2>Somebody else has saved this template since you opened it</h2><p>Nothing of yours is lost, and nothing was saved. On the left, red, is what is stored now; on the right, green, is yours.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<div class=\"sheet padded stack\"><h2>Another user saved this template</h2><p>The template was saved after you opened it, so your changes are not saved yet. Left, in red: the stored version. Right, in green: your version.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -748,7 +748,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<div class=\"row\"><button class=\"btn\" type=\"submit\" form=\"editor\" name=\"then\" value=\"save\">Save mine over it</button> <a class=\"btn\" href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<div class=\"row\"><button class=\"btn\" type=\"submit\" form=\"editor\" name=\"then\" value=\"save\">Overwrite with my version</button> <a class=\"btn\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -761,7 +761,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "\">Take theirs</a></div></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "\">Use stored version</a></div></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -799,17 +799,17 @@ func EditorPage(p Page, m Editor) templ.Component {
 					}
 				}
 			} else if !m.sees() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 74, "<p class=\"faint\">Pages are not shown here.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 74, "<p class=\"faint\">Previews are not enabled for this link.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else if m.own() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "<p class=\"faint\" data-noscript>Press Preview to see the pages.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "<p class=\"faint\" data-noscript>Select Preview to render the pages.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<p class=\"faint\" data-noscript>This editor needs JavaScript.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<p class=\"faint\" data-noscript>This editor requires JavaScript.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -837,7 +837,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "</span> <span class=\"hide-s hide-m\" data-keys hidden><kbd>Ctrl</kbd> <kbd>S</kbd> save, <kbd>Ctrl</kbd> <kbd>Enter</kbd> preview</span> <span class=\"phone-only\">Edit on a wider screen.</span> <span class=\"colorbar\" aria-hidden=\"true\"></span></footer>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "</span> <span class=\"hide-s hide-m\" data-keys hidden><kbd>Ctrl</kbd> <kbd>S</kbd> save, <kbd>Ctrl</kbd> <kbd>Enter</kbd> preview</span> <span class=\"phone-only\">Use a wider screen to edit.</span> <span class=\"colorbar\" aria-hidden=\"true\"></span></footer>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -909,33 +909,33 @@ func EditorPage(p Page, m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.own() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<dialog class=\"dialog wide\" id=\"call\" aria-labelledby=\"call-title\"><div class=\"inner\"><h2 id=\"call-title\">Call ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<dialog class=\"dialog wide\" id=\"call\" aria-labelledby=\"call-title\"><div class=\"inner\"><h2 id=\"call-title\">API call for ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var32 string
 				templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(m.Card.Name)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 369, Col: 43}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 369, Col: 51}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 90, "</h2><p class=\"muted\">Send your data in place of the sample data. The published version ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 90, "</h2><p class=\"muted\">Send your own data in templateData. The call uses the published version, ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var33 string
 				templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(m.Card.Version))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 370, Col: 118}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 370, Col: 125}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, " is used.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, ".</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -958,7 +958,7 @@ func EditorPage(p Page, m Editor) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, " <dialog class=\"dialog widest\" id=\"conflict\" aria-labelledby=\"conflict-title\"><div class=\"inner\"><h2 id=\"conflict-title\">Saved in another tab</h2><p class=\"muted\">The template was changed elsewhere since this page read it. Nothing of either is lost yet. On the left, red, is what is stored now; on the right, green, is what stands here.</p><div data-diffs></div><footer><button class=\"btn\" type=\"button\" data-conflict=\"later\">Decide later</button> <button class=\"btn\" type=\"button\" data-conflict=\"theirs\">Take theirs</button> <button class=\"btn primary\" type=\"button\" data-conflict=\"mine\">Keep mine</button></footer></div></dialog>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, " <dialog class=\"dialog widest\" id=\"conflict\" aria-labelledby=\"conflict-title\"><div class=\"inner\"><h2 id=\"conflict-title\">Changed in another tab</h2><p class=\"muted\">The template was saved elsewhere after you opened it, so your changes are not saved yet. Left, in red: the stored version. Right, in green: your version.</p><div data-diffs></div><footer><button class=\"btn\" type=\"button\" data-conflict=\"later\">Decide later</button> <button class=\"btn\" type=\"button\" data-conflict=\"theirs\">Use stored version</button> <button class=\"btn primary\" type=\"button\" data-conflict=\"mine\">Keep my version</button></footer></div></dialog>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -995,7 +995,7 @@ func describeDialog(m Editor) templ.Component {
 			templ_7745c5c3_Var34 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 95, "<dialog class=\"dialog wide\" id=\"describe\" aria-labelledby=\"describe-title\"><form method=\"post\" data-describe><div><h2 id=\"describe-title\">Describe it</h2><p class=\"muted\">A language model writes the template, and the engine prints it before you see it. Taking it back is one step.</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 95, "<dialog class=\"dialog wide\" id=\"describe\" aria-labelledby=\"describe-title\"><form method=\"post\" data-describe><div><h2 id=\"describe-title\">Generate with AI</h2><p class=\"muted\">A language model writes the template. relaypdf renders it before you see it, and you can undo the change.</p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1008,12 +1008,12 @@ func describeDialog(m Editor) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 97, "<span class=\"grow\">No language model provider is configured here, so templates cannot be generated. The operator of this server can set one with <code>RELAYPDF_AI_PROVIDER</code>.</span></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 97, "<span class=\"grow\">No AI provider is configured on this server. Its operator can configure one with <code>RELAYPDF_AI_PROVIDER</code>.</span></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "<div class=\"field\"><label for=\"describe-prompt\">What should it be?</label> <textarea id=\"describe-prompt\" name=\"prompt\" rows=\"5\" maxlength=\"15000\" required autofocus placeholder=\"A delivery note on A5 with a table of parts, their weights and a line to sign on.\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "<div class=\"field\"><label for=\"describe-prompt\">Description</label> <textarea id=\"describe-prompt\" name=\"prompt\" rows=\"5\" maxlength=\"15000\" required autofocus placeholder=\"A delivery note on A5 with a table of parts, their weights and a line to sign on.\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1033,7 +1033,7 @@ func describeDialog(m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 102, "><legend class=\"vh\">What is written</legend> <label class=\"check\"><input type=\"radio\" name=\"what\" value=\"new\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 102, "><legend class=\"vh\">Result</legend> <label class=\"check\"><input type=\"radio\" name=\"what\" value=\"new\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1043,7 +1043,7 @@ func describeDialog(m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, "><span>A new template in the place of this one</span></label> <label class=\"check\"><input type=\"radio\" name=\"what\" value=\"change\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, "><span>Replace this template</span></label> <label class=\"check\"><input type=\"radio\" name=\"what\" value=\"change\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1053,7 +1053,7 @@ func describeDialog(m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 106, "><span>A change of this one</span></label> <label class=\"check\"><input type=\"checkbox\" name=\"keep\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 106, "><span>Change this template</span></label> <label class=\"check\"><input type=\"checkbox\" name=\"keep\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1063,7 +1063,7 @@ func describeDialog(m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 108, "><span>Keep my sample data</span></label></fieldset><div class=\"field\"><p class=\"error\" role=\"alert\" data-describe-error hidden></p></div><div class=\"stack close\" data-describe-progress hidden><div class=\"busy\"></div><p class=\"muted\" role=\"status\" data-describe-said></p><pre class=\"written\" tabindex=\"0\" role=\"region\" aria-label=\"What the model writes\" data-describe-written hidden></pre></div><p data-describe-price hidden></p><footer><button class=\"btn\" type=\"button\" data-describe-stop>Cancel</button> <button class=\"btn primary\" type=\"submit\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 108, "><span>Keep my sample data</span></label></fieldset><div class=\"field\"><p class=\"error\" role=\"alert\" data-describe-error hidden></p></div><div class=\"stack close\" data-describe-progress hidden><div class=\"busy\"></div><p class=\"muted\" role=\"status\" data-describe-said></p><pre class=\"written\" tabindex=\"0\" role=\"region\" aria-label=\"Output of the model\" data-describe-written hidden></pre></div><p data-describe-price hidden></p><footer><button class=\"btn\" type=\"button\" data-describe-stop>Cancel</button> <button class=\"btn primary\" type=\"submit\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1073,7 +1073,7 @@ func describeDialog(m Editor) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 110, " data-describe-go>Show the price</button></footer></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 110, " data-describe-go>Show price</button></footer></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1423,7 +1423,7 @@ func Diffs(list []Diff) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(list) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 136, "<p class=\"muted\">There is no difference.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 136, "<p class=\"muted\">No differences.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1747,15 +1747,15 @@ func PublishForm(m Publish) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 159, "</code> use it from the next request. ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 159, "</code> use this version from the next request. ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if m.Next > 1 {
 			var templ_7745c5c3_Var72 string
-			templ_7745c5c3_Var72, templ_7745c5c3_Err = templ.JoinStringErrs("Version " + strconv.Itoa(m.Next-1) + " stays and can be restored.")
+			templ_7745c5c3_Var72, templ_7745c5c3_Err = templ.JoinStringErrs("Version " + strconv.Itoa(m.Next-1) + " can be restored later.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 531, Col: 75}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 531, Col: 71}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var72))
 			if templ_7745c5c3_Err != nil {
@@ -1779,25 +1779,25 @@ func PublishForm(m Publish) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 162, "<span class=\"grow\">Nothing has changed since version ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 162, "<span class=\"grow\">No changes since version ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var73 string
 			templ_7745c5c3_Var73, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(m.Card.Version))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 539, Col: 88}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `editor.templ`, Line: 539, Col: 79}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var73))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 163, " was published.</span></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 163, ".</span></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = field(Field{Name: "comment", Label: "Comment", Optional: true, Hint: "Shown in the list of versions.", Max: 1000, Focus: true}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = field(Field{Name: "comment", Label: "Comment", Optional: true, Hint: "Appears in the list of versions.", Max: 1000, Focus: true}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1851,7 +1851,7 @@ func PublishForm(m Publish) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Missing) == 1 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 170, "One path is missing from the sample data, and prints as nothing: ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 170, "A path is missing from the sample data and renders as an empty text: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1865,7 +1865,7 @@ func PublishForm(m Publish) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 171, " paths are missing from the sample data, and print as nothing: ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 171, " paths are missing from the sample data and render as an empty text: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -2039,7 +2039,7 @@ func VersionsPage(p Page, m Versions) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 185, "\"><button class=\"btn\" type=\"submit\">Discard the draft</button></form>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 185, "\"><button class=\"btn\" type=\"submit\">Discard draft</button></form>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -2065,13 +2065,13 @@ func VersionsPage(p Page, m Versions) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 188, "Editor</a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 188, "Open editor</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Versions of "+m.Card.Name, "What was published stays as it was. Restoring one copies it into the draft.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var83), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Versions of "+m.Card.Name, "Published versions never change. Restoring a version copies it into the draft.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var83), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2113,7 +2113,7 @@ func VersionsPage(p Page, m Versions) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("Nothing published yet", "Until a version is published, programs cannot call the template.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var86), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No versions yet", "Published versions appear here. Publish one to use the template in API calls.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var86), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -2166,7 +2166,7 @@ func VersionsPage(p Page, m Versions) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						if i == 0 {
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 196, "<span class=\"sub\">in use</span>")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 196, "<span class=\"sub\">current</span>")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -2416,7 +2416,7 @@ func VersionPage(p Page, m VersionDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.InUse {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 214, ", in use")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 214, ", current version")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -2431,12 +2431,12 @@ func VersionPage(p Page, m VersionDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 216, "</div></header><div class=\"stack loose\"><section class=\"section stack\" aria-labelledby=\"since\"><header><h2 id=\"since\">What changed since</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 216, "</div></header><div class=\"stack loose\"><section class=\"section stack\" aria-labelledby=\"since\"><header><h2 id=\"since\">Changes since this version</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Diffs) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 217, "<p class=\"muted\">Nothing: the template is as it was published here.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 217, "<p class=\"muted\">None. The draft is identical to this version.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -2519,7 +2519,7 @@ func TemplateSettingsPage(p Page, t TemplateCard, m Form) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = crumbs([]Link{{"/dashboard/templates", "Templates"}, {templateURL(t.ID, ""), t.Name}}, "Name and id").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = crumbs([]Link{{"/dashboard/templates", "Templates"}, {templateURL(t.ID, ""), t.Name}}, "Template settings").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2549,7 +2549,7 @@ func TemplateSettingsPage(p Page, t TemplateCard, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 222, "\"><h2>Name and id</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 222, "\"><h2>Template settings</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2561,7 +2561,7 @@ func TemplateSettingsPage(p Page, t TemplateCard, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = field(Field{Name: "slug", Label: "Id in calls", Hint: "Programs that use the one before get an error from then on.", Max: 64, Required: true}, m).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = field(Field{Name: "slug", Label: "Template ID", Hint: "Applications that use the old ID will fail.", Max: 64, Required: true}, m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -2586,7 +2586,7 @@ func TemplateSettingsPage(p Page, t TemplateCard, m Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 224, "\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Save</button></footer></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 224, "\" data-close>Cancel</a> <button class=\"btn primary\" type=\"submit\">Save settings</button></footer></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

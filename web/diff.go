@@ -32,7 +32,7 @@ func diffsOf(before, after views.Content) []views.Diff {
 		after, moreAfter := lines(file.after)
 		d, cut := diff(before, after), moreBefore != moreAfter
 		if cut {
-			d.Lines = append(d.Lines, views.DiffLine{Kind: "gap", Text: "… the lines from " + strconv.Itoa(maxCompared+1) + " on differ, and are not compared one by one"})
+			d.Lines = append(d.Lines, views.DiffLine{Kind: "gap", Text: "… differences after line " + strconv.Itoa(maxCompared) + " are not shown"})
 		}
 		if cut || d.Added+d.Removed > 0 {
 			d.Name = file.name
@@ -164,7 +164,7 @@ func shownDiff(edits []edit) views.Diff {
 	}
 	d.Lines = append(d.Lines, gapOf(gap)...)
 	if len(d.Lines) > maxDiffLines {
-		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{Kind: "gap", Text: "… and more than can be shown"})
+		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{Kind: "gap", Text: "… further changes are not shown"})
 	}
 	return d
 }
@@ -181,7 +181,7 @@ func gapOf(lines int) []views.DiffLine {
 	if lines == 0 {
 		return nil
 	}
-	return []views.DiffLine{{Kind: "gap", Text: "… " + views.Plural(lines, "line", "lines") + " without changes"}}
+	return []views.DiffLine{{Kind: "gap", Text: "… " + views.Plural(lines, "line", "lines") + " unchanged"}}
 }
 
 // pairLines pairs added lines with the removed lines that they replace, line by line, as views.Sides shows them.

@@ -91,7 +91,7 @@ func TestDiffOfManyLinesIsBounded(t *testing.T) {
 		t.Fatalf("got %d files", len(all))
 	}
 	last := all[0].Lines[len(all[0].Lines)-1]
-	if !strings.Contains(last.Text, "not compared one by one") || len(all[0].Lines) > maxDiffLines+2 {
+	if !strings.Contains(last.Text, "differences after line") || len(all[0].Lines) > maxDiffLines+2 {
 		t.Errorf("of %d lines, the last is %q", len(all[0].Lines), last.Text)
 	}
 	for _, line := range all[1].Lines {

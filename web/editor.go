@@ -205,12 +205,12 @@ func typed(v *pageRequest, field string) string {
 func (v *pageRequest) draft() (in templates.Change, wrong string) {
 	in.HTML = new(typed(v, "html"))
 	in.SampleData, in.Options = objectOf(typed(v, "sampleData")), objectOf(typed(v, "options"))
-	for name, text := range map[string]schema.Object{"The sample data": in.SampleData, "The options": in.Options} {
+	for name, text := range map[string]schema.Object{"Sample data": in.SampleData, "Options": in.Options} {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(text.RawMessage, &object); err != nil {
-			wrong = name + " are not valid JSON: " + err.Error() + "."
+			wrong = name + " must be valid JSON: " + err.Error() + "."
 		} else if object == nil {
-			wrong = name + " are no JSON object."
+			wrong = name + " must be a JSON object."
 		}
 	}
 	return in, wrong
@@ -336,7 +336,7 @@ func (w *Web) printDraft(v *pageRequest) error {
 		return err
 	})
 	if r := refused(err); r != nil && r.Status() < http.StatusInternalServerError {
-		v.flash("No PDF was made, and nothing charged: " + r.Error())
+		v.flash("PDF not created and not charged: " + r.Error())
 		return v.redirect(pageOf(found.ID, ""))
 	}
 	return err

@@ -64,7 +64,7 @@ func TestDescribeWithoutAProvider(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	path := v.newTemplate("Letter")
-	v.sees(path, "Describe it", "No language model provider is configured here")
+	v.sees(path, "Generate with AI", "No AI provider is configured on this server")
 	if a := v.send(path+"/describe", `{"prompt":"a bill","quote":true}`); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "ai_unavailable") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}

@@ -80,7 +80,7 @@ func (w *Web) publishDraft(v *pageRequest) error {
 	made, err := submit(v, templates.Publication{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish)
 	switch r := refused(err); {
 	case errors.Is(err, store.ErrChanged):
-		return w.publishPage(v, http.StatusConflict, "The draft has changed since this page was opened. Look at the changes again.")
+		return w.publishPage(v, http.StatusConflict, "The draft has changed since you opened this page. Review the changes again.")
 	case r != nil:
 		return w.publishPage(v, http.StatusUnprocessableEntity, r.Error())
 	case err != nil:
@@ -89,13 +89,13 @@ func (w *Web) publishDraft(v *pageRequest) error {
 	if err := v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion)); err != nil {
 		return err
 	}
-	v.flash(fmt.Sprintf("Version %d is published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
+	v.flash(fmt.Sprintf("Version %d published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
 	return v.redirect(pageOf(made.ID, ""))
 }
 
 func (w *Web) discardDraft(v *pageRequest) error {
 	made, err := submit(v, v.state(v.value("etag")), w.templates.Discard)
-	return w.changed(v, made, err, "template.discarded", "The draft is the same as the published version again.")
+	return w.changed(v, made, err, "template.discarded", "Draft discarded. It is identical to the published version again.")
 }
 
 func (w *Web) restoreVersion(v *pageRequest) error {
@@ -104,7 +104,7 @@ func (w *Web) restoreVersion(v *pageRequest) error {
 		return store.ErrNotFound
 	}
 	made, err := submit(v, templates.Restoration{State: v.state(v.value("etag")), Version: version}, w.templates.Restore)
-	return w.changed(v, made, err, "template.restored", fmt.Sprintf("Version %d is the draft now. Publish it to put it into use.", version))
+	return w.changed(v, made, err, "template.restored", fmt.Sprintf("Version %d restored as the draft. Publish the draft to use it in API calls.", version))
 }
 
 // changed redirects to a template after a change, or after its refusal.

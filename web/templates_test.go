@@ -128,7 +128,7 @@ func TestTwoTabsOfTheEditor(t *testing.T) {
 			t.Errorf("the data are shown otherwise than they were typed: %s", shown)
 		}
 		a := v.post(path, http.StatusConflict, save(first, "<p>mine</p>"))
-		for _, word := range []string{"Somebody else has saved", "<p>mine</p>", "Take theirs"} {
+		for _, word := range []string{"Another user saved this template", "<p>mine</p>", "Use stored version"} {
 			if !strings.Contains(strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(a.body), word) {
 				t.Errorf("the conflict does not show %q: %s", word, textOf(a.body))
 			}
@@ -197,9 +197,9 @@ func TestEditorKeepsInvalidInput(t *testing.T) {
 	path := v.newTemplate("Letter")
 	etag := etagOf(t, v.sees(path))
 	for want, form := range map[string]url.Values{
-		"The sample data are not valid JSON": {"html": {"kept <b>"}, "sampleData": {"{"}, "options": {"{}"}},
-		"The options are no JSON object":     {"html": {"kept <b>"}, "sampleData": {"{}"}, "options": {"null"}},
-		"Options.formt":                      {"html": {"kept <b>"}, "sampleData": {"{}"}, "options": {`{"formt":"A4"}`}},
+		"Sample data must be valid JSON": {"html": {"kept <b>"}, "sampleData": {"{"}, "options": {"{}"}},
+		"Options must be a JSON object":  {"html": {"kept <b>"}, "sampleData": {"{}"}, "options": {"null"}},
+		"Options.formt":                  {"html": {"kept <b>"}, "sampleData": {"{}"}, "options": {`{"formt":"A4"}`}},
 	} {
 		form.Set("etag", etag)
 		if a := v.post(path, http.StatusUnprocessableEntity, form); !strings.Contains(textOf(a.body), want) || !strings.Contains(a.body, "kept &lt;b&gt;") {
@@ -229,16 +229,16 @@ func TestVersionNamesItsParts(t *testing.T) {
 	if _, err := h.PublishTemplate(t.Context(), account, "letter", 0, "for the fair", map[string]string{"head": "<h1>of then</h1>"}); err != nil {
 		t.Fatal(err)
 	}
-	a := v.sees(path+"/versions/1", "Version 1", "for the fair", "Published", "in use", "Nothing: the template is as it was published here.", "Partial head", "of then", "A5")
+	a := v.sees(path+"/versions/1", "Version 1", "for the fair", "Published", "current version", "None. The draft is identical to this version.", "Partial head", "of then", "A5")
 	if strings.Contains(a.body, "Restore") || strings.Contains(a.body, "Sample data") {
 		t.Errorf("it offers what changes nothing, or shows what is empty: %s", textOf(a.body))
 	}
 	v.post(path, http.StatusSeeOther, url.Values{"etag": {etagOf(t, v.sees(path))}, "html": {"<p>second</p>"}, "sampleData": {"{}"}, "options": {"{}"}})
-	v.sees(path+"/versions/1", "in use", "Restore", "second")
+	v.sees(path+"/versions/1", "current version", "Restore", "second")
 	if _, err := h.PublishTemplate(t.Context(), account, "letter", 0, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	if a := v.sees(path+"/versions/1", "Restore"); strings.Contains(textOf(a.body), "in use") {
+	if a := v.sees(path+"/versions/1", "Restore"); strings.Contains(textOf(a.body), "current version") {
 		t.Error("a version that another one followed is said to be in use")
 	}
 }

@@ -111,7 +111,7 @@ func TestTemplateFromTheGalleryToTheAPI(t *testing.T) {
 	maya.click("[data-publish]", "Publish")
 	maya.sees("as version 1")
 	maya.press("Publish version 1")
-	maya.sees("Version 1 is published")
+	maya.sees("Version 1 published")
 
 	// By the API, as its owner would.
 	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test"})
@@ -137,9 +137,9 @@ func twoTabs(t *testing.T, app *app.App, maya, second *screen, template store.Te
 	second.sees("Saved")
 	second.holds("the second tab is saved", `!document.querySelector("[data-saved]").textContent.includes("Not saved")`)
 	maya.write("<p>from the first tab</p>")
-	maya.sees("Saved in another tab")
+	maya.sees("Changed in another tab")
 	maya.holds("both are shown", `document.querySelector("#conflict del")?.textContent.includes("second") && document.querySelector("#conflict ins")?.textContent.includes("first")`)
-	maya.click("[data-conflict]", "Keep mine")
+	maya.click("[data-conflict]", "Keep my version")
 	for deadline := time.Now().Add(pagePatience); ; <-time.After(100 * time.Millisecond) {
 		stored, err := app.Store.Template(t.Context(), template.AccountID, template.ID)
 		if err == nil && stored.Content.HTML == "<p>from the first tab</p>" {
@@ -156,8 +156,8 @@ func twoTabs(t *testing.T, app *app.App, maya, second *screen, template store.Te
 		t.Fatal(err)
 	}
 	second.write("<p>too late</p>")
-	second.sees("Saved in another tab")
-	second.click("[data-conflict]", "Take theirs")
+	second.sees("Changed in another tab")
+	second.click("[data-conflict]", "Use stored version")
 	second.holds("theirs is taken", `document.querySelector(".cm-content[aria-label=HTML]").textContent.includes("from the first tab")`)
 	second.holds("its numbers are whole", `document.querySelector('.cm-content[aria-label="Sample data, JSON"]').textContent.includes(args[0])`, `"n": `+long)
 	maya.calm("the first tab")

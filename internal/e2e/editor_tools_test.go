@@ -150,7 +150,7 @@ func TestEditorKeepsTypedText(t *testing.T) {
 		t.Fatal(err)
 	}
 	maya.write("<p>typed when the session had ended</p>")
-	maya.sees("You are signed out. What you typed is kept in this browser")
+	maya.sees("You are logged out. Your changes are stored in this browser")
 	maya.pictures("signed-out")
 	maya.signIn("maya@example.com")
 	maya.width(1440)

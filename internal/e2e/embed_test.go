@@ -181,7 +181,7 @@ func TestEditorInAFrameOfAnotherSite(t *testing.T) {
 	editor.touches("[data-publish]")
 	editor.touches("#publish button[type=submit]")
 	host.isTold("published", template)
-	editor.sees("Version 1 is published")
+	editor.sees("Version 1 published")
 	if text := textOfPDF(t, app, secret, map[string]any{"templateId": "letter", "templateData": map[string]any{"name": "Bob"}}); text != "Dear Bob, from a frame" {
 		t.Errorf("the PDF says %q", text)
 	}

@@ -72,7 +72,7 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
     if (follows) written.scrollTop = written.scrollHeight;
   };
   const fails = (words) => { wrong.textContent = words; wrong.hidden = false; };
-  const unpriced = () => { quote = null; price.hidden = true; go.textContent = "Show the price"; };
+  const unpriced = () => { quote = null; price.hidden = true; go.textContent = "Show price"; };
 
   // order is what the model is asked, as it is promised a price for and paid.
   const order = () => {
@@ -80,7 +80,7 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
     let asked = prompt.trim();
     if (what === "change") asked += `\n\nThis is a change of the template below: keep what the change does not concern as it is.\n\n${text("html")}`;
     if (asked.length > mostRead) {
-      fails(`The template is too long for a model to change it whole: with the description it has ${asked.length.toLocaleString("en-US")} characters, and ${mostRead.toLocaleString("en-US")} are read. Have a new one written instead.`);
+      fails(`The template is too long for a change: ${asked.length.toLocaleString("en-US")} characters with the description, limit ${mostRead.toLocaleString("en-US")}. Replace the template instead.`);
       return null;
     }
     const parts = [`"prompt":${JSON.stringify(asked)}`];
@@ -88,7 +88,7 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
       JSON.parse(text("options"));
       if (keep && JSON.parse(text("sampleData"))) parts.push(`"sampleData":${text("sampleData")}`);
     } catch {
-      fails("The sample data or the options are not valid JSON. Mend them first.");
+      fails("The sample data and the options must be valid JSON. Fix them first.");
       return null;
     }
     const own = what === "change" ? members(text("options")) : {};
@@ -104,8 +104,8 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
       if (error.details?.some(({ field }) => field === "quoteId")) unpriced();
       fails(error.message);
     } catch (error) {
-      if (isLost(error)) { lost(); fails("You are signed out. Nothing was charged; what you typed in the editor is kept."); }
-      else if (error.name !== "AbortError") fails(quote ? "The connection broke. Trying again gets what was written, and is paid once." : "There is no connection to the server.");
+      if (isLost(error)) { lost(); fails("You are logged out. Nothing was charged, and your text is stored in this browser."); }
+      else if (error.name !== "AbortError") fails(quote ? "Connection lost. Try again to get the result; you are charged only once." : "The server cannot be reached. Check your connection and try again.");
     } finally {
       busy(null);
     }
@@ -114,7 +114,7 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
 
   const showPrice = async () => {
     const asked = order();
-    const answer = asked && await send([...asked.parts, '"quote":true'], () => "Reckoning the price…");
+    const answer = asked && await send([...asked.parts, '"quote":true'], () => "Calculating the price…");
     if (!answer) return;
     const { quoteId, amountMicrodollars, expiresAt } = JSON.parse(answer);
     quote = { ...asked, quoteId, amount: amountMicrodollars };
@@ -122,21 +122,21 @@ export const describes = (dialog, { text, put, ask, messageOf, isLost, lost }) =
     const exact = document.createElement("b");
     exact.textContent = dollars(amountMicrodollars);
     exact.title = `${amountMicrodollars.toLocaleString("en-US")} microdollars`;
-    price.replaceChildren("It costs ", exact, `, and nothing if it fails. The price holds until ${until}.`);
+    price.replaceChildren("Price: ", exact, `, not charged on failure. Valid until ${until}.`);
     price.hidden = false;
-    go.textContent = `Write it for ${dollars(amountMicrodollars)}`;
+    go.textContent = `Generate for ${dollars(amountMicrodollars)}`;
     go.focus();
   };
   const write = async () => {
     const { parts, own, keep, quoteId, amount } = quote;
     const began = Date.now();
-    const answer = await send([...parts, `"quoteId":${JSON.stringify(quoteId)}`], (seconds) => `The model is writing, and the engine tries what it wrote: ${seconds} s so far. Stopping it, or leaving this page, costs nothing.`);
+    const answer = await send([...parts, `"quoteId":${JSON.stringify(quoteId)}`], (seconds) => `Writing and rendering the template: ${seconds} s. If you stop or leave this page, nothing is charged.`);
     if (!answer) return;
     const made = members(answer);
     const fields = { html: JSON.parse(made.html), options: indent(object({ ...own, ...members(made.options ?? "{}") })) };
     if (!keep && made.sampleData) fields.sampleData = indent(made.sampleData);
     dialog.close();
-    put(fields, `Written in ${Math.round((Date.now() - began) / 1000)} s for ${dollars(amount)}.`);
+    put(fields, `Template generated in ${Math.round((Date.now() - began) / 1000)} s for ${dollars(amount)}.`);
   };
 
   form.addEventListener("submit", (event) => { event.preventDefault(); if (!running) (quote ? write : showPrice)(); });

@@ -279,7 +279,7 @@ const showChecked = (checked, source) => {
   showProblems(list);
   const used = $('[data-pane="paths"]');
   used.replaceChildren(element("ul", { className: "leaders" }, ...(checked.variables ?? []).map((name) => element("li", {}, code(name), element("span", { textContent: (checked.missing ?? []).includes(name) ? "missing" : paths.find(({ path: at }) => at === name)?.type ?? "in the data" })))));
-  if (!(checked.variables ?? []).length) used.replaceChildren(element("p", { className: "muted", textContent: "The template uses no data." }));
+  if (!(checked.variables ?? []).length) used.replaceChildren(element("p", { className: "muted", textContent: "The template uses no variables." }));
 };
 
 const valid = $("[data-valid]");
@@ -323,7 +323,7 @@ const ask = async (below, { method = "POST", body, headers = {}, signal } = {}) 
 const bodyOf = (names) => `{${names.map((name) => `"${name}":${name === "html" ? JSON.stringify(text(name)) : text(name)}`).join(",")}}`;
 const draft = () => bodyOf(sent);
 const messageOf = async (answer) => {
-  try { return (await answer.json()).error; } catch { return { message: `The server answered ${answer.status}.`, details: [] }; }
+  try { return (await answer.json()).error; } catch { return { message: `The server returned status ${answer.status}.`, details: [] }; }
 };
 
 // ——— Saving.
@@ -363,7 +363,7 @@ const save = async () => {
       return true;
     } catch (error) {
       if (error instanceof SignedOut) signedOut();
-      else { say("Not saved: no connection. It is tried again."); saveTimer = setTimeout(save, 5000); }
+      else { say("Not saved: no connection. Retrying…"); saveTimer = setTimeout(save, 5000); }
       return false;
     }
   })();
@@ -375,9 +375,9 @@ const save = async () => {
 
 const signedOut = () => {
   keep(localKey, everything());
-  if (embedded) return say("This editor has closed, and saves no more. The page around it can open it again.");
+  if (embedded) return say("This editor session has ended. Changes are no longer saved. Open the editor again.");
   const link = element("a", { href: `/login?next=${encodeURIComponent(path)}`, textContent: "log in" });
-  saved.replaceChildren("You are signed out. What you typed is kept in this browser: ", link, ".");
+  saved.replaceChildren("You are logged out. Your changes are stored in this browser. To continue, ", link, ".");
 };
 
 // ——— Two tabs, one template.
@@ -393,7 +393,7 @@ const showConflict = async () => {
   if (!dialog.open) dialog.showModal();
 };
 const settle = {
-  later() { say("Not saved: changed in another tab"); saved.append(" "); const again = element("button", { className: "btn small", type: "button", textContent: "Decide" }); again.addEventListener("click", showConflict); saved.append(again); },
+  later() { say("Not saved: changed in another tab"); saved.append(" "); const again = element("button", { className: "btn small", type: "button", textContent: "Resolve conflict" }); again.addEventListener("click", showConflict); saved.append(again); },
   mine() { etag = dialog.dataset.etag; conflict = false; dirty = true; save(); },
   async theirs() {
     const answer = await ask("/draft", { method: "GET" });
@@ -441,7 +441,7 @@ const draw = (made) => {
     picture.addEventListener("load", () => scale(picture), { once: true });
     return element("div", { className: "crop" }, element("div", { className: "paper" }, picture));
   });
-  if (made.pages > sheets.length) sheets.push(element("p", { className: "faint", textContent: `${made.pages - sheets.length} more pages are not drawn here.` }));
+  if (made.pages > sheets.length) sheets.push(element("p", { className: "faint", textContent: `${made.pages - sheets.length} more pages are not shown.` }));
   frames.remove();
   stage.replaceChildren(...sheets);
   stage.scrollTo(left, top);
@@ -471,7 +471,7 @@ const showFrame = () => {
     sheet.hidden = false;
     for (const other of [...stage.children]) if (other !== sheet) other.remove();
     strip.hidden = true;
-    timing.textContent = framesOnly ? "HTML, without pages" : untilPages;
+    timing.textContent = framesOnly ? "HTML, without page breaks" : untilPages;
   });
 };
 const switchFrames = (button) => {
@@ -498,7 +498,7 @@ const preview = async () => {
     if (!answer.ok) {
       const error = await messageOf(answer);
       if (turn === asked) {
-        timing.textContent = frames.shown ? "HTML, without pages" : shown ? "The last pages without a mistake" : "";
+        timing.textContent = frames.shown ? "HTML, without page breaks" : shown ? "Last pages without errors" : "";
         if (!faults) showProblems((error.details?.length ? error.details : [{ message: error.message }]).map((detail) => ({ kind: "e", parts: [detail.field ? `${detail.field} ${detail.message}` : detail.message] })));
       }
       return;
@@ -544,7 +544,7 @@ const finds = async (find) => {
   $(".spot", stage)?.remove();
   stage.setAttribute("aria-busy", "true");
   try {
-    if (!find(await placesOf())) timing.textContent = "That has no line of this template";
+    if (!find(await placesOf())) timing.textContent = "No line of the template matches this position";
   } catch (error) {
     if (error instanceof SignedOut) signedOut();
     else timing.textContent = error.message;
@@ -583,14 +583,14 @@ let formatter = null; // it is fetched by who wants it
 const loadFormatter = () => formatter ??= new Promise((resolve, reject) => {
   const script = element("script", { src: main.dataset.format, nonce });
   script.addEventListener("load", () => resolve(globalThis.formatTemplate));
-  script.addEventListener("error", () => { formatter = null; reject(new Error("The formatter did not arrive")); });
+  script.addEventListener("error", () => { formatter = null; reject(new Error("The formatter could not be loaded")); });
   document.head.append(script);
 });
 const format = async () => {
   if (fixed.html) return;
   try {
     const made = (await loadFormatter())(text("html"));
-    if (made === null) { timing.textContent = "Not formatted: that would change what it says"; return; }
+    if (made === null) { timing.textContent = "Not formatted: formatting would change the output"; return; }
     const { head } = views.html.state.selection.main, { number } = views.html.state.doc.lineAt(head);
     if (made === text("html")) return;
     views.html.dispatch({ changes: { from: 0, to: views.html.state.doc.length, insert: made }, annotations: isolateHistory.of("full") });
@@ -727,7 +727,7 @@ const publishHere = async (event) => {
     const { publishedVersion: version } = await answer.json();
     $("[data-draft]").hidden = true;
     savedAt = null;
-    say(`Version ${version} is published`);
+    say(`Version ${version} published`);
     tell("published", { version });
   } catch (error) {
     asks.close();

@@ -29,7 +29,7 @@ export const framesIn = (stage, action, names) => {
   document.body.append(form);
 
   const make = (shows) => {
-    const frame = Object.assign(document.createElement("iframe"), { name: "filled", title: "The HTML as a browser shows it, until its pages are there", tabIndex: -1 });
+    const frame = Object.assign(document.createElement("iframe"), { name: "filled", title: "HTML preview until the pages are rendered", tabIndex: -1 });
     frame.setAttribute("sandbox", "");
     sheet = Object.assign(document.createElement("div"), { className: "crop instant", hidden: true });
     const paper = Object.assign(document.createElement("div"), { className: "paper" });
