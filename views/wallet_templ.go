@@ -76,9 +76,9 @@ type Reload struct {
 
 func (m Reload) taken() string {
 	if m.Month == 0 {
-		return "Nothing charged this month."
+		return "No charges this month."
 	}
-	return Dollars(m.Month) + " this month."
+	return Dollars(m.Month) + " charged this month."
 }
 
 // PaymentLine is a payment to the wallet.
@@ -257,7 +257,7 @@ func WalletPage(p Page, m Wallet) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "are owed</b> after a refund or dispute. Calls are refused until a top-up, which repays it first.</p></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "owed</b> after a refund or dispute. Calls are refused until you top up; the top-up repays this amount first.</p></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -316,7 +316,7 @@ func WalletPage(p Page, m Wallet) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = filter("kind", "Kind", m.Kind, []Choice{{"", "Everything", ""}, {"payments", "Payments", ""}, {"calls", "Calls", ""}, {"credits", "Credits", ""}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = filter("kind", "Kind", m.Kind, []Choice{{"", "All entries", ""}, {"payments", "Payments", ""}, {"calls", "Calls", ""}, {"credits", "Credits", ""}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -329,7 +329,7 @@ func WalletPage(p Page, m Wallet) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(m.Ledger) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"muted\">Nothing here yet.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"muted\">Payments, calls and credits appear here.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -446,7 +446,7 @@ func walletUsage(m Wallet) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(m.Usage) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<p class=\"muted\">Nothing was spent this month.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<p class=\"muted\">No usage this month.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -537,15 +537,15 @@ func walletLimits(p Page, m Wallet) templ.Component {
 			templ_7745c5c3_Var13 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<section class=\"section\" aria-labelledby=\"limits\"><header><h2 id=\"limits\">Limits</h2></header><form class=\"stack\" method=\"post\" action=\"/dashboard/wallet/limits\"><div class=\"form-row\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<section class=\"section\" aria-labelledby=\"limits\"><header><h2 id=\"limits\">Spending limits</h2></header><form class=\"stack\" method=\"post\" action=\"/dashboard/wallet/limits\"><div class=\"form-row\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "job", Label: "For one call", Prefix: "$", InputMode: "decimal", Placeholder: "none", Hint: "Calls that cost more are refused with 402."}, m.Limits).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "job", Label: "Per call", Prefix: "$", InputMode: "decimal", Placeholder: "none", Hint: "More expensive calls are refused with 402."}, m.Limits).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "day", Label: "For one day", Prefix: "$", InputMode: "decimal", Placeholder: "none", Hint: Dollars(m.SpentToday) + " used today (UTC)."}, m.Limits).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "day", Label: "Per day", Prefix: "$", InputMode: "decimal", Placeholder: "none", Hint: Dollars(m.SpentToday) + " used today (UTC)."}, m.Limits).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -594,14 +594,14 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Person.Operator {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p class=\"muted\">This service takes no payments: its operator credits accounts. On the server: <code>relaypdf accounts credit ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p class=\"muted\">This service does not accept payments. Credit the account on the server: <code>relaypdf accounts credit ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
 				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(p.Person.Email)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `wallet.templ`, Line: 234, Col: 146}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `wallet.templ`, Line: 234, Col: 141}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
@@ -612,7 +612,7 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<p class=\"muted\">This service takes no payments: ask its operator, who credits accounts.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<p class=\"muted\">This service does not accept payments. Ask its operator to credit the account.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -724,7 +724,7 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = hint(Field{Name: "other", Hint: "From $5 to $1,000."}, m.TopUp.Form).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = hint(Field{Name: "other", Hint: "$5 to $1,000."}, m.TopUp.Form).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -785,7 +785,7 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "’s page; card details never reach us. Money in the wallet never expires.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "’s page; relaypdf never sees card details. The balance does not expire.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -843,7 +843,7 @@ func walletReload(p Page, m Reload) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if m.Card == "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<small>With the card of your next top-up</small>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<small>Uses the card of your next top-up</small>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -893,7 +893,7 @@ func walletReload(p Page, m Reload) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "threshold", Label: "When below", Prefix: "$", InputMode: "decimal"}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "threshold", Label: "Balance below", Prefix: "$", InputMode: "decimal"}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -905,12 +905,12 @@ func walletReload(p Page, m Reload) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "cap", Label: "At most in a month", Prefix: "$", InputMode: "decimal", Hint: m.taken()}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "cap", Label: "Monthly maximum", Prefix: "$", InputMode: "decimal", Hint: m.taken()}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if p.Person.Pays {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "<div class=\"row\"><button class=\"btn small\" type=\"submit\">Save</button> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "<div class=\"row\"><button class=\"btn small\" type=\"submit\">Save auto-reload</button> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -974,7 +974,7 @@ func ledger(p Page, list []LedgerLine) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<thead><tr><th scope=\"col\">What</th><th scope=\"col\" class=\"c3\" aria-sort=\"descending\">When</th><th scope=\"col\" class=\"n\">Amount</th><th scope=\"col\" class=\"n c3\">Balance</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 89, "<thead><tr><th scope=\"col\">Entry</th><th scope=\"col\" class=\"c3\" aria-sort=\"descending\">When</th><th scope=\"col\" class=\"n\">Amount</th><th scope=\"col\" class=\"n c3\">Balance</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1122,7 +1122,7 @@ func payments(p Page, list []PaymentLine) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 101, "<thead><tr><th scope=\"col\">Payment</th><th scope=\"col\" class=\"c3\" aria-sort=\"descending\">When</th><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Amount</th><th scope=\"col\" class=\"n c3\"><span class=\"vh\">Receipt</span></th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 101, "<thead><tr><th scope=\"col\">Payment</th><th scope=\"col\" class=\"c3\" aria-sort=\"descending\">When</th><th scope=\"col\">Status</th><th scope=\"col\" class=\"n\">Amount</th><th scope=\"col\" class=\"n c3\"><span class=\"vh\">Receipt</span></th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1250,7 +1250,7 @@ func payments(p Page, list []PaymentLine) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 113, "\" rel=\"noreferrer\">Confirm</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 113, "\" rel=\"noreferrer\">Confirm payment</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1305,9 +1305,9 @@ func payments(p Page, list []PaymentLine) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var41 string
-					templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs("Receipt of " + l.What + ", " + Dollars(l.Amount))
+					templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs("Receipt for " + l.What + ", " + Dollars(l.Amount))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `wallet.templ`, Line: 410, Col: 123}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `wallet.templ`, Line: 410, Col: 124}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 					if templ_7745c5c3_Err != nil {
@@ -1399,7 +1399,7 @@ func ReceiptsPage(p Page, m Receipts) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, "Cards and invoices</button></form>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 125, "Manage cards and invoices</button></form>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1428,13 +1428,13 @@ func ReceiptsPage(p Page, m Receipts) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 127, "<a class=\"btn\" href=\"/dashboard/wallet?kind=credits#ledger\">Credits in the ledger</a>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 127, "<a class=\"btn\" href=\"/dashboard/wallet?kind=credits#ledger\">View credits</a>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = blank("No receipts here", "This service takes no payments: its operator credits accounts. Credits are listed in the ledger.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var45), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = blank("No receipts", "This service does not accept payments. Credits from its operator appear in the ledger.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var45), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1459,7 +1459,7 @@ func ReceiptsPage(p Page, m Receipts) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = blank("No payments yet", "Each payment to the wallet is listed here, with its receipt.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var46), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = blank("No payments yet", "Payments to your wallet appear here, with receipts.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var46), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -112,11 +112,11 @@ func TestOperatorsSuspendAndResume(t *testing.T) {
 		if got := h.mayas(t); !got.Suspended || got.SuspendReason != "Phishing kit; see ticket 4418." {
 			t.Errorf("the account is %+v", got)
 		}
-		op.sees(path, "is suspended", "Suspended lena@ops.example", "ticket 4418", "Lift suspension")
+		op.sees(path, "is suspended", "Account suspended lena@ops.example", "ticket 4418", "Lift suspension")
 		op.sees("/admin?state=suspended", "maya@example.com", "Suspended")
 		op.sees("/admin/audit", "ticket 4418", "lena@ops.example", account.ID)
 		// The owner learns that it was the operator, and neither who nor why.
-		seen := owner.sees("/dashboard/settings", "Suspended", "the operator")
+		seen := owner.sees("/dashboard/settings", "Account suspended", "the operator")
 		file := owner.get("/dashboard/settings/audit.csv")
 		if text := seen.body + file.body; strings.Contains(text, "4418") || strings.Contains(text, "lena@") {
 			t.Error("the owner reads the operator's name or reason")
@@ -230,5 +230,5 @@ func TestOperatorsSeeTheProcess(t *testing.T) {
 	if err := h.Audit().Add(t.Context(), store.AuditEntry{Who: "command line", Action: "operator.named", Object: "tom@example.com", Operator: true}); err != nil {
 		t.Fatal(err)
 	}
-	op.sees("/admin/audit", "Operator named: tom@example.com")
+	op.sees("/admin/audit", "Operator added: tom@example.com")
 }

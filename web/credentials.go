@@ -58,8 +58,8 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 		return sealAll(w.mail, []string{before.Email}, mail.Message{
 			Subject: subject,
 			Lines: []string{
-				line + " All other sessions have ended.",
-				fmt.Sprintf("If it was not you, undo the change within %d days: that restores %s and its second factor, sets a new password, and logs everyone out. Then check your API keys.", store.UndoLife/(24*time.Hour), before.Email),
+				line + " All other sessions were ended.",
+				fmt.Sprintf("If it was not you, undo the change within %d days. Undoing restores %s and its two-factor authentication, sets a new password and ends all sessions. Then check your API keys.", store.UndoLife/(24*time.Hour), before.Email),
 			},
 			Link: mail.Link{Text: "Undo this change", URL: w.cfg.BaseURL + undoPath + "?token=" + undo},
 		})
@@ -121,7 +121,7 @@ func (w *Web) prove(v *pageRequest, field string) (wrong string, ok bool, err er
 	}
 	ok, err = matchPassword(v.person.Password, given)
 	if err == nil && !ok {
-		wrong = "This is not your password."
+		wrong = "Incorrect password."
 	}
 	return wrong, ok, err
 }
@@ -179,7 +179,7 @@ func (w *Web) confirmPage(v *pageRequest, status int, m views.Confirmation) erro
 	if v.person.Identity != "" {
 		m.Provider = w.cfg.provider()
 	}
-	return v.show(status, views.ConfirmationPage(v.page("Confirm that it is you", settingsPath), m))
+	return v.show(status, views.ConfirmationPage(v.page("Confirm your identity", settingsPath), m))
 }
 
 // emailCode sends a code to the member's address. It works in this session, once.
@@ -194,7 +194,7 @@ func (w *Web) emailCode(v *pageRequest) error {
 	w.scs.Put(v.ctx(), emailedKey, codeHash(v.person.ID, code)+" "+w.now().UTC().Format(time.RFC3339))
 	err := w.sendEmail(v.ctx(), mail.Message{
 		To: v.person.Email, Subject: "Your code is " + code[:4] + "-" + code[4:],
-		Lines: []string{"Type this code on the page that asked for it: " + code[:4] + "-" + code[4:] + ". It works once, for 10 minutes.", "If you did not ask for it, end your sessions in the settings."},
+		Lines: []string{"Enter this code on the page that requested it: " + code[:4] + "-" + code[4:] + ". It is valid once, for 10 minutes.", "If you did not request it, end your sessions in the settings."},
 	})
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (w *Web) confirmFactor(v *pageRequest) error {
 
 func (w *Web) confirmed(v *pageRequest) error {
 	w.setProven(v)
-	v.flash("Confirmed. You can change your password, email and log-ins for 10 minutes.")
+	v.flash("Identity confirmed. You can change your password, email and login methods for 10 minutes.")
 	return v.redirect(settingsPath)
 }
 
@@ -247,7 +247,7 @@ func (w *Web) undoModel(v *pageRequest) (views.NewPassword, error) {
 	email, err := w.people.UndoEmail(v.ctx(), v.value("token"))
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change", Email: email, Action: undoPath + "?token=" + v.value("token"),
-		Note: "You log in with " + email + " again, with the second factor that you had before. Everyone is logged out, and later changes are undone as well.",
+		Note: "This restores " + email + " and the two-factor authentication you had before. All sessions end, and later changes are undone too.",
 	}, err
 }
 
@@ -263,7 +263,7 @@ func (w *Web) undo(v *pageRequest) error {
 	}
 	id, err := w.people.UndoCredentials(v.ctx(), v.value("token"), hashPassword(password))
 	if errors.Is(err, store.ErrExists) {
-		m.Errors[""] = m.Email + " belongs to another member since. Write to the operator of this service."
+		m.Errors[""] = m.Email + " now belongs to another user. Contact the operator of this service."
 		return v.show(http.StatusConflict, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
 	if err != nil {

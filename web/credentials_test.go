@@ -200,7 +200,7 @@ func TestAnAddressThatAnotherRegisteredGetsANewPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.signedIn(t, person).sees("/dashboard/settings", "You have none yet") // with a link of the operator
+		h.signedIn(t, person).sees("/dashboard/settings", "No password set.") // with a link of the operator
 		h.wantOut(t, thief, "ada@example.com")
 	})
 }
@@ -214,7 +214,7 @@ func TestProviderGivesAnAddressToItsOwner(t *testing.T) {
 	if a := d.comes(v, "maya"); a.header.Get("Location") != "/dashboard/keys" {
 		t.Fatalf("got status %d: %s", a.status, textOf(a.body))
 	}
-	v.sees("/dashboard/settings", "You have none yet")
+	v.sees("/dashboard/settings", "No password set.")
 	d.wantOut(t, thief, "maya@example.com")
 }
 
@@ -246,9 +246,9 @@ func TestMembersWithoutPasswordConfirmElsewhere(t *testing.T) {
 		d.comes(v, who)
 		d.clock.Advance(11 * time.Minute)
 		set := url.Values{"password": {"a first password"}}
-		v.sees("/dashboard/settings", "Confirm that it is you")
-		v.sees("/dashboard/settings/factor", "Confirm that it is you")
-		if a := v.post("/dashboard/settings/password", http.StatusOK, set); !strings.Contains(a.body, "Confirm that it is you") {
+		v.sees("/dashboard/settings", "Confirm your identity")
+		v.sees("/dashboard/settings/factor", "Confirm your identity")
+		if a := v.post("/dashboard/settings/password", http.StatusOK, set); !strings.Contains(a.body, "Confirm your identity") {
 			t.Errorf("a password at once: %s", textOf(a.body))
 		}
 		confirm(v)

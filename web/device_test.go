@@ -140,7 +140,7 @@ func TestDeviceFlow(t *testing.T) {
 		if actions := h.actions(t, account.ID); !slices.Contains(actions, "key.made") || !slices.Contains(actions, "device.approved") {
 			t.Errorf("the log tells %v", actions)
 		}
-		maya.sees("/dashboard/settings", "Command line approved: cli lantern-ci-02")
+		maya.sees("/dashboard/settings", "Command line authorized: cli lantern-ci-02")
 		p.refused("invalid_grant")
 		if _, _, err := h.KeyBySecret(t.Context(), got.Token); err == nil {
 			t.Error("a key whose code was used twice works")

@@ -86,7 +86,7 @@ func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
 }
 
 // wrongCode is the message for a wrong code, and for a used one.
-const wrongCode = "This code is not right. Use the one that is shown now."
+const wrongCode = "Incorrect code. Enter the current code."
 
 // plainCode returns a code in the form for comparison.
 func plainCode(typed string) string {
@@ -129,7 +129,7 @@ func (w *Web) factorSetup(v *pageRequest, status int, address string, form views
 		return err
 	}
 	m := views.FactorSetup{Form: form, Proof: w.proofOf(v), Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())}
-	return v.show(status, views.FactorSetupPage(v.page("Set up a second factor", settingsPath), m))
+	return v.show(status, views.FactorSetupPage(v.page("Set up two-factor authentication", settingsPath), m))
 }
 
 // settingsPath is the page that the forms of a user's own matters lead back to.
@@ -152,7 +152,7 @@ func (w *Web) startFactor(v *pageRequest) error {
 	case !ok && w.proofOf(v) == views.ProofElsewhere:
 		return w.showConfirm(v)
 	case !ok:
-		return refuse("password", cmp.Or(wrong, "This is required to set up a second factor."))
+		return refuse("password", cmp.Or(wrong, "Password is required."))
 	}
 	if _, ok := w.allow(v.ctx(), "code:person:"+v.person.ID, triesPerPerson, triesWindow); !ok {
 		return errTooMany
@@ -175,7 +175,7 @@ func (w *Web) startFactor(v *pageRequest) error {
 func (w *Web) giveCodes(v *pageRequest, sealed []byte) error {
 	shown, plain := newRecoveryCodes()
 	change := store.CredentialChange{Factor: &store.Factor{Sealed: sealed, Codes: plain}}
-	if err := w.changeCredentials(v, v.person.ID, change, true, "Your second factor was changed", "The authenticator app or the recovery codes of your account were changed."); err != nil {
+	if err := w.changeCredentials(v, v.person.ID, change, true, "Your two-factor authentication was changed", "The authenticator app or the recovery codes of your account were changed."); err != nil {
 		return err
 	}
 	w.scs.Remove(v.ctx(), setupKey)
@@ -188,24 +188,24 @@ func (w *Web) giveCodes(v *pageRequest, sealed []byte) error {
 // sureOf are the changes of a second factor that ask for the password first.
 var (
 	sureOff = views.Sure{
-		Title: "Turn the second factor off?", Text: "From then on the password is all it takes to log in.",
-		Action: "/dashboard/settings/factor/off", Button: "Turn off", Back: settingsPath, Crumb: "Second factor", Danger: true,
+		Title: "Disable two-factor authentication?", Text: "Logging in will then require only the password.",
+		Action: "/dashboard/settings/factor/off", Button: "Disable two-factor", Back: settingsPath, Crumb: "Two-factor authentication", Danger: true,
 	}
 	sureCodes = views.Sure{
-		Title: "Make new recovery codes?", Text: "Those you have stop working.",
-		Action: "/dashboard/settings/factor/recovery", Button: "Make new codes", Back: settingsPath, Crumb: "Second factor",
+		Title: "Generate new recovery codes?", Text: "The current codes will stop working.",
+		Action: "/dashboard/settings/factor/recovery", Button: "Generate codes", Back: settingsPath, Crumb: "Two-factor authentication",
 	}
 )
 
 func (w *Web) stopFactor(v *pageRequest) error {
 	change := store.CredentialChange{Factor: &store.Factor{}}
-	if err := w.changeCredentials(v, v.person.ID, change, true, "Your second factor was turned off", "Your account has no second factor any more."); err != nil {
+	if err := w.changeCredentials(v, v.person.ID, change, true, "Your two-factor authentication was disabled", "Your account no longer has two-factor authentication."); err != nil {
 		return err
 	}
 	if err := v.record("factor.off", v.person.Email, ""); err != nil {
 		return err
 	}
-	v.flash("The second factor is off.")
+	v.flash("Two-factor authentication disabled.")
 	return v.redirect(settingsPath)
 }
 

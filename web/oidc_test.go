@@ -131,7 +131,7 @@ func TestConfirmedAddressesGetAnAccount(t *testing.T) {
 		}
 		// Without a password the identity is the only way in.
 		v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{})
-		v.sees("/dashboard/settings", "Set a password first", "Log-in linked with Example ID")
+		v.sees("/dashboard/settings", "Set a password first", "Login linked with Example ID")
 		again := d.visitor(t)
 		if a := d.comes(again, who); a.header.Get("Location") != "/dashboard/keys" {
 			t.Errorf("the second time: got status %d, %s", a.status, textOf(a.body))
@@ -185,7 +185,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	if a := v.get(back); a.header.Get("Location") != "/dashboard/settings" {
 		t.Fatalf("got status %d: %s", a.status, textOf(a.body))
 	}
-	v.sees("/dashboard/settings", "Example ID linked. You can now log in with it.", "Unlink", "Log-in linked with Example ID")
+	v.sees("/dashboard/settings", "Example ID linked. You can now log in with it.", "Unlink", "Login linked with Example ID")
 	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "Login with Example ID was turned on" {
 		t.Errorf("the owner was sent %q", letter.Subject)
 	}
@@ -198,7 +198,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 		t.Errorf("the owner was sent %q", letter.Subject)
 	}
 
-	setup := v.sees("/dashboard/settings/factor", "Set up a second factor")
+	setup := v.sees("/dashboard/settings/factor", "Set up two-factor authentication")
 	code := func() string {
 		code, err := totp.GenerateCode(secretText.FindStringSubmatch(setup.body)[1], d.clock.Now())
 		if err != nil {
@@ -227,7 +227,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	v.post("/dashboard/settings/identity/end", http.StatusOK, url.Values{}) // asks for the password
 	v.post("/dashboard/settings/identity/end", http.StatusUnprocessableEntity, url.Values{"password": {"wrong password"}})
 	v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{"password": {password}})
-	v.sees("/dashboard/settings", "with your password only", "Log-in no more linked with Example ID")
+	v.sees("/dashboard/settings", "with your password only", "Login unlinked from Example ID")
 	gone := d.visitor(t)
 	d.provider.People["tom"] = fakeoidc.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}
 	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), "has an account here")

@@ -72,15 +72,15 @@ func (w *Web) sessionLines(v *pageRequest) ([]views.Session, error) {
 
 // auditWords describe the actions.
 var auditWords = map[string]string{
-	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.undone": "Change of credentials undone for", "person.name": "Profile changed",
-	"account.name": "Account named", "device.approved": "Command line approved:", "grant.made": "App connected:", "grant.allowed": "App allowed:", "grant.denied": "App denied:", "grant.limited": "App limited:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Second factor set", "factor.off": "Second factor turned off", "key.made": "Key made:", "key.rolled": "Key rolled:",
-	"key.revoked": "Key revoked:", "member.invited": "Invited", "member.joined": "Joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
-	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Suspended", "account.resumed": "Suspension lifted",
-	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rolled:",
-	"webhook.activated": "New secret in use:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Replayed:", "link.made": "Sign-in link made for", "account.exported": "Account exported", "account.ending": "Account to be deleted", "account.kept": "Account kept", "inputs.kept": "Inputs of calls are kept", "inputs.not_kept": "Inputs of calls are not kept", "identity.linked": "Log-in linked with", "identity.unlinked": "Log-in no more linked with", "template.shared": "Editor links made for", "template.changed": "Template changed:", "template.published": "Template published:",
-	"template.made": "Template made:", "template.duplicated": "Template copied:", "template.described": "Template described:", "template.discarded": "Draft dropped:", "template.restored": "Version restored:",
-	"template.deleted": "Template deleted:", "template.undeleted": "Template restored:", "partial.made": "Partial made:", "partial.changed": "Partial changed:", "partial.deleted": "Partial deleted:",
-	"account.credited": "Credited", "account.debited": "Debited", "operator.named": "Operator named:", "operator.ended": "No operator any more:", "person.removed": "Person removed:",
+	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.undone": "Credential change undone for", "person.name": "Profile changed",
+	"account.name": "Account renamed to", "device.approved": "Command line authorized:", "grant.made": "App connected:", "grant.allowed": "App authorized:", "grant.denied": "App denied:", "grant.limited": "App limit changed:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Two-factor authentication set up", "factor.off": "Two-factor authentication disabled", "key.made": "Key created:", "key.rolled": "Key rotated:",
+	"key.revoked": "Key revoked:", "member.invited": "Invitation sent to", "member.joined": "Member joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
+	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Account suspended", "account.resumed": "Account resumed",
+	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rotated:",
+	"webhook.activated": "New secret activated:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Delivery replayed:", "link.made": "Login link created for", "account.exported": "Account exported", "account.ending": "Account deletion scheduled", "account.kept": "Account deletion cancelled", "inputs.kept": "Storing of inputs enabled", "inputs.not_kept": "Storing of inputs disabled", "identity.linked": "Login linked with", "identity.unlinked": "Login unlinked from", "template.shared": "Editor link created for", "template.changed": "Template changed:", "template.published": "Template published:",
+	"template.made": "Template created:", "template.duplicated": "Template copied:", "template.described": "Template generated:", "template.discarded": "Draft discarded:", "template.restored": "Version restored:",
+	"template.deleted": "Template deleted:", "template.undeleted": "Template restored:", "partial.made": "Partial created:", "partial.changed": "Partial changed:", "partial.deleted": "Partial deleted:",
+	"account.credited": "Credited", "account.debited": "Debited", "operator.named": "Operator added:", "operator.ended": "Operator removed:", "person.removed": "User removed:",
 }
 
 // forMembers removes the operator, the IP address and the reason from an audit entry, which an account's members do
@@ -101,7 +101,7 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	if strings.HasSuffix(e.Action, "revoked") || strings.HasSuffix(e.Action, "removed") || strings.HasSuffix(e.Action, "suspended") || strings.HasSuffix(e.Action, "off") {
 		state = views.StateWarn
 	}
-	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " for") || strings.HasSuffix(words, " with") || words == "Invited" || strings.HasSuffix(words, " made for") || words == "Account named" || words == "Credited" || words == "Debited" {
+	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " for") || strings.HasSuffix(words, " with") || strings.HasSuffix(words, " from") || words == "Credited" || words == "Debited" {
 		words += " " + e.Object
 	}
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}
@@ -125,7 +125,7 @@ func (w *Web) settingsPage(v *pageRequest, change func(*views.Settings)) error {
 
 // sureEmail asks for the password before a change of the email.
 var sureEmail = views.Sure{
-	Title: "Change your email?", Text: "It is changed once the link that goes to the new address is opened.",
+	Title: "Change your email?", Text: "The change takes effect when you open the link sent to the new email.",
 	Action: settingsPath + "/profile", Button: "Change email", Back: settingsPath, Crumb: "Email",
 }
 
@@ -134,7 +134,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 	if err != nil {
 		return w.settingsPage(v, func(m *views.Settings) {
 			m.Profile.Values = map[string]string{"account": v.value("account"), "name": v.value("name"), "email": v.value("email")}
-			m.Profile.Errors["email"] = "This must be an email address such as maya@example.com."
+			m.Profile.Errors["email"] = "Email must be an email address such as maya@example.com."
 		})
 	}
 	if email != v.person.Email {
@@ -156,7 +156,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 			return err
 		}
 	}
-	v.flash("Saved.")
+	v.flash("Profile saved.")
 	if email != v.person.Email {
 		if err := w.askNewAddress(v, email); err != nil {
 			return err
@@ -171,17 +171,17 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 		return errTooMany
 	}
 	if w.mail == nil {
-		v.flash("This service sends no mail, so the new address cannot be confirmed. Its operator can change it.")
+		v.flash("Email not changed: this service sends no email, so the new one cannot be confirmed. Ask its operator to change it.")
 		return nil
 	}
 	secret, err := w.people.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})
 	if err != nil {
 		return err
 	}
-	v.flash("Saved. The new address is used once its link is opened.")
+	v.flash("Profile saved. The new email takes effect when you open the link sent to it.")
 	return errors.Join(
-		w.sendEmail(v.ctx(), mail.Message{To: email, Subject: "Confirm your new address", Lines: []string{"One click, and you log in with this address from then on."}, Link: mail.Link{Text: "Use this address", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
-		w.sendEmail(v.ctx(), mail.Message{To: v.person.Email, Subject: "A new address was asked for", Lines: []string{"Somebody, probably you, wants to log in with " + email + " in the place of this address.", "If it was not you, change your password now."}}),
+		w.sendEmail(v.ctx(), mail.Message{To: email, Subject: "Confirm your new email", Lines: []string{"Open the link to log in with this email from now on. If you did not request this, ignore this email."}, Link: mail.Link{Text: "Confirm email", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
+		w.sendEmail(v.ctx(), mail.Message{To: v.person.Email, Subject: "Email change requested", Lines: []string{"A change of the email of your account to " + email + " was requested. It takes effect when the link sent there is opened.", "If it was not you, change your password now."}}),
 	)
 }
 
@@ -190,9 +190,9 @@ func (w *Web) saveKept(v *pageRequest) error {
 	if err := w.store.StoredInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
 		return err
 	}
-	action, told := "inputs.kept", "Inputs of calls are kept for 7 days from now on."
+	action, told := "inputs.kept", "Setting saved. Inputs of calls are now stored for 7 days."
 	if !keep {
-		action, told = "inputs.not_kept", "Inputs of calls are not kept any more, and those that were are deleted."
+		action, told = "inputs.not_kept", "Setting saved. Stored inputs were deleted; inputs of calls are no longer stored."
 	}
 	if err := v.record(action, "", ""); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 	case !ok && w.proofOf(v) == views.ProofElsewhere:
 		return w.showConfirm(v)
 	case !ok:
-		return wrong("current", cmp.Or(text, "This is required to change the password."))
+		return wrong("current", cmp.Or(text, "Current password is required."))
 	}
 	password := v.r.FormValue("password")
 	if text := checkPassword(password); text != "" {
@@ -222,7 +222,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 	if err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Password: &hash}, true, passwordSubject, passwordLine); err != nil {
 		return err
 	}
-	v.flash("Your password is changed, and every other session has ended.")
+	v.flash("Password changed. All other sessions were ended.")
 	if err := v.record("person.password", v.person.Email, ""); err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (w *Web) endSession(v *pageRequest) error {
 	if err := w.sessions.End(v.ctx(), v.person.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	v.flash("That session has ended.")
+	v.flash("Session ended.")
 	return v.redirect(settingsPath)
 }
 
@@ -241,7 +241,7 @@ func (w *Web) endSessions(v *pageRequest) error {
 	if err := w.endOthers(v.ctx(), v.person.ID); err != nil {
 		return err
 	}
-	v.flash("All other sessions have ended.")
+	v.flash("All other sessions ended.")
 	return v.redirect(settingsPath)
 }
 
@@ -253,7 +253,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	}
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
-		return wrong("This must be an email address such as maya@example.com.")
+		return wrong("Email must be an email address such as maya@example.com.")
 	}
 	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
@@ -261,7 +261,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	}
 	for _, member := range members {
 		if member.Person.Email == email {
-			return wrong("This person is a member already.")
+			return wrong("This user is already a member.")
 		}
 	}
 	if _, ok := w.allow(v.ctx(), "invite:account:"+v.account.ID, 50, 24*time.Hour); !ok {
@@ -273,14 +273,14 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	}
 	address := w.cfg.BaseURL + "/invite/" + secret
 	err = errors.Join(v.record("member.invited", email, v.value("role")), w.sendEmail(v.ctx(), mail.Message{
-		To: email, Subject: "Join " + v.account.Name, Lines: []string{v.person.Email + " invites you to " + v.account.Name + ". The link works once, for seven days."}, Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
+		To: email, Subject: v.person.Email + " invited you to " + v.account.Name, Lines: []string{v.person.Email + " invited you to the account " + v.account.Name + " on relaypdf. The link is valid once, for 7 days.", "If you do not know the sender, ignore this email."}, Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
 	}))
 	if err != nil {
 		return err
 	}
-	v.flash("Invited " + email + ".")
+	v.flash("Invitation sent to " + email + ".")
 	if w.mail == nil {
-		v.flash("This service sends no mail. Give " + email + " this link: " + address)
+		v.flash("Invitation created. This service sends no email: give " + email + " this link: " + address)
 	}
 	return v.redirect(settingsPath)
 }
@@ -292,7 +292,7 @@ func (w *Web) cancelInvite(v *pageRequest) error {
 	if err := v.record("invite.cancelled", chi.URLParam(v.r, "id"), ""); err != nil {
 		return err
 	}
-	v.flash("The invitation is cancelled.")
+	v.flash("Invitation cancelled.")
 	return v.redirect(settingsPath)
 }
 
@@ -319,7 +319,7 @@ func (w *Web) changeRole(v *pageRequest) error {
 	if err == nil {
 		err = v.record("member.role", member.Person.Email, member.Role+" to "+v.value("role"))
 	}
-	return w.memberChanged(v, err, member.Person.Email+" is "+v.value("role")+" from now on, and logs in again.")
+	return w.memberChanged(v, err, "Role of "+member.Person.Email+" changed to "+v.value("role")+". The member must log in again.")
 }
 
 func (w *Web) removeMember(v *pageRequest) error {
@@ -331,12 +331,12 @@ func (w *Web) removeMember(v *pageRequest) error {
 	if err == nil {
 		err = v.record("member.removed", member.Person.Email, "")
 	}
-	return w.memberChanged(v, err, member.Person.Email+" is not a member any more.")
+	return w.memberChanged(v, err, member.Person.Email+" removed from the account.")
 }
 
 func (w *Web) memberChanged(v *pageRequest, err error, done string) error {
 	if errors.Is(err, store.ErrLastOwner) {
-		err, done = nil, "An account needs at least one owner, so nothing was changed."
+		err, done = nil, "Not changed: an account must have at least one owner."
 	}
 	if err != nil {
 		return err

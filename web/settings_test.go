@@ -97,10 +97,10 @@ func TestDeleteAccount(t *testing.T) {
 			t.Error("the key still works")
 		}
 		v.sees("/dashboard", "is deleted on")
-		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your account will be deleted" {
+		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Account deletion scheduled" {
 			t.Errorf("the owner was sent %q", letter.Subject)
 		}
-		v.sees("/dashboard/settings", "Keep maya@example.com")
+		v.sees("/dashboard/settings", "Cancel deletion of maya@example.com")
 		v.post("/dashboard/settings/delete/undo", http.StatusSeeOther, url.Values{})
 		if page := v.get("/dashboard"); strings.Contains(page.body, "is deleted on") {
 			t.Error("the account is still to be deleted")

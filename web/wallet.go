@@ -86,13 +86,13 @@ func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views
 
 // postingWords describe the kinds of postings.
 var postingWords = map[string]string{
-	store.KindPayment: "Payment", store.KindTrial: "Trial credit", store.KindGrant: "Credit by the operator", store.KindPromotion: "Promotion", store.KindHold: "Call",
-	store.KindSettle: "Rest of the price given back", store.KindRelease: "Failed call given back", store.KindRefund: "Refund", store.KindChargeback: "Dispute", store.KindAdjustment: "Adjustment", store.KindAI: "AI template",
+	store.KindPayment: "Payment", store.KindTrial: "Trial credit", store.KindGrant: "Operator credit", store.KindPromotion: "Promotion", store.KindHold: "Call",
+	store.KindSettle: "Unused hold released", store.KindRelease: "Failed call released", store.KindRefund: "Refund", store.KindChargeback: "Dispute", store.KindAdjustment: "Adjustment", store.KindAI: "AI template",
 }
 
 // callNotes describe the postings of a call.
 var callNotes = map[string]string{
-	store.KindHold: "call", store.KindSettle: "rest of the price given back", store.KindRelease: "failed, given back",
+	store.KindHold: "call", store.KindSettle: "unused hold released", store.KindRelease: "failed, hold released",
 }
 
 // ledgerLines fills in a page of the ledger with the balance after each line.
@@ -165,7 +165,7 @@ func (w *Web) saveLimits(v *pageRequest) error {
 	if err := v.record("limits.changed", "", note); err != nil {
 		return err
 	}
-	v.flash("The limits are saved.")
+	v.flash("Spending limits saved.")
 	return v.redirect(walletPath)
 }
 

@@ -83,7 +83,7 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 	for i, p := range list {
 		line := views.PaymentLine{
 			What: "Top-up", Card: p.Card, At: p.CreatedAt, Amount: p.Amount, Back: p.Refunded + p.Disputed, Receipt: providerURL(p.ReceiptURL), Reason: p.Reason,
-			State: views.Status{Is: views.StateRun, Word: "Under way"},
+			State: views.Status{Is: views.StateRun, Word: "Processing"},
 		}
 		if p.Kind == store.PaymentAutoReload {
 			line.What = "Auto-reload"
@@ -97,7 +97,7 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 			line.State = views.Status{Is: views.StateOff, Word: "Not paid"}
 		case store.PaymentAction:
 			// The page's banner has the reason.
-			line.State, line.Action, line.Reason = views.Status{Is: views.StateWarn, Word: "To be confirmed"}, providerURL(p.ActionURL), ""
+			line.State, line.Action, line.Reason = views.Status{Is: views.StateWarn, Word: "Confirmation required"}, providerURL(p.ActionURL), ""
 		}
 		lines[i] = line
 	}
@@ -142,7 +142,7 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 	}
 	p := page.Items[0]
 	return &views.Banner{
-		Is: views.StateWarn, Bold: "Confirm a payment of " + p.Amount.String() + ".", Text: p.Reason,
+		Is: views.StateWarn, Bold: "Confirm the payment of " + p.Amount.String() + ".", Text: p.Reason,
 		Link: views.Link{URL: providerURL(p.ActionURL), Text: "Confirm"},
 	}, nil
 }
@@ -150,14 +150,14 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 func returnBanner(p store.Payment) *views.Banner {
 	switch p.State {
 	case store.PaymentPaid:
-		return &views.Banner{Is: views.StateOK, Bold: "Thank you.", Text: p.Amount.String() + " was added to the wallet."}
+		return &views.Banner{Is: views.StateOK, Bold: "Payment received.", Text: p.Amount.String() + " was added to the wallet."}
 	case store.PaymentOpen:
 		return &views.Banner{
-			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Cards take a few seconds, other payments up to a few days. There is nothing else to do.",
-			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Look again"},
+			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Card payments take a few seconds, other payments up to a few days.",
+			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Reload"},
 		}
 	}
-	return &views.Banner{Is: views.StateWarn, Bold: "Nothing was paid.", Text: cmp.Or(p.Reason, "The page was left or has expired.")}
+	return &views.Banner{Is: views.StateWarn, Bold: "Payment not completed.", Text: cmp.Or(p.Reason, "The payment page was closed or expired.")}
 }
 
 // topUp sends the visitor to the provider's page.
@@ -175,9 +175,9 @@ func (w *Web) topUp(v *pageRequest) error {
 	case wrong != "":
 		form.Errors["other"] = wrong
 	case amount == nil || *amount < leastTopUp || *amount > mostTopUp:
-		form.Errors["other"] = "This must be from $5 to $1,000."
+		form.Errors["other"] = "Amount must be between $5 and $1,000."
 	case *amount%(credit.Dollar/100) != 0:
-		form.Errors["other"] = "This must be whole cents, such as 7.50."
+		form.Errors["other"] = "Amount must be in whole cents, such as 7.50."
 	}
 	if form.Failed() {
 		if !isChoice(form.Values["amount"]) {
@@ -191,7 +191,7 @@ func (w *Web) topUp(v *pageRequest) error {
 	address, err := w.cfg.Payments.TopUp(v.ctx(), *v.account, *amount)
 	if err != nil {
 		w.log.ErrorContext(v.ctx(), "top-up failed", "account", v.account.ID, "error", err)
-		form.Errors[""] = "Stripe does not answer right now, and nothing was paid. Try again in a minute."
+		form.Errors[""] = "Stripe is unavailable. Nothing was charged. Try again in a minute."
 		return w.walletPage(v, http.StatusBadGateway, walletForms{topUp: &form})
 	}
 	if err := v.record("payment.begun", amount.String(), ""); err != nil {
@@ -219,7 +219,7 @@ func (w *Web) openPortal(v *pageRequest) error {
 	address, err := w.cfg.Payments.Portal(v.ctx(), *v.account)
 	if err != nil {
 		w.log.ErrorContext(v.ctx(), "portal failed", "account", v.account.ID, "error", err)
-		v.flash("Stripe does not answer right now. Try again in a minute.")
+		v.flash("Stripe is unavailable. Try again in a minute.")
 		return v.redirect(walletPath)
 	}
 	return v.leave(address)
@@ -232,7 +232,7 @@ func (w *Web) leavePortal(v *pageRequest) error {
 	}
 	if err := w.cfg.Payments.RefreshCard(v.ctx(), *v.account); err != nil {
 		w.log.ErrorContext(v.ctx(), "card not read", "account", v.account.ID, "error", err)
-		v.flash("Stripe does not answer right now. If you have changed the card, open its page once more later.")
+		v.flash("Stripe is unavailable. If you changed the card, open Change card again later to update it here.")
 	}
 	return v.redirect(walletPath)
 }
@@ -249,7 +249,7 @@ func (w *Web) saveReload(v *pageRequest) error {
 		case wrong != "":
 			form.Errors[name] = wrong
 		case amount == nil:
-			form.Errors[name] = "Give an amount."
+			form.Errors[name] = "Amount is required."
 		default:
 			*into = *amount
 		}
@@ -257,16 +257,16 @@ func (w *Web) saveReload(v *pageRequest) error {
 	if !form.Failed() {
 		switch {
 		case settings.Threshold <= 0:
-			form.Errors["threshold"] = "This must be above $0."
+			form.Errors["threshold"] = "Amount must be greater than $0."
 		case settings.Amount < max(settings.Threshold, leastTopUp) || settings.Amount > mostTopUp:
-			form.Errors["reload"] = "This must be from " + views.Dollars(max(settings.Threshold, leastTopUp)) + " to $1,000."
+			form.Errors["reload"] = "Amount must be between " + views.Dollars(max(settings.Threshold, leastTopUp)) + " and $1,000."
 		case settings.Amount%(credit.Dollar/100) != 0:
-			form.Errors["reload"] = "This must be whole cents, such as 7.50."
+			form.Errors["reload"] = "Amount must be in whole cents, such as 7.50."
 		case settings.Monthly < settings.Amount:
-			form.Errors["cap"] = "This must be at least what is added."
+			form.Errors["cap"] = "Monthly maximum must be at least the amount of one reload."
 		default:
 			if err := store.CheckAutoReload(settings); err != nil {
-				form.Errors[""] = "These amounts do not go together."
+				form.Errors[""] = "These amounts are not a valid combination."
 			}
 		}
 	}
@@ -278,12 +278,12 @@ func (w *Web) saveReload(v *pageRequest) error {
 	}
 	action, note := "auto_reload.off", ""
 	if settings.On {
-		action, note = "auto_reload.on", plainDollars(settings.Amount)+" below "+plainDollars(settings.Threshold)+", at most "+plainDollars(settings.Monthly)+" a month"
+		action, note = "auto_reload.on", plainDollars(settings.Amount)+" below "+plainDollars(settings.Threshold)+", max "+plainDollars(settings.Monthly)+" per month"
 	}
 	if err := v.record(action, "", note); err != nil {
 		return err
 	}
-	v.flash("Auto-reload is saved.")
+	v.flash("Auto-reload saved.")
 	return v.redirect(walletPath)
 }
 

@@ -67,13 +67,13 @@ func (h *till) tell(t *testing.T) {
 func TestTopUpOnThePages(t *testing.T) {
 	eachTill(t, func(t *testing.T, h *till) {
 		v := h.join(t, "maya@example.com")
-		v.sees("/dashboard/wallet", "$5.00", "Top up", "10,000 PDFs", "Pay with Stripe", "Test mode", "With the card of your next top-up")
+		v.sees("/dashboard/wallet", "$5.00", "Top up", "10,000 PDFs", "Pay with Stripe", "Test mode", "Uses the card of your next top-up")
 		for _, form := range []url.Values{
 			{}, {"amount": {"1"}}, {"amount": {"other"}}, {"amount": {"other"}, "other": {"1000.01"}}, {"amount": {"other"}, "other": {"7.505"}}, {"amount": {"lots"}}, {"amount": {"-5"}},
 		} {
 			v.post("/dashboard/wallet/topup", http.StatusUnprocessableEntity, form)
 		}
-		if a := v.post("/dashboard/wallet/topup", http.StatusUnprocessableEntity, url.Values{"amount": {"other"}, "other": {"4.99"}}); !strings.Contains(a.body, `value="4.99"`) || !strings.Contains(textOf(a.body), "This must be from $5 to $1,000.") {
+		if a := v.post("/dashboard/wallet/topup", http.StatusUnprocessableEntity, url.Values{"amount": {"other"}, "other": {"4.99"}}); !strings.Contains(a.body, `value="4.99"`) || !strings.Contains(textOf(a.body), "Amount must be between $5 and $1,000.") {
 			t.Errorf("what was typed is lost, or not said to be wrong: %s", textOf(a.body))
 		}
 		a := v.post("/dashboard/wallet/topup", http.StatusSeeOther, url.Values{"amount": {"20"}})
@@ -90,7 +90,7 @@ func TestTopUpOnThePages(t *testing.T) {
 		h.clock.Advance(time.Second)
 		h.fake.Pay(session, fakestripe.CardWorks)
 		h.tell(t)
-		got := v.sees(back, "Thank you. $20.00 was added", "$25.00", "Visa ending 4242, until Nov 2028", "Top-up", "Paid", "Receipt")
+		got := v.sees(back, "Payment received. $20.00 was added", "$25.00", "Visa ending 4242, until Nov 2028", "Top-up", "Paid", "Receipt")
 		if !strings.Contains(got.body, `href="https://checkout.stripe.com/receipt/ch_`) {
 			t.Error("the page has no link to the receipt")
 		}
@@ -112,7 +112,7 @@ func TestTopUpOnThePages(t *testing.T) {
 		}
 		h.fake.Dispute(h.fake.Find("payment_intent")[0]["id"].(string))
 		h.tell(t)
-		v.sees("/dashboard/wallet", "are owed", "Disputed", "$13.00")
+		v.sees("/dashboard/wallet", "owed after a refund or dispute", "Disputed", "$13.00")
 		if got := h.actions(t, h.mayas(t).ID); !slices.Contains(got, "payment.begun") {
 			t.Errorf("the audit log tells of %q", got)
 		}
@@ -170,7 +170,7 @@ func TestAutoReloadOnThePages(t *testing.T) {
 		if err := h.pay.Refill(t.Context(), account.ID); err != nil {
 			t.Fatal(err)
 		}
-		page := v.sees("/dashboard/wallet", "Confirm a payment of $40.00.", "Visa ending 3184", "Auto-reload", "$40.00 this month")
+		page := v.sees("/dashboard/wallet", "Confirm the payment of $40.00.", "Visa ending 3184", "Auto-reload", "$40.00 charged this month")
 		if !strings.Contains(page.body, `href="https://checkout.stripe.com/confirm/pi_`) {
 			t.Error("the page has no link to confirm the payment")
 		}

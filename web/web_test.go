@@ -482,7 +482,7 @@ var (
 func TestSecondFactor(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
-		setup := v.sees("/dashboard/settings/factor", "Set up a second factor")
+		setup := v.sees("/dashboard/settings/factor", "Set up two-factor authentication")
 		found := secretText.FindStringSubmatch(setup.body)
 		if found == nil {
 			t.Fatalf("no secret is shown: %s", textOf(setup.body))
@@ -516,7 +516,7 @@ func TestSecondFactor(t *testing.T) {
 		lost := h.visitor(t)
 		lost.post("/login", http.StatusSeeOther, login)
 		lost.post("/login/code", http.StatusSeeOther, url.Values{"code": {strings.ToLower(codes[0][1])}})
-		lost.sees("/dashboard/settings", "9 recovery codes are left")
+		lost.sees("/dashboard/settings", "9 recovery codes left")
 		twice := h.visitor(t)
 		twice.post("/login", http.StatusSeeOther, login)
 		twice.post("/login/code", http.StatusUnprocessableEntity, url.Values{"code": {codes[0][1]}})
@@ -620,8 +620,8 @@ func TestWebhooks(t *testing.T) {
 func TestWallet(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")
-		v.sees("/dashboard/wallet", "$5.00", "Trial credit", "takes no payments")
-		if receipts := v.sees("/dashboard/wallet/receipts", "takes no payments", "Credits in the ledger"); strings.Contains(receipts.body, "Top up") {
+		v.sees("/dashboard/wallet", "$5.00", "Trial credit", "does not accept payments")
+		if receipts := v.sees("/dashboard/wallet/receipts", "does not accept payments", "View credits"); strings.Contains(receipts.body, "Top up") {
 			t.Error("receipts of a service that takes no payments offer to pay")
 		}
 		v.sees("/dashboard/wallet?kind=credits", "Trial credit")
@@ -812,7 +812,7 @@ func TestMembersAndRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		owner.post("/dashboard/settings/members/"+self.ID+"/remove", http.StatusSeeOther, url.Values{})
-		owner.sees("/dashboard/settings", "needs at least one owner")
+		owner.sees("/dashboard/settings", "must have at least one owner")
 	})
 }
 
@@ -821,7 +821,7 @@ func TestSettings(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		elsewhere := h.visitor(t)
 		elsewhere.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
-		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40", "this session")
+		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40", "current session")
 		v.post("/dashboard/settings/sessions/end", http.StatusSeeOther, url.Values{})
 		if a := elsewhere.get("/dashboard"); a.status != http.StatusSeeOther {
 			t.Errorf("an ended session: got status %d", a.status)
@@ -836,7 +836,7 @@ func TestSettings(t *testing.T) {
 		v.post("/dashboard/settings/profile", http.StatusSeeOther, profile)
 		v.sees("/dashboard/settings", "Paper Lantern", "Password changed", "maya@example.com")
 		link := strings.TrimPrefix(h.mail.last(t, "new@example.com").Link.URL, h.url)
-		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "new address") {
+		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "Email change requested") {
 			t.Errorf("the old address was sent %q", letter.Subject)
 		}
 		v.post(link, http.StatusSeeOther, url.Values{})
@@ -1093,7 +1093,7 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 		t.Errorf("another account's call: got status %d", a.status)
 	}
 	v.post("/dashboard/settings/kept", http.StatusSeeOther, url.Values{"inputs": {"on"}})
-	if page := v.sees("/dashboard/settings", "are kept for 7 days"); !h.mayas(t).KeepInputs || !strings.Contains(page.body, `name="inputs" value="on" checked`) {
+	if page := v.sees("/dashboard/settings", "are now stored for 7 days"); !h.mayas(t).KeepInputs || !strings.Contains(page.body, `name="inputs" value="on" checked`) {
 		t.Error("the inputs are not kept")
 	}
 	v.post("/dashboard/settings/kept", http.StatusSeeOther, url.Values{})

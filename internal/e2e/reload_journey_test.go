@@ -28,8 +28,8 @@ func (s *screen) reloads(threshold, amount string) {
 	s.fillIn(reloadForm, "reload", amount)
 	s.fillIn(reloadForm, "cap", "900")
 	s.switches(reloadForm+" input[role=switch]", true)
-	s.pressIn(reloadForm, "Save")
-	s.sees("Auto-reload is saved.")
+	s.pressIn(reloadForm, "Save auto-reload")
+	s.sees("Auto-reload saved.")
 }
 
 // switches turns a switch on or off, if it is not.
@@ -108,7 +108,7 @@ func TestAutoReload(t *testing.T) {
 	}
 
 	maya.open("/dashboard/wallet")
-	maya.sees("With the card of your next top-up")
+	maya.sees("Uses the card of your next top-up")
 	maya.reloads("20", "30")
 	call() // without a card yet: nothing is charged
 	maya.open("/dashboard/wallet")
@@ -118,7 +118,7 @@ func TestAutoReload(t *testing.T) {
 	has(25 * credit.Dollar)
 	maya.reloads("26", "30")
 	call()
-	maya.finds("/dashboard/wallet", "$30.00 this month.")
+	maya.finds("/dashboard/wallet", "$30.00 charged this month.")
 	maya.finds("/dashboard/wallet", "Auto-reload\nVisa ending 4242")
 	told(store.EventAutoReload, 1)
 	has(55 * credit.Dollar)
@@ -126,12 +126,12 @@ func TestAutoReload(t *testing.T) {
 	maya.changesCard("A card whose bank asks each time", "Visa ending 3184")
 	maya.reloads("60", "60")
 	call()
-	maya.finds("/dashboard/wallet", "Confirm a payment of $60.00.")
+	maya.finds("/dashboard/wallet", "Confirm the payment of $60.00.")
 	maya.lookAt("wallet with a payment to confirm")
 	told(store.EventAutoReloadFailed, 1)
 	has(55 * credit.Dollar)
 	maya.open("/dashboard/wallet")
-	maya.follow("Confirm")
+	maya.follow("Confirm payment")
 	maya.sees("This stands for the page of the card’s bank.")
 	maya.press("Confirm")
 	maya.finds("/dashboard/wallet", "$114.99")
