@@ -668,7 +668,7 @@ func theme() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = themeChoice("auto", "As the system", "system").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = themeChoice("auto", "System", "system").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -99,7 +99,7 @@ var navigation = []navGroup{
 		{"/dashboard/templates", "template", "Templates"},
 		{"/dashboard/documents", "document", "Documents"},
 	}},
-	{"Deliver", []navItem{
+	{"Webhooks", []navItem{
 		{"/dashboard/webhooks", "webhook", "Endpoints"},
 		{"/dashboard/deliveries", "send", "Deliveries"},
 	}},

@@ -121,22 +121,22 @@ func (w *Web) showPlayground(v *pageRequest) error {
 // fill puts an input into the form, or the example if there is none.
 func (p *playground) fill(text string) {
 	if len(text) > maxPlayLink && p.r.Method == http.MethodGet {
-		p.problem, text = fmt.Sprintf("What the address fills in is too long: it may have %d KiB.", maxPlayLink>>10), ""
+		p.problem, text = fmt.Sprintf("The input in the URL is too long; the maximum is %d KiB.", maxPlayLink>>10), ""
 	}
 	if text != "" {
 		unknown, err := p.input.fill([]byte(text))
 		switch {
 		case err != nil:
-			p.problem = "That is no JSON object, so the example stands here: " + err.Error() + "."
+			p.problem = "The input is not a JSON object (" + err.Error() + "). The form shows the example instead."
 		case len(unknown) > 0:
-			p.problem = "No field can hold " + strings.Join(unknown, ", ") + ": left out."
+			p.problem = "Ignored unknown or invalid fields: " + strings.Join(unknown, ", ") + "."
 		}
 		if err == nil {
 			return
 		}
 	}
 	if _, err := p.input.fill(p.operation.Example); err != nil {
-		p.problem = cmp.Or(p.problem, "The example cannot be read.")
+		p.problem = cmp.Or(p.problem, "The example could not be loaded.")
 	}
 }
 
@@ -277,7 +277,7 @@ func (p *playground) place(u playUpload) {
 	if list, ok := strings.CutSuffix(path, "[]"); ok {
 		item, free := p.freeItem(list)
 		if !free {
-			p.input.wrong[list] = "Has no room for " + u.name + "."
+			p.input.wrong[list] = "The list is full; " + u.name + " was not added."
 			return
 		}
 		path = item + "." + fileField(p.input.field(list))
@@ -373,7 +373,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	if m.Async || file.URL == "" {
 		if !m.Async {
-			m.Text = docs.Own("Answer", "json", jsonText(answer.Body.Bytes()))
+			m.Text = docs.Own("Response", "json", jsonText(answer.Body.Bytes()))
 		}
 		return m, http.StatusOK, nil
 	}

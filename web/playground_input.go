@@ -212,7 +212,7 @@ func (in *playInput) raw(path, text string) []byte {
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, []byte(text)); err != nil {
-		in.wrong[path] = fmt.Sprintf("Is not valid JSON: %s.", err)
+		in.wrong[path] = fmt.Sprintf("Must be valid JSON: %s.", err)
 		return nil
 	}
 	return out.Bytes()

@@ -239,7 +239,7 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 		{"pdf_create", url.Values{"options.width": {"800"}, "options.height": {"20cm"}, "options.scale": {"0.1"}, "options.printBackground": {"on"}}, `{"options":{"width":800,"height":"20cm","scale":0.1}}`, ""},
 		{"pdf_create", url.Values{"options.scale": {"wide"}, "options.printBackground": {"on"}}, `{"options":{"scale":"wide"}}`, ""},
 		{"pdf_create", url.Values{"templateData": {"{\"n\": 9007199254740993}"}, "options.printBackground": {"on"}}, `{"templateData":{"n":9007199254740993}}`, ""},
-		{"pdf_create", url.Values{"templateData": {"{"}, "options.printBackground": {"on"}}, `{}`, "Is not valid JSON"},
+		{"pdf_create", url.Values{"templateData": {"{"}, "options.printBackground": {"on"}}, `{}`, "Must be valid JSON"},
 		{"pdf_extract", url.Values{"pages": {"2"}}, `{"pages":"2"}`, ""},
 		{"pdf_extract", url.Values{"pages": {"[2,1]"}}, `{"pages":[2,1]}`, ""},
 		{"pdf_rotate", url.Values{"degrees": {"-90"}}, `{"degrees":-90}`, ""},
@@ -248,8 +248,8 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"drop:files[0]"}}, `{"files":[{"filename":"b"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"9999999"}, "files[0].filename": {"a"}}, `{"files":[{"filename":"a"}]}`, ""},
 		{"pdf_info", url.Values{"file": {"JVBERi0="}, "then": {"drop:file"}}, `{}`, ""},
-		{"pdf_info", url.Values{"then": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "No field can hold speed"},
-		{"barcodes_create", url.Values{"then": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "That is no JSON object"},
+		{"pdf_info", url.Values{"then": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
+		{"barcodes_create", url.Values{"then": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
 	} {
 		got := v.post("/dashboard/playground/"+tt.operation, http.StatusOK, tt.form)
 		shown := callOf(t, got.body)
@@ -260,7 +260,7 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 			t.Errorf("%s %v does not say %q", tt.operation, tt.form, tt.says)
 		}
 	}
-	if got := v.sees("/dashboard/playground/pdf_create?input=" + url.QueryEscape(`{"html":"`+strings.Repeat("x", 17<<10)+`"}`)); !strings.Contains(got.body, "is too long: it may have 16 KiB") {
+	if got := v.sees("/dashboard/playground/pdf_create?input=" + url.QueryEscape(`{"html":"`+strings.Repeat("x", 17<<10)+`"}`)); !strings.Contains(got.body, "is too long; the maximum is 16 KiB") {
 		t.Error("an address fills in more than it may")
 	}
 }
@@ -333,7 +333,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	}
 	again.Set("response", "async")
 	got = v.play("/dashboard/playground/zip_create/run", again)
-	if !strings.Contains(textOf(got.body), "Accepted") || !strings.Contains(textOf(got.body), "The job goes on by itself") {
+	if !strings.Contains(textOf(got.body), "Accepted") || !strings.Contains(textOf(got.body), "The job runs in the background") {
 		t.Errorf("a job: status %d: %s", got.status, textOf(got.body))
 	}
 	// Results of other accounts get 404.
@@ -384,7 +384,7 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 	// A file that is larger than it may be is refused with its limit.
 	h.clock.Advance(time.Minute)
 	got := v.play("/dashboard/playground/pdf_info", url.Values{}, [3]string{"file", "large.pdf", strings.Repeat("x", 1<<20+1)})
-	if !strings.Contains(textOf(got.body), "large.pdf: ") || !strings.Contains(got.body, "At most 1 MiB") {
+	if !strings.Contains(textOf(got.body), "large.pdf: ") || !strings.Contains(got.body, "Maximum 1 MiB") {
 		t.Errorf("a file that is too large: status %d: %s", got.status, textOf(got.body))
 	}
 }
@@ -438,7 +438,7 @@ func TestPlaygroundIsForRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := h.signedIn(t, person)
-	if page := v.sees("/dashboard/playground/zip_create", "Your role can only look"); strings.Contains(page.body, `/run"`) {
+	if page := v.sees("/dashboard/playground/zip_create", "Your role is read-only"); strings.Contains(page.body, `/run"`) {
 		t.Error("a viewer is offered to run a call")
 	}
 	v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"count:files": {"1"}})

@@ -76,7 +76,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 		case o.Name == "pdf.protect":
 			maya.sees("its pages are not shown")
 		case o.Name == "convert.create":
-			maya.sees("spreadsheetml.sheet is not shown here")
+			maya.sees("spreadsheetml.sheet. Download the file instead.")
 		case kind == "application/pdf":
 			maya.holds(o.Name+" shows pages", pictures+` && document.querySelector("[data-result] .paper")`)
 			maya.sees("page")
@@ -180,13 +180,13 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	plain.withoutScript()
 	plain.signIn("maya@example.com")
 	plain.open("/dashboard/playground/pdf_create")
-	plain.press("Show the call")
+	plain.press("Update call")
 	plain.sees("Invoice 42")
 	plain.press("Run for")
 	plain.sees("Completed")
 	plain.sees("1 page")
 	plain.open("/dashboard/playground/zip_create?input=" + url.QueryEscape(string(mustJSON(t, map[string]any{"files": []any{map[string]any{"filename": "a"}}}))))
-	plain.press("One more")
+	plain.press("Add item")
 	plain.sees("files[1]")
 	choose(t, plain, `[name="upload:files[0].file"]`, filepath.Join(dir, "one.txt"))
 	plain.press("Run for")

@@ -43,7 +43,7 @@ const copies = (button) => {
       await navigator.clipboard.writeText(button.dataset.copy);
       announce("Copied");
     } catch {
-      announce("The browser did not allow copying");
+      announce("Not copied: the browser blocked clipboard access");
     }
   });
 };

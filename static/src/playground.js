@@ -64,8 +64,8 @@ const replace = (selector, page) => {
 const ask = async (address, body, signal) => {
   const answer = await fetch(address, { method: "POST", body, signal });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (answer.redirected) throw new Error("You are logged out. Log in in another tab, then try again: nothing here is lost.");
-  if (!one("[data-play]", page)) throw new Error(one("main h1", page)?.textContent ?? `The service answered with ${answer.status}.`);
+  if (answer.redirected) throw new Error("You are logged out. Log in in another tab, then try again. Your input is not lost.");
+  if (!one("[data-play]", page)) throw new Error(one("main h1", page)?.textContent ?? `The server returned status ${answer.status}.`);
   return page;
 };
 
@@ -164,7 +164,7 @@ const uploads = (field) => {
   const form = field.closest("[data-play]"), large = tooLarge(form, [...field.files]);
   if (large) {
     field.value = "";
-    return say(`${large.name} has ${(large.size / 1e6).toFixed(1)} MB. A file may have ${form.dataset.most / 2 ** 20} MiB.`);
+    return say(`${large.name} is too large: ${(large.size / 1e6).toFixed(1)} MB. The maximum is ${form.dataset.most / 2 ** 20} MiB.`);
   }
   if (!field.files.length) return;
   field.closest("[data-drop]").setAttribute("aria-busy", "true");
@@ -207,7 +207,7 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(location.origin + location.pathname + prefix + encodeURIComponent(button.dataset.link));
     words.textContent = "Copied";
   } catch {
-    words.textContent = "The browser did not allow copying";
+    words.textContent = "Not copied: the browser blocked clipboard access";
   }
   setTimeout(() => { words.textContent = before; }, 2500);
 });
@@ -216,7 +216,7 @@ const fillFromLink = () => {
   const form = one("[data-play]");
   if (!form || !location.hash.startsWith(prefix)) return;
   let input;
-  try { input = decodeURIComponent(location.hash.slice(prefix.length)); } catch { return say("The link has lost characters on its way."); }
+  try { input = decodeURIComponent(location.hash.slice(prefix.length)); } catch { return say("The link is damaged: it contains invalid characters."); }
   const data = new FormData();
   data.set("then", "fill");
   data.set("input", input);
