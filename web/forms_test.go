@@ -172,7 +172,7 @@ func TestZipsUnpackToABound(t *testing.T) {
 			for i := range 200 {
 				file(archive, fmt.Sprintf("partials/p%d.html", i), zeros)
 			}
-		}, http.StatusUnprocessableEntity, "more than 24 MiB together"},
+		}, http.StatusUnprocessableEntity, "exceed 24 MiB in total"},
 		"an odd name": {func(archive *zip.Writer) {
 			file(archive, "template.html", []byte("<p>Hello"))
 			file(archive, "partials/a b%zz\n?#\xff.html", []byte("x"))

@@ -311,7 +311,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 		t.Fatalf("got status %d: %s", got.status, textOf(got.body))
 	}
 	text := textOf(got.body)
-	for _, words := range []string{"Completed", "one.txt: 5 bytes", "two &amp; three.txt: 6 bytes", "charged $0.0002", "Open document", "one.txt · 5 B", "Latest calls of zip.create"} {
+	for _, words := range []string{"Completed", "one.txt: 5 bytes", "two &amp; three.txt: 6 bytes", "charged $0.0002", "Open document", "one.txt · 5 B", "Latest zip.create calls"} {
 		if !strings.Contains(text, words) {
 			t.Errorf("the page does not say %q: %s", words, text)
 		}

@@ -720,9 +720,9 @@ func TestDocuments(t *testing.T) {
 			t.Fatal("no second page is linked")
 		}
 		v.sees(next[1], "5 documents")
-		v.sees("/dashboard/documents?status=failed", "Why pdf.create failed", "render_failed", "Clear")
+		v.sees("/dashboard/documents?status=failed", "View error of pdf.create", "render_failed", "Clear")
 		v.sees("/dashboard/documents?operation=images.create", "No matches")
-		v.sees("/dashboard/documents?q="+last, "Why pdf.create failed")
+		v.sees("/dashboard/documents?q="+last, "View error of pdf.create")
 		if page := v.sees("/dashboard/documents/"+last, "render_failed", "not charged"); strings.Contains(page.body, "<b>page</b>") {
 			t.Error("the error's markup is shown as markup")
 		}
@@ -779,7 +779,7 @@ func TestMembersAndRoles(t *testing.T) {
 		}
 		owner.post("/dashboard/settings/invites", http.StatusUnprocessableEntity, url.Values{"email": {"nonsense"}, "role": {"viewer"}})
 		owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
-		owner.sees("/dashboard/settings", "Actions", "Cancel the invitation of tom@example.com")
+		owner.sees("/dashboard/settings", "Actions", "Cancel invitation of tom@example.com")
 		link := strings.TrimPrefix(h.mail.last(t, "tom@example.com").Link.URL, h.url)
 		tom := h.visitor(t)
 		tom.sees(link, "Join maya@example.com", "as viewer")

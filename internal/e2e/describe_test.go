@@ -54,7 +54,7 @@ func TestTemplateFromADescription(t *testing.T) {
 	maya.pictures("describe")
 	maya.width(1440)
 	maya.click("[data-describe-go]", "Show price")
-	maya.sees("It costs $0.")
+	maya.sees("Price: $0.")
 	maya.click("[data-describe-go]", `Generate for \$0\.`)
 	maya.holds("the failure is told", `!document.querySelector("[data-describe-error]").hidden && document.querySelector("[data-describe-error]").textContent.includes("AI provider")`)
 	maya.pictures("describe-failed")
