@@ -97,7 +97,7 @@ func TestDeleteAccount(t *testing.T) {
 			t.Error("the key still works")
 		}
 		v.sees("/dashboard", "is deleted on")
-		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Account deletion scheduled" {
+		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your account will be deleted" {
 			t.Errorf("the owner was sent %q", letter.Subject)
 		}
 		v.sees("/dashboard/settings", "Cancel deletion of maya@example.com")
