@@ -26,7 +26,8 @@ import (
 )
 
 // Client calls a service over HTTP. It is safe for concurrent use once its fields are set. Refusals by the service
-// come back as *Error; anything else means that no response arrived. A call lasts as long as its context allows.
+// are returned as *Error; any other error means that no response arrived. A call lasts as long as its context
+// allows.
 type Client struct {
 	// BaseURL is the service's address, such as "http://localhost:8787".
 	BaseURL string

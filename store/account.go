@@ -156,8 +156,8 @@ func (s *Store) accountWhere(ctx context.Context, where string, arg string) (Acc
 	return row.account(s.now()), nil
 }
 
-// Suspend keeps the account from making calls and hides its files. It returns
-// ErrNotFound for an unknown account.
+// Suspend prevents the account from making calls and hides its files. It returns ErrNotFound for an unknown
+// account.
 func (s *Store) Suspend(ctx context.Context, id, reason string) error {
 	return s.updateAccount(ctx, "suspend account", id, "suspended = TRUE, suspend_reason = ?", clean(reason, 500))
 }

@@ -10,9 +10,8 @@ import (
 // AccountGrace is the period in which an account's owner can undo its deletion.
 const AccountGrace = 14 * 24 * time.Hour
 
-// EndAccount revokes the account's keys at once, and has all else of it deleted
-// after AccountGrace, unless KeepAccount comes first. It returns when that is, or
-// ErrNotFound for an unknown account.
+// EndAccount revokes the account's keys at once, and schedules the deletion of everything else after AccountGrace,
+// unless KeepAccount comes first. It returns the time of the deletion, or ErrNotFound for an unknown account.
 func (s *Store) EndAccount(ctx context.Context, id string) (time.Time, error) {
 	now := s.now()
 	at := now.Add(AccountGrace)

@@ -22,13 +22,13 @@ type CredentialChange struct {
 	Factor   *Factor
 	// KeepSession is the stored token of the one session that continues; empty is none.
 	KeepSession string
-	// Tell writes, sealed, the emails about the change. Undo is the secret of the link
-	// that undoes it. Tell runs within the transaction, which may run again.
+	// Tell writes the encrypted emails about the change. Undo is the secret of the link that undoes it. Tell runs
+	// within the transaction, which may run again.
 	Tell func(before Person, undo string) ([]Letter, error)
 }
 
-// Factor is a second factor: the sealed secret of an authenticator and the recovery
-// codes with it. The zero value is none.
+// Factor is a second factor: the encrypted secret of an authenticator and its recovery codes. The zero value means
+// none.
 type Factor struct {
 	Sealed []byte
 	Codes  []string

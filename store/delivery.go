@@ -36,7 +36,7 @@ type Delivery struct {
 	LastDuration *time.Duration
 	// LastAttemptAt is the end of the latest attempt, or its start if the end is unknown; nil without attempts.
 	LastAttemptAt *time.Time
-	// NextAttemptAt is nil when none follows, and while one is under way.
+	// NextAttemptAt is nil if no attempt follows, and while one is running.
 	NextAttemptAt *time.Time
 	CreatedAt     time.Time
 	DeliveredAt   *time.Time

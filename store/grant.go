@@ -48,7 +48,7 @@ type Grant struct {
 	Limit, Spent        credit.Amount // over the grant's whole life; holds included
 	RevokedAt           *time.Time
 	LastUsedAt          *time.Time // to the minute
-	// Orphaned marks one whose person may not make keys any more: it opens nothing.
+	// Orphaned marks a grant whose user may not make keys any more: it gives no access.
 	Orphaned bool
 }
 

@@ -38,8 +38,7 @@ var Abandoned = Failure{
 	Message: "The server stopped before this call was finished. Nothing was charged; please send it again.",
 }
 
-// Lease is the sign of life of a process. Calls carry its id, and are released
-// when it is gone.
+// Lease is the heartbeat of a process. Calls carry its ID, and are released when it is gone.
 type Lease struct {
 	store *Store
 	id    string

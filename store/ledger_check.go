@@ -20,8 +20,7 @@ type LedgerReport struct {
 	Revenue  credit.Amount // earned
 	// Problems are contradictions in the ledger, as sentences. A correct store has none at any moment.
 	Problems []string
-	// OrphanedHolds are the ids of running calls whose lease is gone. Reap
-	// releases them.
+	// OrphanedHolds are the IDs of running calls whose lease is gone. Reap releases them.
 	OrphanedHolds []string
 }
 

@@ -82,8 +82,8 @@ func (r *paymentRow) payment() Payment {
 	}
 }
 
-// OpenTopUp writes down that an account's owner wants to pay, before the
-// provider is asked. The amount is one of whole cents.
+// OpenTopUp records that an account's owner wants to pay, before the provider is asked. The amount must be in whole
+// cents.
 func (s *Store) OpenTopUp(ctx context.Context, accountID, customer string, amount credit.Amount) (Payment, error) {
 	if err := checkPayment(amount); err != nil {
 		return Payment{}, fmt.Errorf("open payment: %w", err)

@@ -22,13 +22,13 @@ type Webhook struct {
 	ID        string // we_…
 	AccountID string
 	URL       string
-	// Events are the types it wants; none means all.
+	// Events are the subscribed types; none means all.
 	Events []string
-	// Secret is the sealed signing secret, SecretPrefix how its text begins.
+	// Secret is the encrypted signing secret, SecretPrefix the beginning of its text.
 	Secret       []byte
 	SecretPrefix string
-	// PreviousSecret is the sealed secret before a roll, until PreviousUntil;
-	// both are nil outside of that time.
+	// PreviousSecret is the encrypted secret before a rotation, until PreviousUntil; both are nil outside of that
+	// time.
 	PreviousSecret []byte
 	PreviousUntil  *time.Time
 	Enabled        bool
@@ -40,8 +40,7 @@ type Webhook struct {
 	CreatedAt    time.Time
 }
 
-// NewWebhook is an endpoint to be created. Its id is made beforehand, because
-// the secret is sealed for it.
+// NewWebhook is an endpoint to create. Its ID is made beforehand, because the secret is encrypted for it.
 type NewWebhook struct {
 	ID, AccountID, URL string
 	Events             []string // none means all
@@ -212,9 +211,8 @@ func (s *Store) UpdateWebhook(ctx context.Context, accountID, id string, change 
 	})
 }
 
-// RollWebhook gives an endpoint a new sealed secret. The one in use stays so
-// for RollPeriod, or until ActivateWebhook; a new one that was never activated
-// is dropped. It returns ErrNotFound as Webhook does.
+// RollWebhook gives an endpoint a new encrypted secret. The current one stays in use for RollPeriod, or until
+// ActivateWebhook; a new one that was never activated is dropped. It returns ErrNotFound as Webhook does.
 func (s *Store) RollWebhook(ctx context.Context, accountID, id string, secret []byte, prefix string) (Webhook, error) {
 	now := s.now()
 	return s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {

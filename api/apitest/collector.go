@@ -76,7 +76,7 @@ func (c *Collector) Tracer(t testing.TB) (tracer *telemetry.Tracer, flush func()
 	}
 }
 
-// Raw is all that was received, as it came.
+// Raw returns all received bytes, unchanged.
 func (c *Collector) Raw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

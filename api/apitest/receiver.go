@@ -51,7 +51,7 @@ func NewReceiver(t testing.TB, answer http.HandlerFunc) *Receiver {
 	return r
 }
 
-// Next waits for a request, and fails the test if none comes.
+// Next waits for a request, and fails the test if none arrives.
 func (r *Receiver) Next(t testing.TB) Received {
 	t.Helper()
 	select {
@@ -109,8 +109,8 @@ func (s *Server) AwaitDelivery(t testing.TB, what string, condition func(wire.De
 	return wire.Delivery{}
 }
 
-// AwaitRecorded polls until no attempt is due or under way: a receiver has a request before its response is
-// recorded, and until then a clock that is moved makes the attempt look lost.
+// AwaitRecorded polls until no attempt is due or running. A receiver has a request before its response is recorded,
+// and until then a changed clock makes the attempt look lost.
 func (s *Server) AwaitRecorded(t testing.TB) {
 	t.Helper()
 	var last []wire.Delivery

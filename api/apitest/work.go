@@ -12,8 +12,8 @@ import (
 	"relaypdf/api/wire"
 )
 
-// Work runs the server's jobs, two at once, until the function it returns is
-// called, which waits for those under way.
+// Work runs the server's jobs, two at once, until the returned function is called. That function waits for running
+// jobs.
 func (s *Server) Work(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

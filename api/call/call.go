@@ -130,8 +130,7 @@ func (p *Pipeline) RenderStats() render.Stats {
 // WithoutRenderer is the Retry-After, in seconds, of a process without a renderer. The next process may have one.
 const WithoutRenderer = 5
 
-// Wait returns when no paid call is under way, or when ctx ends. Calls that
-// were cut off still have a hold to release.
+// Wait returns when no paid call is running, or when ctx ends. Cancelled calls still have to release their holds.
 func (p *Pipeline) Wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {

@@ -39,7 +39,7 @@ func (l Links) Completed(call store.Call, file *store.File) wire.JobStatus {
 	}
 }
 
-// Failed describes a call that came to nothing.
+// Failed describes a failed call.
 func (l Links) Failed(call store.Call, why store.Failure) wire.JobStatus {
 	return wire.JobStatus{
 		ID: call.ResultID, Status: wire.JobFailed, PollURL: l.poll(call), Error: &wire.JobError{Code: why.Code, Message: why.Message},

@@ -86,9 +86,8 @@ type round struct {
 	freed   chan struct{} // signals the end of an attempt
 }
 
-// Run sends events to endpoints and callbacks until ctx ends. Then the
-// attempts under way have the grace to end; those that do not are given back.
-// Any number of processes may deliver at once.
+// Run sends events to endpoints and callbacks until ctx ends. Then running attempts may finish within grace; the
+// others are released for other processes. Any number of processes may deliver at once.
 func (d *Dispatcher) Run(ctx context.Context, grace time.Duration) {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()

@@ -53,8 +53,8 @@ type loop struct {
 	notified chan struct{}
 }
 
-// Run works on jobs until ctx ends. Then jobs under way may end within the grace, and
-// are cut off afterwards. It returns an error if one does not end even then.
+// Run runs jobs until ctx ends. Then running jobs may finish within the grace period, and are cancelled afterwards.
+// It returns an error if a job does not end even then.
 func Run(ctx context.Context, cfg Config) error {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()

@@ -55,7 +55,7 @@ var Public = []CacheRule{
 	{Pattern: "/v1/billing/prices", Control: listing, Keys: "pages prices"},
 }
 
-// Keepable returns the line of Public that a request comes under.
+// Keepable returns the rule of Public for a request.
 func Keepable(r *http.Request) (CacheRule, bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return CacheRule{}, false

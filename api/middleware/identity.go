@@ -21,11 +21,10 @@ func identityOf(ctx context.Context) identity {
 	return known
 }
 
-// RequestID returns the id of the request that ctx belongs to.
+// RequestID returns the ID of the request of ctx.
 func RequestID(ctx context.Context) string { return identityOf(ctx).request }
 
-// ClientIP returns the address that limits count by, of the request that ctx
-// belongs to.
+// ClientIP returns the address by which limits count the request of ctx.
 func ClientIP(ctx context.Context) string { return identityOf(ctx).client }
 
 // Identify gives every request an ID, the client's own if it is harmless, and finds the client's IP address.

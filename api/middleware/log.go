@@ -19,7 +19,7 @@ const StatusClientClosed = 499
 // Answer records a handler's response for the log.
 type Answer struct {
 	http.ResponseWriter
-	// Status is 0 until it has gone out.
+	// Status is 0 until it has been sent.
 	Status int
 
 	route  string

@@ -77,7 +77,7 @@ type Holder struct {
 	Scopes        []string
 }
 
-// Issuer reads the tokens of a provider, which it asks when the first comes. Its
+// Issuer reads the tokens of a provider. It fetches the provider's metadata when the first token arrives. Its
 // methods are safe for concurrent use.
 type Issuer struct {
 	cfg    IssuerConfig

@@ -35,7 +35,7 @@ func (l *Length) SetJSON(v any) error {
 	return nil
 }
 
-// MarshalJSON writes the value as it came.
+// MarshalJSON writes the original value.
 func (l Length) MarshalJSON() ([]byte, error) { return json.Marshal(l.raw) }
 
 // IsZero reports whether the length is unset.

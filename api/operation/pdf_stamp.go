@@ -85,7 +85,7 @@ func coordinate(v any) float64 {
 	return 0
 }
 
-// MarshalJSON writes the position as it came.
+// MarshalJSON writes the original position.
 func (p Position) MarshalJSON() ([]byte, error) {
 	if p.name != nil && *p.name != "" {
 		return json.Marshal(*p.name)

@@ -24,7 +24,7 @@ type Deps struct {
 	Render *render.Account
 	// Templates are the account's.
 	Templates Templates
-	// MaxFile is the most that one file may have, in bytes, however it comes.
+	// MaxFile is the maximum size of one file in bytes, from any source.
 	MaxFile int64
 	// takesEmpty allows URLs that lead to empty files.
 	takesEmpty bool

@@ -37,7 +37,7 @@ type Share struct {
 	owed, held int64
 }
 
-// BusyError means that the inputs under way leave no room for another.
+// BusyError means that the inputs being read leave no memory for another.
 type BusyError struct{ RetryAfter time.Duration }
 
 func (e *BusyError) Error() string { return errBusy.Error() }

@@ -305,9 +305,8 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 // BaseURL is the address that links are built from.
 func (a *App) BaseURL() string { return a.Config.BaseURL }
 
-// Run serves until ctx ends, and then stops in this order: /health/ready
-// fails, the listener closes, the work under way ends or is cut off at the
-// shutdown timeout.
+// Run serves until ctx ends, and then stops in this order: /health/ready fails, the listener closes, running work
+// ends or is cancelled at the shutdown timeout.
 func (a *App) Run(ctx context.Context) error {
 	if err := render.CheckTemplates(); err != nil {
 		a.log.Error("start templates failed; none can be filled", "error", err)

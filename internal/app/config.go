@@ -276,7 +276,7 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// Origin returns where the value of a setting comes from.
+// Origin returns the source of a setting's value.
 func (c *Config) Origin(name string) string {
 	for _, v := range c.values {
 		if v.row.name == name {

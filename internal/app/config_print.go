@@ -24,8 +24,7 @@ func (v settingValue) shown() string {
 	return v.text
 }
 
-// WriteTable prints every setting in force with the place its value came from,
-// secrets hidden.
+// WriteTable prints every effective setting with the source of its value, and hides secrets.
 func (c *Config) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")

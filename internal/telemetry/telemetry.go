@@ -174,7 +174,7 @@ func (s *Span) End() {
 	}
 }
 
-// Logger returns log with the id of the trace on each line that belongs to one.
+// Logger returns log with the trace ID on each line that belongs to a trace.
 func (t *Tracer) Logger(log *slog.Logger) *slog.Logger {
 	if t == nil {
 		return log

@@ -124,10 +124,9 @@ func Types() []TypeInfo {
 	}
 }
 
-// Make draws a barcode and returns the image file. The error is a
-// *ContentError when the type cannot hold the text, and wraps ErrType,
-// ErrFormat or ErrScale when that field is wrong. It takes well under a
-// millisecond for texts of a usual length.
+// Make draws a barcode and returns the image file. The error is a *ContentError if the type cannot encode the text,
+// and wraps ErrType, ErrFormat or ErrScale if that field is wrong. It takes well under a millisecond for texts of a
+// usual length.
 func Make(req Request) ([]byte, error) {
 	info, err := req.check()
 	if err != nil {

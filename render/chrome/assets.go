@@ -14,7 +14,7 @@ import (
 	"relaypdf/internal/guard"
 )
 
-// Asset is a file that came with a document, which finds it at its name.
+// Asset is a file that came with a document, available under its name.
 type Asset struct {
 	Name    string // relative, with slashes, without . and ..
 	Content interface {

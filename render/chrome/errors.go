@@ -66,7 +66,7 @@ type TimeoutError struct {
 	// Still is true if the job did not wait, because the document lacks the wanted element and has no script that
 	// could add it.
 	Still bool
-	// Open are the addresses of requests that were under way, at most a few.
+	// Open lists the URLs of open requests, at most a few.
 	Open []string
 	// Slowed is for how long the account has fewer slots now, because its jobs keep running into their deadlines;
 	// zero if it has not.

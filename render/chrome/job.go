@@ -60,8 +60,8 @@ type Job struct {
 	// Offline disables the network in every render mode, so that external resources are missing.
 	Offline bool
 
-	// WaitUntil is load (default), domcontentloaded, networkidle0 or
-	// networkidle2 (at most 0 or 2 requests under way for 500 ms).
+	// WaitUntil is load (default), domcontentloaded, networkidle0 or networkidle2 (at most 0 or 2 open requests for
+	// 500 ms).
 	WaitUntil string
 	// WaitForSelector waits until the CSS selector matches an element.
 	WaitForSelector string

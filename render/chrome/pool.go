@@ -64,8 +64,8 @@ type Config struct {
 	Times Times
 	// IdleContext is the time for which an unused warm context of an account is retained; zero means two minutes.
 	IdleContext time.Duration
-	// Background gives the browsers a few of the processors, and a tenth of one
-	// that other browsers and engines want at the same time.
+	// Background restricts the browsers to a few of the processors, and to a tenth of a processor that other
+	// browsers and engines want at the same time.
 	Background bool
 	// Logger gets restarts and crashes; nil discards them. Documents, URLs and
 	// accounts are not logged.

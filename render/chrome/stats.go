@@ -8,8 +8,8 @@ import (
 	"relaypdf/render/queue"
 )
 
-// Step is a part of a job that takes time. Config.Observe gets each with its
-// duration, and a TimeoutError names the one that was not finished.
+// Step is a timed part of a job. Config.Observe gets the duration of each, and a TimeoutError names the unfinished
+// one.
 type Step string
 
 // The steps in their order.

@@ -37,7 +37,7 @@ type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
 
-// File is one that came with a message.
+// File is an attachment of a message.
 type File struct {
 	Name, Type string
 	Content    []byte

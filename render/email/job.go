@@ -24,7 +24,7 @@ type Result struct {
 	Remote []string
 }
 
-// Named is a file that came with a message.
+// Named is an attachment of a message.
 type Named struct{ Name, Type string }
 
 // Handlers are the jobs of this package that a child of render/engine can do.

@@ -23,7 +23,7 @@ type Browser struct {
 	UID, GID int `json:",omitempty"`
 	// Folders lists all folders that it may write, and the folders outside the system that it may read.
 	Folders []string
-	// Reads are files and folders that it may read besides.
+	// Reads lists the additional files and folders that it may read.
 	Reads []string `json:",omitempty"`
 	// Port is the only TCP port to which it may connect, if the kernel supports this.
 	Port uint16

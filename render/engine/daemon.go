@@ -52,9 +52,8 @@ func (w *Work) KeepDir() (string, error) {
 	return w.child.keepDir(), nil
 }
 
-// StartDaemon starts a program that stays. Everything else that a job leaves running
-// is killed after it. MaxStdout and OK do not matter here, and Stdin of p is
-// ignored.
+// StartDaemon starts a program that continues after the job. Everything else that a job leaves running is killed
+// after it. MaxStdout and OK have no effect here, and Stdin of p is ignored.
 func (w *Work) StartDaemon(p Program) (*Daemon, error) {
 	dir, err := w.KeepDir()
 	if err != nil {

@@ -66,8 +66,8 @@ type Config struct {
 	Background bool
 	// Fonts configures how programs find fonts. Default: the system's configuration.
 	Fonts Fonts
-	// Prepare is a job that every child does before it takes others, such as
-	// to start programs that stay. A child that fails it cannot start.
+	// Prepare is a job that every child does before others, such as to start daemons. A child whose Prepare fails
+	// cannot start.
 	Prepare *Job
 	// Logger receives crashes. Default: none.
 	Logger *slog.Logger

@@ -39,7 +39,7 @@ type Program struct {
 	MaxStdout int64
 	// Joined adds the program's standard error to its output.
 	Joined bool
-	// OK are exit codes besides 0 that mean success.
+	// OK lists exit codes other than 0 that mean success.
 	OK []int
 	// Memory is the program's memory limit in bytes, up to the job's. Default: the job's.
 	Memory int64
@@ -64,8 +64,7 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("%s %s: %s", e.Program, how, strings.TrimSpace(e.Stderr))
 }
 
-// PathArg returns a file name in the job's folder as an argument that no
-// program takes for an option.
+// PathArg returns a file name in the job's folder as an argument that cannot be mistaken for an option.
 func PathArg(name string) string { return "./" + name }
 
 // Exec runs a program to its end and returns its output. The program is killed when ctx ends. Errors are

@@ -26,11 +26,11 @@ var printStyle string
 // MarkdownOptions are the parts of a Markdown document that its source does
 // not settle. The zero value is a good document.
 type MarkdownOptions struct {
-	// Title of the document; empty takes the front matter's, else the text of
-	// the first heading, else "Document".
+	// Title is the title of the document; empty means the front matter's, else the text of the first heading, else
+	// "Document".
 	Title string `json:"title,omitempty"`
-	// Lang is the language as a BCP 47 tag; empty takes the front matter's,
-	// else "en". A malformed tag counts as empty.
+	// Lang is the language as a BCP 47 tag; empty means the front matter's, else "en". A malformed tag counts as
+	// empty.
 	Lang string `json:"lang,omitempty"`
 	// Own names the sides whose page margin the caller sets when printing. A
 	// margin in a style sheet beats the printer's, so the document sets the

@@ -28,7 +28,7 @@ const (
 	NotHTML Reason = "not_html"
 	// Damaged is a document that cannot be read.
 	Damaged Reason = "damaged"
-	// PasswordRequired is a protected document that came without a password.
+	// PasswordRequired is a protected document without a password.
 	PasswordRequired Reason = "password_required"
 	// WrongPassword is a protected document that its password does not open.
 	WrongPassword Reason = "wrong_password"

@@ -30,7 +30,7 @@ type PageArgs struct {
 	Address string
 	// Public means that links may lead to Address; those to assets lead nowhere.
 	Public bool
-	// ContentType is the one it came with, which may name an encoding.
+	// ContentType is the document's Content-Type, which may name an encoding.
 	ContentType string
 	// Files maps the URL of a fetched file to its name among the job's files.
 	Files map[string]string

@@ -1,5 +1,5 @@
-// Package pagerange reads page selections such as "1-3,5", "7-", "-3", "even",
-// "odd" and "last". It is the one grammar for everything that takes pages.
+// Package pagerange reads page selections such as "1-3,5", "7-", "-3", "even", "odd" and "last". All parameters
+// with pages use this grammar.
 package pagerange
 
 import (

@@ -24,7 +24,7 @@ type MarkdownArgs struct {
 	Selection
 	// Languages are the OCR languages for pages without text. If it is empty, such pages are not read.
 	Languages []string
-	// Apart wants the text of each page by itself.
+	// Apart returns the text of each page separately.
 	Apart bool
 }
 
@@ -39,7 +39,7 @@ type MarkdownText struct {
 type MarkdownPage struct {
 	Page   int    `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
 	Source string `json:"source" jsonschema:"required,enum=text,enum=ocr,enum=vision,enum=none" jsonschema_description:"Source of the text. text: the page's text layer. ocr: OCR. vision: a model that read the image of the page. none: the page has no text."`
-	// Markdown is the page's, where pages are apart.
+	// Markdown is the Markdown of the page, if pages are separate.
 	Markdown string `json:"markdown,omitempty" jsonschema:"-"`
 }
 

@@ -18,7 +18,7 @@ const (
 	NotPDF Kind = "not_pdf"
 	// Damaged is a PDF that cannot be read, and could not be repaired.
 	Damaged Kind = "damaged"
-	// PasswordRequired is an encrypted PDF that came without a password.
+	// PasswordRequired is an encrypted PDF without a password.
 	PasswordRequired Kind = "password_required"
 	// WrongPassword is an encrypted PDF that its password does not open.
 	WrongPassword Kind = "wrong_password"

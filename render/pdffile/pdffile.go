@@ -1,11 +1,9 @@
-// Package pdffile reads how a PDF is built, and writes changes of it: values, tables of
-// objects, streams of objects, the trees of pages and of outlines. It supports ordinary
-// files. For all others it returns ErrUnread, and a tool that repairs files has to read
-// them.
+// Package pdffile reads the structure of a PDF, and writes changes to it: values, object tables, object streams,
+// and the trees of pages and outlines. It supports ordinary files. For all others it returns ErrUnread, and a tool
+// that repairs files has to read them.
 //
-// Read and ReadTable take a whole file from any source, and must run in the children of
-// render/engine. ReadPrinted takes a few kilobytes of a file that one of our own tools has
-// written, and may run in the server.
+// Read and ReadTable read a whole file from any source, and must run in the children of render/engine. ReadPrinted
+// reads a few kilobytes of a file that one of our own tools has written, and may run in the server.
 package pdffile
 
 import "errors"

@@ -17,8 +17,8 @@ var (
 // BusyError is ErrBusy with an estimate of when to come back.
 type BusyError struct {
 	RetryAfter time.Duration // whole seconds, at least one
-	// Slowed is for how long the account has fewer slots than others, because its jobs kept running into their
-	// deadlines; zero if it has not.
+	// Slowed is the time for which the account has fewer slots than others, because its jobs kept running into
+	// their deadlines; zero if it has not.
 	Slowed time.Duration
 }
 

@@ -1,6 +1,5 @@
-// Package spool holds one result while it is made and sent: small ones in
-// memory, large ones in a temporary file, so that a hundred large documents
-// under way do not live in the server's heap.
+// Package spool stores one result while it is made and sent: small ones in memory, large ones in a temporary file,
+// so that a hundred large documents in progress do not fill the server's heap.
 package spool
 
 import (

@@ -21,8 +21,8 @@ import (
 // MinSecret is the least length of a secret, in bytes.
 const MinSecret = 32
 
-// ErrSealed means that bytes cannot be opened: they were changed, sealed for
-// another purpose, or with another secret.
+// ErrSealed means that bytes cannot be decrypted: they were changed, or encrypted for another purpose or with
+// another secret.
 var ErrSealed = errors.New("sealed bytes cannot be opened")
 
 // A sealed text begins with the version of its form and the ID of its key, so the secret can be changed while older
@@ -36,8 +36,7 @@ const (
 // refresh is the time for which a Box uses the secrets it has read.
 const refresh = 10 * time.Second
 
-// Box seals and opens with keys derived from secrets. It is safe for concurrent
-// use.
+// Box encrypts and decrypts with keys derived from secrets. It is safe for concurrent use.
 type Box struct {
 	load func() ([][]byte, error) // nil: the secrets never change
 
@@ -47,16 +46,16 @@ type Box struct {
 	ring   map[[keyIDSize]byte][]byte
 }
 
-// New returns a Box that seals with the first of the secrets, and opens with any
-// of them. Each has at least MinSecret bytes.
+// New returns a Box that encrypts with the first of the secrets, and decrypts with any of them. Each has at least
+// MinSecret bytes.
 func New(secrets ...[]byte) (*Box, error) {
 	b := &Box{}
 	err := b.use(secrets)
 	return b, err
 }
 
-// NewLoaded returns a Box whose secrets are read again from time to time, and
-// when something was sealed with one that it does not know.
+// NewLoaded returns a Box that reloads its secrets from time to time, and when data was encrypted with an unknown
+// one.
 func NewLoaded(load func() ([][]byte, error)) (*Box, error) {
 	b := &Box{load: load, read: time.Now()}
 	secrets, err := load()
@@ -126,7 +125,7 @@ func (b *Box) opening(header []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: their secret key is not among those that are set", ErrSealed)
 }
 
-// Newest reports whether sealed bytes are of the secret that is sealed with now.
+// Newest reports whether data was encrypted with the current secret.
 func (b *Box) Newest(sealed []byte) bool {
 	_, header := b.sealing()
 	return bytes.HasPrefix(sealed, header)

@@ -16,7 +16,7 @@ import (
 	"relaypdf/store"
 )
 
-// DB is an empty database that lives as long as its test.
+// DB is an empty database for the duration of its test.
 type DB struct {
 	URL     string // for store.Config.URL
 	DataDir string // for store.Config.DataDir

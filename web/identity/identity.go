@@ -106,7 +106,7 @@ func (p *Provider) Begin(ctx context.Context, again bool) (Flow, string, error) 
 	return flow, p.oauth(found).AuthCodeURL(flow.State, options...), nil
 }
 
-// Finish returns who has come back from the provider with a state and a code. It returns ErrDenied when the
+// Finish returns the user who has returned from the provider with a state and a code. It returns ErrDenied if the
 // response does not belong to the flow.
 func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (Claims, error) {
 	if flow.State == "" || code == "" || subtle.ConstantTimeCompare([]byte(flow.State), []byte(state)) != 1 {
