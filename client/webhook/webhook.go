@@ -1,18 +1,14 @@
-// Package webhook verifies requests to webhook endpoints. It is for receivers, and imports only the standard
-// library.
-//
-// A delivery is a POST whose body is the event as JSON. Two headers sign it, and either is enough:
-// Service-Signature, and webhook-signature of the Standard Webhooks specification. Verify the raw body before you
-// parse it:
+// Package webhook verifies requests to webhook endpoints, with only the standard library. Verify the raw body of a
+// delivery before you parse it:
 //
 //	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
-//	…
 //	if err := webhook.Verify(secret, r.Header, body, webhook.Options{}); err != nil {
 //		http.Error(w, "bad signature", http.StatusBadRequest)
-//		return
 //	}
 //
-// An event may arrive more than once. Its ID, in the header webhook-id and in the body, stays the same.
+// Two headers sign it, and either is enough: Service-Signature, and webhook-signature of the Standard Webhooks
+// specification. An event may arrive more than once. Its ID, in the header webhook-id and in the body, stays the
+// same.
 package webhook
 
 import (
