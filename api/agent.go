@@ -209,7 +209,7 @@ func (d *MCPBackend) StepUp(w http.ResponseWriter, caller call.Caller, scope str
 
 // withoutScope returns the error text for an agent whose grant lacks a scope.
 func withoutScope(scope string) string {
-	return "The scope " + scope + " was not allowed to this agent. Ask the person to connect it again and allow that."
+	return "Scope " + scope + " is not granted. Ask the user to reconnect this app and allow that scope."
 }
 
 // scopeOf returns the scope that a grant needs for a route; empty means none.

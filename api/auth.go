@@ -48,20 +48,20 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 	known := strings.HasPrefix(secret, store.LivePrefix) || (a.local && strings.HasPrefix(secret, store.TestPrefix))
 	switch {
 	case secret == withoutBearer:
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: `The word Bearer is missing: send the key as "Authorization: Bearer pdf_live_…".`}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: `The Authorization header has no Bearer prefix. Send "Authorization: Bearer pdf_live_…".`}
 	case !known && strings.HasPrefix(secret, store.TestPrefix):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This is a test key, which only a service on its owner's own machine takes: use one that begins with " + store.LivePrefix + "."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "Test keys (" + store.TestPrefix + "…) work only on a local server. Use a live key (" + store.LivePrefix + "…)."}
 	case !known:
 		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This API key is unknown or was revoked."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard."}
 	case err != nil:
 		return call.Caller{}, err
 	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.now()):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This API key has expired."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The API key has expired. Create a new key in the dashboard."}
 	case account.Suspended:
 		return call.Caller{}, &apierror.Error{Code: apierror.AccountSuspended}
 	}
@@ -82,7 +82,7 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "This token is unknown, has expired or was revoked."}
+		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The access token is unknown, expired or revoked. Refresh it, or authorize again."}
 	case err != nil:
 		return call.Caller{}, err
 	case access.Account.Suspended:
@@ -99,12 +99,12 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	}
 	switch {
 	case errors.Is(err, oauth.ErrAway):
-		d.log.LogAttrs(ctx, slog.LevelWarn, "the issuer of tokens does not answer", slog.Any("error", err))
-		return store.GrantAccess{}, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 10, Message: "The issuer of this token cannot be asked for its keys now. Try again in a moment.", Cause: err}
+		d.log.LogAttrs(ctx, slog.LevelWarn, "the token issuer does not answer", slog.Any("error", err))
+		return store.GrantAccess{}, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 10, Message: "The token issuer is unreachable, so the token cannot be verified. Retry in 10 seconds.", Cause: err}
 	case errors.Is(err, oauth.ErrMail):
-		return refuse("This token says of no mail address that its issuer has confirmed it: email and email_verified must stand in it.")
+		return refuse("The token has no verified email address. It must contain email and email_verified: true.")
 	case err != nil:
-		return refuse("This token is not one that " + d.issuer.Name() + " has issued for this service, or it has expired.")
+		return refuse("The token was not issued by " + d.issuer.Name() + " for this service, or it has expired. Request a new token.")
 	}
 	var scopes []string
 	for _, scope := range wire.Scopes() {
@@ -114,16 +114,16 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	}
 	name := holder.Client
 	if name == "" {
-		name = "A program without a name"
+		name = "Unnamed app"
 	}
 	access, err := d.store.Grants().ExternalAccess(ctx, store.ExternalClient{
 		Email: holder.Email, ClientID: d.issuer.Name() + " " + holder.Client, Name: name, Home: d.issuer.Name(), Resource: d.baseURL + AgentPath, Scopes: scopes,
 	}, d.tell)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return refuse("Nobody here who may let programs in has the mail address of this token's person.")
+		return refuse("No member of this server who can authorize apps has the token's email address. Check the address, or ask an account owner.")
 	case errors.Is(err, store.ErrDenied):
-		return refuse("This program was revoked in the dashboard. Tokens of its issuer do not undo that.")
+		return refuse("This app was revoked in the dashboard. Ask the user to allow it there again.")
 	}
 	return access, err
 }

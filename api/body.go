@@ -87,7 +87,7 @@ func (g *gzippedBody) Read(p []byte) (n int, err error) {
 	var known *apierror.Error
 	var over *http.MaxBytesError
 	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &known) && !errors.As(err, &over) || errors.Is(err, io.EOF) && g.unpacked == nil {
-		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Send it as the header Content-Encoding says, or leave the header out."}
+		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Compress the body, or remove the Content-Encoding header."}
 	}
 	return n, err
 }
@@ -118,9 +118,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.end()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body came too slowly: send 32 KiB a second at least."}
+		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body arrived too slowly. Send at least 32 KiB per second."}
 	default:
-		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body did not arrive whole, or its chunks are malformed."}
+		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is incomplete, or its chunks are malformed. Send it again."}
 	}
 	return n, err
 }

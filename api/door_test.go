@@ -142,7 +142,7 @@ func TestKeyInTheAddressIsRefused(t *testing.T) {
 		for _, query := range queries {
 			for name, header := range map[string]http.Header{"with": nil, "without": without()} {
 				got := s.Send(t, apitest.Request{Method: route.Method, Path: route.Path + "?" + query, Body: "{}", Header: header})
-				if f := got.Refused(t, apierror.Unauthorized); !strings.Contains(f.Message, "put the key in the Authorization header") {
+				if f := got.Refused(t, apierror.Unauthorized); !strings.Contains(f.Message, "Send the key in the Authorization header") {
 					t.Errorf("%s %s?%s %s a key in the header: message %q", route.Method, route.Path, query, name, f.Message)
 				}
 			}
@@ -359,7 +359,7 @@ func TestBodyOverTheLimit(t *testing.T) {
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, apitest.Request{Path: echo, Body: fill(1000)}).OK(t)
 	got := s.Send(t, apitest.Request{Path: echo, Body: fill(1001)}).Refused(t, apierror.PayloadTooLarge)
-	if want := "The request body is larger than 1000 bytes."; got.Message != want {
+	if want := "The request body must be at most 1000 bytes."; got.Message != want {
 		t.Errorf("message %q, want %q", got.Message, want)
 	}
 	s.Send(t, apitest.Request{Path: echo, Body: fill(1001), Header: without()}).Refused(t, apierror.Unauthorized)

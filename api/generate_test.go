@@ -242,7 +242,7 @@ func TestGenerateQuote(t *testing.T) {
 		if again.Body != first.Body || again.Header.Get("Idempotent-Replayed") != "true" {
 			l.t.Errorf("the repetition is %s, replayed %q", again.Body, again.Header.Get("Idempotent-Replayed"))
 		}
-		l.refusedField(l.ask(body), "quoteId", "was used")
+		l.refusedField(l.ask(body), "quoteId", "was already used")
 		delete(body, "quoteId")
 		late, _ := l.quote(body)
 		body["quoteId"] = late
@@ -251,7 +251,7 @@ func TestGenerateQuote(t *testing.T) {
 		body["quoteId"] = "quote_nobody"
 		l.refusedField(l.ask(body), "quoteId", "not a quote of this account")
 		body["quote"] = true
-		l.refusedField(l.ask(body), "quoteId", "cannot stand beside quote")
+		l.refusedField(l.ask(body), "quoteId", "is mutually exclusive with quote, which requests a new one")
 	})
 }
 
@@ -274,7 +274,7 @@ func TestGenerateQuoteOnce(t *testing.T) {
 				won++
 				continue
 			}
-			l.refusedField(answer, "quoteId", "was used")
+			l.refusedField(answer, "quoteId", "was already used")
 		}
 		if balance, _ := l.Balance(l.t); won != 1 || start-balance != amount {
 			l.t.Errorf("%d calls had the quote, and %d was taken, want 1 and %d", won, start-balance, amount)
@@ -289,15 +289,15 @@ func TestGenerateRepair(t *testing.T) {
 	eachGenerateLab(t, func(l generateLab) {
 		broken := says("<p>\n{{#each items}}{{formatDat when}}</p>", object{}, object{}, 100, 10)
 		for name, first := range map[string]fakellm.Reply{
-			"did you mean":  says("<p>{{formatDat when}}</p>", object{}, object{}, 100, 10),
-			"line":          broken,
-			"JSON":          {Text: "Here is your template: {html", Input: 100, Output: 10},
-			"no JSON":       {Text: "I cannot do that.", Input: 100, Output: 10},
-			"empty":         {Input: 100, Output: 10},
-			"cut off":       {Text: `{"html":"<p>`, Cut: true, Input: 100, Output: 10},
-			"options.scale": says("<p>x</p>", object{}, object{"scale": 9}, 100, 10),
-			"stand alone":   says(`<img src="https://example.com/{{name}}">`, object{}, object{}, 100, 10),
-			"2 s":           says(`{{#each (range 1 9999)}}{{#each (range 1 9999)}}{{this}}{{/each}}{{/each}}`, object{}, object{}, 100, 10),
+			"did you mean":   says("<p>{{formatDat when}}</p>", object{}, object{}, 100, 10),
+			"line":           broken,
+			"JSON":           {Text: "Here is your template: {html", Input: 100, Output: 10},
+			"no JSON":        {Text: "I cannot do that.", Input: 100, Output: 10},
+			"empty":          {Input: 100, Output: 10},
+			"cut off":        {Text: `{"html":"<p>`, Cut: true, Input: 100, Output: 10},
+			"options.scale":  says("<p>x</p>", object{}, object{"scale": 9}, 100, 10),
+			"self-contained": says(`<img src="https://example.com/{{name}}">`, object{}, object{}, 100, 10),
+			"2 s":            says(`{{#each (range 1 9999)}}{{#each (range 1 9999)}}{{this}}{{/each}}{{/each}}`, object{}, object{}, 100, 10),
 		} {
 			before := len(l.provider.Asked())
 			l.provider.Say(func(a fakellm.Asked) fakellm.Reply {
@@ -344,7 +344,7 @@ func TestGenerateHostile(t *testing.T) {
 		} {
 			l.provider.Say(always(says(html, object{"scheme": "https"}, object{}, 100, 10)))
 			got := l.ask(object{"prompt": "a bill"}).Refused(l.t, apierror.ProcessingFailed)
-			if !strings.Contains(got.Message, "The model gave no answer that works") {
+			if !strings.Contains(got.Message, "The model returned no valid result") {
 				l.t.Errorf("%d: %s", i, got.Message)
 			}
 		}
@@ -378,7 +378,7 @@ func TestGenerateFailuresOfADay(t *testing.T) {
 		l.provider.Say(always(good))
 		asked := len(l.provider.Asked())
 		refused := l.ask(object{"prompt": "a bill"})
-		if got := refused.Refused(l.t, apierror.RateLimited); got.Message != "20 of the 20 requests to the AI provider that may fail for an account in a day have failed today. The next day begins at midnight UTC, in 12 hours." || refused.Header.Get("Retry-After") != strconv.Itoa(12*60*60) {
+		if got := refused.Refused(l.t, apierror.RateLimited); got.Message != "Failed AI request limit reached: 20 of 20 per day. It resets at midnight UTC, in 12 hours." || refused.Header.Get("Retry-After") != strconv.Itoa(12*60*60) {
 			l.t.Errorf("refused with %+v, Retry-After %s", got, refused.Header.Get("Retry-After"))
 		}
 		if balance, held := l.Balance(l.t); balance != start || held != 0 || len(l.provider.Asked()) != asked {
@@ -483,7 +483,7 @@ func TestGenerateLikeAnyRow(t *testing.T) {
 		l.ask(object{"prompt": "a bill"}, "Authorization", "Bearer "+limited).Refused(l.t, apierror.Unauthorized)
 		l.ask(object{"prompt": "a bill", "quote": true}, "Authorization", "Bearer "+limited).Refused(l.t, apierror.Unauthorized)
 		l.ask(object{"prompt": "a bill"}, "Authorization", "Bearer nope").Refused(l.t, apierror.Unauthorized)
-		l.refusedField(l.ask(object{"prompt": "  "}), "prompt", "must say")
+		l.refusedField(l.ask(object{"prompt": "  "}), "prompt", "must describe")
 		l.refusedField(l.ask(object{}), "prompt", "required")
 		l.refusedField(l.ask(object{"prompt": "x", "sampleData": object{"x": strings.Repeat("x", 64<<10)}}), "sampleData", "at most")
 		l.refusedField(l.ask(object{"prompt": "x", "options": object{"scale": 9}}), "options.scale", "0.1")

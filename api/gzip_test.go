@@ -66,7 +66,7 @@ func TestGzippedBodiesAreBoundedUnpacked(t *testing.T) {
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_000)})).OK(t)
 	got := s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_001)})).Refused(t, apierror.PayloadTooLarge)
-	if want := "The request body is larger than 100000 bytes."; got.Message != want {
+	if want := "The request body must be at most 100000 bytes."; got.Message != want {
 		t.Errorf("message %q, want %q", got.Message, want)
 	}
 	s.Send(t, gzipped(t, apitest.Request{Path: "/v1/files", Body: fill(100_001)})).Refused(t, apierror.PayloadTooLarge)

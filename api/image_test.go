@@ -45,9 +45,9 @@ func TestImageOptions(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ options, field, message string }{
-		{`"selector":"#a","fullPage":true`, "options.selector", "cannot stand beside options.clip and options.fullPage"},
+		{`"selector":"#a","fullPage":true`, "options.selector", "is mutually exclusive with options.clip and options.fullPage"},
 		{`"selector":"#[","timeout":20000`, "options.selector", "is not a valid CSS selector"},
-		{`"selector":"meta","timeout":20000`, "options.selector", "matches no element that can be seen"},
+		{`"selector":"meta","timeout":20000`, "options.selector", "matches no visible element"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/images", Body: `{"html":"` + page + `","options":{` + test.options + `}}`}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0] != (apierror.Detail{Field: test.field, Message: test.message}) {

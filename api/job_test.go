@@ -214,7 +214,7 @@ func TestUnstartedJobIsTriedAgain(t *testing.T) {
 			expectEffects(t, s, append(want, fmt.Sprintf("job ended tries %d", late+1), "file echo.txt 1", "blob 1")...)
 			continue
 		}
-		if got.Status != "failed" || got.Error == nil || !strings.Contains(got.Error.Message, "No browser was ready") {
+		if got.Status != "failed" || got.Error == nil || !strings.Contains(got.Error.Message, "Rendering did not start") {
 			t.Errorf("after %d the job is %+v, %+v, want it failed", late, got, got.Error)
 		}
 		expectBalance(t, s, apitest.Trial)

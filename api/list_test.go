@@ -143,10 +143,10 @@ func TestOperationsRefuseQueryParameters(t *testing.T) {
 	for query, words := range map[string]string{
 		"response=url":                  "did you mean response?",
 		"respons=url":                   "did you mean response?",
-		"format=A4":                     "in the body",
-		"a=1&b=2":                       "a is in the address",
-		strings.Repeat("x", 300) + "=1": "in the body",
-		"%FF=1":                         "in the body",
+		"format=A4":                     "in the request body",
+		"a=1&b=2":                       "a is not a query parameter",
+		strings.Repeat("x", 300) + "=1": "in the request body",
+		"%FF=1":                         "in the request body",
 	} {
 		answer := s.Send(t, apitest.Request{Path: "/v1/test/echo?" + query, Body: `{"text":"x"}`})
 		if got := answer.Refused(t, apierror.InvalidRequest); !strings.Contains(got.Message, words) || len(got.Details[0].Field) > 100 {

@@ -182,7 +182,7 @@ func TestDayLimitCountsJobs(t *testing.T) {
 		}
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		midnight := s.Clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		spent := fmt.Sprintf("This call costs %v, and maxDayMicrodollars allows %v, of which %v is spent or held, and renews at %s.",
+		spent := fmt.Sprintf("This call costs %v, but maxDayMicrodollars allows %v, of which %v is spent or held; it renews at %s.",
 			apitest.EchoPrice, limit, apitest.EchoPrice, midnight.Format(time.RFC3339))
 		for _, body := range []string{async, `{"text":"a"}`} {
 			failure := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.PaymentRequired)

@@ -210,12 +210,12 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, apierror.PayloadTooLarge, ""},
 			"no key":              {valid, without(), apierror.Unauthorized, ""},
 			"a suspended account": {valid, bearerOf(suspended), apierror.AccountSuspended, ""},
-			"an empty wallet":     {valid, bearerOf(poorSecret), apierror.PaymentRequired, "The wallet balance is $0.001999, and this call costs $0.002. Add funds and try again."},
+			"an empty wallet":     {valid, bearerOf(poorSecret), apierror.PaymentRequired, "Insufficient balance: this call costs $0.002 and the wallet has $0.001999. Add funds and retry."},
 			"a key's limit": {valid, bearerOf(poorKey), apierror.PaymentRequired,
-				"This call costs $0.002, and keySpendLimit allows $0.001999, of which $0.00 is spent or held, over the whole life of the key: it never renews."},
-			"a job's limit": {valid, bearerOf(carefulSecret), apierror.PaymentRequired, "This call costs $0.002, and maxJobMicrodollars allows $0.001999 for one call."},
+				"This call costs $0.002, but keySpendLimit allows $0.001999, of which $0.00 is spent or held; it holds for the lifetime of the key."},
+			"a job's limit": {valid, bearerOf(carefulSecret), apierror.PaymentRequired, "This call costs $0.002, but maxJobMicrodollars allows $0.001999 for one call."},
 			"a cap": {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, apierror.PaymentRequired,
-				"This call costs $0.002, and X-Service-Max-Charge-Microdollars allows $0.001999 for one call."},
+				"This call costs $0.002, but X-Service-Max-Charge-Microdollars allows $0.001999 for one call."},
 		} {
 			header := q.header.Clone()
 			if header == nil {
@@ -449,7 +449,7 @@ func TestClientThatLeavesIsLogged(t *testing.T) {
 	}
 	var status wire.JobStatus
 	got := receiver.Next(t)
-	if err := json.Unmarshal(got.Body, &status); err != nil || status.Error == nil || !strings.Contains(status.Error.Message, "its connection was closed") {
+	if err := json.Unmarshal(got.Body, &status); err != nil || status.Error == nil || !strings.Contains(status.Error.Message, "The connection closed before the call finished") {
 		t.Errorf("the callback is %s (%v)", got.Body, err)
 	}
 }
@@ -665,7 +665,7 @@ func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
 		fmt.Fprintf(&body, `,"unknown%d":1`, i)
 	}
 	got := s.Send(t, apitest.Request{Path: echo, Body: body.String() + "}"}).Refused(t, apierror.InvalidRequest)
-	if last := got.Details[len(got.Details)-1].Message; len(got.Details) != 101 || last != "has 150 more validation errors than these 100" {
+	if last := got.Details[len(got.Details)-1].Message; len(got.Details) != 101 || last != "has 150 more validation errors after the first 100" {
 		t.Errorf("%d details, the last is %q", len(got.Details), last)
 	}
 	if !strings.Contains(got.Message, "(and 247 more)") {

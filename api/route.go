@@ -212,7 +212,7 @@ func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schem
 		case i < 0 && slices.ContainsFunc(params, func(p schema.Param) bool { return p.Name == name }):
 			faults.Add(name, "is not a query parameter")
 		case len(query[name]) > 1:
-			faults.Add(name, "is given twice")
+			faults.Add(name, "is given more than once")
 		default:
 			values = append(values, schema.Value{Name: name, Text: strings.ToValidUTF8(text, "\uFFFD")})
 		}

@@ -29,7 +29,7 @@ func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) erro
 func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if caller := callerFrom(r.Context()); !caller.Full() {
-			return &apierror.Error{Code: apierror.Unauthorized, Message: "This key may only use " + strings.Join(caller.Operations, ", ") + ", and not change the account."}
+			return &apierror.Error{Code: apierror.Unauthorized, Message: "This key cannot change the account. It is limited to " + strings.Join(caller.Operations, ", ") + "."}
 		}
 		return handle(w, r)
 	}
@@ -58,7 +58,7 @@ func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error
 		bucket := callerFrom(r.Context()).Bucket()
 		leave, ok := a.reads.Enter(bucket)
 		if !ok {
-			return &apierror.Error{Code: apierror.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("%[1]d of at most %[1]d reads are under way; the next may come when one of them has ended.", maxReads)}
+			return &apierror.Error{Code: apierror.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("Concurrent read limit reached: %[1]d of %[1]d. Retry in 1 second.", maxReads)}
 		}
 		defer leave()
 		verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)

@@ -24,18 +24,18 @@ type fontQuery struct {
 func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
 	if a.render == nil {
-		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "This process makes no documents, and so knows no typefaces; try again shortly."}
+		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "The font list is unavailable on this server. Retry in 5 seconds."}
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
-		return answer, apierror.Invalid("cursor", "must be the nextCursor of an answer")
+		return answer, apierror.Invalid("cursor", "must be the nextCursor of an earlier page")
 	}
 	limit := cmp.Or(in.Limit, store.DefaultList)
 	families := a.render.Fonts()
 	if in.Cursor != "" {
 		at := slices.IndexFunc(families, func(f font.Family) bool { return f.Name == string(after) })
 		if at < 0 {
-			return answer, apierror.Invalid("cursor", "must be the nextCursor of an answer")
+			return answer, apierror.Invalid("cursor", "must be the nextCursor of an earlier page")
 		}
 		families = families[at+1:]
 	}

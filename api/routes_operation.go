@@ -58,7 +58,7 @@ const maxQueryName = 64
 func refuseQuery(query url.Values, request *call.Request) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field := strings.ToValidUTF8(name[:min(len(name), maxQueryName)], "\uFFFD")
-		request.Faults.Add(field, "is in the address, where operations have no parameters: their fields stand in the body%s", schema.Near(request.Operation.Schema, name))
+		request.Faults.Add(field, "is not a query parameter. Send it in the request body%s", schema.Near(request.Operation.Schema, name))
 	}
 }
 
@@ -86,7 +86,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	if n > 0 && !b.begun {
 		b.begun = true
 		if declared := b.r.Header; formBoundary(declared) == "" && !isJSON(declared.Get("Content-Type")) {
-			b.err = apierror.Invalid("Content-Type", "must be application/json, in UTF-8, or multipart/form-data with a boundary")
+			b.err = apierror.Invalid("Content-Type", "must be application/json in UTF-8, or multipart/form-data with a boundary")
 			return 0, b.err
 		}
 	}
@@ -106,7 +106,7 @@ func formBoundary(h http.Header) string {
 func readCallHeaders(h http.Header, request *call.Request) {
 	faults := &request.Faults
 	if keys := h.Values("Idempotency-Key"); len(keys) > 1 {
-		faults.Add("Idempotency-Key", "is given twice")
+		faults.Add("Idempotency-Key", "is given more than once")
 	} else if len(keys) == 1 {
 		request.SetIdempotencyKey(keys[0])
 	}

@@ -114,9 +114,9 @@ func (a *API) originsOf(in newSession) (string, error) {
 		back, err := embedding.OriginOf(in.ReturnURL, insecure)
 		switch {
 		case err != nil:
-			faults.Add("returnUrl", "must be an address of the origin")
+			faults.Add("returnUrl", "must be a URL of the origin")
 		case back != origin && len(faults) == 0:
-			faults.Add("returnUrl", "must be an address of %s; got one of %s", origin, back)
+			faults.Add("returnUrl", "must be a URL of %s; got one of %s", origin, back)
 		}
 	}
 	return origin, faults.OrNil()

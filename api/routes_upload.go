@@ -89,7 +89,7 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 		return file, uploadFault(err, a.maxFile)
 	}
 	if file.Size == 0 {
-		return file, apierror.Invalid(call.UploadField, "must not be empty: send its bytes as the body, or as the part \"file\" of a form")
+		return file, apierror.Invalid(call.UploadField, "must not be empty. Send the bytes as the request body, or as form part \"file\"")
 	}
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
@@ -131,7 +131,7 @@ func openUpload(r *http.Request) (*upload, error) {
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
-			return nil, apierror.Invalid(call.UploadField, "is missing from the form")
+			return nil, apierror.Invalid(call.UploadField, "is required in the form")
 		}
 		if err != nil {
 			return nil, err
@@ -158,7 +158,7 @@ func (u *upload) finish() error {
 			return err
 		}
 		if part.FormName() == call.UploadField {
-			return apierror.Invalid(call.UploadField, "is in the form twice; send one file in a request")
+			return apierror.Invalid(call.UploadField, "is given more than once. Send one file per request")
 		}
 	}
 	return nil
@@ -216,7 +216,7 @@ func uploadFault(err error, limit int64) error {
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		return &schema.SizeError{Field: call.UploadField, Limit: limit}
 	}
-	return &apierror.Error{Code: apierror.InvalidRequest, Message: "The file did not arrive whole, or the form that holds it is damaged.", Cause: err}
+	return &apierror.Error{Code: apierror.InvalidRequest, Message: "The upload is incomplete, or its form is malformed. Send it again.", Cause: err}
 }
 
 // contentTypeOf returns the declared type of a file, or the detected one without a declaration.

@@ -125,7 +125,7 @@ func TestTemplatesWithoutRenderer(t *testing.T) {
 		{"POST", "/validate", `{"html":"x"}`}, {"POST", "/draft/publish", `{}`}, {"PUT", "/partials/p", `{"html":"x"}`},
 	} {
 		got := l.Send(t, apitest.Request{Method: q.method, Path: templatesPath + q.path, Body: q.body})
-		if failure := got.Refused(t, apierror.ConvertUnavailable); got.Header.Get("Retry-After") == "" || !strings.Contains(failure.Message, "makes no documents") {
+		if failure := got.Refused(t, apierror.ConvertUnavailable); got.Header.Get("Retry-After") == "" || !strings.Contains(failure.Message, "unavailable on this server") {
 			t.Errorf("%s: %+v", q.path, failure)
 		}
 	}

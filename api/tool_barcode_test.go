@@ -115,7 +115,7 @@ func TestBarcodesFail(t *testing.T) {
 		{`{"type":"ean13","text":"4006381333931","eclevel":"H"}`, apierror.Detail{Field: "eclevel", Message: "is for qr and pdf417 only"}},
 		{`{"type":"qr","text":"x","gs1":true}`, apierror.Detail{Field: "gs1", Message: "is for code128 and datamatrix only"}},
 		{`{"type":"qr","text":"x","color":"bleu"}`, apierror.Detail{Field: "color", Message: `must be a CSS colour such as #c00, #cc0000 or crimson; got "bleu"`}},
-		{`{"type":"qr","text":"x","color":"#eee"}`, apierror.Detail{Field: "color", Message: "must differ clearly from background, or no reader sees the code"}},
+		{`{"type":"qr","text":"x","color":"#eee"}`, apierror.Detail{Field: "color", Message: "must have more contrast with background, so scanners can read the code"}},
 		{`{"type":"qr","text":"x","width":20}`, apierror.Detail{Field: "width", Message: "is too small for this code: it needs at least 29 pixels"}},
 		{`{"type":"ean13","text":"123"}`, apierror.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
 		{`{"type":"ean13","text":"4006381333932"}`, apierror.Detail{Field: "text", Message: "ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number"}},

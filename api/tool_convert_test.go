@@ -104,8 +104,8 @@ func TestConvertTakesAssets(t *testing.T) {
 		t.Error("the document lacks the image of the assets")
 	}
 	for _, test := range []struct{ body, message string }{
-		{`{"html":"x","engine":"wkhtmltopdf"` + asset + `}`, "cannot stand beside the engine wkhtmltopdf, which loads from public addresses only"},
-		{`{"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"` + asset + `}`, "are for HTML and Markdown; the source is neither"},
+		{`{"html":"x","engine":"wkhtmltopdf"` + asset + `}`, "cannot be combined with engine wkhtmltopdf, which loads public URLs only"},
+		{`{"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"` + asset + `}`, "require an HTML or Markdown source"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "assets" || failure.Details[0].Message != test.message {
@@ -153,19 +153,19 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 		}
 	}
 	told := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(paper) + `,"to":"docx","response":"url"}`}).OK(t)
-	if want := `"warnings":[{"code":"option_unused","message":"the front matter has options that have no effect on docx: format, landscape"}]`; !strings.Contains(told.Body, want) {
+	if want := `"warnings":[{"code":"option_unused","message":"the front matter has options that do not apply to docx: format, landscape"}]`; !strings.Contains(told.Body, want) {
 		t.Errorf("got %s, want %s in it", told.Body, want)
 	}
 	for options, message := range map[string]string{
 		"  papper: A4\n":      "papper is not a known field",
 		"  format A4\n":       "line 4 must be written as name: value",
-		"  format: B9\n":      `format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B9"`,
+		"  format: B9\n":      `format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B9"`,
 		"  pageRanges: 3-x\n": "pageRanges ",
-		"  margin:\n    top: 9in\n    bottom: 9in\n": "margin.bottom leaves no room",
+		"  margin:\n    top: 9in\n    bottom: 9in\n": "margin.bottom is too large",
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "file" ||
-			!strings.HasPrefix(failure.Details[0].Message, "has options in its front matter, of which "+message) {
+			!strings.HasPrefix(failure.Details[0].Message, "has invalid front matter options: "+message) {
 			t.Errorf("%q: details %+v, want %s", options, failure.Details, message)
 		}
 	}
@@ -193,21 +193,21 @@ func TestConvertRefuses(t *testing.T) {
 		field   string
 		message string
 	}{
-		{`{}`, apierror.InvalidRequest, "html", "is required, or another source in its place: give exactly one of html, url, file, fileId"},
-		{`{"html":"x",` + csv + `}`, apierror.InvalidRequest, "file", "cannot stand beside html: give exactly one of html, url, file, fileId"},
+		{`{}`, apierror.InvalidRequest, "html", "is required unless another source is given. Send exactly one of html, url, file, fileId"},
+		{`{"html":"x",` + csv + `}`, apierror.InvalidRequest, "file", "is mutually exclusive with html. Send exactly one of html, url, file, fileId"},
 		{`{"html":""}`, apierror.InvalidRequest, "html", "must not be empty"},
-		{`{` + csv + `,"options":{"toc":true}}`, apierror.InvalidRequest, "options.toc", "needs the engine wkhtmltopdf"},
-		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, apierror.InvalidRequest, "to", "must be pdf with the engine wkhtmltopdf"},
-		{`{` + csv + `,"to":"docx"}`, apierror.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for a source of this kind (spreadsheet); got docx"},
-		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, apierror.InvalidRequest, "to", "must be one of docx, html, png for a source of this kind (PDF); got pdf"},
+		{`{` + csv + `,"options":{"toc":true}}`, apierror.InvalidRequest, "options.toc", "requires engine wkhtmltopdf"},
+		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, apierror.InvalidRequest, "to", "must be pdf with engine wkhtmltopdf"},
+		{`{` + csv + `,"to":"docx"}`, apierror.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for this source type (spreadsheet); got docx"},
+		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, apierror.InvalidRequest, "to", "must be one of docx, html, png for this source type (PDF); got pdf"},
 		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, apierror.ProcessingFailed, "file",
-			"is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"},
-		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, apierror.ProcessingFailed, "file", "is damaged, or of a kind that cannot be read"},
-		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, apierror.ProcessingFailed, "file", "is a damaged image, or of a kind that cannot be read"},
+			"has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images"},
+		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, apierror.ProcessingFailed, "file", "is damaged or has an unsupported format"},
+		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, apierror.ProcessingFailed, "file", "is a damaged image, or has an unsupported format"},
 		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
 		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "is not HTML, and the engine wkhtmltopdf converts nothing else"},
 		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, apierror.URLNotAllowed, "url", ""},
-		{`{"url":"http://127.0.0.1/a.docx"}`, apierror.URLNotAllowed, "url", "must be an http or https address of a public host"},
+		{`{"url":"http://127.0.0.1/a.docx"}`, apierror.URLNotAllowed, "url", "must be an http or https URL of a public host"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, test.code)
 		if len(failure.Details) != 1 || failure.Details[0].Field != test.field || test.message != "" && failure.Details[0].Message != test.message {

@@ -115,7 +115,7 @@ func TestZipFails(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	before, _ := s.Balance(t)
-	const sources = "give exactly one of url, file, fileId"
+	const sources = "Send exactly one of url, file, fileId"
 	good := `{"file":"YQ","filename":"a"}`
 	for _, test := range []struct {
 		body string
@@ -125,16 +125,16 @@ func TestZipFails(t *testing.T) {
 		{`{}`, apierror.InvalidRequest, []apierror.Detail{{Field: "files", Message: "is required"}}},
 		{`{"files":[{"file":"YQ"},{"filename":"b"},{"file":"YQ","url":"https://a.example","filename":"c"}]}`, apierror.InvalidRequest, []apierror.Detail{
 			{Field: "files[0].filename", Message: "is required"},
-			{Field: "files[1].file", Message: "is required, or another source in its place: " + sources},
-			{Field: "files[2].file", Message: "cannot stand beside url: " + sources}}},
+			{Field: "files[1].file", Message: "is required unless another source is given. " + sources},
+			{Field: "files[2].file", Message: "is mutually exclusive with files[2].url. " + sources}}},
 		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/gone","filename":"b"}]}`, apierror.ProcessingFailed, []apierror.Detail{
 			{Field: "files[1].url", Message: "could not be fetched: the address answered with status 410"}}},
 		{`{"files":[` + good + `,{"url":"http://169.254.169.254/","filename":"b"}]}`, apierror.URLNotAllowed, []apierror.Detail{
-			{Field: "files[1].url", Message: "must be an http or https address of a public host"}}},
+			{Field: "files[1].url", Message: "must be an http or https URL of a public host"}}},
 		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, apierror.PayloadTooLarge, []apierror.Detail{
-			{Field: "files[1].url", Message: "is larger than 524288 bytes"}}},
+			{Field: "files[1].url", Message: "must be at most 524288 bytes"}}},
 		{`{"files":[` + good + `,{"fileId":"file_missing","filename":"b"}]}`, apierror.InvalidRequest, []apierror.Detail{
-			{Field: "files[1].fileId", Message: "is not the id of a file of this account that can still be read"}}},
+			{Field: "files[1].fileId", Message: "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"}}},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: test.body}).Refused(t, test.code)
 		if !reflect.DeepEqual(failure.Details, test.want) {

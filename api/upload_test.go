@@ -153,15 +153,15 @@ func TestUploadRefused(t *testing.T) {
 		said    string
 	}{
 		"nothing":            {apitest.Request{}, apierror.InvalidRequest, "must not be empty"},
-		"too large":          {apitest.Request{Body: large}, apierror.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"too large":          {apitest.Request{Body: large}, apierror.PayloadTooLarge, "file must be at most 524288 bytes"},
 		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, apierror.PayloadTooLarge, "file is larger"},
-		"too large a form":   {form([3]string{"file", "a", large}), apierror.PayloadTooLarge, "file is larger than 524288 bytes"},
-		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), apierror.PayloadTooLarge, "file is larger than 524288 bytes"},
+		"too large a form":   {form([3]string{"file", "a", large}), apierror.PayloadTooLarge, "file must be at most 524288 bytes"},
+		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), apierror.PayloadTooLarge, "file must be at most 524288 bytes"},
 		"an empty form":      {form(), apierror.InvalidRequest, "missing"},
-		"another field":      {form([3]string{"document", "a", "x"}), apierror.InvalidRequest, "missing from the form"},
+		"another field":      {form([3]string{"document", "a", "x"}), apierror.InvalidRequest, "is required in the form"},
 		"an empty file":      {form([3]string{"file", "a", ""}), apierror.InvalidRequest, "must not be empty"},
 		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), apierror.InvalidRequest, "twice"},
-		"a form cut short":   {cut, apierror.InvalidRequest, "did not arrive whole"},
+		"a form cut short":   {cut, apierror.InvalidRequest, "is incomplete"},
 		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, apierror.InvalidRequest, "boundary"},
 		"no key":             {apitest.Request{Body: large, Header: without()}, apierror.Unauthorized, "key is required"},
 	} {
@@ -275,7 +275,7 @@ func TestJobNeedsItsFiles(t *testing.T) {
 		expired := send(t, s, "x")
 		s.Clock.Advance(24 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
-		want := []apierror.Detail{{Field: "fileId", Message: "is not the id of a file of this account that can still be read"}}
+		want := []apierror.Detail{{Field: "fileId", Message: "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"}}
 		for _, id := range []string{"file_none", foreign, expired} {
 			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, apierror.InvalidRequest)
 			if !reflect.DeepEqual(got.Details, want) || got.Message != "fileId "+want[0].Message+"." {

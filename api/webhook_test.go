@@ -144,7 +144,7 @@ func TestReceiversThatFail(t *testing.T) {
 			w.Header().Set("Retry-After", apitest.Start().Add(2*time.Hour).Format(http.TimeFormat))
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}},
-		{name: "breaks off", told: "broke off", wait: 5 * time.Second, answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		{name: "breaks off", told: "closed early", wait: 5 * time.Second, answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		{name: "gone", code: 410, told: "status 410", disabled: true, answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestAttemptIsBounded(t *testing.T) {
 		t.Errorf("an attempt has %v to %v, want 15 s", got.deadline.Sub(got.now), got.deadline.Sub(before))
 	}
 	d := s.AwaitDelivery(t, "attempted", func(d wire.Delivery) bool { return d.Attempts > 0 })
-	if want := "The endpoint did not answer within 15 seconds."; value(d.LastError) != want || d.LastStatusCode != nil {
+	if want := "The endpoint did not respond within 15 seconds."; value(d.LastError) != want || d.LastStatusCode != nil {
 		t.Errorf("the delivery is %+v, want the error %q", d, want)
 	}
 }
@@ -338,7 +338,7 @@ func TestPrivateTarget(t *testing.T) {
 	tryOut(t, s, s.NewWebhook(t, `{"url":"https://inwards.example.com/"}`).ID)
 	s.Deliver(t)
 	d := s.AwaitDelivery(t, "attempted", func(d wire.Delivery) bool { return d.Attempts > 0 })
-	if value(d.LastError) != "The address is not allowed: use https and a public host." || d.LastStatusCode != nil || d.LastResponse != nil || d.LastDurationMS != nil {
+	if value(d.LastError) != "The URL is not allowed. Use https and a public host." || d.LastStatusCode != nil || d.LastResponse != nil || d.LastDurationMS != nil {
 		t.Errorf("the delivery is %+v, want nothing of the target in it", d)
 	}
 }

@@ -60,7 +60,7 @@ func (f *fixture) callback(t testing.TB, host string) {
 	}
 }
 
-var failed = store.Attempt{StatusCode: 500, Error: "The endpoint answered with status 500.", Response: []byte("oh no")}
+var failed = store.Attempt{StatusCode: 500, Error: "The endpoint returned status 500.", Response: []byte("oh no")}
 
 // TestAttemptSchedule: eight attempts at their times, and not before.
 func TestAttemptSchedule(t *testing.T) {
@@ -325,7 +325,7 @@ func TestGone(t *testing.T) {
 		f.testEvent(t, w.ID)
 		due := f.claimOne(t)
 		waiting := f.testEvent(t, w.ID)
-		got := f.finish(t, due, store.Attempt{Gone: true, StatusCode: 410, Error: "The endpoint answered with status 410."})
+		got := f.finish(t, due, store.Attempt{Gone: true, StatusCode: 410, Error: "The endpoint returned status 410."})
 		if got.Status != store.DeliveryFailed || got.Attempts != 1 {
 			t.Errorf("the delivery is %+v", got)
 		}

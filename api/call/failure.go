@@ -25,7 +25,7 @@ func Fault(err error) *apierror.Error {
 		}
 	}
 	if errors.Is(err, store.ErrBadList) {
-		e := apierror.Invalid("cursor", "must be the nextCursor of an earlier page, or absent")
+		e := apierror.Invalid("cursor", "must be the nextCursor of an earlier page, or omitted")
 		e.Cause = err
 		return e
 	}
@@ -39,7 +39,7 @@ func Fault(err error) *apierror.Error {
 }
 
 // diskFull is the message when the database cannot store a call.
-const diskFull = "The disk of the server's database is full, and the call was not charged. The operator must free disk space; then retry."
+const diskFull = "The server is out of disk space; the call was not charged. Contact the operator, then retry."
 
 // UploadField is the name of an upload's file in errors.
 const UploadField = "file"
@@ -66,9 +66,9 @@ func moneyError(err error) *apierror.Error {
 	var limit *store.LimitError
 	switch {
 	case errors.As(err, &funds):
-		text := fmt.Sprintf("The wallet balance is %v, and this call costs %v. Add funds and try again.", funds.Balance, funds.Quote)
+		text := fmt.Sprintf("Insufficient balance: this call costs %[2]v and the wallet has %[1]v. Add funds and retry.", funds.Balance, funds.Quote)
 		return &apierror.Error{Code: apierror.PaymentRequired, Message: text, Details: []apierror.Detail{{
-			Field: "wallet", Message: "does not cover the call", QuotedMicrodollars: (*int64)(&funds.Quote), LimitMicrodollars: (*int64)(&funds.Balance),
+			Field: "wallet", Message: "is too low for this call", QuotedMicrodollars: (*int64)(&funds.Quote), LimitMicrodollars: (*int64)(&funds.Balance),
 		}}}
 	case errors.As(err, &limit):
 		return overLimit(limit, limit.Limit, "key")
@@ -83,11 +83,11 @@ func overLimit(e *store.LimitError, name, of string) *apierror.Error {
 	if e.Limit == store.LimitMaxJob {
 		return overCap(name, e.Quote, e.Microdollars)
 	}
-	text := fmt.Sprintf("allows %v, of which %v is spent or held, ", e.Microdollars, e.Spent)
+	text := fmt.Sprintf("allows %v, of which %v is spent or held; it ", e.Microdollars, e.Spent)
 	if e.Renews.IsZero() {
-		text += "over the whole life of the " + of + ": it never renews"
+		text += "holds for the lifetime of the " + of
 	} else {
-		text += "and renews at " + e.Renews.Format(time.RFC3339)
+		text += "renews at " + e.Renews.Format(time.RFC3339)
 	}
 	return overBudget(name, text, e.Quote, e.Microdollars)
 }
@@ -99,7 +99,7 @@ func overCap(name string, quote, limit credit.Amount) *apierror.Error {
 
 func overBudget(name, text string, quote, limit credit.Amount) *apierror.Error {
 	return &apierror.Error{
-		Code: apierror.PaymentRequired, Message: fmt.Sprintf("This call costs %v, and %s %s.", quote, name, text),
+		Code: apierror.PaymentRequired, Message: fmt.Sprintf("This call costs %v, but %s %s.", quote, name, text),
 		Details: []apierror.Detail{{Field: name, Message: text, QuotedMicrodollars: (*int64)(&quote), LimitMicrodollars: (*int64)(&limit)}},
 	}
 }

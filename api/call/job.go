@@ -134,7 +134,7 @@ func (p *Pipeline) checkActive(ctx context.Context, call store.Call) error {
 		return err
 	}
 	if !slices.ContainsFunc(keys, func(k store.Key) bool { return k.ID == call.KeyID && k.RevokedAt == nil }) {
-		return &apierror.Error{Code: apierror.Unauthorized, Message: "The API key that asked for this job was revoked."}
+		return &apierror.Error{Code: apierror.Unauthorized, Message: "The API key of this job was revoked."}
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func undrawnWhy(err error) (string, error) {
 	case errors.As(err, &failed):
 		return undrawn(failed), nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return "The pages were not drawn in time. The file is as it was made.", nil
+		return "The preview timed out. The file itself is not affected.", nil
 	case failure.Code == apierror.InternalError:
 		return "", err
 	default:
@@ -96,11 +96,11 @@ func undrawnWhy(err error) (string, error) {
 func undrawn(failed *pdf.Error) string {
 	switch failed.Kind {
 	case pdf.PasswordRequired:
-		return "The PDF is encrypted: its pages are not shown."
+		return "The PDF is encrypted and has no preview."
 	case pdf.TooFine:
-		return "A page is too large to be shown."
+		return "The page is too large for a preview."
 	}
-	return "The pages could not be drawn. The file is as it was made."
+	return "The preview could not be rendered. The file itself is not affected."
 }
 
 // drawer returns a renderer for an account without charge, within the daily limit of previews. The caller must call

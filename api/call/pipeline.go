@@ -273,7 +273,7 @@ func notAllowed(refused schema.Faults) error {
 // authorize checks the permissions that the account's owner gave to the caller.
 func (c *paidCall) authorize(context.Context) error {
 	if !c.Caller.May(c.Operation.Name) {
-		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + "."}
+		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + ". Use one that includes this operation."}
 	}
 	return nil
 }
@@ -385,7 +385,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):
-			return false, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked."}
+			return false, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked. Use another API key."}
 		case c.Caller.Kind == ByGrant && errors.As(err, &limit) && limit.Limit == store.LimitKeySpend:
 			return false, overLimit(limit, "grantSpendLimit", "grant")
 		case !errors.As(err, &claimed):
@@ -481,7 +481,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 
 // uncertain is the message for a charge that was retried for as long as a client waits while the database did not
 // confirm it.
-const uncertain = "The database did not answer when this call was to be charged, so that nobody knows yet whether it was. Look it up in a minute, or send it again with the same Idempotency-Key: it is not charged twice."
+const uncertain = "The charge could not be confirmed: the database timed out. Retry with the same Idempotency-Key (never charged twice), or check your usage in a minute."
 
 // announced reports whether the call's end is announced to anyone but the caller.
 func (c *paidCall) announced() bool {
@@ -506,7 +506,7 @@ func (c *paidCall) try() int {
 
 // cutOff is the failure of a call whose client left, or whose server stopped,
 // whatever the run made of that.
-var cutOff = &apierror.Error{Code: apierror.InternalError, Message: "The call was cut off before it was done, because its connection was closed. Nothing was charged."}
+var cutOff = &apierror.Error{Code: apierror.InternalError, Message: "The connection closed before the call finished. The call was not charged."}
 
 // giveUp ends a held call that failed. A job goes back into the queue if it was interrupted because its process
 // stops, and for another try if its document was not begun.

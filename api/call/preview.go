@@ -101,7 +101,7 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
 	row := p.table.Lookup(previewRow)
 	if row == nil || p.render == nil {
-		return made, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "This process makes no documents; try again shortly."}
+		return made, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
 	}
 	files := p.files
 	files.Share = p.inputs.Share(request.Caller.Account.ID)

@@ -34,7 +34,7 @@ func (q storedQuotes) Begin(ctx context.Context) (spared func(context.Context) e
 	if errors.Is(err, store.ErrTooManyFailures) {
 		return nil, &apierror.Error{
 			Code: apierror.RateLimited, RetryAfter: apierror.Seconds(untilTomorrow(q.now())), Cause: err,
-			Message: fmt.Sprintf("%[1]d of the %[1]d requests to the AI provider that may fail for an account in a day have failed today. The next day begins at midnight UTC, in %[2]s.",
+			Message: fmt.Sprintf("Failed AI request limit reached: %[1]d of %[1]d per day. It resets at midnight UTC, in %[2]s.",
 				store.MaxGenerationFailures, span(untilTomorrow(q.now()))),
 		}
 	}

@@ -110,7 +110,7 @@ func (r Reaper) lost(ctx context.Context) error {
 // exhausted is the failure of a job that was begun as often as it may be.
 var exhausted = store.Failure{
 	Code:    string(apierror.InternalError),
-	Message: "The server stopped each time this job was run. Nothing was charged.",
+	Message: "The server stopped on every attempt to run this job. The job was not charged.",
 }
 
 // overdue fails jobs that no worker has taken on in time.
@@ -127,7 +127,7 @@ func (r Reaper) overdue(ctx context.Context) error {
 // waitedTooLong is the failure of a job that no worker has taken on in time.
 var waitedTooLong = store.Failure{
 	Code:    string(apierror.InternalError),
-	Message: fmt.Sprintf("No server could run this job within %d hours. Nothing was charged. Send it again.", int(store.MaxJobWait.Hours())),
+	Message: fmt.Sprintf("The job did not start within %d hours and was not charged. Create it again.", int(store.MaxJobWait.Hours())),
 }
 
 func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {

@@ -16,7 +16,7 @@ import (
 func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
-		return apierror.Invalid("Idempotency-Key", "was used for another request in the last 24 hours; take a new key")
+		return apierror.Invalid("Idempotency-Key", "was used for a different request in the last 24 hours. Use a new key")
 	case claim.State == store.ClaimDone || r.call.Response == schema.Async:
 		// A job's answer is ready as soon as it waits.
 		return r.replay(ctx, claim.CallID)
@@ -59,7 +59,7 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 	}
 	file, err := r.store.PublicFile(ctx, call.ResultID)
 	if errors.Is(err, store.ErrNotFound) {
-		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result has been deleted; take a new key")
+		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result was deleted. Use a new key")
 	}
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func newClaimWait() *claimWait {
 // next waits for the next look. It returns rate_limited when patience ends.
 func (w *claimWait) next(ctx context.Context) error {
 	if time.Now().After(w.deadline) {
-		return &apierror.Error{Code: apierror.RateLimited, Message: "Another request with this Idempotency-Key is still running.", RetryAfter: 5}
+		return &apierror.Error{Code: apierror.RateLimited, Message: "A request with this Idempotency-Key is still running. Retry when it has finished.", RetryAfter: 5}
 	}
 	timer := time.NewTimer(w.pause)
 	defer timer.Stop()

@@ -51,7 +51,7 @@ func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id stri
 	}
 	why, err = undrawnWhy(errors.Join(err, bounded.Err()))
 	if err != nil {
-		why = "It could not be drawn."
+		why = "The preview could not be rendered."
 		if ctx.Err() == nil {
 			p.log.LogAttrs(ctx, slog.LevelError, "draw thumbnail failed", slog.String("file", id), slog.Any("error", err))
 		}
@@ -69,7 +69,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	}
 	kind, _, err := mime.ParseMediaType(file.ContentType)
 	if err != nil || !HasThumbnail(kind) {
-		return nil, &apierror.Error{Code: apierror.InvalidRequest, Message: fmt.Sprintf("A result that is %s is not drawn.", file.ContentType)}
+		return nil, &apierror.Error{Code: apierror.InvalidRequest, Message: fmt.Sprintf("Results of type %s have no preview.", file.ContentType)}
 	}
 	body, err := p.Files.Open(ctx, file.BlobKey)
 	if err != nil {
@@ -112,5 +112,5 @@ func small(ctx context.Context, renderer *render.Account, picture engine.Content
 		share := math.Sqrt(0.9 * maxThumbnail / float64(made.Size()))
 		how.Width, how.Height = max(1, int(float64(size.Width)*share)), max(1, int(float64(size.Height)*share))
 	}
-	return nil, &apierror.Error{Code: apierror.PayloadTooLarge, Message: "A picture of it is too large to be shown."}
+	return nil, &apierror.Error{Code: apierror.PayloadTooLarge, Message: "The preview would be too large."}
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // sendPanicked is the error of an attempt that failed in the server, as its owner sees it.
-const sendPanicked = "The attempt failed on our side. It is repeated as after any other failure."
+const sendPanicked = "The attempt failed in the server. It is retried like any other failure."
 
 // send makes one attempt.
 func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Attempt {
@@ -37,7 +37,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	r, err := d.deliveryRequest(ctx, due)
 	if err != nil {
 		d.log.LogAttrs(ctx, slog.LevelError, "sign delivery failed", slog.String("delivery", due.ID), slog.Any("error", err))
-		return store.Attempt{Error: "The event could not be signed. Roll the endpoint's secret."}
+		return store.Attempt{Error: "The event could not be signed. Rotate the endpoint's secret."}
 	}
 	begun := time.Now()
 	response, err := d.client.Do(r)
@@ -45,7 +45,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	switch {
 	case errors.Is(err, egress.ErrRefused):
 		// The response contains nothing of the target, not even how long it took.
-		return store.Attempt{Error: "The address is not allowed: use https and a public host."}
+		return store.Attempt{Error: "The URL is not allowed. Use https and a public host."}
 	case err != nil:
 		return store.Attempt{Error: sendFailure(err), Duration: &took}
 	}
@@ -149,9 +149,9 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 func statusFailure(status int) string {
 	if status >= 300 && status < 400 {
-		return fmt.Sprintf("The endpoint answered with status %d. Redirects are not followed: change the endpoint's address.", status)
+		return fmt.Sprintf("The endpoint returned status %d. Redirects are not followed: change the endpoint's URL.", status)
 	}
-	return fmt.Sprintf("The endpoint answered with status %d.", status)
+	return fmt.Sprintf("The endpoint returned status %d.", status)
 }
 
 // sendFailure words for the owner why there was no answer.
@@ -163,13 +163,13 @@ func sendFailure(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Sprintf("The endpoint did not answer within %d seconds.", int(attemptTimeout.Seconds()))
+		return fmt.Sprintf("The endpoint did not respond within %d seconds.", int(attemptTimeout.Seconds()))
 	case errors.As(err, &name):
-		return "The name of the host could not be resolved."
+		return "The host name could not be resolved."
 	case errors.As(err, &certificate):
-		return "The certificate of the host is not valid for it."
+		return "The TLS certificate of the host is not valid."
 	case errors.As(err, &handshake), errors.As(err, &record):
-		return "The host does not speak TLS as it should."
+		return "The TLS handshake with the host failed."
 	}
-	return "The connection was refused or broke off."
+	return "The connection was refused or closed early."
 }

@@ -102,7 +102,7 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		err = m.ask(ctx, request, &response)
 	}
 	if err == nil && response.Type != "message" {
-		err = errors.New("it is no message")
+		err = errors.New("it is not a message")
 	}
 	if err != nil {
 		return Answer{}, unavailable(ctx, err)

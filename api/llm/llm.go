@@ -88,7 +88,7 @@ func (l Listener) heard(text *strings.Builder, part string) {
 }
 
 // errBroken means that a response ended before the model reported its end.
-var errBroken = errors.New("the answer broke off")
+var errBroken = errors.New("the response is incomplete")
 
 // UnavailableError means that the provider gave no response.
 type UnavailableError struct {
@@ -98,7 +98,7 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	return "the provider of models gave no answer: " + e.Cause.Error()
+	return "the AI provider did not respond: " + e.Cause.Error()
 }
 
 // Unwrap returns why.
@@ -132,7 +132,7 @@ func New(c Config) (Model, error) {
 	case Anthropic:
 		return newAnthropic(c), nil
 	}
-	return nil, fmt.Errorf("no provider of models is called %q; there are %s and %s", c.Provider, OpenAI, Anthropic)
+	return nil, fmt.Errorf("no AI provider is called %q; use %s or %s", c.Provider, OpenAI, Anthropic)
 }
 
 // newClient returns a client that does not send the key to the target of a redirect, and limits the size of a
@@ -155,7 +155,7 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // errTooLong means that an answer has more bytes than any may have.
-var errTooLong = errors.New("the answer is too long")
+var errTooLong = errors.New("the response is too long")
 
 type boundedBody struct {
 	io.ReadCloser

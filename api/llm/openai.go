@@ -104,7 +104,7 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		return Answer{}, unavailable(ctx, err)
 	}
 	if len(response.Choices) == 0 {
-		return Answer{}, unavailable(ctx, errors.New("it has no choice in it"))
+		return Answer{}, unavailable(ctx, errors.New("it contains no choice"))
 	}
 	choice := response.Choices[0]
 	return Answer{Text: choice.Message.Content, Cut: choice.FinishReason == "length", Usage: response.Usage.usage()}, nil

@@ -118,7 +118,7 @@ func (a Answer) Read() (Draft, string) {
 		return Draft{}, "The member html is missing or empty."
 	}
 	if strings.Contains(d.HTML, "\x00") {
-		return Draft{}, "The member html has a NUL character in it."
+		return Draft{}, "The member html contains a NUL character."
 	}
 	for name, object := range map[string]*json.RawMessage{"sampleData": &d.SampleData, "options": &d.Options} {
 		if len(*object) == 0 || string(*object) == "null" {

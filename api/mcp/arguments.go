@@ -144,7 +144,7 @@ func (q *asked) take(given []member) error {
 		switch p.In {
 		case "path":
 			if _, twice := q.values[m.name]; twice {
-				faults.Add(m.name, "is given twice")
+				faults.Add(m.name, "is given more than once")
 			}
 			q.values[m.name] = text
 		case "header":
@@ -225,9 +225,9 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 		to := map[string]**string{"file": &in.File, "text": &in.Text, "filename": &in.Filename}[m.name]
 		switch {
 		case to == nil:
-			faults.Add(m.name, "is not a known field; known are file, text and filename")
+			faults.Add(m.name, "is not a known field. Allowed fields: file, text, filename")
 		case *to != nil:
-			faults.Add(m.name, "is given twice")
+			faults.Add(m.name, "is given more than once")
 		case json.Unmarshal(m.value, to) != nil:
 			faults.Add(m.name, "must be a string")
 		}
@@ -238,13 +238,13 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 	var content []byte
 	switch {
 	case (in.File == nil) == (in.Text == nil):
-		return nil, schema.Faults{{Field: "file", Message: "or text is required, and only one of them"}}
+		return nil, schema.Faults{{Field: "file", Message: "is required without text. Send exactly one of file, text"}}
 	case in.Text != nil:
 		content = []byte(*in.Text)
 	default:
 		var err error
 		if content, err = io.ReadAll(schema.NewBase64Reader(strings.NewReader(*in.File))); err != nil {
-			return nil, schema.Faults{{Field: "file", Message: "must be Base64, with or without a data URI before it"}}
+			return nil, schema.Faults{{Field: "file", Message: "must be Base64, optionally with a data URI prefix"}}
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, t.Method, t.Pattern, bytes.NewReader(content))

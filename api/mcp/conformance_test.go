@@ -77,7 +77,7 @@ var excepted = []struct {
 	},
 	{
 		"Completion and subscriptions are capabilities, which the server does not claim.",
-		`method not found: "completion/complete"|there is no method "resources/subscribe"`,
+		`method not found: "completion/complete"|unknown method "resources/subscribe"`,
 		[]string{"completion-complete", "resources-subscribe", "resources-unsubscribe"},
 	},
 	{

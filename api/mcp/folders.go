@@ -75,7 +75,7 @@ func (f *folders) close() error {
 // find returns the folder that contains a path, and the path within it. A relative path is in the first folder.
 func (f *folders) find(path string) (*os.Root, string, error) {
 	if len(f.open) == 0 {
-		return nil, "", errors.New("local files are not allowed; start the server with --root FOLDER")
+		return nil, "", errors.New("requires access to local files. Start the server with --root FOLDER")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(f.open[0].path, path)
@@ -110,7 +110,7 @@ func (f *folders) read(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("must be a file")
 	case info.Size() > maxLocal:
-		return nil, fmt.Errorf("is larger than %d MiB", maxLocal>>20)
+		return nil, fmt.Errorf("must be at most %d MiB", maxLocal>>20)
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxLocal))
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *folders) create(path string) (*os.Root, *os.File, string, error) {
 	}
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return nil, nil, "", errors.New("is there already, and is not overwritten; choose another name")
+		return nil, nil, "", errors.New("already exists and is not overwritten. Choose another name")
 	}
 	if err != nil {
 		return nil, nil, "", errors.New("cannot be written: " + plainError(err))
@@ -207,7 +207,7 @@ func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, s
 		kept = append(kept, m)
 	}
 	if save != "" && slices.ContainsFunc(kept, func(m member) bool { return m.name == asyncMember && string(m.value) == "true" }) {
-		return nil, "", schema.Faults{{Field: saveMember, Message: "needs a result at once; leave async out"}}
+		return nil, "", schema.Faults{{Field: saveMember, Message: "is mutually exclusive with async"}}
 	}
 	var faults schema.Faults
 	prepared, err = f.inline(input, kept, "", &faults)

@@ -65,7 +65,7 @@ func TestGrantsAreLimitedToTheirScopes(t *testing.T) {
 	}
 	for _, arguments := range []string{`{"text":"cd"}`, `{"text":"cd","async":true}`} {
 		if f := useAs(t, s, token, "test_echo", arguments).failure(t); f.Code != "payment_required" || len(f.Details) != 1 || f.Details[0].Field != "grantSpendLimit" ||
-			f.Message != "This call costs $0.002, and grantSpendLimit allows $0.003, of which $0.002 is spent or held, over the whole life of the grant: it never renews." {
+			f.Message != "This call costs $0.002, but grantSpendLimit allows $0.003, of which $0.002 is spent or held; it holds for the lifetime of the grant." {
 			t.Errorf("%s beyond the cap: %+v", arguments, f)
 		}
 	}

@@ -73,7 +73,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "*, WWW-Authenticate")
 	if !d.fromHere(r) {
-		reply(w, http.StatusForbidden, problem(nil, codeInvalidRequest, "This host or origin is not allowed: the service is reached by its own machine only, at "+d.api.BaseURL()+"; RELAYPDF_BASE_URL says so"))
+		reply(w, http.StatusForbidden, problem(nil, codeInvalidRequest, "The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL()+". Operator: set RELAYPDF_BASE_URL to change that."))
 		return
 	}
 	caller, err := d.api.Caller(w, r)
@@ -121,7 +121,7 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 		middleware.Note(w, slog.String("message", messages[0].label()))
 		if scope := messages[0].scope(d.scopes); scope != "" && !caller.Has(scope) {
 			d.api.StepUp(w, caller, scope)
-			reply(w, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+": WWW-Authenticate says what to ask the person for"))
+			reply(w, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+". Request it as described in the WWW-Authenticate header."))
 			return nil
 		}
 		answer := d.one(ctx, r, messages[0])
@@ -153,7 +153,7 @@ func (d *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, don
 		case d.large <- struct{}{}:
 			done = func() { <-d.large }
 		default:
-			return nil, nil, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 2, Message: "Too many large messages are under way. Upload the file with POST /v1/files, and name it by its id."}
+			return nil, nil, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 2, Message: "Too many large messages are in progress. Upload the file with POST /v1/files and send its fileId."}
 		}
 		var rest []byte
 		rest, err = io.ReadAll(from)

@@ -48,12 +48,12 @@ type message struct {
 func split(body []byte, version string) (messages []message, batch bool, wrong []byte) {
 	body = bytes.TrimSpace(body)
 	if !json.Valid(body) {
-		return nil, false, problem(nil, codeParse, "the body is not JSON in UTF-8")
+		return nil, false, problem(nil, codeParse, "the body must be JSON in UTF-8")
 	}
 	texts := []json.RawMessage{body}
 	if batch = body[0] == '['; batch {
 		if version >= noBatches {
-			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("version %s of the protocol has no batches: send one message at a time", version))
+			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("protocol version %s does not support batches: send one message per request", version))
 		}
 		if err := json.Unmarshal(body, &texts); err != nil || len(texts) == 0 || len(texts) > maxBatch {
 			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("a batch must have 1 to %d messages", maxBatch))
@@ -63,7 +63,7 @@ func split(body []byte, version string) (messages []message, batch bool, wrong [
 		m := message{text: text, version: version}
 		if err := json.Unmarshal(text, &m); err != nil {
 			if !batch {
-				return nil, false, problem(nil, codeInvalidRequest, "a message must be an object with jsonrpc, method and, if it is a request, id")
+				return nil, false, problem(nil, codeInvalidRequest, "a message must be an object with jsonrpc, method and, for requests, id")
 			}
 			m = message{text: text} // which is refused in its place
 		}
@@ -109,9 +109,9 @@ func (m message) refused() (Answer, bool) {
 		// A notification never gets a response, not even an unknown one.
 		return Answer{Status: http.StatusAccepted}, !notice || !slices.Contains(notices, m.Method)
 	case notice:
-		text = m.Method + " is a notification, which has no id"
+		text = m.Method + " is a notification and must not have an id"
 	case !slices.Contains(methods, m.Method) && m.version < ownRefusals:
-		status, code, text = http.StatusOK, codeNoMethod, fmt.Sprintf("there is no method %q", m.Method)
+		status, code, text = http.StatusOK, codeNoMethod, fmt.Sprintf("unknown method %q", m.Method)
 	case m.Params == nil && slices.Contains(needParams, m.Method):
 		status, code, text = http.StatusOK, codeInvalidParams, "params are required for "+m.Method
 	default:

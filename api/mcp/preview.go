@@ -65,7 +65,7 @@ func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, 
 func (s *service) preview(ctx context.Context, id string) sdk.Content {
 	picture, why := s.draw(ctx, id)
 	if why != "" {
-		return &sdk.TextContent{Text: "There is no preview. " + why}
+		return &sdk.TextContent{Text: "No preview. " + why}
 	}
 	return &sdk.ImageContent{Data: picture, MIMEType: pictureType}
 }

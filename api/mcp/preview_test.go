@@ -39,8 +39,8 @@ func TestPreviewsFailAlone(t *testing.T) {
 	plain, s := newServer(t, open, apitest.Echo(nil), paper()), newServer(t, open, apitest.Echo(nil), paper())
 	use(t, plain, "test_paper", `{}`)
 	for arguments, want := range map[string]string{
-		`{"preview":true}`:                     "There is no preview. Previews are unavailable on this server. Retry in 5 seconds.",
-		`{"preview":true,"kind":"text/plain"}`: "There is no preview. A result that is text/plain is not drawn.",
+		`{"preview":true}`:                     "No preview. Previews are unavailable on this server. Retry in 5 seconds.",
+		`{"preview":true,"kind":"text/plain"}`: "No preview. Results of type text/plain have no preview.",
 		`{"preview":false}`:                    "",
 		`{"preview":null}`:                     "",
 	} {
@@ -90,7 +90,7 @@ func TestPreviewsOfJobs(t *testing.T) {
 	for job.Status == "processing" {
 		got := use(t, s, "jobs_wait", `{"id":"`+job.ID+`","preview":true}`)
 		got.into(t, &job)
-		if job.Status == "completed" && (len(got.Content) != 3 || got.Content[1].Text != "There is no preview. Previews are unavailable on this server. Retry in 5 seconds.") {
+		if job.Status == "completed" && (len(got.Content) != 3 || got.Content[1].Text != "No preview. Previews are unavailable on this server. Retry in 5 seconds.") {
 			t.Errorf("it ends with %+v", got.Content)
 		}
 	}
@@ -176,7 +176,7 @@ func TestLocalPreviews(t *testing.T) {
 	plain := newServer(t, open, apitest.Echo(nil), paper())
 	use(t, plain, "test_paper", `{}`)
 	got := l.use(t, "test_paper", `{"preview":true}`)
-	if got.IsError || len(got.Content) != 3 || got.Content[1].Text != "There is no preview. Previews are unavailable on this server. Retry in 5 seconds." {
+	if got.IsError || len(got.Content) != 3 || got.Content[1].Text != "No preview. Previews are unavailable on this server. Retry in 5 seconds." {
 		t.Errorf("got %+v", got)
 	}
 	if effects, want := s.Effects(t), plain.Effects(t); !slices.Equal(effects, want) {

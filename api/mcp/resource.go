@@ -115,7 +115,7 @@ func (s *service) readTemplate(ctx context.Context, q *sdk.ReadResourceRequest) 
 }
 
 // errMissing means that the account has no such thing.
-var errMissing = errors.New("there is no such resource")
+var errMissing = errors.New("the resource does not exist")
 
 // get requests JSON from a route. Its error is safe to show to users.
 func (s *service) get(ctx context.Context, pattern, id string, v any) error {
@@ -131,7 +131,7 @@ func (s *service) get(ctx context.Context, pattern, id string, v any) error {
 	case answer.Status == http.StatusNotFound:
 		return errMissing
 	case answer.Status != http.StatusOK:
-		return fmt.Errorf("the service answered with status %d", answer.Status)
+		return fmt.Errorf("the service returned status %d", answer.Status)
 	}
 	return json.Unmarshal(answer.Body, v)
 }

@@ -54,7 +54,7 @@ func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (
 func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool) (*sdk.CallToolResult, error) {
 	members, err := membersOf(answer.Body)
 	if err != nil {
-		return nil, fmt.Errorf("the answer to %s is no JSON object", t.Name)
+		return nil, fmt.Errorf("the response to %s is not a JSON object", t.Name)
 	}
 	members = slices.DeleteFunc(members, func(m member) bool { return slices.Contains(t.Hidden, m.name) })
 	var file struct {
@@ -93,7 +93,7 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool
 	case preview && file.URL != "":
 		result.Content = append(result.Content, s.preview(ctx, file.ID))
 	case preview && file.Status == wire.JobProcessing:
-		result.Content = append(result.Content, &sdk.TextContent{Text: "There is no preview yet. " + waitTool + " takes preview, too."})
+		result.Content = append(result.Content, &sdk.TextContent{Text: "The preview is not ready. Send preview: true to " + waitTool + "."})
 	}
 	result.Content = append(result.Content, &sdk.TextContent{Text: string(structured)})
 	return result, nil
@@ -131,7 +131,7 @@ type failure struct {
 func failed(answer Answer) (*sdk.CallToolResult, error) {
 	var body wire.ErrorBody
 	if err := json.Unmarshal(answer.Body, &body); err != nil || body.Error.Code == "" {
-		return nil, fmt.Errorf("the service answered with status %d", answer.Status)
+		return nil, fmt.Errorf("the service returned status %d", answer.Status)
 	}
 	told := failure{Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details, RequestID: body.Error.RequestID, Docs: body.Error.Docs}
 	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {

@@ -76,7 +76,7 @@ func remote(service *client.Client) Carrier {
 		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 		err = errors.Join(err, response.Body.Close())
 		if len(text) > maxAnswer {
-			err = errors.Join(err, errors.New("the answer is too long to be shown"))
+			err = errors.Join(err, errors.New("the response is too long"))
 		}
 		return Answer{response.StatusCode, response.Header, text}, err
 	}
@@ -103,13 +103,13 @@ func drawRemote(carry Carrier) Drawer {
 		}
 		switch {
 		case err != nil:
-			return nil, "The service did not answer."
+			return nil, "The service did not respond."
 		case json.Unmarshal(answer.Body, &told) != nil:
-			return nil, fmt.Sprintf("The service answered with status %d.", answer.Status)
+			return nil, fmt.Sprintf("The service returned status %d.", answer.Status)
 		case told.Error.Message != "":
 			return nil, told.Error.Message
 		case len(told.Result.Contents) != 1 || len(told.Result.Contents[0].Blob) == 0:
-			return nil, "The service sends none."
+			return nil, "The service returned no preview."
 		}
 		return told.Result.Contents[0].Blob, ""
 	}

@@ -15,7 +15,7 @@ func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handl
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			if Versioned(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
-				fail(w, r, &apierror.Error{Code: apierror.Unauthorized, Message: "A key was given in the address; put the key in the Authorization header, and replace this key: addresses are stored in logs."})
+				fail(w, r, &apierror.Error{Code: apierror.Unauthorized, Message: "API keys are not accepted in the URL. Send the key in the Authorization header and revoke this one: URLs end up in logs."})
 				return
 			}
 			next.ServeHTTP(w, r)

@@ -35,7 +35,7 @@ func TestSides(t *testing.T) {
 	both := New(config)
 	config.Pages, config.Registry = nil, prometheus.NewRegistry()
 	alone := New(config)
-	const refused = "A key was given in the address"
+	const refused = "API keys are not accepted in the URL"
 	for _, q := range []struct {
 		edge       http.Handler
 		path, want string

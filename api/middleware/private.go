@@ -51,7 +51,7 @@ func OwnHost(next http.Handler, hosts ...string) http.Handler {
 		host := hostname(r.Host)
 		_, notIP := netip.ParseAddr(host)
 		if notIP != nil && strings.Contains(host, ".") && !strings.HasSuffix(host, ".localhost") && !own[host] {
-			http.Error(w, "The host of the request is not this server's. Use its IP address, or a name without a dot.", http.StatusMisdirectedRequest)
+			http.Error(w, "The Host header does not name this server. Use its IP address, or a host name without a dot.", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

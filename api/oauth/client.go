@@ -37,7 +37,7 @@ func visible(text string) string {
 // displayName is the name of a client on the consent page.
 func displayName(name string) string {
 	if name = visible(name); name == "" {
-		return "A program without a name"
+		return "Unnamed app"
 	}
 	return name
 }
@@ -48,9 +48,9 @@ func redirectError(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {
 	case err != nil, len(redirect) > maxRedirect, strings.ContainsFunc(redirect, func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' }):
-		return "an address is no URI."
+		return "each redirect URI must be a valid URI."
 	case u.Fragment != "" || strings.Contains(redirect, "#"), u.User != nil:
-		return "an address has a fragment or a user in it."
+		return "redirect URIs must not have a fragment or a user name."
 	case u.Scheme == "https" && u.Hostname() != "":
 		return ""
 	case u.Scheme == "http" && IsLoopback(u):
@@ -58,7 +58,7 @@ func redirectError(redirect string) string {
 	case slices.Contains(appSchemes, u.Scheme), appScheme.MatchString(u.Scheme):
 		return ""
 	}
-	return "an address must begin with https://, with http:// and localhost, 127.0.0.1 or [::1], or with a scheme of the program's own that has a dot."
+	return "each redirect URI must use https, http on localhost, 127.0.0.1 or [::1], or a private scheme with a dot, such as com.example.app."
 }
 
 // IsLoopback reports whether a redirect URI leads to the user's own machine.
@@ -99,11 +99,11 @@ func (s *Server) client(ctx context.Context, id, userID string) (Client, error) 
 		return s.documentedClient(ctx, id, userID)
 	}
 	if id == "" || len(id) > maxClientID {
-		return Client{}, &ClientError{"The link names no program (client_id)."}
+		return Client{}, &ClientError{"The link has no valid client_id. Start the connection again in the app."}
 	}
 	client, err := s.store.Grants().Client(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Client{}, &ClientError{"The program is not known here, or was forgotten because nobody used it. It has to register again: remove the connection there, and add it again."}
+		return Client{}, &ClientError{"This app is not registered, or its unused registration expired. Remove the connection in the app, and add it again."}
 	}
 	return Client{OAuthClient: client}, err
 }

@@ -60,17 +60,17 @@ func (s *Server) documentedClient(ctx context.Context, id, userID string) (Clien
 	u, err := url.Parse(id)
 	if err != nil || len(id) > maxClientID || u.Hostname() == "" || u.User != nil || strings.ContainsAny(id, "#\\ ") || u.Path == "" || u.Path == "/" ||
 		slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }) {
-		return Client{}, &ClientError{"The program's id is an address without a path, or is written wrongly."}
+		return Client{}, &ClientError{"The app's client_id must be an https URL with a path."}
 	}
 	if cached, ok := s.documents.get(id, s.now()); ok {
 		return cached, nil
 	}
 	if wait, ok := s.take(ctx, "document:"+userID, documentsPerUser, limitWindow); !ok {
-		return Client{}, &ClientError{"Too many programs were looked up for you. Wait " + wait.Round(time.Second).String() + "."}
+		return Client{}, &ClientError{"Too many app lookups. Retry in " + wait.Round(time.Second).String() + "."}
 	}
 	metadata, err := s.fetchDocument(ctx, id)
 	if err != nil {
-		return Client{}, &ClientError{"What " + u.Host + " says of the program cannot be used: " + err.Error() + "."}
+		return Client{}, &ClientError{"The client metadata document of " + u.Host + " is invalid: " + err.Error() + "."}
 	}
 	client := Client{store.OAuthClient{ID: id, Name: displayName(metadata.Name), Redirects: metadata.Redirects}, u.Host}
 	s.documents.put(client, s.now().Add(documentLife))
@@ -79,10 +79,10 @@ func (s *Server) documentedClient(ctx context.Context, id, userID string) (Clien
 
 // Errors of fetchDocument, for the user.
 var (
-	errDocumentGone    = errors.New("it does not answer, or its address is not allowed")
-	errDocumentType    = errors.New("it is no JSON of at most 5 KiB")
-	errDocumentID      = errors.New("it names another client_id")
-	errDocumentInvalid = errors.New("it has a secret, or addresses or kinds that are not possible here")
+	errDocumentGone    = errors.New("its URL does not respond or is not allowed")
+	errDocumentType    = errors.New("it must be JSON of at most 5 KiB")
+	errDocumentID      = errors.New("its client_id does not match its URL")
+	errDocumentInvalid = errors.New("it has a client secret, or unsupported redirect URIs, grant types or response types")
 )
 
 // fetchDocument fetches the metadata document of a client, from public addresses only. It follows no redirect: the

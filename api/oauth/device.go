@@ -35,7 +35,7 @@ func (s *Server) beginDevice(w http.ResponseWriter, r *http.Request) error {
 		*field = visible(text)
 	}
 	if device.Machine == "" {
-		device.Machine = "a machine without a name"
+		device.Machine = "unnamed machine"
 	}
 	codes, err := s.store.Devices().Begin(r.Context(), device)
 	if err != nil {
@@ -49,12 +49,12 @@ func (s *Server) beginDevice(w http.ResponseWriter, r *http.Request) error {
 
 // deviceErrors are the replies to a device code that gives no key yet, or none at all.
 var deviceErrors = []errorReply{
-	{store.ErrWaiting, wire.DevicePending, "Nobody has decided yet; ask again."},
-	{store.ErrTooEarly, wire.DeviceSlow, "Wait 5 seconds longer between two requests from now on."},
-	{store.ErrDenied, wire.DeviceDenied, "The request was denied."},
-	{store.ErrExpired, wire.DeviceExpired, "The code has expired; begin again."},
-	{store.ErrUsed, "invalid_grant", "A key was made for this code already; it is revoked now."},
-	{store.ErrNotFound, "invalid_grant", "The device code is unknown."},
+	{store.ErrWaiting, wire.DevicePending, "The user has not decided yet. Poll again."},
+	{store.ErrTooEarly, wire.DeviceSlow, "Polling is too fast. Increase the interval by 5 seconds."},
+	{store.ErrDenied, wire.DeviceDenied, "The user denied the request."},
+	{store.ErrExpired, wire.DeviceExpired, "The device code has expired. Start the login again."},
+	{store.ErrUsed, "invalid_grant", "The device code was already used, so its API key was revoked. Start the login again."},
+	{store.ErrNotFound, "invalid_grant", "The device code is unknown. Start the login again."},
 }
 
 // deviceToken exchanges a device code for a key (RFC 8628, 3.4).

@@ -63,11 +63,11 @@ var types = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 var (
 	// ErrToken means that a token is not one that the provider has issued for this
 	// service, or no longer.
-	ErrToken = errors.New("no valid token of the issuer for this service")
+	ErrToken = errors.New("the token is not a valid token of the issuer for this service")
 	// ErrMail means that a token does not identify its user: it has no email address that the provider has confirmed.
-	ErrMail = errors.New("the token has no confirmed mail address")
+	ErrMail = errors.New("the token has no verified email address")
 	// ErrAway means that the provider's keys cannot be had now.
-	ErrAway = errors.New("the issuer of tokens does not answer")
+	ErrAway = errors.New("the token issuer does not answer")
 )
 
 // Holder is the holder of a verified token.
@@ -283,7 +283,7 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 }
 
 // errSoon means that the provider has answered the same a moment ago.
-var errSoon = errors.New("it was asked a moment ago")
+var errSoon = errors.New("it was queried a moment ago")
 
 // seldom fetches a URL at intervals, and limits the size of each response.
 type seldom struct {
@@ -314,7 +314,7 @@ func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Unlock()
 	answer, err := s.next.RoundTrip(r)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errors.Join(fmt.Errorf("it answers with status %d", answer.StatusCode), answer.Body.Close())
+		err = errors.Join(fmt.Errorf("it returned status %d", answer.StatusCode), answer.Body.Close())
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrAway, err)

@@ -29,7 +29,7 @@ type clientMetadata struct {
 // validate returns the first validation error, an *Error of RFC 7591.
 func (m clientMetadata) validate() error {
 	if len(m.Redirects) == 0 || len(m.Redirects) > maxRedirects {
-		return newError("invalid_redirect_uri", fmt.Sprintf("redirect_uris must hold 1 to %d addresses.", maxRedirects))
+		return newError("invalid_redirect_uri", fmt.Sprintf("redirect_uris must have 1 to %d URIs.", maxRedirects))
 	}
 	for _, redirect := range m.Redirects {
 		if text := redirectError(redirect); text != "" {
@@ -38,12 +38,12 @@ func (m clientMetadata) validate() error {
 	}
 	for _, kind := range m.GrantTypes {
 		if kind != codeGrant && kind != refreshGrant {
-			return newError("invalid_client_metadata", "grant_types may hold "+codeGrant+" and "+refreshGrant+".")
+			return newError("invalid_client_metadata", "grant_types may only contain "+codeGrant+" and "+refreshGrant+".")
 		}
 	}
 	for _, kind := range m.ResponseTypes {
 		if kind != "code" {
-			return newError("invalid_client_metadata", "response_types may hold code.")
+			return newError("invalid_client_metadata", "response_types may only contain code.")
 		}
 	}
 	return nil
@@ -57,7 +57,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxRegistration+1))
 	if err != nil {
-		return newError("invalid_client_metadata", "The metadata did not arrive.")
+		return newError("invalid_client_metadata", "The request body is incomplete. Send it again.")
 	}
 	var metadata clientMetadata
 	if len(text) > maxRegistration || json.Unmarshal(text, &metadata) != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"relaypdf/api/wire"
@@ -42,7 +43,7 @@ func (s *Server) ReadRequest(ctx context.Context, values url.Values, userID stri
 	var q Request
 	for name, list := range values {
 		if len(list) > 1 && name != "allow" {
-			return q, &ClientError{"The link says " + fmt.Sprintf("%.40q", visible(name)) + " more than once."}
+			return q, &ClientError{"The link has parameter " + fmt.Sprintf("%.40q", visible(name)) + " more than once."}
 		}
 	}
 	client, err := s.client(ctx, values.Get("client_id"), userID)
@@ -51,12 +52,12 @@ func (s *Server) ReadRequest(ctx context.Context, values url.Values, userID stri
 	}
 	redirect := values.Get("redirect_uri")
 	if !slices.ContainsFunc(client.Redirects, func(registered string) bool { return sameRedirect(registered, redirect) }) || redirectError(redirect) != "" {
-		return q, &ClientError{"The link leads back to an address that " + client.Name + " has not registered. Somebody may want to catch what it gets."}
+		return q, &ClientError{"The redirect URI of this link is not registered for " + client.Name + ". Do not continue: the link may be an attack."}
 	}
 	q = Request{Client: client, Redirect: redirect, State: values.Get("state"), Challenge: values.Get("code_challenge"), Resource: s.Resource()}
 	if len(q.State) > maxState {
 		q.State = ""
-		return q, &RequestError{"invalid_request", "state is too long.", q}
+		return q, &RequestError{"invalid_request", "state must be at most " + strconv.Itoa(maxState) + " bytes.", q}
 	}
 	if code, text := s.validateRequest(values); code != "" {
 		return q, &RequestError{code, text, q}
@@ -67,7 +68,7 @@ func (s *Server) ReadRequest(ctx context.Context, values url.Values, userID stri
 		}
 	}
 	if len(q.Scopes) == 0 && values.Get("scope") != "" {
-		return q, &RequestError{"invalid_scope", "scope may hold " + strings.Join(wire.Scopes(), ", ") + ".", q}
+		return q, &RequestError{"invalid_scope", "scope may only contain " + strings.Join(wire.Scopes(), ", ") + ".", q}
 	}
 	if len(q.Scopes) == 0 {
 		q.Scopes = wire.Scopes()
@@ -85,7 +86,7 @@ func (s *Server) validateRequest(values url.Values) (code, text string) {
 	case values.Get("response_mode") != "" && values.Get("response_mode") != "query":
 		return "invalid_request", "response_mode must be query."
 	case values.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(values.Get("code_challenge")):
-		return "invalid_request", "PKCE is needed: code_challenge, with code_challenge_method=S256."
+		return "invalid_request", "PKCE is required. Send code_challenge with code_challenge_method=S256."
 	case resource != "" && resource != s.Resource():
 		return "invalid_target", "resource must be " + s.Resource() + "."
 	}
@@ -114,7 +115,7 @@ func (s *Server) Allow(ctx context.Context, q Request, consent store.Consent) (r
 
 // Deny returns the URL at which the client learns that the user denies the request.
 func (s *Server) Deny(q Request) (redirect string) {
-	return s.redirect(q, url.Values{"error": {"access_denied"}, "error_description": {"The person has denied it."}})
+	return s.redirect(q, url.Values{"error": {"access_denied"}, "error_description": {"The user denied the request."}})
 }
 
 // Refuse returns the URL at which the client learns that its request is invalid.

@@ -23,7 +23,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 		return s.deviceToken(w, r)
 	}
 	if r.Header.Get("Authorization") != "" {
-		return newError("invalid_client", "Programs have no secrets here: send client_id in the form, and no Authorization.")
+		return newError("invalid_client", "Client secrets are not supported. Send client_id in the form, without an Authorization header.")
 	}
 	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 func parameter(r *http.Request, name string) (string, error) {
 	values := r.PostForm[name]
 	if len(values) > 1 {
-		return "", newError("invalid_request", name+" is there more than once.")
+		return "", newError("invalid_request", name+" is given more than once.")
 	}
 	if len(values) == 0 {
 		return "", nil
@@ -55,7 +55,7 @@ func parameters(r *http.Request, required, optional []string) (map[string]string
 			return nil, err
 		}
 		if value == "" && i < len(required) {
-			return nil, newError("invalid_request", name+" is missing.")
+			return nil, newError("invalid_request", name+" is required.")
 		}
 		values[name] = value
 	}
@@ -116,11 +116,11 @@ func (s *Server) renew(w http.ResponseWriter, r *http.Request) error {
 
 // grantErrors are the replies to a code or refresh token that gives nothing.
 var grantErrors = []errorReply{
-	{store.ErrNotFound, "invalid_grant", "This is unknown, or was revoked."},
-	{store.ErrUsed, "invalid_grant", "This was used before. Somebody else may have it, so that all that came of it is revoked: ask the person again."},
-	{store.ErrExpired, "invalid_grant", "This has expired: ask the person again."},
-	{store.ErrDenied, "invalid_grant", "This was given to another program, for another address or resource, or by somebody who may not allow it any more; or code_verifier is not that of the code."},
-	{store.ErrScope, "invalid_scope", "scope holds more than was allowed."},
+	{store.ErrNotFound, "invalid_grant", "The code or refresh token is unknown or revoked. Restart the authorization."},
+	{store.ErrUsed, "invalid_grant", "This code or refresh token was already used, so all tokens issued from it were revoked. Restart the authorization."},
+	{store.ErrExpired, "invalid_grant", "The code or refresh token has expired. Restart the authorization."},
+	{store.ErrDenied, "invalid_grant", "The code or refresh token does not match client_id, redirect_uri, resource or code_verifier, or its user can no longer authorize apps."},
+	{store.ErrScope, "invalid_scope", "scope exceeds the scopes that the user allowed."},
 }
 
 func (s *Server) writeTokens(w http.ResponseWriter, tokens store.GrantTokens, err error) error {

@@ -64,13 +64,13 @@ type Quote struct {
 func QuoteRefused(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return apierror.Invalid("quoteId", "is not a quote of this account; ask for one with quote: true")
+		return apierror.Invalid("quoteId", "is not a quote of this account. Request one with quote: true")
 	case errors.Is(err, store.ErrQuoteOther):
-		return apierror.Invalid("quoteId", "was given for another request; send all fields as they were, or ask for a new one with quote: true")
+		return apierror.Invalid("quoteId", "belongs to a different request. Send the quoted fields unchanged, or request a new quote with quote: true")
 	case errors.Is(err, store.ErrQuoteUsed):
-		return apierror.Invalid("quoteId", "was used: a quote holds for one call; ask for a new one with quote: true")
+		return apierror.Invalid("quoteId", "was already used: a quote is valid for one call. Request a new one with quote: true")
 	case errors.Is(err, store.ErrQuoteExpired):
-		return apierror.Invalid("quoteId", fmt.Sprintf("has expired: a quote holds for %d minutes; ask for a new one with quote: true", int(store.QuoteLifetime.Minutes())))
+		return apierror.Invalid("quoteId", fmt.Sprintf("has expired: a quote is valid for %d minutes. Request a new one with quote: true", int(store.QuoteLifetime.Minutes())))
 	}
 	return err
 }
@@ -79,12 +79,12 @@ func QuoteRefused(err error) error {
 const aiRetryAfter = 30
 
 // errNoAI means that the service has no provider of models.
-var errNoAI = errors.New("no provider of models is set up")
+var errNoAI = errors.New("no AI provider is configured")
 
 // unusableError means that a model's answers cannot be used.
 type unusableError struct{ fault string }
 
-func (e *unusableError) Error() string { return "a model's answer is unusable: " + e.fault }
+func (e *unusableError) Error() string { return "the model's response is unusable: " + e.fault }
 
 // aiFailure words the failures of generations for the customer.
 func aiFailure(err error) *apierror.Error {
@@ -92,14 +92,14 @@ func aiFailure(err error) *apierror.Error {
 	var unusable *unusableError
 	switch {
 	case errors.Is(err, errNoAI):
-		return &apierror.Error{Code: apierror.AIUnavailable, Message: "This service has no AI provider, so that it cannot generate templates, or fill a schema."}
+		return &apierror.Error{Code: apierror.AIUnavailable, Message: "AI features are disabled on this server: no AI provider is configured."}
 	case errors.As(err, &unavailable) && unavailable.Late:
-		return &apierror.Error{Code: apierror.AIUnavailable, Message: "The AI provider did not answer in time. A simpler description, or fewer pages, may help.", RetryAfter: aiRetryAfter}
+		return &apierror.Error{Code: apierror.AIUnavailable, Message: "The AI provider timed out. Retry, or send a shorter description or fewer pages.", RetryAfter: aiRetryAfter}
 	case errors.As(err, &unavailable):
 		return &apierror.Error{Code: apierror.AIUnavailable, RetryAfter: aiRetryAfter}
 	case errors.As(err, &unusable):
-		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The model gave no answer that works, also when it was told what is wrong: " + unusable.fault +
-			" Describe what you want in other words."}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The model returned no valid result after a second attempt: " + unusable.fault +
+			" Reword the description and retry."}
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ type QuoteFields struct {
 
 func (q QuoteFields) check(faults *schema.Faults) {
 	if q.Quote && q.QuoteID != "" {
-		faults.Add("quoteId", "cannot stand beside quote, which asks for a new one")
+		faults.Add("quoteId", "is mutually exclusive with quote, which requests a new one")
 	}
 }
 

@@ -43,7 +43,7 @@ func (in *SiteInput) sources() []source {
 // validate adds errors for invalid assets, also if the source, whose name is the last argument, cannot have any.
 func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 	if beside != "" && len(in.Assets) > 0 {
-		faults.Add("assets", "cannot stand beside %s", beside)
+		faults.Add("assets", "cannot be combined with %s", beside)
 	}
 	seen := map[string]bool{}
 	for i := range in.Assets {
@@ -53,9 +53,9 @@ func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 		asset.Filename = strings.TrimPrefix(asset.Filename, "./")
 		switch {
 		case !render.ValidAssetName(asset.Filename):
-			faults.Add(at+"filename", "must be a relative name such as img/logo.png, without .. and backslashes; got %.100q", asset.Filename)
+			faults.Add(at+"filename", "must be a relative path such as img/logo.png, without .. or backslashes; got %.100q", asset.Filename)
 		case seen[asset.Filename]:
-			faults.Add(at+"filename", "is given twice")
+			faults.Add(at+"filename", "is already used by another asset")
 		}
 		seen[asset.Filename] = true
 	}
@@ -69,9 +69,9 @@ func (in *SiteInput) validate(faults *schema.Faults, hasURL bool) {
 	case hasURL:
 		beside = "url"
 	case !in.File.IsZero():
-		beside = "file, which holds its own"
+		beside = "file, which contains its own assets"
 	case in.FileID != nil:
-		beside = "fileId, whose file holds its own"
+		beside = "fileId, whose file contains its own assets"
 	}
 	in.AssetInput.validate(faults, beside)
 }

@@ -106,21 +106,21 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 	} {
 		switch {
 		case option.given && engine == engineWebKit:
-			faults.Add("options."+option.name, "needs the engine libreoffice")
+			faults.Add("options."+option.name, "requires engine libreoffice")
 		case option.given && to != office.ToPDF:
-			faults.Add("options."+option.name, "can only stand beside to: pdf")
+			faults.Add("options."+option.name, "requires to: pdf")
 		}
 	}
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
-			faults.Add("options.pageRanges", "%s; give %s", err, pagerange.Syntax)
+			faults.Add("options.pageRanges", "%s. Send %s", err, pagerange.Syntax)
 		}
 	}
 	if o.PDFA != "" && o.Password != "" {
-		faults.Add("options.password", "cannot stand beside pdfa: what is archived is not encrypted")
+		faults.Add("options.password", "is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted")
 	}
 	if o.PDFA != "" && o.Comments {
-		faults.Add("options.comments", "cannot stand beside pdfa: its pages are all that there is to see")
+		faults.Add("options.comments", "is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes")
 	}
 	checkPassword(faults, "options.password", o.Password)
 }
@@ -143,18 +143,18 @@ func (in *ConvertInput) Validate() error {
 	in.validate(&faults, in.noAssets())
 	in.Options.validate(&faults, in.Engine, in.target())
 	if in.Options.HTML != "" && (in.HTML != nil || in.Engine == engineWebKit) {
-		faults.Add("options.html", "is for Markdown; the source is HTML")
+		faults.Add("options.html", "applies to Markdown only; the source is HTML")
 	}
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != office.ToPDF:
-		faults.Add("metadata", "needs to pdf")
+		faults.Add("metadata", "requires to: pdf")
 	case in.Metadata != (Metadata{}) && in.Options.PDFA != "":
 		// Set afterwards, it would take away the XMP by which a PDF is PDF/A.
-		faults.Add("metadata", "cannot stand beside options.pdfa: give what the document says of itself to pdf.pdfa, which makes PDF/A of any PDF")
+		faults.Add("metadata", "is mutually exclusive with options.pdfa. To set both, convert to PDF with metadata, then call pdf.pdfa")
 	case in.Engine != engineWebKit && in.Options.TOC:
-		faults.Add("options.toc", "needs the engine %s", engineWebKit)
+		faults.Add("options.toc", "requires engine %s", engineWebKit)
 	case in.Engine == engineWebKit && in.target() != office.ToPDF:
-		faults.Add("to", "must be pdf with the engine %s", engineWebKit)
+		faults.Add("to", "must be pdf with engine %s", engineWebKit)
 	}
 	return failures(faults)
 }
@@ -162,7 +162,7 @@ func (in *ConvertInput) Validate() error {
 // noAssets returns the reason why assets have no effect, or an empty text.
 func (in *ConvertInput) noAssets() string {
 	if in.Engine == engineWebKit {
-		return "the engine " + engineWebKit + ", which loads from public addresses only"
+		return "engine " + engineWebKit + ", which loads public URLs only"
 	}
 	return ""
 }
@@ -229,7 +229,7 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 		})
 	}
 	if len(names) > 0 {
-		text := fmt.Sprintf("the front matter has options that have no effect on %s: %s", c.To, strings.Join(names, ", "))
+		text := fmt.Sprintf("the front matter has options that do not apply to %s: %s", c.To, strings.Join(names, ", "))
 		unused = []chrome.Warning{chrome.Warning{Code: optionUnused, Message: text}.Bounded()}
 	}
 	return unused, nil
@@ -292,14 +292,14 @@ func (in *ConvertInput) fault(err error) error {
 		for _, target := range pair.Possible {
 			possible = append(possible, string(target))
 		}
-		return schema.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for a source of this kind (%s); got %s",
+		return schema.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for this source type (%s); got %s",
 			strings.Join(possible, ", "), pair.Kind, pair.To)}}
 	case errors.As(err, &failed) && failed.Reason == office.NoSuchSheet:
 		return schema.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
 	case errors.As(err, &failed) && failed.Reason == office.NotOffice:
-		return schema.Faults{{Field: "options.pdfa", Message: "is for office documents and text: HTML, Markdown and images become no PDF/A here"}}
+		return schema.Faults{{Field: "options.pdfa", Message: "applies to office documents and text only. For other sources convert to PDF, then call pdf.pdfa"}}
 	case errors.As(err, &failed) && failed.Reason == office.NotPage:
-		return schema.Faults{{Field: "assets", Message: "are for HTML and Markdown; the source is neither"}}
+		return schema.Faults{{Field: "assets", Message: "require an HTML or Markdown source"}}
 	case errors.As(err, &failed):
 		field := in.field("")
 		if in.HTML != nil {
@@ -321,14 +321,14 @@ func sheetsText(detail string) string {
 		Sheets []string `json:"sheets"`
 	}
 	if err := json.Unmarshal([]byte(detail), &missing); err != nil || len(missing.Sheets) == 0 {
-		return "is for spreadsheets; the document is none"
+		return "requires a spreadsheet; the document is not one"
 	}
 	const shown = 20
 	names := missing.Sheets
 	if len(names) > shown {
 		names = append(names[:shown:shown], fmt.Sprintf("and %d more", len(missing.Sheets)-shown))
 	}
-	return fmt.Sprintf("names %v, which is not there; the document has %s", missing.Sheet, strings.Join(names, ", "))
+	return fmt.Sprintf("has no match for %v. Sheets of the document: %s", missing.Sheet, strings.Join(names, ", "))
 }
 
 // convertError is a document that cannot be converted.
@@ -346,19 +346,19 @@ func (e *convertError) Unwrap() error { return e.cause }
 func (e *convertError) detail() apierror.Detail {
 	switch e.cause.Reason {
 	case office.Unknown:
-		return apierror.Detail{Field: e.field, Message: "is of no kind that can be converted: give an office document, HTML, Markdown, CSV, text, a PDF or an image"}
+		return apierror.Detail{Field: e.field, Message: "has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images"}
 	case office.NotHTML:
-		return apierror.Detail{Field: e.field, Message: "is not HTML, and the engine " + engineWebKit + " converts nothing else"}
+		return apierror.Detail{Field: e.field, Message: "must be HTML with engine " + engineWebKit}
 	case office.PasswordRequired:
-		return apierror.Detail{Field: "password", Message: "is required: the document is protected and does not open without one"}
+		return apierror.Detail{Field: "password", Message: "is required: the document is protected"}
 	case office.WrongPassword:
-		return apierror.Detail{Field: "password", Message: "is wrong: it does not open the document"}
+		return apierror.Detail{Field: "password", Message: "is incorrect: it does not open the document"}
 	case office.Unsound:
-		return apierror.Detail{Field: e.field, Message: "would become a damaged PDF, so no result was returned; report the problem with the request ID"}
+		return apierror.Detail{Field: e.field, Message: "converts to a damaged PDF, so there is no result. Contact the operator with the request ID"}
 	case office.Exhausted:
-		return apierror.Detail{Field: e.field, Message: "needs more memory or disk space than one document may have, or crashes what reads it"}
+		return apierror.Detail{Field: e.field, Message: "crashes the converter, or exceeds its memory or disk limit"}
 	}
-	return apierror.Detail{Field: e.field, Message: "is damaged, or of a kind that cannot be read"}
+	return apierror.Detail{Field: e.field, Message: "is damaged or has an unsupported format"}
 }
 
 // convertRetryAfter is the Retry-After, in seconds, if LibreOffice is unavailable. It starts in less than that.

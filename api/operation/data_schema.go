@@ -51,14 +51,14 @@ func (unlocated) Load(string) (any, error) { return nil, errNoAddress }
 // newDataSchema reads a schema. Its references must resolve within it and must not recurse without end.
 func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	if len(text) > maxSchema {
-		return nil, fmt.Errorf("must have at most %d bytes, because the model reads all of it; got %d", maxSchema, len(text))
+		return nil, fmt.Errorf("must be at most %d bytes; got %d", maxSchema, len(text))
 	}
 	root, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("is no JSON: %w", err)
+		return nil, fmt.Errorf("must be valid JSON: %w", err)
 	}
 	if object, _ := root.(map[string]any); object["type"] != "object" {
-		return nil, errors.New(`must describe an object: "type": "object"`)
+		return nil, errors.New(`must describe an object. Set "type": "object"`)
 	}
 	m := &schemaMeasure{root: root, known: map[string]schemaSize{}}
 	if _, err := m.size(root); err != nil {
@@ -79,9 +79,9 @@ func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	var faults *jsonschema.ValidationError
 	switch {
 	case errors.As(err, &faults):
-		return nil, errors.New("is no JSON Schema: " + schemaFaults(faults)[0])
+		return nil, errors.New("must be a valid JSON Schema: " + schemaFaults(faults)[0])
 	case err != nil:
-		return nil, errors.New("is no JSON Schema: " + strings.ReplaceAll(err.Error(), schemaAddress, ""))
+		return nil, errors.New("must be a valid JSON Schema: " + strings.ReplaceAll(err.Error(), schemaAddress, ""))
 	}
 	return compiled, nil
 }
@@ -94,9 +94,9 @@ func (s *schemaSize) add(other schemaSize) error {
 	s.steps += other.steps
 	switch {
 	case s.parts > maxSchemaParts:
-		return fmt.Errorf("is too large: written out, with what its $refs mean, it may have %d parts", maxSchemaParts)
+		return fmt.Errorf("is too large: at most %d parts with all $refs expanded", maxSchemaParts)
 	case s.steps > maxPatternSteps:
-		return fmt.Errorf("has too long patterns, or too many: together they may have about %d characters, repeats written out", maxPatternSteps)
+		return fmt.Errorf("has patterns that are too long: at most about %d characters together, repeats expanded", maxPatternSteps)
 	}
 	return nil
 }
@@ -156,12 +156,12 @@ func (m *schemaMeasure) keyword(key string, value any) (size schemaSize, err err
 	text, isText := value.(string)
 	switch {
 	case slices.Contains(elsewhere, key):
-		return size, errors.New("must not have " + key + ": refer to parts of it with $ref, such as #/$defs/money")
+		return size, errors.New("must not use " + key + ". Refer to its parts with $ref, such as #/$defs/money")
 	case !isText:
 	case key == "$schema":
 		name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://"), "#")
 		if !slices.Contains(drafts, name) {
-			err = errors.New("is of a draft that is not known; take 2020-12, 2019-09 or draft-07, or leave $schema out")
+			err = errors.New("has an unsupported $schema. Use 2020-12, 2019-09 or draft-07, or omit $schema")
 		}
 	case key == "pattern":
 		size.steps = patternSteps(text)
@@ -190,13 +190,13 @@ func (m *schemaMeasure) reference(ref string) (size schemaSize, err error) {
 		return size, nil
 	}
 	if slices.Contains(m.open, ref) || ref == "#" {
-		return size, fmt.Errorf("refers to itself in $ref %q: what has no end cannot be filled", ref)
+		return size, fmt.Errorf("is recursive: $ref %q refers to itself. Remove the recursion", ref)
 	}
 	part := m.root
 	pointer, local := strings.CutPrefix(ref, "#")
 	pointer, err = url.PathUnescape(pointer)
 	if !local || err != nil || !strings.HasPrefix(pointer, "/") {
-		return size, fmt.Errorf("has the $ref %q; one must lead to a part of the schema itself, such as #/$defs/money", ref)
+		return size, fmt.Errorf("has an external $ref %q. Refer to a part of this schema, such as #/$defs/money", ref)
 	}
 	for _, step := range strings.Split(pointer[1:], "/") {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
@@ -215,7 +215,7 @@ func (m *schemaMeasure) reference(ref string) (size schemaSize, err error) {
 		}
 	}
 	if part == nil {
-		return size, fmt.Errorf("has the $ref %q, which leads nowhere", ref)
+		return size, fmt.Errorf("has a $ref %q that does not resolve", ref)
 	}
 	m.open = append(m.open, ref)
 	size, err = m.size(part)
@@ -231,7 +231,7 @@ var exponent = regexp.MustCompile(`[eE]([+-]?[0-9]+)$`)
 func checkNumber(n json.Number) error {
 	if found := exponent.FindStringSubmatch(n.String()); found != nil {
 		if power, err := strconv.Atoi(found[1]); err != nil || max(power, -power) > maxExponent {
-			return fmt.Errorf("has a number beyond what can be counted with: %.20s", n)
+			return fmt.Errorf("has a number out of range: %.20s", n)
 		}
 	}
 	if len(n) > maxDigits {
@@ -287,7 +287,7 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(draft.Data))
 	if err != nil {
-		return made, []string{"data is no JSON: " + err.Error() + "."}
+		return made, []string{"data is not valid JSON: " + err.Error() + "."}
 	}
 	leaves, err := leavesOf(nil, "", value)
 	if err != nil {
@@ -309,10 +309,10 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 		words, shown := pages[page]
 		switch {
 		case !told:
-			faults = append(faults, fmt.Sprintf("pages does not say on which page %q is.", leaf.path))
+			faults = append(faults, fmt.Sprintf("pages has no page number for %q.", leaf.path))
 			continue
 		case !shown:
-			faults = append(faults, fmt.Sprintf("pages says that %q is on page %d, which you have not seen.", leaf.path, page))
+			faults = append(faults, fmt.Sprintf("pages has %[2]d for %[1]q, but that page was not part of the document text.", leaf.path, page))
 			continue
 		}
 		made.found = append(made.found, FoundValue{Path: leaf.path, Page: page})

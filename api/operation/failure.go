@@ -15,7 +15,7 @@ import (
 )
 
 // NotAllowed is the message for a field whose URL is refused.
-const NotAllowed = "must be an https address of a public host"
+const NotAllowed = "must be an https URL of a public host"
 
 // URLError refuses an address that a field holds.
 type URLError struct {
@@ -54,13 +54,13 @@ func inputError(err error) *apierror.Error {
 		}
 		return e
 	case errors.As(err, &size):
-		text := "is larger than " + megabytes(size.Limit)
+		text := "must be at most " + megabytes(size.Limit)
 		if size.Beside {
-			text += " beside its long texts and files"
+			text += ", not counting long texts and files"
 		}
 		return &apierror.Error{Code: apierror.PayloadTooLarge, Message: size.Field + " " + text + ".", Details: []apierror.Detail{{Field: size.Field, Message: text}}}
 	case errors.As(err, &body):
-		return &apierror.Error{Code: apierror.PayloadTooLarge, Message: "The request body is larger than " + megabytes(body.Limit) + "."}
+		return &apierror.Error{Code: apierror.PayloadTooLarge, Message: "The request body must be at most " + megabytes(body.Limit) + "."}
 	case errors.As(err, &full):
 		return &apierror.Error{Code: apierror.RateLimited, Message: "Too many large requests are in progress. Retry in a few seconds.", RetryAfter: apierror.Seconds(full.RetryAfter)}
 	case errors.As(err, &address):
@@ -87,7 +87,7 @@ func slowedText(left time.Duration) string {
 	if left <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Because several calls of this account ran into their time limits, it has half of the usual slots for the next %v.",
+	return fmt.Sprintf(" After repeated timeouts this account has half of its slots for %v.",
 		max(left.Round(time.Second), time.Second))
 }
 
@@ -110,35 +110,35 @@ func renderError(err error) *apierror.Error {
 	switch {
 	case errors.As(err, &busy):
 		return &apierror.Error{
-			Code: apierror.RateLimited, Message: "All renderers are busy and the queue is full." + slowedText(busy.Slowed), RetryAfter: apierror.Seconds(busy.RetryAfter),
+			Code: apierror.RateLimited, Message: "The server is at capacity and the queue is full. Wait for the number of seconds in Retry-After." + slowedText(busy.Slowed), RetryAfter: apierror.Seconds(busy.RetryAfter),
 		}
 	case errors.As(err, &timeout) && timeout.Still:
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
-			"Nothing in the document matches the selector%s, and no script runs in it that could add it.", wantText(timeout))}
+			"waitForSelector%s matched no element, and the page runs no script that could add one. Check the selector.", wantText(timeout))}
 	case errors.As(err, &timeout) && timeout.Unstarted:
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
-			"No browser was ready for the document within %v, so it was not started. Send it again.", timeout.After.Round(100*time.Millisecond))}
+			"Rendering did not start within %v because the server is overloaded. Retry the request.", timeout.After.Round(100*time.Millisecond))}
 	case errors.As(err, &timeout):
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
-			"The document was not done after %v: time ran out while %s%s.%s Raise options.timeout (at most 60000 ms), or make the document lighter.",
+			"Rendering timed out after %v while %s%s.%s Raise options.timeout (at most 60000 ms), or simplify the document.",
 			timeout.After.Round(100*time.Millisecond), timeout.Step.Doing(), wantText(timeout), openText(timeout)) + slowedText(timeout.Slowed)}
 	case errors.As(err, &faults):
 		return faultsError(faults.Faults)
 	case errors.As(err, &load) && load.Status != 0:
-		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server answered with status %d.", load.Status)}
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server returned status %d. Check the URL.", load.Status)}
 	case errors.As(err, &load):
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason))}
 	case errors.As(err, &harm):
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
 	case errors.Is(err, chrome.ErrCrashed):
-		return &apierror.Error{Code: apierror.RenderFailed, Message: "The browser crashed on this document, and again when it was retried."}
+		return &apierror.Error{Code: apierror.RenderFailed, Message: "The document crashed the browser twice. Simplify the document."}
 	case errors.As(err, &limit):
-		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf("The result is over its limit of %d %s.", limit.Max, limit.What)}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf("The result exceeds the limit of %d %s. Send a smaller document.", limit.Max, limit.What)}
 	case errors.As(err, &size):
 		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
-			"The image would be %d × %d pixels; the limits are %d pixels a side and %d pixels in all.", size.Width, size.Height, size.MaxSide, size.MaxPixels) + largerText(size)}
+			"The image would have %d × %d pixels; the limit is %d per side and %d in total.", size.Width, size.Height, size.MaxSide, size.MaxPixels) + largerText(size)}
 	case errors.Is(err, chrome.ErrTooLarge):
-		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The result is over its size limit."}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The result exceeds its size limit. Send a smaller document."}
 	}
 	return nil
 }
@@ -159,14 +159,14 @@ func openText(timeout *chrome.TimeoutError) string {
 	if len(timeout.Open) == 0 {
 		return ""
 	}
-	return " Still being loaded: " + strings.Join(timeout.Open, ", ") + "."
+	return " Still loading: " + strings.Join(timeout.Open, ", ") + "."
 }
 
 // faultsError returns the error for warnings of a page that the options turn into failures.
 func faultsError(faults []chrome.Warning) *apierror.Error {
-	e := &apierror.Error{Code: apierror.RenderFailed, Message: "The document has a fault that its options forbid: " + faults[0].String() + "."}
+	e := &apierror.Error{Code: apierror.RenderFailed, Message: "The document failed a failOn option: " + faults[0].String() + "."}
 	if len(faults) > 1 {
-		e.Message = fmt.Sprintf("The document has %d faults that its options forbid, the first: %s.", len(faults), faults[0])
+		e.Message = fmt.Sprintf("The document has %d errors that failOn options reject. First: %s.", len(faults), faults[0])
 	}
 	for _, found := range faults {
 		e.Details = append(e.Details, apierror.Detail{Field: found.Code, Message: found.String()})
@@ -179,5 +179,5 @@ func largerText(size *chrome.SizeError) string {
 	if size.MaxPixels >= maxPixels {
 		return ""
 	}
-	return fmt.Sprintf(" A jpeg or webp may have %d.", maxPixels)
+	return fmt.Sprintf(" For jpeg and webp the total is %d.", maxPixels)
 }

@@ -22,7 +22,7 @@ var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about markup.FrontMatter, unread error) error {
 	var line *markup.OptionsError
 	if errors.As(unread, &line) {
-		faults.Add(field, "has options in its front matter, of which %s", line)
+		faults.Add(field, "has invalid front matter options: %s", line)
 		return nil
 	}
 	if unread != nil || about.Options == nil {
@@ -40,7 +40,7 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	var wrong schema.Faults
 	if errors.As(err, &wrong) {
 		for _, fault := range wrong {
-			faults.Add(field, "has options in its front matter, of which %s %s", fault.Field, fault.Message)
+			faults.Add(field, "has invalid front matter options: %s %s", fault.Field, fault.Message)
 		}
 		return nil
 	}
@@ -49,7 +49,7 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	}
 	// Only the caller sets how the page loads and runs: the text may come from another author.
 	if own.HTML != "" || !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
-		faults.Add(field, "has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate")
+		faults.Add(field, "has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate")
 		return nil
 	}
 	to, from := reflect.ValueOf(o).Elem(), reflect.ValueOf(own).Elem()
@@ -71,7 +71,7 @@ func markdownPrint(field string, about markup.FrontMatter, unread error) (*rende
 	}
 	o.check(&wrong, false)
 	for _, fault := range wrong {
-		faults.Add(field, "has options in its front matter, of which %s %s", strings.TrimPrefix(fault.Field, "options."), fault.Message)
+		faults.Add(field, "has invalid front matter options: %s %s", strings.TrimPrefix(fault.Field, "options."), fault.Message)
 	}
 	if about.Options == nil || len(faults) > 0 {
 		return nil, failures(faults)

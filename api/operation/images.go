@@ -76,14 +76,14 @@ func (in *ImageInput) Validate() error {
 	if o.Clip != nil {
 		view.checkImage(&faults, "options.clip", o.Clip.Width, o.Clip.Height)
 		if o.FullPage {
-			faults.Add("options.clip", "cannot stand beside options.fullPage")
+			faults.Add("options.clip", "is mutually exclusive with options.fullPage")
 		}
 		if beyond := o.CaptureBeyondViewport; beyond != nil && !*beyond && (o.Clip.X >= float64(view.Width) || o.Clip.Y >= float64(view.Height)) {
-			faults.Add("options.clip", "lies outside of the viewport of %d by %d pixels, and captureBeyondViewport is false", view.Width, view.Height)
+			faults.Add("options.clip", "is outside the viewport of %d × %d pixels. Set captureBeyondViewport to true, or move the clip", view.Width, view.Height)
 		}
 	}
 	if o.Selector != "" && (o.Clip != nil || o.FullPage) {
-		faults.Add("options.selector", "cannot stand beside options.clip and options.fullPage")
+		faults.Add("options.selector", "is mutually exclusive with options.clip and options.fullPage")
 	}
 	o.LoadOptions.validate(&faults, in.URL != nil)
 	o.TemplateOptions.validate(&faults)
@@ -115,9 +115,9 @@ func (v Viewport) checkImage(faults *schema.Faults, field string, width, height 
 	w, h := math.Ceil(width*v.DeviceScaleFactor), math.Ceil(height*v.DeviceScaleFactor)
 	switch {
 	case w > maxSide || h > maxSide:
-		faults.Add(field, "makes an image of %.0f by %.0f pixels with its deviceScaleFactor; at most %d a side can be made", w, h, maxSide)
+		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d per side", w, h, maxSide)
 	case w*h > maxPixels:
-		faults.Add(field, "makes an image of %.0f by %.0f pixels with its deviceScaleFactor; at most %d megapixels can be made", w, h, maxPixels/1_000_000)
+		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d megapixels", w, h, maxPixels/1_000_000)
 	}
 }
 
@@ -164,7 +164,7 @@ func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, e
 	})
 	switch {
 	case errors.Is(err, chrome.ErrNoElement):
-		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "matches no element that can be seen"}}
+		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "matches no visible element"}}
 	case errors.Is(err, chrome.ErrSelector) && in.Options.WaitForSelector == "":
 		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "is not a valid CSS selector"}}
 	case err != nil:

@@ -92,54 +92,54 @@ func TestInputsAccept(t *testing.T) {
 func TestInputsRefuse(t *testing.T) {
 	const (
 		length  = "must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm"
-		sources = "give exactly one of html, url, markdown, templateId, file, fileId"
+		sources = "Send exactly one of html, url, markdown, templateId, file, fileId"
 	)
 	for _, test := range []struct {
 		name, body string
 		want       []string
 	}{
 		// Sources.
-		{"pdf.create", `{}`, []string{"html is required, or another source in its place: " + sources}},
+		{"pdf.create", `{}`, []string{"html is required unless another source is given. " + sources}},
 		{"pdf.create", `{"html":""}`, []string{"html must not be empty"}},
 		{"pdf.create", `{"url":""}`, []string{"url must not be empty"}},
 		{"pdf.create", `{"html":"x","url":"https://a.example","markdown":"x"}`, []string{
-			"url cannot stand beside html: " + sources, "markdown cannot stand beside html: " + sources}},
-		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId cannot stand beside html: give exactly one of html, url, markdown, templateId, file, fileId"}},
-		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData can only stand beside templateId", "strict can only stand beside templateId"}},
+			"url is mutually exclusive with html. " + sources, "markdown is mutually exclusive with html. " + sources}},
+		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId is mutually exclusive with html. Send exactly one of html, url, markdown, templateId, file, fileId"}},
+		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData requires templateId", "strict requires templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
-			"markdown is not a known field; known are html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, callbackUrl", "html is required, or another source in its place: give exactly one of html, url, templateId, file, fileId"}},
+			"markdown is not a known field. Allowed fields: html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, callbackUrl", "html is required unless another source is given. Send exactly one of html, url, templateId, file, fileId"}},
 		// Conversions.
 		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
-			"options.pageRanges can only stand beside to: pdf", "options.sheets can only stand beside to: pdf"}},
-		{"convert.create", `{"html":"x","options":{"pdfa":"2b"},"metadata":{"title":"x"}}`, []string{"metadata cannot stand beside options.pdfa: give what the document says of itself to pdf.pdfa, which makes PDF/A of any PDF"}},
-		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality needs the engine libreoffice"}},
+			"options.pageRanges requires to: pdf", "options.sheets requires to: pdf"}},
+		{"convert.create", `{"html":"x","options":{"pdfa":"2b"},"metadata":{"title":"x"}}`, []string{"metadata is mutually exclusive with options.pdfa. To set both, convert to PDF with metadata, then call pdf.pdfa"}},
+		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality requires engine libreoffice"}},
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b","password":"x","pageRanges":"0"}}`, []string{
-			"options.pageRanges names page 0, but pages count from 1; give " + pagerange.Syntax,
-			"options.password cannot stand beside pdfa: what is archived is not encrypted"}},
+			"options.pageRanges names page 0, but pages count from 1. Send " + pagerange.Syntax,
+			"options.password is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted"}},
 		// Front matter.
 		{"pdf.create", `{"markdown":"---\noptions:\n  scale: 9\n  papper: A4\n---\n"}`, []string{
-			"markdown has options in its front matter, of which papper is not a known field",
-			"markdown has options in its front matter, of which scale must be between 0.1 and 2; got 9"}},
-		{"pdf.create", `{"markdown":"---\noptions:\n  format: A9\n---\n"}`, []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A9"`}},
-		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has options in its front matter, of which line 3 must be written as name: value"}},
+			"markdown has invalid front matter options: papper is not a known field",
+			"markdown has invalid front matter options: scale must be between 0.1 and 2; got 9"}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  format: A9\n---\n"}`, []string{`options.format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "A9"`}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has invalid front matter options: line 3 must be written as name: value"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  waitForTimeout: 30000\n---\n"}`, []string{
-			"markdown has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate"}},
+			"markdown has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  html: allow\n---\n"}`, []string{
-			"markdown has options in its front matter that only a request may have: give there those of the paper and the print, such as format, margin and footerTemplate"}},
+			"markdown has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate"}},
 		// HTML in Markdown.
-		{"pdf.create", `{"html":"x","options":{"html":"filter"}}`, []string{"options.html can only stand beside markdown"}},
+		{"pdf.create", `{"html":"x","options":{"html":"filter"}}`, []string{"options.html requires markdown"}},
 		{"pdf.create", `{"markdown":"x","options":{"html":"yes"}}`, []string{`options.html must be one of filter, allow; got "yes"`}},
-		{"convert.create", `{"html":"x","options":{"html":"allow"}}`, []string{"options.html is for Markdown; the source is HTML"}},
+		{"convert.create", `{"html":"x","options":{"html":"allow"}}`, []string{"options.html applies to Markdown only; the source is HTML"}},
 		// Errors in the files of a page.
 		{"pdf.create", `{"html":"x","assets":[{"filename":"../a","file":"eA=="},{"filename":"b.css"},{"filename":"c","file":"eA==","url":"https://a.example"},{"filename":"d","file":"eA=="},{"filename":"./d","file":"eA=="}]}`, []string{
-			`assets[0].filename must be a relative name such as img/logo.png, without .. and backslashes; got "../a"`,
-			"assets[1].file is required, or another source in its place: give exactly one of url, file, fileId",
-			"assets[2].file cannot stand beside url: give exactly one of url, file, fileId", "assets[4].filename is given twice"}},
-		{"images.create", `{"url":"https://a.example","assets":[{"filename":"a","file":"eA=="}]}`, []string{"assets cannot stand beside url"}},
-		{"pdf.create", `{"file":"eA==","assets":[{"filename":"a","file":"eA=="}]}`, []string{"assets cannot stand beside file, which holds its own"}},
-		{"pdf.create", `{"file":"eA==","html":"x"}`, []string{"file cannot stand beside html: " + sources}},
+			`assets[0].filename must be a relative path such as img/logo.png, without .. or backslashes; got "../a"`,
+			"assets[1].file is required unless another source is given. Send exactly one of url, file, fileId",
+			"assets[2].file is mutually exclusive with assets[2].url. Send exactly one of url, file, fileId", "assets[4].filename is already used by another asset"}},
+		{"images.create", `{"url":"https://a.example","assets":[{"filename":"a","file":"eA=="}]}`, []string{"assets cannot be combined with url"}},
+		{"pdf.create", `{"file":"eA==","assets":[{"filename":"a","file":"eA=="}]}`, []string{"assets cannot be combined with file, which contains its own assets"}},
+		{"pdf.create", `{"file":"eA==","html":"x"}`, []string{"file is mutually exclusive with html. " + sources}},
 		// Paper.
-		{"pdf.create", with(`"format":"A7"`), []string{`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "A7"`}},
+		{"pdf.create", with(`"format":"A7"`), []string{`options.format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "A7"`}},
 		{"pdf.create", with(`"width":"wide"`), []string{"options.width " + length + `; got "wide"`}},
 		{"pdf.create", with(`"width":""`), []string{"options.width " + length + `; got ""`}},
 		{"pdf.create", with(`"width":"1e3"`), []string{"options.width " + length + `; got "1e3"`}},
@@ -154,10 +154,10 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", with(`"margin":{"left":"9in"}`), []string{"options.margin.left must be between 0in and 8.5in; got 9in"}},
 		{"pdf.create", with(`"landscape":true,"margin":{"top":"9in"}`), []string{"options.margin.top must be between 0in and 8.5in; got 9in"}},
 		{"pdf.create", with(`"margin":{"top":"6in","bottom":"5in"}`), []string{
-			"options.margin.bottom leaves no room: top and bottom are 11in together, the page is 11in high"}},
+			"options.margin.bottom is too large: top and bottom margins are 11in in total on a page 11in high"}},
 		{"pdf.create", with(`"width":200,"margin":{"left":"1in","right":"2in"}`), []string{
-			"options.margin.right leaves no room: left and right are 3in together, the page is 2.083in wide"}},
-		{"pdf.create", with(`"margin":{"middle":"1in"}`), []string{"options.margin.middle is not a known field; known are top, right, bottom, left"}},
+			"options.margin.right is too large: left and right margins are 3in in total on a page 2.083in wide"}},
+		{"pdf.create", with(`"margin":{"middle":"1in"}`), []string{"options.margin.middle is not a known field. Allowed fields: top, right, bottom, left"}},
 		{"pdf.create", with(`"margin":"1in"`), []string{`options.margin must be an object; got "1in"`}},
 		{"pdf.create", with(`"scale":9`), []string{"options.scale must be between 0.1 and 2; got 9"}},
 		{"pdf.create", with(`"scale":0`), []string{"options.scale must be between 0.1 and 2; got 0"}},
@@ -166,8 +166,8 @@ func TestInputsRefuse(t *testing.T) {
 			"options.metadata.keywords[0] must be a string of at most 1000 characters; got 1"}},
 		// Page ranges.
 		{"pdf.create", with(`"pageRanges":""`), []string{`options.pageRanges must be a string of 1 to 1000 characters; got ""`}},
-		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards; give " + pagerange.Syntax}},
-		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1; give " + pagerange.Syntax}},
+		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards. Send " + pagerange.Syntax}},
+		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1. Send " + pagerange.Syntax}},
 		// Waiting.
 		{"pdf.create", with(`"timeout":60001`), []string{"options.timeout must be between 1 and 60000; got 60001"}},
 		{"pdf.create", with(`"timeout":0`), []string{"options.timeout must be between 1 and 60000; got 0"}},
@@ -186,51 +186,51 @@ func TestInputsRefuse(t *testing.T) {
 			"options.cookies[0].name is required", "options.cookies[1].value is required"}},
 		{"pdf.create", withURL(`"cookies":[{"name":"a b","value":"b;c"}]`), []string{
 			"options.cookies[0].name must be one or more letters, digits and !#$%&'*+-.^_`|~",
-			"options.cookies[0].value must be printable ASCII without a semicolon; percent-encode the rest"}},
+			"options.cookies[0].value must be printable ASCII without semicolons. Percent-encode other characters"}},
 		{"pdf.create", withURL(`"cookies":[{"name":"a","value":"é"}]`), []string{
-			"options.cookies[0].value must be printable ASCII without a semicolon; percent-encode the rest"}},
+			"options.cookies[0].value must be printable ASCII without semicolons. Percent-encode other characters"}},
 		{"pdf.create", withURL(`"cookies":[{"name":"a","value":"` + strings.Repeat("x", 4096) + `"}]`), []string{
-			"options.cookies[0].value is too long: name and value have 4096 bytes together at most"}},
+			"options.cookies[0].value is too long: name and value together have at most 4096 bytes"}},
 		{"pdf.create", withURL(`"cookies":[{"name":"a","value":"b","domain":"https://a.example","path":"a;b"}]`), []string{
 			"options.cookies[0].domain must be a host name such as example.com or .example.com",
 			"options.cookies[0].path must start with / and be printable ASCII without spaces and semicolons"}},
 		// Headers.
 		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":1}`), []string{"options.extraHTTPHeaders.X-A must be a string of at most 16384 characters; got 1"}},
 		{"pdf.create", with(`"extraHTTPHeaders":{"HOST":"a","Proxy-Authorization":"b","content-length":"1","Transfer-Encoding":"chunked"}`), []string{
-			"options.extraHTTPHeaders.HOST cannot be set: it belongs to the connection",
-			"options.extraHTTPHeaders.Proxy-Authorization cannot be set: it belongs to the connection",
-			"options.extraHTTPHeaders.Transfer-Encoding cannot be set: it belongs to the connection",
-			"options.extraHTTPHeaders.content-length cannot be set: it belongs to the connection"}},
+			"options.extraHTTPHeaders.HOST cannot be set: the browser controls this header",
+			"options.extraHTTPHeaders.Proxy-Authorization cannot be set: the browser controls this header",
+			"options.extraHTTPHeaders.Transfer-Encoding cannot be set: the browser controls this header",
+			"options.extraHTTPHeaders.content-length cannot be set: the browser controls this header"}},
 		{"pdf.create", with(`"extraHTTPHeaders":{"X A":"b"}`), []string{
-			"options.extraHTTPHeaders has a name that is not a valid header name: use letters, digits and !#$%&'*+-.^_`|~"}},
+			"options.extraHTTPHeaders has an invalid header name. Use letters, digits and !#$%&'*+-.^_`|~"}},
 		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"b\r\nX-B: c"}`), []string{
-			"options.extraHTTPHeaders.X-A has a value with line breaks or other control characters"}},
-		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"1","x-a":"2"}`), []string{"options.extraHTTPHeaders.x-a is given twice, also as X-A"}},
+			"options.extraHTTPHeaders.X-A must not contain line breaks or other control characters"}},
+		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"1","x-a":"2"}`), []string{"options.extraHTTPHeaders.x-a is the same header as X-A. Send it once"}},
 		{"pdf.create", with(`"extraHTTPHeaders":{"X-A":"` + strings.Repeat("x", 16<<10) + `"}`), []string{
-			"options.extraHTTPHeaders must be at most 50 headers of 16384 bytes together; got 1 headers of 16387 bytes"}},
+			"options.extraHTTPHeaders must have at most 50 headers with 16384 bytes in total; got 1 headers with 16387 bytes"}},
 		// Images.
 		{"images.create", with(`"type":"gif"`), []string{`options.type must be one of png, jpeg, webp; got "gif"`}},
 		{"images.create", with(`"quality":101`), []string{"options.quality must be between 1 and 100; got 101"}},
 		{"images.create", with(`"quality":0`), []string{"options.quality must be between 1 and 100; got 0"}},
 		{"images.create", with(`"viewport":{"width":16385}`), []string{"options.viewport.width must be between 1 and 16384; got 16385"}},
 		{"images.create", with(`"viewport":{"width":2000,"deviceScaleFactor":9}`), []string{
-			"options.viewport makes an image of 18000 by 6480 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
+			"options.viewport is too large: with its deviceScaleFactor the image has 18000 × 6480 pixels; at most 16384 per side"}},
 		{"images.create", with(`"viewport":{"width":16000,"height":7000}`), []string{
-			"options.viewport makes an image of 16000 by 7000 pixels with its deviceScaleFactor; at most 100 megapixels can be made"}},
+			"options.viewport is too large: with its deviceScaleFactor the image has 16000 × 7000 pixels; at most 100 megapixels"}},
 		{"images.create", with(`"clip":{"x":-1,"y":0,"width":0,"height":5}`), []string{
 			"options.clip.width must be between 1 and 16384; got 0", "options.clip.x must be between 0 and 1000000; got -1"}},
 		{"images.create", with(`"clip":{"x":0,"y":0,"width":9000,"height":5},"viewport":{"deviceScaleFactor":2}`), []string{
-			"options.clip makes an image of 18000 by 10 pixels with its deviceScaleFactor; at most 16384 a side can be made"}},
+			"options.clip is too large: with its deviceScaleFactor the image has 18000 × 10 pixels; at most 16384 per side"}},
 		{"images.create", with(`"clip":{"x":0,"y":720,"width":9,"height":5},"captureBeyondViewport":false`), []string{
-			"options.clip lies outside of the viewport of 1280 by 720 pixels, and captureBeyondViewport is false"}},
-		{"images.create", with(`"clip":{"x":0,"y":0,"width":5,"height":5},"fullPage":true`), []string{"options.clip cannot stand beside options.fullPage"}},
+			"options.clip is outside the viewport of 1280 × 720 pixels. Set captureBeyondViewport to true, or move the clip"}},
+		{"images.create", with(`"clip":{"x":0,"y":0,"width":5,"height":5},"fullPage":true`), []string{"options.clip is mutually exclusive with options.fullPage"}},
 		{"images.create", with(`"clip":{"x":0,"y":0}`), []string{"options.clip.height is required", "options.clip.width is required"}},
 		{"images.create", with(`"format":"A4"`), []string{"options.format is not a known field"}},
 		// All at once.
 		{"pdf.create", with(`"scale":9,"format":"B5","pageRanges":"0","cookies":[{"name":"a","value":"b"}]`), []string{
 			"options.scale must be between 0.1 and 2; got 9",
-			`options.format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B5"`,
-			"options.pageRanges names page 0, but pages count from 1; give " + pagerange.Syntax,
+			`options.format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B5"`,
+			"options.pageRanges names page 0, but pages count from 1. Send " + pagerange.Syntax,
 			"options.cookies[0].domain is required when the document is not loaded from url"}},
 	} {
 		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
@@ -365,11 +365,11 @@ func TestFieldErrors(t *testing.T) {
 func TestToolFaults(t *testing.T) {
 	files, sources := []openFile{{field: "file"}}, []stagedFile{{}}
 	for want, failed := range map[string]*pdf.Error{
-		"pages goes beyond the end; the document's page count is 3":                                     {Kind: pdf.BeyondEnd, Pages: 3},
-		"bookmarks[0].page goes beyond the end; the document's page count is 3":                         {Kind: pdf.BeyondEnd, Pages: 3, Bookmark: []int{0}},
-		"bookmarks[4].children[0].children[2].page goes beyond the end; the document's page count is 1": {Kind: pdf.BeyondEnd, Pages: 1, Bookmark: []int{4, 0, 2}},
+		"pages must select pages of the document, which has 3":                                     {Kind: pdf.BeyondEnd, Pages: 3},
+		"bookmarks[0].page must select pages of the document, which has 3":                         {Kind: pdf.BeyondEnd, Pages: 3, Bookmark: []int{0}},
+		"bookmarks[4].children[0].children[2].page must select pages of the document, which has 1": {Kind: pdf.BeyondEnd, Pages: 1, Bookmark: []int{4, 0, 2}},
 		"pages is empty": {Kind: pdf.NoSelection, Text: "is empty"},
-		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limits are 16384 a side and 100000000 in all": {Kind: pdf.TooFine, Page: 2, Width: 49999.6, Height: 4.5001},
+		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limit is 16384 per side and 100000000 in total": {Kind: pdf.TooFine, Page: 2, Width: 49999.6, Height: 4.5001},
 	} {
 		var faults schema.Faults
 		if err := toolFault(failed, files, sources); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field+" "+faults[0].Message != want {

@@ -157,10 +157,10 @@ func (c *Cookie) validate(faults *schema.Faults, field string, hasURL bool) {
 	case !httpguts.ValidHeaderFieldName(c.Name):
 		faults.Add(field+".name", "must be one or more letters, digits and !#$%%&'*+-.^_`|~")
 	case len(c.Name)+len(c.Value) > maxCookie:
-		faults.Add(field+".value", "is too long: name and value have %d bytes together at most", maxCookie)
+		faults.Add(field+".value", "is too long: name and value together have at most %d bytes", maxCookie)
 	}
 	if strings.ContainsFunc(c.Value, func(r rune) bool { return r < ' ' || r > '~' || r == ';' }) {
-		faults.Add(field+".value", "must be printable ASCII without a semicolon; percent-encode the rest")
+		faults.Add(field+".value", "must be printable ASCII without semicolons. Percent-encode other characters")
 	}
 	switch {
 	case c.Domain == "" && !hasURL:
@@ -202,18 +202,18 @@ func checkHeaders(faults *schema.Faults, field string, headers map[string]string
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			// The name is not repeated: it may hold anything.
-			faults.Add(field, "has a name that is not a valid header name: use letters, digits and !#$%%&'*+-.^_`|~")
+			faults.Add(field, "has an invalid header name. Use letters, digits and !#$%%&'*+-.^_`|~")
 		case slices.Contains(ownedHeaders, lower) || strings.HasPrefix(lower, "proxy-"):
-			faults.Add(at, "cannot be set: it belongs to the connection")
+			faults.Add(at, "cannot be set: the browser controls this header")
 		case seen[lower] != "":
-			faults.Add(at, "is given twice, also as %s", seen[lower])
+			faults.Add(at, "is the same header as %s. Send it once", seen[lower])
 		case !httpguts.ValidHeaderFieldValue(value):
-			faults.Add(at, "has a value with line breaks or other control characters")
+			faults.Add(at, "must not contain line breaks or other control characters")
 		}
 		seen[lower] = name
 	}
 	if len(headers) > maxHeaders || total > maxHeaderBytes {
-		faults.Add(field, "must be at most %d headers of %d bytes together; got %d headers of %d bytes", maxHeaders, maxHeaderBytes, len(headers), total)
+		faults.Add(field, "must have at most %d headers with %d bytes in total; got %d headers with %d bytes", maxHeaders, maxHeaderBytes, len(headers), total)
 	}
 }
 
@@ -221,6 +221,12 @@ func checkHeaders(faults *schema.Faults, field string, headers map[string]string
 type source struct {
 	field string
 	value *string
+}
+
+// addExclusive adds the error of two fields of which a request must have one. all lists the fields to choose from.
+func addExclusive(faults *schema.Faults, first, second, all string) {
+	faults.AddSentence(fmt.Sprintf("%s and %s are mutually exclusive. Send exactly one of %s", first, second, all),
+		second, fmt.Sprintf("is mutually exclusive with %s. Send exactly one of %s", first, all))
 }
 
 // checkSources faults a request that does not have exactly one source with
@@ -243,10 +249,10 @@ func checkSources(faults *schema.Faults, sources ...source) error {
 	all := strings.Join(names, ", ")
 	switch {
 	case len(given) == 0:
-		faults.Add(names[0], "is required, or another source in its place: give exactly one of %s", all)
+		faults.AddSentence("No source given. Send exactly one of "+all, names[0], "is required unless another source is given. Send exactly one of "+all)
 	case len(given) > 1:
 		for _, field := range given[1:] {
-			faults.Add(field, "cannot stand beside %s: give exactly one of %s", given[0], all)
+			addExclusive(faults, given[0], field, all)
 		}
 	}
 	return nil

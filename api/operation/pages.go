@@ -92,6 +92,6 @@ func (p Pages) check(faults *schema.Faults, field string) {
 		return
 	}
 	if err := render.CheckPageRanges(*p.expr); err != nil {
-		faults.Add(field, "%s; give %s, or an array of page numbers", err, pagerange.Syntax)
+		faults.Add(field, "%s. Send %s, or an array of page numbers", err, pagerange.Syntax)
 	}
 }

@@ -129,7 +129,7 @@ func (in *PDFInput) Validate() error {
 			return err
 		}
 	} else if in.Options.HTML != "" {
-		faults.Add("options.html", "can only stand beside markdown")
+		faults.Add("options.html", "requires markdown")
 	}
 	in.Options.check(&faults, in.URL != nil)
 	in.TemplateInput.validate(&faults)
@@ -142,7 +142,7 @@ func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
 	o.layout(faults)
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
-			faults.Add("options.pageRanges", "%s; give %s", err, pagerange.Syntax)
+			faults.Add("options.pageRanges", "%s. Send %s", err, pagerange.Syntax)
 		}
 	}
 	o.LoadOptions.validate(faults, hasURL)
@@ -158,7 +158,7 @@ func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 	if o.Format != "" {
 		named, ok := formats[strings.ToLower(o.Format)]
 		if !ok {
-			faults.Add("options.format", "must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got %.20q", o.Format)
+			faults.Add("options.format", "must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got %.20q", o.Format)
 		} else {
 			size = named
 		}
@@ -190,10 +190,10 @@ func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.M
 		Bottom: side("bottom", m.Bottom, size.height), Left: side("left", m.Left, size.width),
 	}
 	if sum := either(margin.Top, 0) + either(margin.Bottom, 0); sum >= size.height {
-		faults.Add("options.margin.bottom", "leaves no room: top and bottom are %s together, the page is %s high", unit(m.Bottom, m.Top).text(sum), unit(m.Bottom, m.Top).text(size.height))
+		faults.Add("options.margin.bottom", "is too large: top and bottom margins are %s in total on a page %s high", unit(m.Bottom, m.Top).text(sum), unit(m.Bottom, m.Top).text(size.height))
 	}
 	if sum := either(margin.Left, 0) + either(margin.Right, 0); sum >= size.width {
-		faults.Add("options.margin.right", "leaves no room: left and right are %s together, the page is %s wide", unit(m.Right, m.Left).text(sum), unit(m.Right, m.Left).text(size.width))
+		faults.Add("options.margin.right", "is too large: left and right margins are %s in total on a page %s wide", unit(m.Right, m.Left).text(sum), unit(m.Right, m.Left).text(size.width))
 	}
 	return margin
 }

@@ -69,17 +69,17 @@ func (in *AttachmentsInput) Validate() error {
 	in.validate(&faults)
 	action := cmp.Or(in.Action, listAttachments)
 	if names := len(in.Names) > 0; names && action != extractAttachments && action != removeAttachments {
-		faults.Add("names", "is for extract and remove only; action is %s", action)
+		faults.Add("names", "requires action extract or remove; got %s", action)
 	} else if !names && action == removeAttachments {
-		faults.Add("names", "is required to remove attachments")
+		faults.Add("names", "is required for action remove")
 	}
 	if files := len(in.Files) > 0; files && action != addAttachments {
-		faults.Add("files", "is for add only; action is %s", action)
+		faults.Add("files", "requires action add; got %s", action)
 	} else if !files && action == addAttachments {
-		faults.Add("files", "is required to add attachments")
+		faults.Add("files", "is required for action add")
 	}
 	if in.Metadata != (Metadata{}) && action != addAttachments && action != removeAttachments {
-		faults.Add("metadata", "is for add and remove only; action is %s", action)
+		faults.Add("metadata", "requires action add or remove; got %s", action)
 	}
 	names := map[string]bool{}
 	for i := range in.Files {
@@ -92,13 +92,13 @@ func (f *AttachedFile) validate(faults *schema.Faults, at string, names map[stri
 	f.check(faults, at)
 	switch {
 	case strings.ContainsFunc(f.Filename, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' }):
-		faults.Add(at+"filename", "must be a name without folders and control characters")
+		faults.Add(at+"filename", "must be a file name without folders or control characters")
 	case names[f.Filename]:
-		faults.Add(at+"filename", "stands twice: each attachment needs a name of its own")
+		faults.Add(at+"filename", "is already used: each attachment needs a unique name")
 	}
 	names[f.Filename] = true
 	if f.ContentType != "" && !contentTypePattern.MatchString(f.ContentType) {
-		faults.Add(at+"contentType", "must be a media type in lower case without parameters, such as text/xml")
+		faults.Add(at+"contentType", "must be a lower-case media type without parameters, such as text/xml")
 	}
 }
 

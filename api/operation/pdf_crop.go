@@ -34,13 +34,13 @@ func (in *CropInput) Validate() error {
 	in.Pages.check(&faults, "pages")
 	switch {
 	case in.Box == nil && in.Margins == nil:
-		faults.Add("box", "is required, or margins in its place: give exactly one of box, margins")
+		faults.AddSentence("No crop area given. Send exactly one of box, margins", "box", "is required without margins. Send exactly one of box, margins")
 	case in.Box != nil && in.Margins != nil:
-		faults.Add("margins", "cannot stand beside box: give exactly one of box, margins")
+		addExclusive(&faults, "box", "margins", "box, margins")
 	case in.Margins != nil:
 		before := len(faults)
 		if in.margin(&faults) == (pdf.Margin{}) && len(faults) == before {
-			faults.Add("margins", "cut nothing off: at least one of top, right, bottom, left must be more than 0")
+			faults.Add("margins", "must have at least one of top, right, bottom or left above 0")
 		}
 	}
 	return failures(faults)

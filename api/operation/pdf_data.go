@@ -51,7 +51,7 @@ func (in *DataInput) Validate() error {
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	if len(in.Languages) > 0 && !in.reads() {
-		faults.Add("languages", "are for ocr, which is false")
+		faults.Add("languages", "require ocr: true")
 	}
 	in.check(&faults)
 	switch {
@@ -60,12 +60,12 @@ func (in *DataInput) Validate() error {
 			faults.Add("schema", "%s", err)
 		}
 		if in.Output != "" {
-			faults.Add("output", "cannot stand beside schema, which is answered with data")
+			faults.Add("output", "is mutually exclusive with schema, which returns data")
 		}
 	case in.Quote:
-		faults.Add("quote", "is for schema: without one the price is fixed")
+		faults.Add("quote", "requires schema: without schema the price is fixed")
 	case in.QuoteID != "":
-		faults.Add("quoteId", "is for schema: without one the price is fixed")
+		faults.Add("quoteId", "requires schema: without schema the price is fixed")
 	}
 	return failures(faults)
 }
@@ -138,10 +138,10 @@ func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, err
 // dataWarnings returns warnings about pages whose text is not their own.
 func dataWarnings(about pdf.MarkdownAbout) (told []schema.Warning) {
 	if len(about.Read) > 0 {
-		told = append(told, schema.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR, which may mistake letters"})
+		told = append(told, schema.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR and may contain recognition errors"})
 	}
 	if len(about.Empty) > 0 {
-		told = append(told, schema.Warning{Code: "page_empty", Message: pageList(about.Empty) + " without text that could be read"})
+		told = append(told, schema.Warning{Code: "page_empty", Message: pageList(about.Empty) + " without readable text"})
 	}
 	return told
 }

@@ -70,7 +70,7 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 		return schema.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
 	if in.QuoteID != "" && price > longerThanQuoted*deps.Held {
-		return schema.Result{}, apierror.Invalid("quoteId", "was given for a document that says less; ask for a new one with quote: true")
+		return schema.Result{}, apierror.Invalid("quoteId", "is for a shorter document. Request a new quote with quote: true")
 	}
 	var made foundData
 	used, err := deps.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
@@ -138,7 +138,7 @@ func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error
 			}
 		}
 		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
-			err = &apierror.Error{Code: apierror.InvalidRequest, Message: "There is nothing to do: the document has no text that can be read."}
+			err = &apierror.Error{Code: apierror.InvalidRequest, Message: "Nothing to extract: the document has no readable text."}
 		}
 		return said, err
 	})
@@ -162,7 +162,7 @@ func (s *saidDocument) take(body schema.Body) error {
 		}
 	}
 	if s.whole = whole.String(); len(s.whole) > llm.MostText || body.Size() > most {
-		return apierror.Invalid("pages", fmt.Sprintf("say more than the %d bytes that a model is shown of a document; choose fewer", llm.MostText))
+		return apierror.Invalid("pages", fmt.Sprintf("have more than %d bytes of text, the limit of the model. Select fewer pages", llm.MostText))
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *saidDocument) take(body schema.Body) error {
 // look renders the pages of a document without text.
 func (s *saidDocument) look(ctx context.Context, deps *Deps, file render.PDFFile) error {
 	if len(s.about.Unread) > llm.MostPictures {
-		return apierror.Invalid("pages", fmt.Sprintf("are %d that no text can be read of; a model is shown at most %d of these: choose fewer", len(s.about.Unread), llm.MostPictures))
+		return apierror.Invalid("pages", fmt.Sprintf("include %d pages without readable text; the limit is %d. Select fewer pages", len(s.about.Unread), llm.MostPictures))
 	}
 	for _, n := range s.about.Unread {
 		drawn, _, err := deps.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
@@ -202,5 +202,5 @@ func strangeValues(paths []string) []schema.Warning {
 	if len(paths) > most {
 		list += fmt.Sprintf(" and %d more", len(paths)-most)
 	}
-	return []schema.Warning{{Code: "value_not_found", Message: "not written on their pages in these words: " + list}}
+	return []schema.Warning{{Code: "value_not_found", Message: "these values do not appear literally on their pages: " + list}}
 }

@@ -68,7 +68,7 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 	case format != "":
 		named, ok := formats[strings.ToLower(format)]
 		if !ok {
-			faults.Add(at+"format", "must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got %.20q", format)
+			faults.Add(at+"format", "must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got %.20q", format)
 		}
 		size = named
 	case width.IsZero() != height.IsZero():
@@ -76,7 +76,7 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 		if height.IsZero() {
 			missing, given = given, missing
 		}
-		faults.Add(at+missing, "is required beside "+at+"%s", given)
+		faults.Add(at+missing, "is required with "+at+"%s", given)
 	case !width.IsZero():
 		size.width = width.check(faults, at+"width", paperBounds, defaultPaper.width)
 		size.height = height.check(faults, at+"height", paperBounds, defaultPaper.height)

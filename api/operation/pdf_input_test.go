@@ -56,9 +56,9 @@ func TestPDFInputsAccept(t *testing.T) {
 }
 
 func TestPDFInputsRefuse(t *testing.T) {
-	const sources = "give exactly one of url, file, fileId"
-	missing := "file is required, or another source in its place: " + sources
-	const nothingCut = "margins cut nothing off: at least one of top, right, bottom, left must be more than 0"
+	const sources = "Send exactly one of url, file, fileId"
+	missing := "file is required unless another source is given. " + sources
+	const nothingCut = "margins must have at least one of top, right, bottom or left above 0"
 	long := `"` + strings.Repeat("ä", 100) + `"`
 	for _, test := range []struct {
 		name, body string
@@ -72,18 +72,18 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"file":""}`, []string{"file must not be empty"}},
 		{"pdf.merge", `{"files":[{"file":""},{"file":"` + "JVBERg==" + `"}]}`, []string{"files[0].file must not be empty"}},
 		{"zip.create", `{"files":[{"file":"","filename":"a"}]}`, nil},
-		{"pdf.info", `{"file":"%%%"}`, []string{"file must be Base64, with or without a data URI before it"}},
+		{"pdf.info", `{"file":"%%%"}`, []string{"file must be Base64, optionally with a data URI prefix"}},
 		{"pdf.info", `{"url":""}`, []string{"url must not be empty"}},
 		{"pdf.info", `{` + aPDF + `,"url":"https://a.example","fileId":"x"}`, []string{
-			"file cannot stand beside url: " + sources, "fileId cannot stand beside url: " + sources}},
+			"file is mutually exclusive with url. " + sources, "fileId is mutually exclusive with url. " + sources}},
 		{"pdf.info", `{"fileId":""}`, []string{`fileId must be a string of 1 to 255 characters; got ""`}},
 		{"pdf.info", `{` + aPDF + `,"password":"a\nb"}`, []string{"password must not contain line breaks or NUL characters"}},
-		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field; known are url, file, fileId, password, filename, response, callbackUrl"}},
+		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field. Allowed fields: url, file, fileId, password, filename, response, callbackUrl"}},
 		{"pdf.merge", `{}`, []string{"files is required"}},
 		{"pdf.merge", `{"files":[{` + aPDF + `}]}`, []string{"files must be an array of 2 to 20 items; got an array of 1 item"}},
 		{"pdf.merge", `{"files":[{` + aPDF + `},{},{"url":"x",` + aPDF + `},{"fileId":"x","password":"\u0000"}]}`, []string{
-			"files[1].file is required, or another source in its place: " + sources,
-			"files[2].file cannot stand beside url: " + sources,
+			"files[1].file is required unless another source is given. " + sources,
+			"files[2].file is mutually exclusive with files[2].url. " + sources,
 			"files[3].password must not contain line breaks or NUL characters"}},
 		// Pages.
 		{"pdf.delete-pages", `{` + aPDF + `}`, []string{"pages is required"}},
@@ -96,66 +96,66 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.extract", `{` + aPDF + `,"pages":true}`, []string{
 			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got true"}},
 		{"pdf.extract", `{` + aPDF + `,"pages":"3-1"}`, []string{
-			"pages has the range 3-1, which runs backwards; give " + pagerange.Syntax + ", or an array of page numbers"}},
+			"pages has the range 3-1, which runs backwards. Send " + pagerange.Syntax + ", or an array of page numbers"}},
 		// Their own fields.
 		{"pdf.ocr", `{` + aPDF + `,"languages":["en","../eng"],"output":"text","metadata":{"title":"x"}}`, []string{
 			`languages[0] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "en"`,
-			`languages[1] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "../eng"`, "metadata is for pdf only; output is text"}},
+			`languages[1] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "../eng"`, "metadata requires output pdf; got text"}},
 		{"pdf.pdfa", `{` + aPDF + `,"level":"2u"}`, []string{`level must be one of 1b, 2b, 3b; got "2u"`}},
-		{"pdf.redact", `{` + aPDF + `}`, []string{"terms is required, or patterns or areas in its place: nothing says what is to go"}},
+		{"pdf.redact", `{` + aPDF + `}`, []string{"terms is required without patterns or areas. Send at least one of terms, patterns or areas"}},
 		{"pdf.redact", `{` + aPDF + `,"terms":[" "],"patterns":["a*","(","(?=a)"],"color":"nocolour"}`, []string{
-			"terms[0] must not be blank", "patterns[0] matches an empty text, and so says nothing of what is to go", "patterns[1] is no regular expression of RE2: missing closing ): `(`",
-			"patterns[2] is no regular expression of RE2: invalid or unsupported Perl syntax: `(?=`", `color must be a CSS colour such as #c00, #cc0000 or crimson; got "nocolour"`}},
-		{"pdf.ocr", `{` + aPDF + `,"output":"text","metadata":{"title":"x"}}`, []string{"metadata is for pdf only; output is text"}},
-		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + pagerange.Syntax + ", or an array of page numbers", "languages are for ocr, which is false"}},
+			"terms[0] must not be blank", "patterns[0] must not match empty text", "patterns[1] must be a valid RE2 regular expression: missing closing ): `(`",
+			"patterns[2] must be a valid RE2 regular expression: invalid or unsupported Perl syntax: `(?=`", `color must be a CSS colour such as #c00, #cc0000 or crimson; got "nocolour"`}},
+		{"pdf.ocr", `{` + aPDF + `,"output":"text","metadata":{"title":"x"}}`, []string{"metadata requires output pdf; got text"}},
+		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages names page 0, but pages count from 1. Send " + pagerange.Syntax + ", or an array of page numbers", "languages require ocr: true"}},
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
-		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required, or margins in its place: give exactly one of box, margins"}},
-		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins cannot stand beside box: give exactly one of box, margins"}},
+		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required without margins. Send exactly one of box, margins"}},
+		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins is mutually exclusive with box. Send exactly one of box, margins"}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{}}`, []string{nothingCut}},
 		{"pdf.crop", `{` + aPDF + `,"margins":[]}`, []string{nothingCut}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":0,"right":"0mm","bottom":null,"left":"0"},"metadata":{"title":"x"}}`, []string{nothingCut}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":"wide"}}`, []string{"margins.top must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"wide\""}},
 		{"pdf.crop", `{` + aPDF + `,"margins":{"top":-1,"left":"1 inch"},"pages":"x"}`, []string{
-			"pages has a part that is not a page: \"x\"; give " + pagerange.Syntax + ", or an array of page numbers",
+			"pages has a part that is not a page: \"x\". Send " + pagerange.Syntax + ", or an array of page numbers",
 			"margins.top must be between 0px and 19200px; got -1px", "margins.left must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm; got \"1 inch\""}},
-		{"images.convert", `{"to":"bmp","background":"no colour","width":16385}`, []string{"to must be one of png, jpeg, webp, tiff, gif; got \"bmp\"", "width must be between 1 and 16384; got 16385", "file is required, or another source in its place: " + sources, "background must be a CSS colour such as #c00, #cc0000 or crimson; got \"no colour\""}},
+		{"images.convert", `{"to":"bmp","background":"no colour","width":16385}`, []string{"to must be one of png, jpeg, webp, tiff, gif; got \"bmp\"", "width must be between 1 and 16384; got 16385", "file is required unless another source is given. " + sources, "background must be a CSS colour such as #c00, #cc0000 or crimson; got \"no colour\""}},
 		{"pdf.optimize", `{` + aPDF + `,"imageQuality":101,"maxImageDpi":35}`, []string{"imageQuality must be between 1 and 100; got 101", "maxImageDpi must be between 36 and 1200; got 35"}},
 		{"pdf.compress-advanced", `{` + aPDF + `,"level":"max"}`, []string{"level must be one of low, medium, high; got \"max\""}},
-		{"email.create", `{"attachments":"drop","format":"B9"}`, []string{"attachments must be one of embed, append, ignore; got \"drop\"", "file is required, or another source in its place: " + sources,
-			"format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},
-		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required, or width and height in its place"}},
-		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + pagerange.Syntax + ", or an array of page numbers", "height is required beside width"}},
-		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format cannot stand beside width and height", "format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got \"B9\""}},
+		{"email.create", `{"attachments":"drop","format":"B9"}`, []string{"attachments must be one of embed, append, ignore; got \"drop\"", "file is required unless another source is given. " + sources,
+			"format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got \"B9\""}},
+		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required without width and height"}},
+		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1. Send " + pagerange.Syntax + ", or an array of page numbers", "height is required with width"}},
+		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format is mutually exclusive with width and height", "format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got \"B9\""}},
 		{"pdf.resize", `{` + aPDF + `,"width":"201in","height":1}`, []string{"width must be between 0.1in and 200in; got 201in", "height must be between 9.6px and 19200px; got 1px"}},
 		{"pdf.attachments", `{` + aPDF + `,"names":["a"],"files":[{` + aPDF + `,"filename":"a"}]}`, []string{
-			"names is for extract and remove only; action is list", "files is for add only; action is list"}},
-		{"pdf.attachments", `{` + aPDF + `,"action":"remove"}`, []string{"names is required to remove attachments"}},
+			"names requires action extract or remove; got list", "files requires action add; got list"}},
+		{"pdf.attachments", `{` + aPDF + `,"action":"remove"}`, []string{"names is required for action remove"}},
 		{"pdf.attachments", `{` + aPDF + `,"action":"add","files":[{"filename":"a/b",` + aPDF + `},{"filename":"c",` + aPDF + `,"contentType":"Text/plain; x"},{"filename":"c"}]}`, []string{
-			"files[0].filename must be a name without folders and control characters", "files[1].contentType must be a media type in lower case without parameters, such as text/xml",
-			"files[2].file is required, or another source in its place: " + sources, "files[2].filename stands twice: each attachment needs a name of its own"}},
+			"files[0].filename must be a file name without folders or control characters", "files[1].contentType must be a lower-case media type without parameters, such as text/xml",
+			"files[2].file is required unless another source is given. " + sources, "files[2].filename is already used: each attachment needs a unique name"}},
 		{"pdf.nup", `{` + aPDF + `}`, []string{"perSheet is required"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":5,"order":"z"}`, []string{`order must be one of row, column; got "z"`, "perSheet must be one of 2, 3, 4, 6, 8, 9, 12, 16; got 5"}},
-		{"pdf.nup", `{` + aPDF + `,"perSheet":16,"format":"a6","margin":"36pt","pages":"0"}`, []string{"pages names page 0, but pages count from 1; give " + pagerange.Syntax + ", or an array of page numbers", "margin leaves no room for the pages: it must be less than 33.605pt with 16 of them on a sheet"}},
-		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"landscape":true,"margin":"6in"}`, []string{"margin leaves no room for the pages: it must be less than 2.7in with 2 of them on a sheet"}},
-		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"format":"B9","margin":-1}`, []string{`format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B9"`, "margin must be between 0px and 19200px; got -1px"}},
+		{"pdf.nup", `{` + aPDF + `,"perSheet":16,"format":"a6","margin":"36pt","pages":"0"}`, []string{"pages names page 0, but pages count from 1. Send " + pagerange.Syntax + ", or an array of page numbers", "margin must be less than 33.605pt with 16 pages per sheet"}},
+		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"landscape":true,"margin":"6in"}`, []string{"margin must be less than 2.7in with 2 pages per sheet"}},
+		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"format":"B9","margin":-1}`, []string{`format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B9"`, "margin must be between 0px and 19200px; got -1px"}},
 		{"pdf.booklet", `{` + aPDF + `,"perSheet":8,"binding":"left"}`, []string{`binding must be one of long, short; got "left"`, "perSheet must be one of 2, 4; got 8"}},
-		{"pdf.booklet", `{` + aPDF + `,"format":"B9"}`, []string{`format must be one of Letter, Legal, Tabloid, Ledger, A0 to A6, in any case; got "B9"`}},
+		{"pdf.booklet", `{` + aPDF + `,"format":"B9"}`, []string{`format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B9"`}},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":45}`, []string{"degrees must be one of -270, -180, -90, 90, 180, 270; got 45"}},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":0}`, []string{"degrees must be one of -270, -180, -90, 90, 180, 270; got 0"}},
 		{"pdf.protect", `{` + aPDF + `}`, []string{"userPassword is required"}},
 		{"pdf.protect", `{` + aPDF + `,"userPassword":""}`, []string{`userPassword must be a string of 1 to 127 characters; got ""`}},
 		{"pdf.protect", `{` + aPDF + `,"userPassword":` + long + `}`, []string{"userPassword must be at most 127 bytes in UTF-8; got 200"}},
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","ownerPassword":"x"}`, []string{
-			"ownerPassword must differ from userPassword, or every reader is the owner"}},
+			"ownerPassword must differ from userPassword"}},
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","permissions":{"print":false,"highres":true,"edit":true}}`, []string{
-			"permissions.edit is not a known field; known are print, highres, copy, modify, annotate, fill, assemble", "permissions.highres cannot be true while permissions.print is false"}},
+			"permissions.edit is not a known field. Allowed fields: print, highres, copy, modify, annotate, fill, assemble", "permissions.highres must be false if permissions.print is false"}},
 		{"pdf.unlock", `{` + aPDF + `}`, []string{"password is required"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[]}`, []string{"bookmarks must be an array of 1 to 2000 items; got an array of 0 items"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"","page":0},{"title":"x","page":1e20},{"page":1,"children":[{"title":"x","level":2}]}]}`, []string{
 			"bookmarks[0].page must be between 1 and 999999; got 0",
 			`bookmarks[0].title must be a string of 1 to 1000 characters; got ""`,
 			"bookmarks[1].page must be between 1 and 999999; got 1e+20",
-			"bookmarks[2].children[0].level is not a known field; known are title, page, children", "bookmarks[2].children[0].page is required", "bookmarks[2].title is required"}},
+			"bookmarks[2].children[0].level is not a known field. Allowed fields: title, page, children", "bookmarks[2].children[0].page is required", "bookmarks[2].title is required"}},
 	} {
 		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s %.200s:\n got  %q\n want %q", test.name, test.body, got, test.want)

@@ -45,7 +45,7 @@ func (in *OCRInput) Validate() error {
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	if in.Metadata != (Metadata{}) && in.Output == textOutput {
-		faults.Add("metadata", "is for pdf only; output is text")
+		faults.Add("metadata", "requires output pdf; got text")
 	}
 	return failures(faults)
 }

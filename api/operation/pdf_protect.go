@@ -56,10 +56,10 @@ func (in *ProtectInput) Validate() error {
 		}
 	}
 	if in.OwnerPassword != "" && in.OwnerPassword == in.UserPassword {
-		faults.Add("ownerPassword", "must differ from userPassword, or every reader is the owner")
+		faults.Add("ownerPassword", "must differ from userPassword")
 	}
 	if !either(in.Permissions.Print, true) && either(in.Permissions.HighRes, false) {
-		faults.Add("permissions.highres", "cannot be true while permissions.print is false")
+		faults.Add("permissions.highres", "must be false if permissions.print is false")
 	}
 	return failures(faults)
 }

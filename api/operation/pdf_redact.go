@@ -64,7 +64,7 @@ func (in *RedactInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
 	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
-		faults.Add("terms", "is required, or patterns or areas in its place: nothing says what is to go")
+		faults.AddSentence("Nothing to redact. Send at least one of terms, patterns or areas", "terms", "is required without patterns or areas. Send at least one of terms, patterns or areas")
 	}
 	for i, term := range in.Terms {
 		if strings.TrimSpace(string(term)) == "" {
@@ -75,9 +75,9 @@ func (in *RedactInput) Validate() error {
 		compiled, err := regexp.Compile(string(pattern))
 		switch {
 		case err != nil:
-			faults.Add(fmt.Sprintf("patterns[%d]", i), "is no regular expression of RE2: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			faults.Add(fmt.Sprintf("patterns[%d]", i), "must be a valid RE2 regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		case compiled.MatchString(""):
-			faults.Add(fmt.Sprintf("patterns[%d]", i), "matches an empty text, and so says nothing of what is to go")
+			faults.Add(fmt.Sprintf("patterns[%d]", i), "must not match empty text")
 		}
 	}
 	checkColor(&faults, "color", in.Color)

@@ -33,10 +33,10 @@ func (in *ResizeInput) Validate() error {
 // sheet returns the size of the pages, and adds a validation error for an invalid one.
 func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 	if in.Format != "" && (!in.Width.IsZero() || !in.Height.IsZero()) {
-		faults.Add("format", "cannot stand beside width and height")
+		faults.Add("format", "is mutually exclusive with width and height")
 	}
 	if in.Format == "" && in.Width.IsZero() && in.Height.IsZero() {
-		faults.Add("format", "is required, or width and height in its place")
+		faults.AddSentence("No size given. Send format, or width and height", "format", "is required without width and height")
 	}
 	size := sheet(faults, "", in.Format, in.Width, in.Height)
 	if in.Landscape {

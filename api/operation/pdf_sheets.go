@@ -48,7 +48,7 @@ func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 		}
 	}
 	if least := min(room.width, room.height); size != (paper{}) && least-2*margin/pointsPerInch < leastPage {
-		faults.Add("margin", "leaves no room for the pages: it must be less than %s with %d of them on a sheet", in.Margin.text((least-leastPage)/2), in.PerSheet)
+		faults.Add("margin", "must be less than %s with %d pages per sheet", in.Margin.text((least-leastPage)/2), in.PerSheet)
 	}
 	return pdf.NUpArgs{
 		PerSheet: in.PerSheet, Width: size.width, Height: size.height, Landscape: in.Landscape,

@@ -111,7 +111,7 @@ func (in *StampInput) Validate() error {
 	case len(in.Stamps) == 0:
 		in.check(&faults, "")
 	case in.given():
-		faults.Add("stamps", "cannot stand beside text, image and what goes with them: give all of it in stamps")
+		faults.Add("stamps", "is mutually exclusive with text, image and their options. Move them into stamps")
 	}
 	for i := range in.Stamps {
 		in.Stamps[i].check(&faults, stampAt(i))
@@ -132,16 +132,16 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 	hasText := strings.TrimSpace(in.Text) != ""
 	switch {
 	case image && in.Text != "":
-		faults.Add(at+"image", "cannot stand beside text: give exactly one of text, image")
+		addExclusive(faults, at+"text", at+"image", "text, image")
 	case image:
 		in.Image.check(faults, at+"image.")
 	case !hasText && in.Text != "":
-		faults.Add(at+"text", "must not be only spaces")
+		faults.Add(at+"text", "must not be blank")
 	case !hasText:
-		faults.Add(at+"text", "is required, or another stamp in its place: give exactly one of text, image")
+		faults.AddSentence("No stamp given. Send exactly one of "+at+"text, "+at+"image", at+"text", "is required without image. Send exactly one of text, image")
 	}
 	if in.Tiled && !in.Position.IsZero() {
-		faults.Add(at+"position", "cannot stand beside tiled")
+		faults.Add(at+"position", "is mutually exclusive with tiled")
 	}
 	checkColor(faults, at+"color", in.Color)
 }

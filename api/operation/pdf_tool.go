@@ -123,10 +123,10 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 	case pdf.BeyondEnd:
 		return schema.Faults{{
 			Field:   cmp.Or(bookmarkField(failed.Bookmark), "pages"),
-			Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", failed.Pages),
+			Message: fmt.Sprintf("must select pages of the document, which has %d", failed.Pages),
 		}}
 	case pdf.AllPages:
-		return schema.Faults{{Field: "pages", Message: fmt.Sprintf("selects all pages of the document, which has %d; at least one must stay", failed.Pages)}}
+		return schema.Faults{{Field: "pages", Message: fmt.Sprintf("must leave at least one page of the document, which has %d", failed.Pages)}}
 	case pdf.NotAttached:
 		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
@@ -135,7 +135,7 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 		return schema.Faults{{Field: "pages", Message: failed.Text}}
 	case pdf.TooFine:
 		return schema.Faults{{Field: "dpi", Message: fmt.Sprintf(
-			"is too high for page %d: its image would have %.0f × %.0f pixels; the limits are %d a side and %d in all",
+			"is too high for page %d: its image would have %.0f × %.0f pixels; the limit is %d per side and %d in total",
 			failed.Page, failed.Width, failed.Height, pdf.MaxSide, pdf.MaxPixels)}}
 	}
 	return &documentError{field: files[failed.Input].field, password: source.at + "password", cause: failed}
@@ -176,19 +176,19 @@ func (e *documentError) detail() apierror.Detail {
 	case pdf.NotImage:
 		return apierror.Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
 	case pdf.DamagedImage:
-		return apierror.Detail{Field: e.field, Message: "is a damaged image, or of a kind that cannot be read"}
+		return apierror.Detail{Field: e.field, Message: "is a damaged image, or has an unsupported format"}
 	case pdf.LargeImage:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.PasswordRequired:
-		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted and does not open without one"}
+		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
-		return apierror.Detail{Field: e.password, Message: "is wrong: it does not open the PDF"}
+		return apierror.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
 	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.Exhausted:
-		return apierror.Detail{Field: e.field, Message: "needs more time, memory or disk space than one document may have"}
+		return apierror.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}
 	}
-	return apierror.Detail{Field: e.field, Message: "is damaged, and could not be repaired"}
+	return apierror.Detail{Field: e.field, Message: "is damaged and could not be repaired"}
 }
 
 // toolError words the failures of operations on PDFs for the customer.
@@ -201,7 +201,7 @@ func toolError(err error) *apierror.Error {
 	case errors.As(err, &document) && document.cause.Kind == pdf.Nothing:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
-		return &apierror.Error{Code: apierror.InvalidRequest, Message: "There is nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail}}
+		return &apierror.Error{Code: apierror.InvalidRequest, Message: "Nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail}}
 	case errors.As(err, &document):
 		detail := document.detail()
 		return &apierror.Error{
@@ -209,10 +209,10 @@ func toolError(err error) *apierror.Error {
 		}
 	case errors.Is(err, errFetchTimeout):
 		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
-			"The files were not fetched within %v. Send smaller files, or upload them first.", fetchTimeout)}
+			"The files could not be fetched within %v. Send smaller files, or upload them first.", fetchTimeout)}
 	case errors.As(err, &late):
 		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf(
-			"The file was not processed within %v, which is the limit for this operation. Send a smaller or simpler file, or split the work.", late.After) + slowedText(late.Slowed)}
+			"Processing timed out after %v, the limit of this operation. Send a smaller file, or split the work.", late.After) + slowedText(late.Slowed)}
 	}
 	return nil
 }

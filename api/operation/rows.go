@@ -372,14 +372,14 @@ func fieldError(err error) error {
 	var function *chrome.FunctionError
 	switch {
 	case errors.As(err, &header):
-		return schema.Faults{{Field: "options." + header.Name + "Template", Message: "must not load anything: @import and url() of an address are spelled by escapes in it"}}
+		return schema.Faults{{Field: "options." + header.Name + "Template", Message: "must not load resources with escaped @import or url()"}}
 	case errors.Is(err, egress.ErrRefused):
 		return &URLError{Field: "url", Cause: err}
 	case errors.As(err, &beyond):
-		return schema.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("goes beyond the end; the document's page count is %d", beyond.Pages)}}
+		return schema.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("must select pages of the document, which has %d", beyond.Pages)}}
 	case errors.Is(err, chrome.ErrNoContentArea):
 		// The size in the page's own @page rule, which only Chromium knows.
-		return schema.Faults{{Field: "options.margin", Message: "leaves no room for content on the page"}}
+		return schema.Faults{{Field: "options.margin", Message: "is too large: it leaves no space for content on the page"}}
 	case errors.Is(err, chrome.ErrSelector):
 		return schema.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
 	case errors.As(err, &function):

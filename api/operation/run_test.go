@@ -108,7 +108,7 @@ func TestRunsNameTheField(t *testing.T) {
 		}
 	}
 	for options, want := range map[string]string{
-		`"pageRanges":"2"`:         "options.pageRanges goes beyond the end; the document's page count is 1",
+		`"pageRanges":"2"`:         "options.pageRanges must select pages of the document, which has 1",
 		`"waitForSelector":"p[[["`: "options.waitForSelector is not a valid CSS selector",
 	} {
 		_, err := run(t, deps, "pdf.create", with(options))

@@ -64,7 +64,7 @@ func checkContent(faults *schema.Faults, field string, file schema.File) {
 
 // checkOne faults a source that is not exactly one.
 func (s *FileSource) checkOne(faults *schema.Faults, at string) {
-	const names = "give exactly one of url, file, fileId"
+	const names = "url, file, fileId"
 	var given []string
 	for _, field := range []struct {
 		name  string
@@ -79,10 +79,14 @@ func (s *FileSource) checkOne(faults *schema.Faults, at string) {
 	}
 	switch {
 	case len(given) == 0:
-		faults.Add(at+"file", "is required, or another source in its place: %s", names)
+		sentence := "No source given. Send exactly one of " + names
+		if at != "" {
+			sentence = "No source given for " + strings.TrimSuffix(at, ".") + ". Send exactly one of " + names
+		}
+		faults.AddSentence(sentence, at+"file", "is required unless another source is given. Send exactly one of "+names)
 	case len(given) > 1:
 		for _, name := range given[1:] {
-			faults.Add(at+name, "cannot stand beside %s: %s", given[0], names)
+			addExclusive(faults, at+given[0], at+name, names)
 		}
 	}
 }
@@ -169,9 +173,7 @@ func worst(failures []error) error {
 	for _, err := range failures {
 		switch {
 		case errors.As(err, &more):
-			for _, fault := range more {
-				faults.Add(fault.Field, "%s", fault.Message)
-			}
+			faults.AddAll(more...)
 		case err != nil && (first == nil || errors.Is(first, context.Canceled)):
 			first = err
 		}
@@ -224,7 +226,7 @@ func (deps *Deps) fetch(ctx context.Context, field, address string) (schema.Body
 	var failed *render.FetchError
 	switch {
 	case err == nil && file.Size() == 0 && !deps.takesEmpty:
-		return nil, errors.Join(schema.Faults{{Field: field, Message: "leads to an empty file"}}, file.Close())
+		return nil, errors.Join(schema.Faults{{Field: field, Message: "returned an empty file"}}, file.Close())
 	case err == nil:
 		return file, nil
 	case errors.Is(err, egress.ErrRefused):
@@ -239,7 +241,7 @@ func (deps *Deps) fetch(ctx context.Context, field, address string) (schema.Body
 
 // Unreadable is the message for the field of a stored file. It does not reveal whether the ID belongs to another
 // account, has expired or never existed.
-const Unreadable = "is not the id of a file of this account that can still be read"
+const Unreadable = "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"
 
 // openStored opens an upload or an earlier result of the account.
 func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {
@@ -277,7 +279,7 @@ func fileError(err error) *apierror.Error {
 	var fetch *fetchError
 	switch {
 	case errors.As(err, &refused):
-		text := "must be an http or https address of a public host"
+		text := "must be an http or https URL of a public host"
 		return &apierror.Error{Code: apierror.URLNotAllowed, Message: refused.field + " " + text + ".", Details: []apierror.Detail{{Field: refused.field, Message: text}}}
 	case errors.As(err, &fetch):
 		return &apierror.Error{

@@ -60,7 +60,7 @@ func (t *TemplateInput) validate(faults *schema.Faults) {
 		there bool
 	}{{"templateVersion", t.TemplateVersion != 0}, {"templateData", !t.TemplateData.IsZero()}, {"strict", t.Strict}} {
 		if field.there {
-			faults.Add(field.name, "can only stand beside templateId")
+			faults.Add(field.name, "requires templateId")
 		}
 	}
 }
@@ -147,11 +147,11 @@ func templateNotFound(err error, ref string, version int) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	text := fmt.Sprintf("There is no published template %.100q.", ref)
+	text := fmt.Sprintf("No published template with ID %.100q.", ref)
 	if version != 0 {
-		text = fmt.Sprintf("There is no published template %.100q with a version %d.", ref, version)
+		text = fmt.Sprintf("No published template with ID %.100q and version %d.", ref, version)
 	}
-	return &apierror.Error{Code: apierror.NotFound, Message: text, Details: []apierror.Detail{{Field: "templateId", Message: "is not the id or slug of a published template"}}}
+	return &apierror.Error{Code: apierror.NotFound, Message: text, Details: []apierror.Detail{{Field: "templateId", Message: "is not the ID or slug of a published template"}}}
 }
 
 // fill makes HTML of the template, and subtracts the time from the page's.
@@ -198,13 +198,13 @@ func templateError(err error) *apierror.Error {
 	var limit *template.LimitError
 	switch {
 	case errors.As(err, &faults):
-		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "The template cannot be filled: " + faults.Error() + "."}
+		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "The template could not be filled: " + faults.Error() + "."}
 		for _, found := range faults.Faults {
 			e.Details = append(e.Details, apierror.Detail{Field: "template", Message: found.String()})
 		}
 		return e
 	case errors.As(err, &missing):
-		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "templateData lacks what the template uses: " + missingText(missing) + "."}
+		e := &apierror.Error{Code: apierror.InvalidRequest, Message: "templateData is missing values that the template uses: " + missingText(missing) + "."}
 		for _, path := range missing.Paths {
 			e.Details = append(e.Details, apierror.Detail{Field: "templateData." + path.Path, Message: "is missing (" + path.Where() + ")"})
 		}

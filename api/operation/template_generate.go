@@ -40,10 +40,10 @@ const (
 func (in *GenerateInput) Validate() error {
 	var faults schema.Faults
 	if strings.TrimSpace(in.Prompt) == "" {
-		faults.Add("prompt", "must say what document the template is for")
+		faults.Add("prompt", "must describe the document to create a template for")
 	}
 	if len(in.SampleData.RawMessage) > maxSample {
-		faults.Add("sampleData", "must have at most %d bytes here, because the model reads all of it; got %d. Send an excerpt", maxSample, len(in.SampleData.RawMessage))
+		faults.Add("sampleData", "must be at most %d bytes for generation; got %d. Send an excerpt", maxSample, len(in.SampleData.RawMessage))
 	}
 	in.check(&faults)
 	in.Options.check(&faults, false)
@@ -235,7 +235,7 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 
 // errNotAlone refuses a model's template that makes requests: an author of instructions hidden in the data must not
 // learn the content of later documents.
-var errNotAlone = schema.Faults{{Field: "html", Message: "must stand alone, without scripts, event handlers, frames, forms and anything that is loaded from an address"}}
+var errNotAlone = schema.Faults{{Field: "html", Message: "must be self-contained: no scripts, event handlers, frames, forms or resources loaded from a URL"}}
 
 func alone(texts ...string) error {
 	for _, text := range texts {

@@ -35,7 +35,7 @@ func (in *PreviewInput) Validate() error {
 		return err
 	}
 	if !in.SampleData.IsZero() && !in.TemplateData.IsZero() {
-		faults.Add("templateData", "cannot stand beside sampleData, which is the same")
+		faults.Add("templateData", "is mutually exclusive with sampleData, which is the same field")
 	}
 	in.Options.check(&faults, false)
 	in.validate(&faults, "")
@@ -50,8 +50,8 @@ func (in *PreviewInput) Pin(ctx context.Context, deps *Deps, input map[string]an
 	found, err := deps.Templates.Draft(ctx, *in.TemplateID)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, &apierror.Error{
-			Code: apierror.NotFound, Message: fmt.Sprintf("There is no template %.100q.", *in.TemplateID),
-			Details: []apierror.Detail{{Field: "templateId", Message: "is not the id or slug of a template"}},
+			Code: apierror.NotFound, Message: fmt.Sprintf("No template with ID %.100q.", *in.TemplateID),
+			Details: []apierror.Detail{{Field: "templateId", Message: "is not the ID or slug of a template"}},
 		}
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ type BusyError struct{ RetryAfter time.Duration }
 
 func (e *BusyError) Error() string { return errBusy.Error() }
 
-var errBusy = errors.New("the inputs being read leave no room for another; try again")
+var errBusy = errors.New("too many large requests are being read; retry")
 
 const (
 	// shareStep is the number of bytes that are reserved at a time. Most requests need no reservation.

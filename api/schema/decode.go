@@ -97,7 +97,7 @@ func (d *decoder) read() (any, error) {
 	v, err := d.value(d.root, true)
 	if err == nil {
 		if _, err = d.peek(); err == nil {
-			err = Faults{{Message: "must be one JSON object, without anything after it"}}
+			err = Faults{{Message: "must be exactly one JSON object; remove the text after it"}}
 		} else if errors.Is(err, errCut) {
 			err = nil
 		}
@@ -222,7 +222,7 @@ func (d *decoder) scalar(kind, c byte) (any, error) {
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: d.field(), Message: "is a number out of range"}}
+		return nil, Faults{{Field: d.field(), Message: "must be a number that fits a 64-bit float"}}
 	}
 	return f, nil
 }
@@ -230,7 +230,7 @@ func (d *decoder) scalar(kind, c byte) (any, error) {
 // open consumes the first byte of an object or array.
 func (d *decoder) open() error {
 	if d.depth++; d.depth > maxDepth {
-		return Faults{{Message: fmt.Sprintf("nests deeper than %d levels", maxDepth)}}
+		return Faults{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
 	}
 	return d.skip(1)
 }
@@ -294,7 +294,7 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	}
 	d.path = append(d.path, name)
 	if !names.add(name) {
-		return Faults{{Field: d.field(), Message: "is given twice"}}
+		return Faults{{Field: d.field(), Message: "is given more than once"}}
 	}
 	if err := d.expect(':'); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ type Fault struct {
 	// Message continues the field's name: "must be between 0.1 and 2; got 9".
 	Message string `json:"message"`
 
+	// sentence stands for field and message in the text of the error, without its full stop. Empty: field and message.
+	sentence string
 	// more counts the faults that are not listed, in the one behind the last that is.
 	more int
 }
@@ -32,8 +35,26 @@ const (
 
 // Add appends a validation error, or only counts it if the list is full.
 func (f *Faults) Add(field, format string, args ...any) {
+	f.add(Fault{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// AddSentence is Add for an error about more than one field. The text of the error has the sentence, which has no full
+// stop, instead of the field and the message.
+func (f *Faults) AddSentence(sentence, field, message string) {
+	f.add(Fault{Field: field, Message: message, sentence: sentence})
+}
+
+// AddAll appends validation errors.
+func (f *Faults) AddAll(more ...Fault) {
+	for _, fault := range more {
+		f.add(fault)
+	}
+}
+
+func (f *Faults) add(fault Fault) {
 	if !f.full() {
-		*f = append(*f, Fault{Field: shorten(field, maxField), Message: shorten(fmt.Sprintf(format, args...), maxMessage)})
+		fault.Field, fault.Message, fault.sentence = shorten(fault.Field, maxField), shorten(fault.Message, maxMessage), shorten(fault.sentence, maxMessage)
+		*f = append(*f, fault)
 		return
 	}
 	if len(*f) == maxFaults {
@@ -41,7 +62,7 @@ func (f *Faults) Add(field, format string, args ...any) {
 	}
 	rest := &(*f)[len(*f)-1]
 	rest.more++
-	rest.Message = "has " + strconv.Itoa(rest.more) + " more validation errors than these " + strconv.Itoa(maxFaults)
+	rest.Message = "has " + strconv.Itoa(rest.more) + " more validation errors after the first " + strconv.Itoa(maxFaults)
 }
 
 // atLeast notes that the reading ended before all faults were counted.
@@ -115,11 +136,7 @@ func (f Faults) Error() string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		field := fault.Field
-		if field == "" {
-			field = "The request body"
-		}
-		b.WriteString(field + " " + fault.Message)
+		b.WriteString(cmp.Or(fault.sentence, cmp.Or(fault.Field, "The request body")+" "+fault.Message))
 		if !strings.HasSuffix(fault.Message, "?") {
 			b.WriteByte('.')
 		}

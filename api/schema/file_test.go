@@ -99,13 +99,13 @@ func TestBindDecodesFiles(t *testing.T) {
 
 func TestBindRefusesBadFiles(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"file":"!!!"}`:                           "file must be Base64, with or without a data URI before it.",
-		`{"file":"a"}`:                             "file must be Base64, with or without a data URI before it.",
-		`{"file":"data:text/plain,hello"}`:         "file must be Base64, with or without a data URI before it.",
-		`{"files":[{"file":"aQ=="},{"file":"{"}]}`: "files[1].file must be Base64, with or without a data URI before it.",
+		`{"file":"!!!"}`:                           "file must be Base64, optionally with a data URI prefix.",
+		`{"file":"a"}`:                             "file must be Base64, optionally with a data URI prefix.",
+		`{"file":"data:text/plain,hello"}`:         "file must be Base64, optionally with a data URI prefix.",
+		`{"files":[{"file":"aQ=="},{"file":"{"}]}`: "files[1].file must be Base64, optionally with a data URI prefix.",
 		`{"file":7}`:                               "file must be a string; got 7.",
-		`{"file":"aQ==","file":"aQ=="}`:            "file is given twice.",
-		`{"file":"aQ==`:                            "The request body ends before the JSON does.",
+		`{"file":"aQ==","file":"aQ=="}`:            "file is given more than once.",
+		`{"file":"aQ==`:                            "The request body is incomplete: the JSON is cut off.",
 		`{"file":"aQ=\q"}`:                         "file is not valid JSON in UTF-8 (at byte 12).",
 	} {
 		_, err := bindFiles(t, strings.NewReader(body), Files{})

@@ -93,7 +93,7 @@ func (f *form) read(body io.Reader, boundary string) error {
 			return nil
 		}
 		if err == nil && count >= maxFormParts {
-			return Faults{{Message: "has more than " + strconv.Itoa(maxFormParts) + " parts"}}
+			return Faults{{Message: "must have at most " + strconv.Itoa(maxFormParts) + " form parts"}}
 		}
 		if err == nil {
 			err = f.part(part)
@@ -111,7 +111,7 @@ func (f *form) read(body io.Reader, boundary string) error {
 		case errors.As(err, &unkept):
 			return unkept.cause
 		default:
-			return Faults{{Message: "is not a whole multipart/form-data body: " + err.Error()}}
+			return Faults{{Message: "is not a complete multipart/form-data body: " + err.Error()}}
 		}
 	}
 }
@@ -144,12 +144,12 @@ func (f *form) part(part *multipart.Part) error {
 	var parent *jsonschema.Schema
 	var owner *formNode
 	if name == "" || len(name) > maxFormName {
-		return Faults{{Message: "has a part without a name of at most " + strconv.Itoa(maxFormName) + " bytes"}}
+		return Faults{{Message: "has a form part without a name, or with one longer than " + strconv.Itoa(maxFormName) + " bytes"}}
 	}
 	for rest := name; rest != ""; {
 		step := formName.FindStringSubmatch(rest)
 		if step == nil {
-			return Faults{{Field: name, Message: "is not the name of a field: write options.margin.top, or files[0].password"}}
+			return Faults{{Field: name, Message: "is not a valid field name. Use names such as options.margin.top or files[0].password"}}
 		}
 		rest = rest[len(step[0]):]
 		parent, owner = doc, at
@@ -162,12 +162,12 @@ func (f *form) part(part *multipart.Part) error {
 			n, _ = strconv.Atoi(step[3])
 		}
 		if n > len(at.items) {
-			return Faults{{Field: name, Message: "leaves out an item before it: number them from 0 in their order"}}
+			return Faults{{Field: name, Message: "skips an item. Number the items in order, from 0"}}
 		}
 		at, doc = at.item(n), itemSchema(doc)
 	}
 	if at.text != nil || at.file != nil || at.members != nil {
-		return Faults{{Field: name, Message: "is given twice"}}
+		return Faults{{Field: name, Message: "is given more than once"}}
 	}
 	if part.FileName() == "" || !takesFile(doc) && doc != nil {
 		return f.textPart(part, at, doc, name)

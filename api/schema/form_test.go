@@ -150,12 +150,12 @@ func TestFormFaults(t *testing.T) {
 		{[]field{{"optoins.scale", "", "9"}}, `optoins is not a known field; did you mean options?`},
 		{[]field{{"unknown", "a.txt", "9"}}, `unknown is not a known field`},
 		{[]field{{"html", "", "\xff"}}, `html is not valid JSON in UTF-8 (at byte 9)`},
-		{[]field{{"html", "", "a"}, {"html", "", "b"}}, `html is given twice`},
+		{[]field{{"html", "", "a"}, {"html", "", "b"}}, `html is given more than once`},
 		{[]field{{"options", "", `{`}}, `options must be an object`},
-		{[]field{{"files[2].password", "", "a"}}, `files[2].password leaves out an item`},
-		{[]field{{"a..b", "", "a"}}, `a..b is not the name of a field`},
+		{[]field{{"files[2].password", "", "a"}}, `files[2].password skips an item`},
+		{[]field{{"a..b", "", "a"}}, `a..b is not a valid field name`},
 		{[]field{{"file", "", "not base64!"}}, `file must be`},
-		{many, "more than 2000 parts"},
+		{many, "must have at most 2000 form parts"},
 	} {
 		body, boundary := formBody(t, tt.fields...)
 		_, err := operation.BindForm(t.Context(), strings.NewReader(body), boundary, Files{})

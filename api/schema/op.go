@@ -89,7 +89,7 @@ func (o *Operation[Env]) WhyOff() string {
 	if !o.Off {
 		return ""
 	}
-	return fmt.Sprintf("This server runs without %s, which %s needs. Its operator can name it in RELAYPDF_ENGINES.", o.Engine, o.Name)
+	return fmt.Sprintf("%[2]s is disabled on this server because it needs %[1]s. Operator: add %[1]q to RELAYPDF_ENGINES.", o.Engine, o.Name)
 }
 
 // Bind reads one JSON object and returns its call, which must be closed. Its error is a Faults with the failing

@@ -45,7 +45,7 @@ type sampleInput struct {
 
 func (in *sampleInput) Validate() error {
 	if in.HTML != nil && in.URL != nil {
-		return Faults{{Field: "url", Message: "cannot stand beside html"}}
+		return Faults{{Field: "url", Message: "cannot be combined with html"}}
 	}
 	if in.HTML != nil && len(*in.HTML) > 1000 {
 		return &SizeError{Field: "html", Limit: 1000}
@@ -85,31 +85,31 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"optoins":{}}`:                               {"optoins is not a known field; did you mean options?"},
 		`{"scale":1}`:                                  {"scale is not a known field; did you mean options.scale?"},
 		`{"options":{"scael":1}}`:                      {"options.scael is not a known field; did you mean options.scale?"},
-		`{"yyyyyy":1,"zzzzzz":1}`:                      {"yyyyyy is not a known field; known are html, url, data, parts, options, filename, response, callbackUrl", "zzzzzz is not a known field"},
+		`{"yyyyyy":1,"zzzzzz":1}`:                      {"yyyyyy is not a known field. Allowed fields: html, url, data, parts, options, filename, response, callbackUrl", "zzzzzz is not a known field"},
 		`{"name":"x"}`:                                 {"name is not a known field; did you mean filename?"},
-		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field; known are html, url, data, parts, options, filename, response, callbackUrl"},
+		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field. Allowed fields: html, url, data, parts, options, filename, response, callbackUrl"},
 		`{"parts":[{"page":0},{}]}`:                    {"parts[0].page must be at least 1; got 0", "parts[1].page is required"},
 		`{"parts":[{"page":1.5}]}`:                     {"parts[0].page must be a whole number, at least 1; got 1.5"},
 		`{"parts":[null]}`:                             {"parts[0] must be an object with page; got null"},
 		`{"parts":[{"page":1},{"page":1},{"page":1}]}`: {"parts must be an array of at most 2 items; got an array of 3 items"},
 		`{"options":{"width":true}}`:                   {"options.width must be a number, or a string; got true"},
 		`{"options":{"margin":{"top":3}}}`:             {"options.margin.top must be a string; got 3"},
-		`{"html":"a","url":"b"}`:                       {"url cannot stand beside html"},
+		`{"html":"a","url":"b"}`:                       {"url cannot be combined with html"},
 		`{"html":"a","url":7}`:                         {"url must be a string; got 7"},
 		`{"response":"stream"}`:                        {`response must be one of binary, url, async; got "stream"`},
 		`[1]`:                                          {" must be an object; got an array of 1 item"},
 		`"x"`:                                          {` must be an object; got "x"`},
-		`{"html":"a","html":"b"}`:                      {"html is given twice"},
-		`{"options":{"scale":1,"scale":2}}`:            {"options.scale is given twice"},
-		`{} {}`:                                        {" must be one JSON object, without anything after it"},
+		`{"html":"a","html":"b"}`:                      {"html is given more than once"},
+		`{"options":{"scale":1,"scale":2}}`:            {"options.scale is given more than once"},
+		`{} {}`:                                        {" must be exactly one JSON object; remove the text after it"},
 		`{"html":"` + "\xff" + `"}`:                    {"html is not valid JSON in UTF-8 (at byte 9)"},
-		"{\n  \"html\": \"a\nb\"}":                     {`html has a line break in a string (at line 2, column 13); in JSON it is written \n`},
+		"{\n  \"html\": \"a\nb\"}":                     {`html has a line break in a string (at line 2, column 13); write it as \n`},
 		"{\n\n \"html\": x}":                           {"html is not valid JSON in UTF-8 (at line 3, column 10)"},
 		`{"html":"\ud800"}`:                            {"html is not valid JSON in UTF-8 (at byte 9)"},
-		`{"html":`:                                     {" ends before the JSON does"},
-		``:                                             {" ends before the JSON does"},
-		`{"data":{"n":1e999}}`:                         {"data.n is a number out of range"},
-		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" nests deeper than 64 levels"},
+		`{"html":`:                                     {" is incomplete: the JSON is cut off"},
+		``:                                             {" is incomplete: the JSON is cut off"},
+		`{"data":{"n":1e999}}`:                         {"data.n must be a number that fits a 64-bit float"},
+		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" is nested too deeply: at most 64 levels"},
 	} {
 		_, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
 		var faults Faults

@@ -33,7 +33,7 @@ func decode(r io.Reader) (any, error) {
 			return v, nil
 		}
 		if err == nil {
-			err = Faults{{Message: "must be one JSON object, without anything after it"}}
+			err = Faults{{Message: "must be exactly one JSON object; remove the text after it"}}
 		}
 	}
 	return nil, syntaxFault(err)
@@ -64,7 +64,7 @@ func checkDepth(dec *jsontext.Decoder) error {
 	if dec.StackDepth() <= maxDepth {
 		return nil
 	}
-	return Faults{{Message: fmt.Sprintf("nests deeper than %d levels", maxDepth)}}
+	return Faults{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
 }
 
 func readObject(dec *jsontext.Decoder) (any, error) {
@@ -108,7 +108,7 @@ func readNumber(dec *jsontext.Decoder, text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: fieldOf(string(dec.StackPointer())), Message: "is a number out of range"}}
+		return nil, Faults{{Field: fieldOf(string(dec.StackPointer())), Message: "must be a number that fits a 64-bit float"}}
 	}
 	return f, nil
 }
@@ -119,11 +119,11 @@ func syntaxFault(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return Faults{{Message: "ends before the JSON does"}}
+		return Faults{{Message: "is incomplete: the JSON is cut off"}}
 	case !errors.As(err, &syntax):
 		return err
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return Faults{{Field: fieldOf(string(syntax.JSONPointer)), Message: "is given twice"}}
+		return Faults{{Field: fieldOf(string(syntax.JSONPointer)), Message: "is given more than once"}}
 	}
 	return Faults{{
 		Field:   fieldOf(string(syntax.JSONPointer)),

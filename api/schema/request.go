@@ -135,9 +135,7 @@ func readPart(ctx context.Context, text io.Reader, rule *rule, tree map[string]a
 	if err != nil && !errors.As(err, &broken) {
 		return err
 	}
-	for _, fault := range append(d.faults, broken...) {
-		faults.Add(fault.Field, "%s", fault.Message)
-	}
+	faults.AddAll(append(d.faults, broken...)...)
 	object, _ := v.(map[string]any)
 	for name, member := range object {
 		if _, taken := tree[name]; !taken { // a parameter is not the body's to change

@@ -44,7 +44,7 @@ var (
 	// errTape means that a value is longer than its tape.
 	errTape = errors.New("too long a value")
 	// errCut means that the text ends too early.
-	errCut = errors.New("ends before the JSON does")
+	errCut = errors.New("is incomplete: the JSON is cut off")
 )
 
 // syntaxError means that a text is not JSON at a place.
@@ -58,7 +58,7 @@ type syntaxError struct {
 func (e *syntaxError) Error() string {
 	switch {
 	case e.broken:
-		return fmt.Sprintf(`has a line break in a string (at line %d, column %d); in JSON it is written \n`, e.line, e.column)
+		return fmt.Sprintf(`has a line break in a string (at line %d, column %d); write it as \n`, e.line, e.column)
 	case e.line > 1:
 		return fmt.Sprintf("is not valid JSON in UTF-8 (at line %d, column %d)", e.line, e.column)
 	}

@@ -117,7 +117,7 @@ func merge(faults *Faults, err error) error {
 	found := *faults
 	for _, fault := range more {
 		if !found.has(fault.Field) {
-			faults.Add(fault.Field, "%s", fault.Message)
+			faults.AddAll(fault)
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ type SizeError struct {
 func (e *SizeError) Error() string {
 	beside := ""
 	if e.Beside {
-		beside = " beside its long texts and files"
+		beside = ", not counting long texts and files"
 	}
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }

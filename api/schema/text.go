@@ -144,7 +144,7 @@ func (d *decoder) file() (any, error) {
 		if _, err := io.Copy(io.Discard, in); err != nil {
 			return nil, err
 		}
-		return file, d.fault("must be Base64, with or without a data URI before it")
+		return file, d.fault("must be Base64, optionally with a data URI prefix")
 	case err != nil:
 		return nil, err
 	case size > d.keep.Limit:

@@ -81,7 +81,7 @@ func listed(doc *jsonschema.Schema, at []string) string {
 	if len(names) == 0 || len(names) > maxListed {
 		return ""
 	}
-	return "; known are " + strings.Join(names, ", ")
+	return ". Allowed fields: " + strings.Join(names, ", ")
 }
 
 // Near returns the field of an input that a name probably means; empty if none is similar.

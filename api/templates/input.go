@@ -121,11 +121,11 @@ func checkSlug(faults *schema.Faults, slug string, given bool) {
 	switch {
 	case !given:
 	case !slugPattern.MatchString(slug):
-		faults.Add("slug", "must be lower-case letters and digits, with single hyphens between them; got %.40q", slug)
+		faults.Add("slug", "must be lower-case letters and digits with single hyphens between them; got %.40q", slug)
 	case slices.Contains(reservedSlugs, slug):
-		faults.Add("slug", "is reserved; take another than %s", strings.Join(reservedSlugs, ", "))
+		faults.Add("slug", "is reserved. Reserved slugs: %s", strings.Join(reservedSlugs, ", "))
 	case uuid.Validate(slug) == nil:
-		faults.Add("slug", "must not be a UUID, which could be another template's id")
+		faults.Add("slug", "must not be a UUID, because template IDs are UUIDs")
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 		e.Details = append(e.Details, apierror.Detail{Field: "html", Message: f.String()})
 	}
 	if len(e.Details) > 0 {
-		e.Message = fmt.Sprintf("The partial cannot be used: %s.", e.Details[0].Message)
+		e.Message = fmt.Sprintf("The partial is invalid: %s.", e.Details[0].Message)
 		return wire.Partial{}, e
 	}
 	return partialOf(s.Store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML))

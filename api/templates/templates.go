@@ -122,7 +122,7 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 func (s *Service) startFrom(id string, in New, n *store.NewTemplate) error {
 	layout, ok := s.Gallery.Get(id)
 	if !ok {
-		return schema.Faults{{Field: "fromGallery", Message: "is not the id of a layout; see GET /v1/templates/gallery"}}
+		return schema.Faults{{Field: "fromGallery", Message: "is not the ID of a layout. List the layouts with GET /v1/templates/gallery"}}
 	}
 	if in.HTML == nil {
 		n.Content.HTML = layout.HTML
@@ -172,7 +172,7 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 // slugTaken returns the error for a slug that another template has.
 func slugTaken(err error, slug string) error {
 	if errors.Is(err, store.ErrExists) {
-		return schema.Faults{{Field: "slug", Message: "is taken by another template of the account: " + slug}}
+		return schema.Faults{{Field: "slug", Message: "is already used by another template; got " + slug}}
 	}
 	return err
 }
@@ -302,7 +302,7 @@ func (s *Service) usedPartials(ctx context.Context, caller call.Caller, html str
 
 func (s *Service) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
 	if s.Render == nil {
-		return template.Report{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "This process makes no documents, and so cannot look into templates; try again shortly."}
+		return template.Report{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "Template validation is unavailable on this server. Retry in 5 seconds."}
 	}
 	renderer := s.Render.For(caller.Account.ID)
 	if caller.Kind == call.ByPerson { // The editor asks at each pause in typing.
@@ -340,16 +340,16 @@ func failure(err error) error {
 	case err == nil, errors.Is(err, store.ErrNotFound):
 		return err
 	case errors.Is(err, store.ErrChanged):
-		return &apierror.Error{Code: apierror.PreconditionFailed, Message: "The template has changed since it was read. Read it again, and take its new ETag.", Cause: err}
+		return &apierror.Error{Code: apierror.PreconditionFailed, Message: "The template has changed since you read it. Read it again and send the new ETag.", Cause: err}
 	case errors.Is(err, store.ErrNoDraft):
-		return invalid("The template has no draft: nothing was changed since it was published.")
+		return invalid("The template has no draft: it has not changed since it was published.")
 	case errors.Is(err, store.ErrNeverPublished):
-		return invalid("The template was never published, so that its draft is all there is. Delete the template instead.")
+		return invalid("The draft cannot be discarded: the template was never published. Delete the template instead.")
 	case errors.Is(err, store.ErrTooMany):
-		return invalid("An account has at most %d templates of %d versions each, and %d partials of %d MiB together.",
+		return invalid("Template limit reached: at most %d templates with %d versions each, and %d partials with %d MiB in total. Delete some first.",
 			store.MaxTemplates, store.MaxVersions, store.MaxPartials, store.MaxPartialBytes>>20)
 	case errors.Is(err, store.ErrBadList):
-		err = schema.Faults{{Field: "cursor", Message: "is not the nextCursor of a page"}}
+		err = schema.Faults{{Field: "cursor", Message: "must be the nextCursor of an earlier page"}}
 	}
 	if known := call.Fault(err); known.Code != apierror.InternalError {
 		return known

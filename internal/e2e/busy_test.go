@@ -195,7 +195,7 @@ func (b *busy) deliver() {
 		attempt := store.Attempt{Delivered: true, StatusCode: http.StatusOK, Response: []byte("ok"), Duration: &took}
 		if d.Attempts < 2 && b.random.IntN(12) == 0 || d.Attempts > 0 && d.Attempts < 3 {
 			attempt = store.Attempt{
-				StatusCode: http.StatusServiceUnavailable, Error: "The endpoint answered with status 503.", Response: []byte("upstream connect error"), Duration: &took,
+				StatusCode: http.StatusServiceUnavailable, Error: "The endpoint returned status 503.", Response: []byte("upstream connect error"), Duration: &took,
 			}
 		}
 		if _, err := b.past.FinishAttempt(b.t.Context(), d, attempt); err != nil {

@@ -74,7 +74,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 		}
 		switch kind := o.Produces[0]; {
 		case o.Name == "pdf.protect":
-			maya.sees("its pages are not shown")
+			maya.sees("has no preview")
 		case o.Name == "convert.create":
 			maya.sees("spreadsheetml.sheet. Download the file instead.")
 		case kind == "application/pdf":
