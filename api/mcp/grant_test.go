@@ -150,7 +150,7 @@ func TestTokensSeeTheirScopes(t *testing.T) {
 		}
 	}
 	got := asked("documents", `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"webhooks_list","arguments":{}}},{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
-	if got.Status != http.StatusOK || !strings.Contains(got.Body, "The scope webhooks was not allowed") || !strings.Contains(got.Body, `"id":2`) {
+	if got.Status != http.StatusOK || !strings.Contains(got.Body, "Scope webhooks is not granted") || !strings.Contains(got.Body, `"id":2`) {
 		t.Errorf("a batch: %d, %s", got.Status, got.Body)
 	}
 }

@@ -84,7 +84,7 @@ func TestPreviewsOfJobs(t *testing.T) {
 	var job struct{ ID, Status string }
 	begun := use(t, s, "test_paper", `{"async":true,"preview":true}`)
 	begun.into(t, &job)
-	if len(begun.Content) != 2 || begun.Content[0].Text != "There is no preview yet. jobs_wait takes preview, too." {
+	if len(begun.Content) != 2 || begun.Content[0].Text != "The preview is not ready. Send preview: true to jobs_wait." {
 		t.Errorf("it begins with %+v", begun.Content)
 	}
 	for job.Status == "processing" {
