@@ -52,7 +52,7 @@ RUN apt-get update \
 COPY --from=build /out/fonts /usr/local/share/fonts/relaypdf
 
 # Service, browser and engines share this user, whose number Kubernetes wants to know. With deploy/seccomp.json they are
-# kept apart by namespaces, without it by Landlock: see docs/security.md.
+# kept apart by namespaces, without it by Landlock: see docs/operations/hardening.md.
 ENV HOME=/var/lib/relaypdf \
 	RELAYPDF_LISTEN=0.0.0.0:8787 \
 	RELAYPDF_DATA_DIR=/var/lib/relaypdf \

@@ -16,7 +16,7 @@ import (
 )
 
 // Sandbox is the level of protection of the system and of other accounts against a document that takes over a
-// browser or an engine. See docs/security.md.
+// browser or an engine. See docs/operations/hardening.md.
 type Sandbox string
 
 // The levels, best first.

@@ -101,7 +101,7 @@ type route struct {
 
 	// pooled means that the way refuses the parameters of a session: a pooler hands
 	// a connection from one session to the next. It sets the bounds itself
-	// (docs/runbook.md).
+	// (docs/operations/runbook.md).
 	pooled bool
 }
 
@@ -215,7 +215,7 @@ func (r route) reach(ctx context.Context, log *slog.Logger) (route, error) {
 	var timeout string
 	err = conn.QueryRow(ctx, "SHOW lock_timeout", pgx.QueryExecModeSimpleProtocol).Scan(&timeout)
 	if err == nil && timeout == "0" {
-		log.LogAttrs(ctx, slog.LevelWarn, "the way to PostgreSQL sets no lock_timeout: one forgotten transaction may hold up others; set it in the pooler (docs/runbook.md)",
+		log.LogAttrs(ctx, slog.LevelWarn, "the way to PostgreSQL sets no lock_timeout: one forgotten transaction may hold up others; set it in the pooler (docs/operations/runbook.md)",
 			slog.String("host", r.Host))
 	}
 	return r, errors.Join(err, conn.Close(ctx))

@@ -231,7 +231,7 @@ func HomePage(p Page, m Home) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</div></div></section><section class=\"band\"><div class=\"halves\"><div><h2>Run it yourself</h2><p>One binary under the MIT licence, with SQLite or PostgreSQL. Chromium and LibreOffice run in a sandbox. This site runs the same code with the same API.</p><p><a href=\"/docs/self-hosting\">Self-hosting guide</a></p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</div></div></section><section class=\"band\"><div class=\"halves\"><div><h2>Run it yourself</h2><p>One binary under the MIT licence, with SQLite or PostgreSQL. Chromium and LibreOffice run in a sandbox. This site runs the same code with the same API.</p><p><a href=\"/docs/install\">Self-hosting guide</a></p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

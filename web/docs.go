@@ -26,15 +26,19 @@ const (
 // contents is the table of contents on every page of the documentation.
 func (w *Web) contents(open string) views.Docs {
 	d := views.Docs{Open: open, Search: searchPath}
-	guides := views.DocsGroup{Title: "Guides"}
 	for _, g := range w.docs.Guides {
-		guides.Links = append(guides.Links, views.Link{URL: docsPath + "/" + g.Slug, Text: g.Title})
+		if len(d.Groups) == 0 || d.Groups[len(d.Groups)-1].Title != g.Group {
+			d.Groups = append(d.Groups, views.DocsGroup{Title: g.Group})
+		}
+		last := &d.Groups[len(d.Groups)-1]
+		last.Links = append(last.Links, views.Link{URL: docsPath + "/" + g.Slug, Text: g.Title})
 	}
-	reference := views.DocsGroup{Title: "Reference", Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
+	operations := views.DocsGroup{Title: "API", Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
 	for _, group := range w.referenceGroups() {
-		reference.Links = append(reference.Links, views.Link{URL: partOfReference(group.Title), Text: group.Title})
+		operations.Links = append(operations.Links, views.Link{URL: partOfReference(group.Title), Text: group.Title})
 	}
-	d.Groups = []views.DocsGroup{guides, reference}
+	after := 1 + slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == "Reference" })
+	d.Groups = slices.Insert(d.Groups, after, operations)
 	return d
 }
 
@@ -72,7 +76,7 @@ var groupTitles = map[string]string{"pdf": "PDF", "zip": "ZIP", "mcp": "MCP", "e
 // groupTitle is the title of the group that operations of a tag are in.
 func groupTitle(tag string) string { return cmp.Or(groupTitles[tag], categoryName(tag)) }
 
-// partOfReference is the address of a group.
+// partOfReference returns the URL of a group.
 func partOfReference(title string) string { return referencePath + "#" + strings.ToLower(title) }
 
 func (w *Web) referenceGroups() []views.ReferenceGroup {
@@ -107,22 +111,40 @@ type searchEntry struct {
 	URL   string `json:"url"`
 	Page  string `json:"page"`
 	Title string `json:"title"`
+	Words string `json:"words,omitempty"` // words that rank like the title
 	Text  string `json:"text"`
 }
 
-// mostText bounds the text of an entry, and so the index.
-const mostText = 1200
+// maxSearchText is the maximum length of the text of an entry, in bytes.
+const maxSearchText = 1200
 
-// showSearchIndex sends the index for the search in the browser.
+// searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
+var searchWords = map[string]string{
+	"pdf_create": "print, html to pdf, url to pdf, web page", "images_create": "screenshot, thumbnail, capture", "pdf_extract": "split, separate",
+	"pdf_merge": "combine, join, concatenate", "pdf_stamp": "watermark, overlay, logo, letterhead, page numbers", "pdf_protect": "encrypt, password, lock", "pdf_unlock": "decrypt, password",
+	"pdf_optimize": "reduce size, linearize", "pdf_compress_advanced": "reduce size, shrink", "pdf_raster": "pdf to png, pdf to jpg, thumbnail", "pdf_ocr": "scan, searchable",
+	"pdf_redact": "black out, remove text", "pdf_pdfa": "archive, pdf/a", "pdf_form_fill": "fields, acroform", "pdf_data": "pdf to markdown, tables, extract data",
+	"pdf_text": "extract text", "pdf_from_images": "jpg to pdf, png to pdf", "convert_create": "word, excel, powerpoint, docx, xlsx, pptx, libreoffice, wkhtmltopdf",
+	"barcodes_create": "qr code, ean, datamatrix", "zip_create": "archive", "email_create": "eml, outlook",
+	"money": "bill, invoice, cost, price, charge, credits", "limits": "rate limit, 429, quota, maximum size", "clients": "sdk, library, zapier, make, n8n, php, java",
+	"webhooks": "signature, callback, hook", "jobs": "async, queue, batch, callback", "headers-and-footers": "page numbers, watermark", "page-breaks": "new page, split table",
+	"accounts-and-keys": "api key, token, team, members, roles, login", "install": "docker, podman, compose, self-hosting", "deploy": "kubernetes, helm, fly, s3, postgresql, redis, cluster",
+	"monitoring": "prometheus, grafana, metrics, health check", "security": "ssrf, sandbox, gdpr, privacy, retention", "migrate": "gotenberg, puppeteer, playwright, wkhtmltopdf, api2pdf",
+	"agents": "mcp, claude, oauth, llm", "templates": "handlebars, mail merge, iframe editor", "hardening": "seccomp, landlock, apparmor, namespaces",
+}
+
+// showSearchIndex sends the index of the search in the browser.
 func (w *Web) showSearchIndex(v *pageRequest) error {
 	var entries []searchEntry
 	for _, g := range w.docs.Guides {
 		for _, section := range g.Sections {
-			address := docsPath + "/" + g.Slug
-			if section.ID != "" {
-				address += "#" + section.ID
+			entry := searchEntry{URL: docsPath + "/" + g.Slug, Page: g.Title, Title: section.Title, Text: section.Text[:min(len(section.Text), maxSearchText)]}
+			if section.ID == "" {
+				entry.Words = searchWords[g.Slug]
+			} else {
+				entry.URL += "#" + section.ID
 			}
-			entries = append(entries, searchEntry{address, g.Title, section.Title, section.Text[:min(len(section.Text), mostText)]})
+			entries = append(entries, entry)
 		}
 	}
 	for _, o := range w.docs.Operations {
@@ -130,7 +152,9 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 		for _, f := range slices.Concat(o.Params, o.Fields) {
 			names = append(names, f.Name)
 		}
-		entries = append(entries, searchEntry{referencePath + "/" + o.ID, o.Method + " " + o.Path, o.Summary, o.Path + " " + strings.Join(names, " ")})
+		entries = append(entries, searchEntry{
+			URL: referencePath + "/" + o.ID, Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: o.Path + " " + strings.Join(names, " "),
+		})
 	}
 	text, err := json.Marshal(entries)
 	if err != nil {

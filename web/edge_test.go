@@ -136,7 +136,7 @@ type front struct {
 	t      *testing.T
 	o      *origin
 	url    string
-	purge  string // the command of docs/edge.md that makes it forget the pages
+	purge  string // the command of docs/operations/caching.md that makes it forget the pages
 	folder string // folder of its cache; empty if that is in memory
 	client *http.Client
 }

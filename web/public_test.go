@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -286,6 +288,26 @@ func TestPricing(t *testing.T) {
 	}
 }
 
+// TestSearchKnowsTheWordsOfCustomers looks for pages in the titles and the search words of the index.
+func TestSearchKnowsTheWordsOfCustomers(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	var entries []struct{ URL, Title, Words string }
+	if err := json.Unmarshal([]byte(h.visitor(t).get("/docs/search.json").body), &entries); err != nil {
+		t.Fatal(err)
+	}
+	for word, url := range map[string]string{
+		"watermark": "/docs/api/pdf_stamp", "split": "/docs/api/pdf_extract", "screenshot": "/docs/api/images_create", "sdk": "/docs/clients",
+		"rate limit": "/docs/limits", "bill": "/docs/money", "zapier": "/docs/clients", "header": "/docs/headers-and-footers",
+	} {
+		found := slices.ContainsFunc(entries, func(e struct{ URL, Title, Words string }) bool {
+			return e.URL == url && strings.Contains(strings.ToLower(e.Title+" "+e.Words), word)
+		})
+		if !found {
+			t.Errorf("a search for %q does not find %s by its title or its words", word, url)
+		}
+	}
+}
+
 func TestDocs(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	v := h.visitor(t)
@@ -303,6 +325,11 @@ func TestDocs(t *testing.T) {
 		if !strings.Contains(guide.body, `id="`+string(code)+`"`) {
 			t.Errorf("/docs/errors has no section for %s", code)
 		}
+	}
+	v.sees("/docs/0009-wake-workers-ourselves", "Our own job queue")
+	v.sees("/docs/how-it-works", `href="/docs/render-modes"`, `href="/docs/deploy"`)
+	if body := v.sees("/docs/hardening", "deploy/seccomp.json").body; strings.Contains(body, `href="../`) {
+		t.Error("/docs/hardening has a link to a file of the repository")
 	}
 	v.sees("/llms.txt", h.url+"/docs/errors")
 	v.sees("/llms-full.txt", "POST /v1/pdf/merge", "Headers and footers")

@@ -21,10 +21,10 @@ import (
 // samplePatience bounds the start of a sample, a compilation included.
 const samplePatience = 2 * time.Minute
 
-// TestSamples runs the sample programs of docs/webhooks.md unchanged, and sends them valid and invalid signatures.
+// TestSamples runs the sample programs of docs/guides/webhooks.md unchanged, and sends them valid and invalid signatures.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "webhooks.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "webhooks.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

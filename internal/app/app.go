@@ -181,7 +181,7 @@ func openAgents(d *api.MCPBackend, log *slog.Logger) (http.Handler, error) {
 	return mcp.NewHandler(d, documents, log)
 }
 
-// AgentDocuments are the guides, for agents to read.
+// AgentDocuments returns the pages for users of the API, which agents read as resources.
 func AgentDocuments(address string) ([]mcp.Document, error) {
 	all, err := docs.Read(address)
 	if err != nil {
@@ -189,6 +189,9 @@ func AgentDocuments(address string) ([]mcp.Document, error) {
 	}
 	var documents []mcp.Document
 	for _, g := range all {
+		if g.Internal {
+			continue
+		}
 		documents = append(documents, mcp.Document{Name: g.Slug, Title: g.Title, Description: g.Description, Text: g.Source})
 	}
 	return documents, nil

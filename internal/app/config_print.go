@@ -117,11 +117,11 @@ func (c *Config) WriteJSON(w io.Writer) error {
 	return enc.Encode(out)
 }
 
-// WriteSettingsMarkdown prints the table of settings for the README. It shows
+// WriteSettingsMarkdown prints the table of docs/reference/configuration.md. It shows
 // the defaults, not this machine's values.
 func WriteSettingsMarkdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| Variable | Default | What it does |\n|---|---|---|\n")
+	b.WriteString("| Variable | Default | Meaning |\n|---|---|---|\n")
 	for i := range settings {
 		s := &settings[i]
 		if i == 0 || s.topic != settings[i-1].topic {

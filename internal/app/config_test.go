@@ -334,7 +334,7 @@ func TestWarnings(t *testing.T) {
 		{"near miss", user("RELAYPDF_MAXBODY=1MiB"), nil, []string{"RELAYPDF_MAXBODY is not a setting and is ignored; did you mean RELAYPDF_MAX_BODY?"}},
 		{"far miss", user("RELAYPDF_QWERTYUIOPASDFGHJKL=1"), nil, []string{"RELAYPDF_QWERTYUIOPASDFGHJKL is not a setting and is ignored"}},
 		{"in the file", user("RELAYPDF_CONFIG=" + path), nil, []string{path + ":1: RELAYPDF_BILING is not a setting and is ignored; did you mean RELAYPDF_BILLING?"}},
-		{"dropped", user("RELAYPDF_EDGE_PURGE_URL=http://c:6081/"), nil, []string{"RELAYPDF_EDGE_PURGE_URL is no longer a setting and is ignored; remove it: tell caches to forget by the commands in docs/edge.md"}},
+		{"dropped", user("RELAYPDF_EDGE_PURGE_URL=http://c:6081/"), nil, []string{"RELAYPDF_EDGE_PURGE_URL is no longer a setting and is ignored; remove it: tell caches to forget by the commands in docs/operations/caching.md"}},
 		{"the tests' own", user("RELAYPDF_TEST_POSTGRES_URL=x", "OTHER=1"), nil, nil},
 		{"open without an address", user(), []string{"--listen=0.0.0.0:80"}, []string{"RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: links will say http://localhost:80, and test keys are accepted"}},
 		{"open with an address", user(), []string{"--listen=0.0.0.0:80", "--base-url=http://a"}, nil},

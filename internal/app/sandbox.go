@@ -16,7 +16,7 @@ func SandboxRemedy(got render.Sandbox, container bool) string {
 	if got == render.SandboxNone {
 		how += "; or use a kernel with Landlock (5.13 or newer), which is enough for RELAYPDF_SANDBOX=reduced"
 	}
-	return how + "; or set RELAYPDF_SANDBOX=" + string(got) + " to start with less, see docs/security.md"
+	return how + "; or set RELAYPDF_SANDBOX=" + string(got) + " to start with less, see docs/operations/hardening.md"
 }
 
 // WithRemedy adds the remedy to the error of a start with too little protection.

@@ -22,7 +22,7 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// TestLitestreamRestoresAnyMoment lets Litestream follow a server's database, as in the README. The server is
+// TestLitestreamRestoresAnyMoment lets Litestream follow a server's database, as in docs/operations/backup.md. The server is
 // killed and its folder lost. Restores have the state of each moment: wallets, ledger and files; and a server runs on
 // them.
 func TestLitestreamRestoresAnyMoment(t *testing.T) {

@@ -189,6 +189,9 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 	}
 	ran := 0
 	for _, g := range book.Guides {
+		if g.Slug == "first-day" {
+			continue // TestFirstDay runs it
+		}
 		dir := t.TempDir()
 		for _, example := range g.Examples {
 			if example.Language != "sh" {
@@ -660,10 +663,10 @@ func TestPublicPagesInABrowser(t *testing.T) {
 	search := visitor.page.MustElement(".docs-search input")
 	visitor.page.MustEval(`() => { window.reaches = fetch; window.fetch = () => Promise.reject(new TypeError("cut off")) }`)
 	search.MustInput("idem")
-	visitor.sees("The search could not be loaded.")
+	visitor.sees("Search is unavailable. Try again.")
 	visitor.page.MustEval(`() => { window.fetch = window.reaches }`)
 	search.MustInput("potency")
-	visitor.sees("Retries without fear")
+	visitor.sees("Retry without a second charge")
 	visitor.open("/pricing")
 	visitor.fill("pdf.create", "10000")
 	visitor.sees("$20.00")

@@ -9,9 +9,9 @@ import (
 
 var docExample = regexp.MustCompile("(?m)^\\|([^|]*)\\|[^|]*\\| `([^`]+)` \\| `([^`]*)` \\|$")
 
-// TestDocumentedExamples fills the examples of docs/templates.md.
+// TestDocumentedExamples fills the examples of docs/reference/template-helpers.md.
 func TestDocumentedExamples(t *testing.T) {
-	text, err := os.ReadFile("../../docs/templates.md")
+	text, err := os.ReadFile("../../docs/reference/template-helpers.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // each, so that adding one is adding a folder.
 //
 // A folder of layouts has the name that is the layout's id, and four files:
-// template.html, Handlebars as docs/templates.md describes them; sample.json, the
+// template.html, Handlebars as docs/reference/template-helpers.md describes them; sample.json, the
 // data it is shown with; options.json, options of POST /v1/pdf; and about.json.
 package gallery
 

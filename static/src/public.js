@@ -71,12 +71,13 @@ const searchesDocs = (form) => {
       entries = await load();
     } catch {
       index = undefined; // The next letter asks again.
-      return says("The search could not be loaded.");
+      return says("Search is unavailable. Try again.");
     }
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const rank = ({ title, text }) => words.reduce((sum, word) => {
-      const inTitle = title.toLowerCase().includes(word), inText = text.toLowerCase().includes(word);
-      return inTitle || inText ? sum + (inTitle ? 10 : 1) : -Infinity;
+    // A word in the title counts most, then one of the words that customers use for the page.
+    const rank = ({ page, title, words: others = "", text }) => words.reduce((sum, word) => {
+      const place = [title, others, page, text].findIndex((part) => part.toLowerCase().includes(word));
+      return place < 0 ? -Infinity : sum + [100, 30, 10, 1][place];
     }, 0);
     const found = entries.map((entry) => ({ entry, points: rank(entry) })).filter(({ points }) => points > 0).sort((a, b) => b.points - a.points).slice(0, 12);
     list.replaceChildren(...found.map(({ entry }) => {

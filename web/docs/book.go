@@ -3,10 +3,10 @@ package docs
 import (
 	"bytes"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -17,30 +17,23 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	pages "relaypdf/docs"
 	"relaypdf/views"
 )
 
-//go:embed *.md
-var written embed.FS
-
-// order is the order of the guides.
-var order = []string{
-	"quick-start", "headers-and-footers", "page-breaks", "fonts", "markdown", "charts", "templates", "jobs-and-webhooks", "command-line", "agents", "errors", "limits", "self-hosting", "security",
-}
-
-// base is the placeholder for the service's URL in the guides.
-const base = "https://relaypdf.example"
-
-// Book is all that is written for those who use the service.
+// Book holds the documentation of a server.
 type Book struct {
-	Guides []Guide
-	// Operations have samples without HTML, which takes long to make for all: Operation has it.
+	Guides   []Guide // the listed pages, in the order of the table of contents
+	unlisted []Guide
+	// Operations have samples without HTML, which takes long to make of all: Operation has it.
 	Operations []views.Operation
 }
 
 // Guide is one page of Markdown: a heading, a sentence on its topic, and the rest.
 type Guide struct {
 	Slug, Title, Description string
+	Group                    string // title of its group, empty for an unlisted page
+	Internal                 bool   // for operators and developers
 	Source                   string // the Markdown
 	HTML                     string // without the heading and the sentence
 	Sections                 []Section
@@ -56,40 +49,59 @@ type Example struct {
 	Fails          bool // on purpose: it shows an error
 }
 
-// New reads the guides and the OpenAPI document. Examples call the service at an
-// address.
-func New(address string, openAPI []byte) (*Book, error) {
+// New reads the pages and the OpenAPI document. Examples call the server at baseURL.
+func New(baseURL string, openAPI []byte) (*Book, error) {
 	b := &Book{}
 	var err error
-	if b.Guides, err = Read(address); err != nil {
+	if b.Guides, err = Read(baseURL); err != nil {
 		return nil, err
 	}
-	b.Operations, err = operations(address, openAPI)
+	for _, page := range pages.Unlisted() {
+		g, err := readPage(page, baseURL)
+		if err != nil {
+			return nil, err
+		}
+		b.unlisted = append(b.unlisted, g)
+	}
+	b.Operations, err = operations(baseURL, openAPI)
 	return b, err
 }
 
-// Read reads the guides. Examples call the service at an address.
-func Read(address string) ([]Guide, error) {
+// Read reads the listed pages. Examples call the server at baseURL.
+func Read(baseURL string) ([]Guide, error) {
 	var all []Guide
-	for _, slug := range order {
-		source, err := written.ReadFile(slug + ".md")
-		if err != nil {
-			return nil, fmt.Errorf("docs: %w", err)
+	for _, group := range pages.Groups {
+		for _, page := range group.Pages {
+			g, err := readPage(page, baseURL)
+			if err != nil {
+				return nil, err
+			}
+			g.Group, g.Internal = group.Title, group.Internal
+			all = append(all, g)
 		}
-		g, err := read(slug, strings.ReplaceAll(string(source), base, address))
-		if err != nil {
-			return nil, fmt.Errorf("docs: %s: %w", slug, err)
-		}
-		all = append(all, g)
 	}
 	return all, nil
 }
 
-// Guide returns the guide with a slug.
+func readPage(page, baseURL string) (Guide, error) {
+	source, err := pages.Read(page, baseURL)
+	if err != nil {
+		return Guide{}, fmt.Errorf("docs: %w", err)
+	}
+	g, err := parse(page, source)
+	if err != nil {
+		return Guide{}, fmt.Errorf("docs: %s: %w", page, err)
+	}
+	return g, nil
+}
+
+// Guide returns the page with a slug.
 func (b *Book) Guide(slug string) (Guide, bool) {
-	for _, g := range b.Guides {
-		if g.Slug == slug {
-			return g, true
+	for _, list := range [][]Guide{b.Guides, b.unlisted} {
+		for _, g := range list {
+			if g.Slug == slug {
+				return g, true
+			}
 		}
 	}
 	return Guide{}, false
@@ -106,16 +118,17 @@ func (b *Book) Operation(id string) (views.Operation, bool) {
 	return views.Operation{}, false
 }
 
-// plainly makes a line of text of a paragraph in Markdown.
-var plainly = strings.NewReplacer("\n", " ", "`", "")
-
-func read(slug, source string) (Guide, error) {
+func parse(page, source string) (Guide, error) {
 	title, rest, ok := strings.Cut(source, "\n\n")
 	if !ok || !strings.HasPrefix(title, "# ") {
 		return Guide{}, errors.New("begins without a heading")
 	}
 	description, body, _ := strings.Cut(rest, "\n\n")
-	g := Guide{Slug: slug, Title: strings.TrimPrefix(title, "# "), Description: plainly.Replace(description), Source: source}
+	lead := []byte(description)
+	g := Guide{
+		Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source,
+		Description: plain(goldmark.DefaultParser().Parse(text.NewReader(lead)), lead),
+	}
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(&codeBlocks{}, 100))),
@@ -123,6 +136,7 @@ func read(slug, source string) (Guide, error) {
 	src := []byte(body)
 	doc := md.Parser().Parse(text.NewReader(src))
 	nameHeadings(doc, src)
+	rewriteLinks(doc, page)
 	g.collect(doc, src)
 	var out bytes.Buffer
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
@@ -142,6 +156,34 @@ func nameHeadings(doc ast.Node, src []byte) {
 		if n.Kind() == ast.KindHeading && n.ChildCount() == 1 && n.FirstChild().Kind() == ast.KindCodeSpan {
 			n.SetAttributeString("id", []byte(plain(n, src)))
 		}
+	}
+}
+
+// rewriteLinks turns links between Markdown files into URLs of the website.
+// Links to other files of the repository lose their target.
+func rewriteLinks(doc ast.Node, page string) {
+	var files []*ast.Link
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if link, ok := n.(*ast.Link); ok && entering && !bytes.Contains(link.Destination, []byte("://")) && !bytes.HasPrefix(link.Destination, []byte("#")) {
+			files = append(files, link)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, link := range files {
+		file, anchor, _ := strings.Cut(string(link.Destination), "#")
+		target, markdown := strings.CutSuffix(path.Join(path.Dir(page), file), ".md")
+		if markdown && !strings.HasPrefix(target, "..") {
+			link.Destination = []byte("/docs/" + pages.Slug(target))
+			if anchor != "" {
+				link.Destination = append(link.Destination, "#"+anchor...)
+			}
+			continue
+		}
+		parent := link.Parent()
+		for child := link.FirstChild(); child != nil; child = link.FirstChild() {
+			parent.InsertBefore(parent, link, child)
+		}
+		parent.RemoveChild(parent, link)
 	}
 }
 
@@ -228,35 +270,42 @@ func (c *codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// LLMs lists the pages for programs that read: one line each.
-func (b *Book) LLMs(w io.Writer, address string, more []views.Link) error {
+// LLMs writes the list of pages for language models, one line each.
+func (b *Book) LLMs(w io.Writer, baseURL string, more []views.Link) error {
 	var s strings.Builder
-	s.WriteString("# relaypdf\n\n> An open document API: HTML, addresses, Markdown and templates become PDFs and images; merge, stamp, fill and convert with the same key.\n\n## Guides\n\n")
+	s.WriteString("# relaypdf\n\n> An open document API: HTML, URLs, Markdown and templates become PDFs and images; merge, stamp, fill and convert with the same key.\n")
+	group := ""
 	for _, g := range b.Guides {
-		fmt.Fprintf(&s, "- [%s](%s/docs/%s): %s\n", g.Title, address, g.Slug, g.Description)
+		if g.Group != group {
+			group = g.Group
+			fmt.Fprintf(&s, "\n## %s\n\n", group)
+		}
+		fmt.Fprintf(&s, "- [%s](%s/docs/%s): %s\n", g.Title, baseURL, g.Slug, g.Description)
 	}
-	s.WriteString("\n## Reference\n\n")
-	fmt.Fprintf(&s, "- [OpenAPI document](%s/openapi.json): every operation, field, limit and error\n", address)
+	s.WriteString("\n## API\n\n")
+	fmt.Fprintf(&s, "- [OpenAPI document](%s/openapi.json): every operation, field, limit and error\n", baseURL)
 	for _, o := range b.Operations {
 		here := ""
 		if o.Off {
 			here = " (not offered here)"
 		}
-		fmt.Fprintf(&s, "- [%s %s](%s/docs/api/%s): %s%s\n", o.Method, o.Path, address, o.ID, o.Summary, here)
+		fmt.Fprintf(&s, "- [%s %s](%s/docs/api/%s): %s%s\n", o.Method, o.Path, baseURL, o.ID, o.Summary, here)
 	}
 	s.WriteString("\n## More\n\n")
 	for _, link := range more {
-		fmt.Fprintf(&s, "- [%s](%s%s)\n", link.Text, address, link.URL)
+		fmt.Fprintf(&s, "- [%s](%s%s)\n", link.Text, baseURL, link.URL)
 	}
 	_, err := io.WriteString(w, s.String())
 	return err
 }
 
-// Full is all guides in one text, and the operations in short.
+// Full writes the pages for users in one text, and a summary of each operation.
 func (b *Book) Full(w io.Writer) error {
 	var s strings.Builder
 	for _, g := range b.Guides {
-		s.WriteString(strings.TrimSpace(g.Source) + "\n\n")
+		if !g.Internal {
+			s.WriteString(strings.TrimSpace(g.Source) + "\n\n")
+		}
 	}
 	s.WriteString("# Operations\n")
 	for _, o := range b.Operations {
