@@ -116,7 +116,7 @@ type searchEntry struct {
 }
 
 // maxSearchText is the maximum length of the text of an entry, in bytes.
-const maxSearchText = 1200
+const maxSearchText = 800
 
 // searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
 var searchWords = map[string]string{
@@ -139,6 +139,9 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 	for _, g := range w.docs.Guides {
 		for _, section := range g.Sections {
 			entry := searchEntry{URL: docsPath + "/" + g.Slug, Page: g.Title, Title: section.Title, Text: section.Text[:min(len(section.Text), maxSearchText)]}
+			if g.Internal {
+				entry.Text = "" // found by its title, which keeps the index small
+			}
 			if section.ID == "" {
 				entry.Words = searchWords[g.Slug]
 			} else {
