@@ -96,13 +96,13 @@ func TestDeleteAccount(t *testing.T) {
 		if _, _, err := h.KeyBySecret(t.Context(), secret); err == nil {
 			t.Error("the key still works")
 		}
-		v.sees("/dashboard", "is deleted on")
+		v.sees("/dashboard", "will be deleted on")
 		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your account will be deleted" {
 			t.Errorf("the owner was sent %q", letter.Subject)
 		}
 		v.sees("/dashboard/settings", "Cancel deletion of maya@example.com")
 		v.post("/dashboard/settings/delete/undo", http.StatusSeeOther, url.Values{})
-		if page := v.get("/dashboard"); strings.Contains(page.body, "is deleted on") {
+		if page := v.get("/dashboard"); strings.Contains(page.body, "will be deleted on") {
 			t.Error("the account is still to be deleted")
 		}
 		v.post("/dashboard/settings/delete", http.StatusSeeOther, url.Values{"confirm": {"maya@example.com"}})
