@@ -421,7 +421,7 @@ func TestMemberJoinsAndLeaves(t *testing.T) {
 	link := regexp.MustCompile(`http\S+/invite/\S+`).FindString(maya.text())
 
 	tom.open(link)
-	tom.sees("maya@example.com invites tom@example.com as viewer")
+	tom.sees("maya@example.com invited tom@example.com to join as viewer")
 	tom.lookAt("invitation")
 	tom.fill("name", "Tom Okafor")
 	tom.fill("password", "a longer password")
