@@ -53,7 +53,7 @@ func TestErrorTextsOfCodes(t *testing.T) {
 // TestErrorTextsOfDocs checks the example bodies of the error reference.
 func TestErrorTextsOfDocs(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../web/docs/errors.md")
+	page, err := os.ReadFile("../../docs/reference/errors.md")
 	if err != nil {
 		t.Fatal(err)
 	}
