@@ -154,7 +154,7 @@ prose: setup ## Check the prose of Markdown files and Go comments, and the table
 	GO=$(GO) .ci/prose/check
 
 .PHONY: check
-check: lint ## Lint, and fail when generated files, go.mod or the licences are out of date.
+check: lint prose ## Lint, check the prose, and fail when generated files, go.mod or the licences are out of date.
 	.ci/drift
 	$(GO) run ./.ci/licenses -check
 
