@@ -30,7 +30,9 @@ const AgentPath = "/mcp"
 func agentRoute(a *API) route {
 	return route{
 		routeSpec: routeSpec{
-			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Speak the Model Context Protocol, for agents", verb: "send",
+			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Send a Model Context Protocol message",
+			about:   "Stateless Streamable HTTP endpoint for agents. Accepts an API key, or an access token from the OAuth authorization of relaypdf. Agents call the operations of this API as tools.",
+			verb:    "send",
 			content: "application/json", upload: agentMessages(),
 			others: map[int]string{
 				http.StatusAccepted:             "The server accepted a notification or a response from the client. The body is empty.",

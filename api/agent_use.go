@@ -16,38 +16,38 @@ type agent struct {
 // pattern of the route. Other routes, such as those for the secrets of endpoints and the limits of an account, are
 // for users.
 var agentUse = map[string]agent{
-	"GET /v1/account":        {name: "account_get", use: "Use it to see the balance of the wallet before expensive work."},
-	"GET /v1/billing/prices": {name: "prices_list", use: "Use it to say what something would cost."},
-	"GET /v1/billing/usage":  {name: "billing_usage", use: "Use it to say what was spent, by operation and by day."},
+	"GET /v1/account":        {name: "account_get", use: "Use when you check the balance before expensive work. Not for spending: use billing_usage."},
+	"GET /v1/billing/prices": {name: "prices_list", use: "Use when the user asks for the cost of an operation. Not for past costs: use billing_usage."},
+	"GET /v1/billing/usage":  {name: "billing_usage", use: "Use when the user asks for spending by operation or day. Not for the balance: use account_get."},
 
-	"GET /v1/jobs":      {name: "jobs_list", use: "Use it to find work that was started with async: true."},
-	"GET /v1/jobs/{id}": {name: "jobs_get", use: "Use it to look at a job once. To wait for it take jobs_wait."},
+	"GET /v1/jobs":      {name: "jobs_list", use: "Use when you look for work started with async: true. Not for one job: use jobs_get."},
+	"GET /v1/jobs/{id}": {name: "jobs_get", use: "Use when you check a job once. Not for waiting: use jobs_wait."},
 
-	"GET /v1/files": {name: "files_list", use: "Use it to find uploads and results of the last 24 hours."},
+	"GET /v1/files": {name: "files_list", use: "Use when you look for uploads and results of the last 24 hours."},
 	"POST /v1/files": {
-		name: "files_upload", use: "Use it for a file that several tools shall work on: they take its id as fileId, for 24 hours.",
+		name: "files_upload", use: "Use when several tools need the same file: they accept its id as fileId for 24 hours.",
 	},
-	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use it when a result or an upload must not stay reachable for its 24 hours."},
+	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use when an upload or a result must not stay available for 24 hours."},
 
-	"GET /v1/webhooks": {name: "webhooks_list", use: "Use it to see where events are sent."},
+	"GET /v1/webhooks": {name: "webhooks_list", use: "Use when you need the endpoints that receive events."},
 	"POST /v1/webhooks": {
 		name: "webhooks_create", hidden: []string{"secret"},
-		use: "Use it to have the end of jobs told to a server. The signing secret is not shown to agents: a person gives the endpoint a new one in the dashboard.",
+		use: "Use when a server must be notified about finished jobs. The signing secret stays hidden: the user rotates it in the dashboard. Not for waiting: use jobs_wait.",
 	},
-	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", use: "Use it to stop sending events to an endpoint."},
+	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", use: "Use when an endpoint must receive no more events."},
 
-	"GET /v1/templates/gallery": {name: "templates_gallery", use: "Use it to find a ready layout; templates_create takes its id as fromGallery."},
-	"GET /v1/templates":         {name: "templates_list", use: "Use it to find a template before you make a new one."},
+	"GET /v1/templates/gallery": {name: "templates_gallery", use: "Use when you want a ready-made layout; templates_create accepts its id as fromGallery."},
+	"GET /v1/templates":         {name: "templates_list", use: "Use when you look for an existing template. Not for ready-made layouts: use templates_gallery."},
 	"POST /v1/templates": {
-		name: "templates_create", use: "Use it for a document that is made again and again with other data: HTML with {{placeholders}} in Handlebars. Publish it before pdf_create can take it.",
+		name: "templates_create", use: "Use when a document is created repeatedly with other data. Write HTML with Handlebars. pdf_create accepts it after templates_publish.",
 	},
-	"POST /v1/templates/validate":       {name: "templates_validate", use: "Use it before you store a template that you wrote.", reads: true},
-	"GET /v1/templates/{id}":            {name: "templates_get", use: "Use it to read a template and its sample data, which shows the data that it needs."},
-	"PATCH /v1/templates/{id}":          {name: "templates_update", use: "Use it to change some fields; documents stay as they are until you publish."},
-	"DELETE /v1/templates/{id}":         {name: "templates_delete", use: "Use it only when somebody asks for it."},
-	"POST /v1/templates/{id}/publish":   {name: "templates_publish", use: "Use it when a draft is right: from then on pdf_create takes it."},
-	"POST /v1/templates/{id}/duplicate": {name: "templates_duplicate", use: "Use it to try a change without touching the template."},
-	"GET /v1/templates/{id}/versions":   {name: "templates_versions", use: "Use it to see what was published, and when."},
-	"GET /v1/templates/partials":        {name: "templates_partials_list", use: "Use it to see the pieces that templates share."},
-	"PUT /v1/templates/partials/{name}": {name: "templates_partials_put", use: "Use it for a piece that several templates share, such as a letterhead: {{> name}}."},
+	"POST /v1/templates/validate":       {name: "templates_validate", use: "Use when you have written a template, before you store it. Not for seeing pages: use templates_preview.", reads: true},
+	"GET /v1/templates/{id}":            {name: "templates_get", use: "Use when you need the source of a template, or sample data as a model for yours."},
+	"PATCH /v1/templates/{id}":          {name: "templates_update", use: "Use when some fields of a template change. Documents use the change after templates_publish."},
+	"DELETE /v1/templates/{id}":         {name: "templates_delete", use: "Use when the user asks for it explicitly."},
+	"POST /v1/templates/{id}/publish":   {name: "templates_publish", use: "Use when a draft is ready; pdf_create uses it from then on."},
+	"POST /v1/templates/{id}/duplicate": {name: "templates_duplicate", use: "Use when you try a change without touching the original."},
+	"GET /v1/templates/{id}/versions":   {name: "templates_versions", use: "Use when you need the numbers and dates of publications."},
+	"GET /v1/templates/partials":        {name: "templates_partials_list", use: "Use when you need the parts that templates share."},
+	"PUT /v1/templates/partials/{name}": {name: "templates_partials_put", use: "Use when several templates share a part, such as a letterhead. They include it with {{> name}}."},
 }

@@ -28,12 +28,19 @@ const interfaceVersion = "1.0.0"
 
 const interfaceDescription = `Documents over HTTP: send JSON, receive a file.
 
-Every generating operation answers with the bytes of its result, or, with ` + "`\"response\": \"url\"`" + `, with
-a public address that works for 24 hours. Calls are paid from a prepaid wallet at a flat price; a call that fails,
-is refused or is rate limited is not billed.
+Every operation that creates a file responds with its bytes, or, with ` + "`\"response\": \"url\"`" + `, with a public URL
+that works for 24 hours. A prepaid wallet pays a flat price per call. Failed, refused and rate-limited calls are free.
 
-From when its turn comes, a call has the time of options.timeout for a page; 10 seconds to describe a file, 20 to read its
-text, 30 to rearrange it or add to it, and 60 to draw, compress, join or convert. What takes longer fails.`
+Limits: 2,000 pages per PDF, and 50 MiB per file unless the operator has set another. Time limits, without the time in
+the queue:
+
+- Web pages, HTML and Markdown: options.timeout.
+- Properties of a file: 10 s.
+- Text of a file: 20 s.
+- Changes of a PDF's pages and content: 30 s.
+- Rendering, compression, merging and conversion: 60 s.
+- OCR: 4 minutes.
+`
 
 // description is the description of the API in JSON.
 type description []byte
@@ -116,7 +123,7 @@ func (a *API) addRoute(doc *document, r route) {
 		doc.Tags = append(doc.Tags, documentTag{tag, tagDescription(tag)})
 	}
 	e := &endpoint{
-		OperationID: r.operationID(), Summary: r.summary, Tags: []string{tag},
+		OperationID: r.operationID(), Summary: r.summary, Description: r.about, Tags: []string{tag},
 		Security: []map[string][]string{}, Responses: map[string]responseDoc{},
 	}
 	if r.takesKey {
@@ -155,7 +162,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		price := a.prices[operation.Name]
 		micros := int64(price)
 		e.Price = &micros
-		e.Description = strings.TrimSpace(fmt.Sprintf("One successful call costs %v. %s", price, operation.PriceNote))
+		e.Description = operation.Description(price)
 	}
 	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
 	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
@@ -165,7 +172,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		"application/json": {Schema: schemaRef(input), Example: operation.Example},
 		"multipart/form-data": {Schema: &jsonschema.Schema{
 			Type:        "object",
-			Description: "The same input as form fields, such as options.format=A4 or files[0].password=secret. Repeat a field for an array. Send files as parts with a file name.",
+			Description: "Form fields with the same input, such as options.format=A4 or files[0].password=secret. Repeat a field for an array. Send files as parts with a file name.",
 		}},
 	}}
 	stored := addSchema(doc, wire.FileURL{})
@@ -192,7 +199,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 
 // addAnswers describes the responses of a route that is not an operation's.
 func addAnswers(doc *document, e *endpoint, r route) {
-	answer := responseDoc{Description: "The answer.", Headers: headerRefs(r.headers...), Content: map[string]mediaType{}}
+	answer := responseDoc{Description: "Success.", Headers: headerRefs(r.headers...), Content: map[string]mediaType{}}
 	switch {
 	case r.answer != nil:
 		answer.Content["application/json"] = mediaType{Schema: addSchemaOf(doc, r.answer)}
@@ -206,7 +213,7 @@ func addAnswers(doc *document, e *endpoint, r route) {
 		e.RequestBody = &requestBody{Required: true, Content: r.upload}
 	}
 	if r.refused != 0 {
-		answer.Description = "A negative answer, in the same shape."
+		answer.Description = "Not ready. The body has the same fields."
 		e.Responses[strconv.Itoa(r.refused)] = answer
 	}
 	for status, text := range r.others {
@@ -330,25 +337,37 @@ func (r route) operationID() string {
 func tagDescription(tag string) string {
 	switch tag {
 	case "service":
-		return "State and description of the service. No key is needed."
+		return "Health of the server and description of the API. No key is required."
 	case "mcp":
-		return "The door of agents: the Model Context Protocol. Keys are taken, and tokens of agents that a person has let in."
+		return "Model Context Protocol endpoint for agents, with an API key or OAuth."
 	case "account":
-		return "The account that a key belongs to."
+		return "Account of the API key."
 	case "jobs":
-		return "Work that goes on after its request."
+		return "Status and results of asynchronous calls."
 	case "billing":
 		return "Prices, usage and spending limits."
 	case "files":
 		return "Uploads and results, stored for 24 hours."
+	case "fonts":
+		return "Fonts installed on the server."
 	case "webhooks":
-		return "Endpoints that are told of events, and what was sent to them."
+		return "Webhook endpoints and their deliveries."
 	case "templates":
-		return "HTML with Handlebars, stored: drafts, published versions, partials, and layouts to start from."
+		return "Handlebars templates: drafts, published versions, partials and the layout gallery."
 	case "gallery":
-		return "Pictures of the layouts that templates may start from. No key is needed."
+		return "Images of the gallery layouts. No key is required."
 	case "pdf":
-		return "Make and process PDF documents."
+		return "Create and process PDFs."
+	case "images":
+		return "Capture web pages as images, and convert images."
+	case "email":
+		return "Create PDFs from emails."
+	case "barcodes":
+		return "Create barcodes and QR codes."
+	case "zip":
+		return "Create ZIP archives."
+	case "convert":
+		return "Convert office documents, HTML, Markdown, text, PDFs and images."
 	}
 	return "Operations on " + tag + "."
 }

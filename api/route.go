@@ -43,6 +43,8 @@ type routeSpec struct {
 	method, pattern string
 	access          access
 	summary         string
+	// about describes behaviour and limits, and which other route to use, for the reference.
+	about string
 	// takesKey is set if a key is optional and gives access to more.
 	takesKey bool
 	// verb is the last word of the route's operationId; empty is the method's.

@@ -211,8 +211,8 @@ func (q *asked) build(ctx context.Context) (*http.Request, error) {
 // uploadInput describes a file that comes as an argument.
 func uploadInput() *jsonschema.Schema {
 	doc := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
-	doc.Properties.Set("file", &jsonschema.Schema{Type: "string", Description: "Content in Base64, with or without a data URI before it."})
-	doc.Properties.Set("text", &jsonschema.Schema{Type: "string", Description: "Content that is text, in place of file."})
+	doc.Properties.Set("file", &jsonschema.Schema{Type: "string", Description: "Content as Base64 or as a data URI."})
+	doc.Properties.Set("text", &jsonschema.Schema{Type: "string", Description: "Content as text, instead of file."})
 	doc.Properties.Set("filename", &jsonschema.Schema{Type: "string", Description: "Name of the file, such as data.csv."})
 	return doc
 }

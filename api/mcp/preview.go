@@ -31,7 +31,7 @@ func (t *tool) draws() bool {
 
 // previewInput returns the schema of the member that requests a preview.
 func previewInput() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "boolean", Description: "Adds a small picture of page 1"}
+	return &jsonschema.Schema{Type: "boolean", Description: "Add a small image of page 1"}
 }
 
 // takePreview removes the member that requests a preview from the arguments.

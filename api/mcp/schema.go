@@ -75,6 +75,10 @@ const longSentences = 60
 
 // brief returns the sentences of a description that fit, or only the first, for example for a part of a field.
 func brief(description string, part bool) string {
+	// Models know the effect of true.
+	if effect, ok := strings.CutPrefix(description, "If true, "); ok {
+		description = strings.ToUpper(effect[:1]) + effect[1:]
+	}
 	short, rest, more := strings.Cut(description, ". ")
 	for more && !part {
 		var next string
@@ -194,7 +198,7 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 	}
 	if len(alike) >= manyAlike {
 		without(list.Items, alike...)
-		list.Description += ". They take the members above, too"
+		list.Description += ". They accept the members above, too"
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	if t.Operation == nil {
 		return doc, nil
 	}
-	doc.Properties.Set(asyncMember, &jsonschema.Schema{Type: "boolean", Description: "Answer with a job, for jobs_wait."})
+	doc.Properties.Set(asyncMember, &jsonschema.Schema{Type: "boolean", Description: "Return a job, for jobs_wait."})
 	if t.pictured {
 		doc.Properties.Set(previewMember, previewInput())
 	}

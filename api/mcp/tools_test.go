@@ -59,7 +59,7 @@ func TestToolsAreWhole(t *testing.T) {
 	byName := map[string]listed{}
 	for _, tool := range tools {
 		byName[tool.Name] = tool
-		if !regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(tool.Name) || tool.Title == "" || !strings.Contains(tool.Description, ". Use it ") {
+		if !regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(tool.Name) || tool.Title == "" || !strings.HasPrefix(tool.Description, tool.Title+". Use when ") {
 			t.Errorf("%s, %q: %q does not say what it is and when to use it", tool.Name, tool.Title, tool.Description)
 		}
 		a := tool.Annotations

@@ -26,10 +26,10 @@ const (
 func waiting(get *tool) *tool {
 	t := &tool{Tool: get.Tool}
 	t.Name, t.Title = waitTool, "Wait for a job"
-	t.Use = "Use it after a call with async: true. It answers when the job is done, or after 50 seconds with status processing: then call it again."
+	t.Use = "Use when a call had async: true. Returns when the job ends, or after 50 s with status processing: then call it again."
 	input := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"id"}}
 	input.Properties.Set("id", &jsonschema.Schema{Type: "string", Description: "ID of the job."})
-	input.Properties.Set("seconds", &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "How long to wait at most."})
+	input.Properties.Set("seconds", &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "Maximum time to wait."})
 	input.Properties.Set(previewMember, &jsonschema.Schema{Type: "boolean"})
 	t.described = &sdk.Tool{
 		Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, Annotations: t.annotations(),

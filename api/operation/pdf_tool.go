@@ -25,6 +25,12 @@ func pdfTool(name, summary, use string) schema.Info {
 	return schema.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
 }
 
+// detailed adds to the reference what the operation does beyond its summary.
+func detailed(info schema.Info, details string) schema.Info {
+	info.Details = details
+	return info
+}
+
 // warns marks an operation whose result may differ from the request, with a warning.
 func warns(info schema.Info) schema.Info {
 	info.Warns = true

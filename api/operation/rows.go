@@ -82,8 +82,8 @@ type row[In any] = schema.Spec[*Deps, In]
 var Rows = []schema.Row[*Deps]{
 	row[PDFInput]{
 		Info: schema.Info{
-			Name: "pdf.create", Summary: "Make a PDF from HTML, a web page, Markdown or a template",
-			Use:   "Use it for any new document: invoices, letters, reports, tickets, a web page as PDF. Give exactly one of html, url, markdown or templateId; for a layout that is filled again and again store a template and give templateId with templateData.",
+			Name: "pdf.create", Summary: "Create a PDF from HTML, URL or Markdown",
+			Use:   "Use when you need a new document, such as an invoice, letter or report, or a web page as PDF. Send exactly one of html, url, markdown, file, fileId and templateId. For repeated layouts, store a template and send templateId with templateData. Not for office files: use convert_create.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 			Warns: true,
 		},
@@ -95,9 +95,10 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[PreviewInput]{
 		Info: schema.Info{
-			Name: "templates.preview", Summary: "Preview a template's draft, or one that is not stored, as a PDF",
-			Use:   "Use it to look at a template while you write it, before it is published.",
-			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
+			Name: "templates.preview", Summary: "Preview a template as a PDF",
+			Details: "Renders html, or the draft of a stored template.",
+			Use:     "Use when you write a template and want to see it before publication. Not for published templates: use pdf_create.",
+			Price:   2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 			Warns: true,
 		},
 		Example: PreviewInput{
@@ -107,9 +108,10 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[GenerateInput]{
 		Info: schema.Info{
-			Name: "templates.generate", Summary: "Generate a template with a language model",
-			Use:   "Use it when somebody describes a document in words and there is no template yet; store what comes out with templates_create. If you can write HTML yourself, pdf_create is cheaper.",
-			Price: 2000 * credit.Microdollar, PriceNote: "Plus 8 times what the provider takes for the tokens, plus one pdf.create. Ask for a fixed price with quote: true.",
+			Name: "templates.generate", Summary: "Generate a template from a description",
+			Details: "Returns HTML, sample data and options.",
+			Use:     "Use when the user describes a document and no template exists; store the result with templates_create. Not for HTML that you can write yourself: use pdf_create.",
+			Price:   2000 * credit.Microdollar, PriceNote: "Plus 8 times the provider's price of the tokens, plus one pdf.create. Send quote: true for a fixed price.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(apierror.AIUnavailable)},
 		},
 		Example: GenerateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
@@ -117,9 +119,10 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ImageInput]{
 		Info: schema.Info{
-			Name: "images.create", Summary: "Make an image of HTML, a web page or a template",
-			Use:   "Use it for screenshots of web pages, social cards and pictures of HTML. For pages of an existing PDF take pdf_raster.",
-			Price: 1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
+			Name: "images.create", Summary: "Capture an image of HTML or URL",
+			Details: "Captures the viewport, the full page, a clip or one element as PNG, JPEG or WebP.",
+			Use:     "Use when you need a screenshot of a web page, a social card, or HTML or a template as an image. Not for pages of a PDF: use pdf_raster.",
+			Price:   1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
 			Warns: true,
 		},
 		Example: ImageInput{
@@ -131,111 +134,113 @@ var Rows = []schema.Row[*Deps]{
 	row[ConvertImageInput]{
 		Info: schema.Info{
 			Name: "images.convert", Summary: "Convert or resize an image",
-			Use:   "Use it for pictures.",
-			Price: toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}, Warns: true,
+			Details: "Reads and writes PNG, JPEG, WebP, TIFF and GIF.",
+			Use:     "Use when an image needs another format or size. Not for PDFs: use pdf_raster.",
+			Price:   toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}, Warns: true,
 		},
 		Example: ConvertImageInput{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
 		Run:     runConvertImage,
 	},
 	row[MergeInput]{
-		Info:    pdfTool("pdf.merge", "Merge PDFs in order", "Use it to join 2 to 20 PDFs into one."),
+		Info:    pdfTool("pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images."),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     described(runMerge),
 	},
 	row[ExtractInput]{
-		Info:    pdfTool("pdf.extract", "Extract pages of a PDF, in any order", "Use it to keep, reorder or repeat pages. To drop a few pages take pdf_delete_pages."),
+		Info:    pdfTool("pdf.extract", "Extract pages of a PDF", "Use when you keep, reorder or repeat pages. Not for dropping a few pages: use pdf_delete_pages."),
 		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
 		Run:     described(runExtract),
 	},
 	row[ProtectInput]{
-		Info:    pdfTool("pdf.protect", "Encrypt a PDF with a password", "Use it to require a password, or to forbid printing or copying."),
+		Info:    pdfTool("pdf.protect", "Protect a PDF with a password", "Use when a PDF must require a password, or forbid printing or copying."),
 		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
 		Run:     described(runProtect),
 	},
 	row[UnlockInput]{
-		Info:    pdfTool("pdf.unlock", "Decrypt a PDF", "Use it to remove a password that you know. It cannot guess one."),
+		Info:    detailed(pdfTool("pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; it cannot be guessed."), "Returns the PDF without encryption and restrictions."),
 		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
 		Run:     described(runUnlock),
 	},
 	row[BookmarksInput]{
-		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF", "Use it to give a long PDF an outline to navigate by."),
+		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF", "Use when a long PDF needs an outline."),
 		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
 			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
 		}},
 		Run: described(runBookmarks),
 	},
 	row[RotateInput]{
-		Info:    pdfTool("pdf.rotate", "Rotate pages of a PDF", "Use it when pages lie on their side."),
+		Info:    pdfTool("pdf.rotate", "Rotate pages of a PDF", "Use when pages lie on their side. Not for skewed scans: use pdf_ocr."),
 		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
 		Run:     described(runRotate),
 	},
 	row[DeletePagesInput]{
-		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use it to remove pages and keep the rest as it is."),
+		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use when pages must go and the rest stays as it is. Not for reordering: use pdf_extract."),
 		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
 		Run:     described(runDeletePages),
 	},
 	row[CompressInput]{
-		Info:    pdfTool("pdf.compress", "Compress a PDF without loss", "Use it when a PDF is too large to send."),
+		Info:    pdfTool("pdf.compress", "Compress a PDF without loss", "Use when a PDF is too large to send. Not for large photos or scans: use pdf_compress_advanced."),
 		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runCompress),
 	},
 	row[OptimizeInput]{
-		Info:    pdfTool("pdf.optimize", "Optimize a PDF for size and the web", "Use it for PDFs on the web."),
+		Info:    pdfTool("pdf.optimize", "Optimize a PDF for the web", "Use when a PDF is published online, or needs exact image resolution and quality."),
 		Example: OptimizeInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, MaxImageDPI: 150, ImageQuality: 75},
 		Run:     described(runOptimize),
 	},
 	row[CompressAdvancedInput]{
-		Info:    pdfTool("pdf.compress-advanced", "Compress a PDF by reducing its images", "Use it where pdf_compress leaves too much."),
+		Info:    pdfTool("pdf.compress-advanced", "Compress a PDF by reducing its images", "Use when pdf_compress leaves too much and lower image quality is acceptable. Not for exact values: use pdf_optimize."),
 		Example: CompressAdvancedInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "high"},
 		Run:     described(runCompressAdvanced),
 	},
 	row[PDFFileInput]{
 		Info: schema.Info{
-			Name: "pdf.info", Summary: "Read the metadata, the page sizes and the permissions of a PDF",
-			Use:   "Use it first when you know nothing of a PDF.",
+			Name: "pdf.info", Summary: "Get the properties of a PDF",
+			Use:   "Use when you know nothing about a PDF: returns metadata, page sizes and permissions. Not for its content: use pdf_text.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Info](),
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
 	},
 	row[RepairInput]{
-		Info:    pdfTool("pdf.repair", "Repair a damaged PDF", "Use it when a PDF does not open, or other tools call it damaged. What cannot be read of it is lost."),
+		Info:    pdfTool("pdf.repair", "Repair a damaged PDF", "Use when a PDF does not open, or other tools report damage. Unreadable parts are lost."),
 		Example: RepairInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runRepair),
 	},
 	row[CropInput]{
-		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use it to cut off margins, or to keep a part of each page. What is cut off is hidden, not removed."),
+		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use when margins must go, or a part of each page is enough. Cropped content is hidden, not removed. Not for secrets: use pdf_redact."),
 		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
 		Run:     described(runCrop),
 	},
 	row[ResizeInput]{
-		Info:    pdfTool("pdf.resize", "Resize pages of a PDF", "Use it to bring pages to one paper."),
+		Info:    pdfTool("pdf.resize", "Resize pages of a PDF", "Use when pages need another paper format."),
 		Example: ResizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
 		Run:     described(runResize),
 	},
 	row[NUpInput]{
-		Info:    pdfTool("pdf.nup", "Put several pages of a PDF on each sheet", "Use it for handouts and to save paper."),
+		Info:    pdfTool("pdf.nup", "Arrange several pages on each sheet", "Use when you print handouts or save paper. Not for folded sheets: use pdf_booklet."),
 		Example: NUpInput{PDFSource: examplePDF(), PerSheet: 2, Border: true},
 		Run:     described(runNUp),
 	},
 	row[BookletInput]{
-		Info:    pdfTool("pdf.booklet", "Arrange a PDF as a booklet", "Use it to print on both sides and fold the sheets."),
+		Info:    pdfTool("pdf.booklet", "Arrange a PDF as a booklet", "Use when sheets are printed on both sides and folded. Not for handouts: use pdf_nup."),
 		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
 		Run:     described(runBooklet),
 	},
 	row[ExtractImagesInput]{
 		Info: schema.Info{
 			Name: "pdf.extract-images", Summary: "Extract the images of a PDF",
-			Use:   "Use it to get photographs and scans out of a PDF. For pictures of whole pages take pdf_raster.",
-			Price: toolPrice, PriceNote: "JPEGs come as they are, everything else as PNG without its transparency; each image once.", Produces: []string{"application/zip"},
+			Details: "Returns a ZIP archive with each image once: JPEGs unchanged, others as PNG without transparency.",
+			Use:     "Use when you need the photos or scans inside a PDF. Not for whole pages: use pdf_raster.",
+			Price:   toolPrice, Produces: []string{"application/zip"},
 		},
 		Example: ExtractImagesInput{PDFSource: exampleScan()},
 		Run:     runExtractImages,
 	},
 	row[AttachmentsInput]{
 		Info: schema.Info{
-			Name: "pdf.attachments", Summary: "List, extract, add or remove the files in a PDF",
-			Use:   "Use it for invoices with their data inside, or to send files along with a document.",
+			Name: "pdf.attachments", Summary: "List, extract, add or remove PDF attachments",
+			Use:   "Use when a PDF contains files, such as invoice data, or must carry files.",
 			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[pdf.Attachments](),
 		},
 		Example: AttachmentsInput{PDFSource: examplePDF()},
@@ -244,14 +249,14 @@ var Rows = []schema.Row[*Deps]{
 	row[RasterInput]{
 		Info: schema.Info{
 			Name: "pdf.raster", Summary: "Render pages of a PDF as images",
-			Use:   "Use it to look at pages, or to show them where PDFs cannot be shown. Several pages come as a ZIP.",
+			Use:   "Use when you look at pages, or show them without a PDF reader. Not for images inside a PDF: use pdf_extract_images.",
 			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
 		},
 		Example: RasterInput{PDFSource: examplePDF(), Pages: SelectPages("1-2"), DPI: 72},
 		Run:     runRaster,
 	},
 	row[FromImagesInput]{
-		Info: pdfTool("pdf.from-images", "Make a PDF of images", "Use it for scans or photographs, one page for each image."),
+		Info: pdfTool("pdf.from-images", "Create a PDF from images", "Use when scans or photos become one PDF, one page per image."),
 		Example: FromImagesInput{
 			Files:   []FileItem{{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
 			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
@@ -259,15 +264,15 @@ var Rows = []schema.Row[*Deps]{
 		Run: described(runFromImages),
 	},
 	row[StampInput]{
-		Info:    pdfTool("pdf.stamp", "Stamp a text or an image on pages of a PDF", "Use it for watermarks, \"DRAFT\" marks, logos and signatures as pictures."),
+		Info:    pdfTool("pdf.stamp", "Stamp text or an image on a PDF", "Use when a PDF needs a watermark, a DRAFT mark, a logo or a signature image. Not for form fields: use pdf_form_fill."),
 		Example: StampInput{PDFSource: examplePDF(), StampMark: StampMark{Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"}},
 		Run:     described(runStamp),
 	},
 	row[TextInput]{
 		Info: schema.Info{
-			Name: "pdf.text", Summary: "Read the text of a PDF, page by page",
-			Use:   "Use it to read what a PDF says, for summaries or searches.",
-			Price: toolPrice, PriceNote: "The text layer is read; pictures of text are not.",
+			Name: "pdf.text", Summary: "Extract the text of a PDF",
+			Use:      "Use when you search or summarize a PDF, page by page. Not for scans: use pdf_ocr. Not for headings and tables: use pdf_data.",
+			Price:    toolPrice,
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Text](),
 		},
 		Example: TextInput{PDFSource: exampleText()},
@@ -275,10 +280,11 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[OCRInput]{
 		Info: schema.Info{
-			Name: "pdf.ocr", Summary: "Make scans searchable, or get their text",
-			Use:    "Use it for pages that are pictures of text, where pdf_text finds nothing.",
-			Engine: EngineOCR,
-			Price:  ocrPrice, PriceNote: "Pages that have text are left as they are.",
+			Name: "pdf.ocr", Summary: "Add searchable text to scans",
+			Details:  "Reads at most 50 pages in at most 4 minutes.",
+			Use:      "Use when pages are scans, so pdf_text finds nothing. Pages with text stay as they are. Not for data: use pdf_data.",
+			Engine:   EngineOCR,
+			Price:    ocrPrice,
 			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[pdf.ReadText](), Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
@@ -286,24 +292,25 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[DataInput]{
 		Info: schema.Info{
-			Name: "pdf.data", Summary: "Read a PDF as Markdown or structured data",
-			Use:   "Use it for what a PDF says, with headings, lists and tables; with schema, for its data.",
-			Price: dataPrice, PriceNote: "Plus pdf.ocr for pages without text. With schema plus tokens, as templates.generate.",
+			Name: "pdf.data", Summary: "Extract Markdown or data from a PDF",
+			Use:   "Use when you need headings, lists and tables, or with schema the data. Not for plain text: use pdf_text.",
+			Price: dataPrice, PriceNote: "Plus pdf.ocr if a page needs OCR. With schema, plus tokens as in templates.generate.",
 			Produces: []string{"application/json"}, Answer: reflect.TypeFor[DataAnswer](), Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)}, Warns: true,
 		},
 		Example: DataInput{PDFSource: exampleText(), Pages: SelectPages("1")},
 		Run:     runData,
 	},
 	row[RedactInput]{
-		Info:    warns(pdfTool("pdf.redact", "Redact a PDF: remove words and areas for good", "Use it to black out secrets.")),
+		Info:    warns(pdfTool("pdf.redact", "Redact words and areas of a PDF", "Use when secrets must leave a PDF for good.")),
 		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},
 	row[ArchiveInput]{
 		Info: schema.Info{
-			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A, for archives",
-			Use:   "Use it for files that must be readable in decades, or that somebody wants as PDF/A.",
-			Price: toolPrice, PriceNote: "Warnings say what had to change.",
+			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A",
+			Details:  "Warnings list the changes.",
+			Use:      "Use when a PDF must be archived, or a recipient requires PDF/A.",
+			Price:    toolPrice,
 			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineGhostscript,
 		},
 		Example: ArchiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
@@ -311,31 +318,32 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[PDFFileInput]{
 		Info: schema.Info{
-			Name: "pdf.form.fields", Summary: "List the fields of a PDF's form",
-			Use:   "Use it before pdf_form_fill, to learn the names, types and choices of the fields.",
+			Name: "pdf.form.fields", Summary: "List the form fields of a PDF",
+			Use:   "Use when you need the names, types and options of fields, before pdf_form_fill.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Form](),
 		},
 		Example: PDFFileInput{PDFSource: exampleForm()},
 		Run:     runFormFields,
 	},
 	row[FormFillInput]{
-		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF", "Use it to fill a form that exists. Learn the names of its fields with pdf_form_fields."),
+		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF", "Use when a PDF has a form; pdf_form_fields lists its fields. Not for PDFs without fields: use pdf_stamp."),
 		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
 		Run:     described(runFormFill),
 	},
 	row[EmailInput]{
 		Info: schema.Info{
-			Name: "email.create", Summary: "Make a PDF of an email",
-			Use:   "Use it for .eml files.",
-			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"}, Warns: true,
+			Name: "email.create", Summary: "Create a PDF from an email",
+			Details: "Prints the headers, a list of the attachments and the body.",
+			Use:     "Use when you have an .eml file.",
+			Price:   2000 * credit.Microdollar, Produces: []string{"application/pdf"}, Warns: true,
 		},
 		Example: EmailInput{FileSource: FileSource{File: schema.NewFile([]byte(exampleEmail))}, Attachments: "ignore", Format: "A4"},
 		Run:     described(runEmail),
 	},
 	row[BarcodeInput]{
 		Info: schema.Info{
-			Name: "barcodes.create", Summary: "Make a barcode or a QR code",
-			Use:   "Use it for QR codes, product codes and shipping labels.",
+			Name: "barcodes.create", Summary: "Create a barcode or QR code",
+			Use:   "Use when you need a QR, product or shipping code.",
 			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
 		},
 		Example: BarcodeInput{Type: "qr", Text: "https://example.com/?a=1", Scale: 4},
@@ -343,8 +351,8 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ZipInput]{
 		Info: schema.Info{
-			Name: "zip.create", Summary: "Make a ZIP archive of files",
-			Use:   "Use it to hand over several files as one.",
+			Name: "zip.create", Summary: "Create a ZIP archive of files",
+			Use:   "Use when several files are delivered as one. Not for one PDF: use pdf_merge.",
 			Price: zipPrice, Produces: []string{"application/zip"},
 		},
 		Example: ZipInput{Files: []NamedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
@@ -352,9 +360,10 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ConvertInput]{
 		Info: schema.Info{
-			Name: "convert.create", Summary: "Convert an office document, HTML, Markdown, text, a PDF or an image",
-			Use:   "Use it to turn DOCX, XLSX, PPTX, ODT, CSV and the like into PDF, or one of them into another. For HTML and web pages take pdf_create.",
-			Price: convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
+			Name: "convert.create", Summary: "Convert an office document, HTML or image",
+			Details: "Reads office documents, HTML, Markdown, CSV, text, PDFs and images.",
+			Use:     "Use when DOCX, XLSX, PPTX, ODT, CSV and the like become PDF or another office format. Not for web pages: use pdf_create.",
+			Price:   convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
 				convertTypes[office.ToPDF], convertTypes[office.ToDOCX], convertTypes[office.ToXLSX],
 				convertTypes[office.ToHTML], convertTypes[office.ToPNG], "application/zip",

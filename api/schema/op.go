@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -22,7 +23,10 @@ type Info struct {
 	Name string
 	// Summary is one line in the imperative: "Merge PDFs in order".
 	Summary string
-	// Use describes to a model when to use the operation, in one or two sentences.
+	// Details are behaviour and limits that no field describes, for the reference. Empty if there are none.
+	Details string
+	// Use is when to use the operation, and which other one to use otherwise, for the reference and for models:
+	// "Use when several PDFs become one. Not for images: use pdf_from_images."
 	Use string
 	// Price is the price of one successful call; the maximum if its result has its own.
 	Price credit.Amount
@@ -40,6 +44,12 @@ type Info struct {
 	Codes []string
 	// Answer is the type of a JSON result, if it is known: a struct whose tags are its documentation.
 	Answer reflect.Type
+}
+
+// Description is the operation's text in the reference. It does not repeat the summary.
+func (i Info) Description(price credit.Amount) string {
+	parts := []string{i.Details, i.Use, fmt.Sprintf("Costs %v per successful call.", price), i.PriceNote}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
 }
 
 // Path returns the operation's HTTP path: "pdf.merge" is "/v1/pdf/merge", and

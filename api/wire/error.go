@@ -116,7 +116,7 @@ func (e *Error) Body(requestID, baseURL string) ErrorBody {
 type ErrorBody struct {
 	Error struct {
 		Code      Code     `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
-		Message   string   `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`
+		Message   string   `json:"message" jsonschema:"required" jsonschema_description:"Description of the error and its fix, in one or two sentences."`
 		Details   []Detail `json:"details" jsonschema:"required" jsonschema_description:"One entry for each field, header or limit that caused the error."`
 		RequestID string   `json:"requestId" jsonschema:"required" jsonschema_description:"ID of the request. Send it to the operator with a question about the error."`
 		Docs      string   `json:"docs" jsonschema:"required" jsonschema_description:"URL of the error's section in the documentation."`

@@ -21,7 +21,7 @@ type JobStatus struct {
 // JobError is the reason why a job failed.
 type JobError struct {
 	Code    string `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
-	Message string `json:"message" jsonschema:"required" jsonschema_description:"What failed, why, and what to do about it."`
+	Message string `json:"message" jsonschema:"required" jsonschema_description:"Description of the error and its fix, in one or two sentences."`
 }
 
 // The values of JobStatus.Status.

@@ -382,7 +382,7 @@ func TestRoutes(t *testing.T) {
 	if got, want := strings.Count(out, "\n"), len(routes)+1; got != want {
 		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
 	}
-	for _, want := range []string{`(?m)^POST +/v1/pdf +key +Make a PDF`, `(?m)^GET +/health +public `} {
+	for _, want := range []string{`(?m)^POST +/v1/pdf +key +Create a PDF`, `(?m)^GET +/health +public `} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no line matches %s:\n%s", want, out)
 		}

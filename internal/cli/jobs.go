@@ -76,7 +76,7 @@ func newJobsWait() *cobra.Command {
 	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
 	flags.BoolVar(&w.asJSON, "json", false, "print details of the result as a JSON object")
 	flags.BoolVarP(&w.quiet, "quiet", "q", false, "hide the progress and the summary")
-	flags.DurationVar(&w.timeout, "timeout", time.Hour, "how long to wait at most")
+	flags.DurationVar(&w.timeout, "timeout", time.Hour, "maximum time to wait")
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }

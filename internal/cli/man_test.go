@@ -24,7 +24,7 @@ func TestHelpPages(t *testing.T) {
 		return string(text)
 	}
 	for _, want := range []string{
-		"\nrelaypdf\\-pdf\\-create \\- Make a PDF from HTML", "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIstring\\fR", ".SH EXIT STATUS", "\\fBrelaypdf\\-pdf\\fR(1)", ".SH EXAMPLES",
+		"\nrelaypdf\\-pdf\\-create \\- Create a PDF from HTML", "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIstring\\fR", ".SH EXIT STATUS", "\\fBrelaypdf\\-pdf\\fR(1)", ".SH EXAMPLES",
 	} {
 		if text := read("relaypdf-pdf-create.1"); !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)

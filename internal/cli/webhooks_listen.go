@@ -56,7 +56,7 @@ func newWebhooksListen() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&l.secret, "secret", "", "signing secret, whsec_… (default a new secret)")
 	flags.StringVar(&l.endpoint, "endpoint", "", "ID of the endpoint to forward; others are ignored")
-	flags.DurationVar(&l.every, "every", 2*time.Second, "how often to ask for new events")
+	flags.DurationVar(&l.every, "every", 2*time.Second, "interval between checks for new events")
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
