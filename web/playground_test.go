@@ -358,7 +358,7 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 		{"barcodes_create", url.Values{"type": {"qr"}}, "text", "Is required"},
 		{"pdf_create", url.Values{"html": {"x"}, "options.margin.top": {"wide"}, "options.printBackground": {"on"}}, "options.margin.top", "Must be a number of CSS pixels"},
 		{"pdf_create", url.Values{"html": {"x"}, "options.cookies": {`[{"name":"a"}]`}, "options.printBackground": {"on"}}, "options.cookies", "Options.cookies[0].value is required"},
-		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0].file", "Is required, or another source"},
+		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0].file", "Is required unless another source"},
 		{"zip_create", url.Values{"count:files": {"1"}}, "files", "Is required"},
 	} {
 		h.clock.Advance(time.Minute) // the limits of calls apply
