@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -116,25 +117,26 @@ func TestCommandsOfTheReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	output, ran := "", 0
-	for file, email := range map[string]string{"README.md": "first@example.com", "docs/start/install.md": "second@example.com"} {
+	for i, file := range []string{"README.md", "docs/start/install.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		local := strings.NewReplacer("http://localhost:8787", app.BaseURL(), "https://example.com", site.URL+"/page.html", "pdf_…", c.key,
-			"docker exec relaypdf relaypdf", "relaypdf", "bin/relaypdf", "relaypdf", "you@example.com", email)
-		for _, block := range regexp.MustCompile("(?ms)^```(?:text|sh)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+			"docker exec relaypdf relaypdf", "relaypdf", "bin/relaypdf", "relaypdf")
+		for j, block := range regexp.MustCompile("(?ms)^```(?:text|sh)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 			// The server runs already, and images need a container engine.
 			script := regexp.MustCompile(`(?m)^(?:make .*|bin/relaypdf serve|docker (?:compose|run) (?:.*\\\n)*.*)\n`).ReplaceAllString(block[1], "")
 			ran += len(regexp.MustCompile(`curl |relaypdf [a-z]+ `).FindAllString(script, -1))
+			script = strings.ReplaceAll(script, "you@example.com", fmt.Sprintf("user-%d-%d@example.com", i, j)) // each block has its own
 			output += c.run(file, local.Replace(script))
 		}
 	}
 	if ran < 10 {
 		t.Errorf("%d commands were run", ran)
 	}
-	if keys := regexp.MustCompile(`(?m)^pdf_(live|test)_\S+$`).FindAllString(output, -1); len(keys) != 2 {
-		t.Errorf("%d keys in the output, want 2: %s", len(keys), output)
+	if keys := regexp.MustCompile(`(?m)^pdf_(live|test)_\S+$`).FindAllString(output, -1); len(keys) != 3 {
+		t.Errorf("%d keys in the output, want 3: %s", len(keys), output)
 	}
 	for file, want := range map[string]string{"hello.pdf": "relaypdf", "note.pdf": "Hello"} {
 		if words, err := runs(t, c.key, dir, "pdftotext", file, "-"); err != nil || !strings.Contains(words, want) {

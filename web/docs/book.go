@@ -287,7 +287,7 @@ func (b *Book) LLMs(w io.Writer, baseURL string, more []views.Link) error {
 	for _, o := range b.Operations {
 		here := ""
 		if o.Off {
-			here = " (not offered here)"
+			here = " (unavailable on this server)"
 		}
 		fmt.Fprintf(&s, "- [%s %s](%s/docs/api/%s): %s%s\n", o.Method, o.Path, baseURL, o.ID, o.Summary, here)
 	}
