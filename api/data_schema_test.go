@@ -125,7 +125,7 @@ func TestDataOfSchema(t *testing.T) {
 		before := len(l.provider.Asked())
 		l.askData(object{"file": bill()["file"]}).OK(l.t)
 		blank := base64.StdEncoding.EncodeToString(letters(""))
-		if got := l.askData(object{"file": blank, "schema": billSchema}).Refused(l.t, apierror.InvalidRequest); !strings.Contains(got.Message, "no text") {
+		if got := l.askData(object{"file": blank, "schema": billSchema}).Refused(l.t, apierror.InvalidRequest); !strings.Contains(got.Message, "no readable text") {
 			l.t.Errorf("refused with %+v", got)
 		}
 		if asked := len(l.provider.Asked()); asked != before {
@@ -144,7 +144,7 @@ func TestDataRepair(t *testing.T) {
 			"additional properties 'secret'": found(with("secret", "x"), billPages),
 			"is not valid date":              found(with("due", "1 December"), billPages),
 			`no page number for "/number"`:   found(billData, object{"/due": 1, "/total": 2, "/lines": 2}),
-			`pages has 7 for ""`:             found(billData, object{"": 7}),
+			`pages has 7 for "/due"`:         found(billData, object{"": 7}),
 			"number out of range":            found(with("total", json.Number("1e999999999")), billPages),
 			"The member data is missing":     found([]string{"x"}, object{}),
 			"no JSON object":                 {Text: "I cannot do that.", Input: 1000, Output: 100},
@@ -319,7 +319,7 @@ func TestDataSchemas(t *testing.T) {
 	}{
 		"elsewhere":   {object{"type": "object", "properties": object{"a": object{"$ref": "https://example.com/schema.json"}}}, "external $ref"},
 		"a file":      {object{"type": "object", "properties": object{"a": object{"$ref": "file:///etc/passwd"}}}, "external $ref"},
-		"an address":  {object{"type": "object", "$id": "https://example.com/"}, "must not have $id"},
+		"an address":  {object{"type": "object", "$id": "https://example.com/"}, "must not use $id"},
 		"a draft":     {object{"type": "object", "$schema": "https://example.com/draft"}, "unsupported $schema"},
 		"nowhere":     {object{"type": "object", "$ref": "#/$defs/no"}, "does not resolve"},
 		"itself":      {object{"type": "object", "properties": object{"a": object{"$ref": "#"}}}, "is recursive"},

@@ -432,7 +432,7 @@ func TestGenerateSlow(t *testing.T) {
 		l := newGenerateLab(t, db, llm.OpenAI, 500*time.Millisecond)
 		l.provider.Say(always(fakellm.Reply{Hang: true}))
 		got := l.ask(object{"prompt": "a bill"}).Refused(t, apierror.AIUnavailable)
-		if !strings.Contains(got.Message, "in time") {
+		if !strings.Contains(got.Message, "timed out") {
 			t.Errorf("refused with %q", got.Message)
 		}
 		if balance, held := l.Balance(t); balance != int64(apitest.Trial) || held != 0 {

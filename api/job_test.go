@@ -249,7 +249,7 @@ func TestJobOfAnUnknownKindFailsAfterADay(t *testing.T) {
 			s.API.Calls.Reaper().Once(t.Context())
 		}
 		job := s.Job(t, result)
-		if job.Status != "failed" || job.Error == nil || !strings.Contains(job.Error.Message, "within 24 hours. Nothing was charged.") {
+		if job.Status != "failed" || job.Error == nil || !strings.Contains(job.Error.Message, "within 24 hours and was not charged.") {
 			t.Errorf("the job is %+v, want it failed with the reason", job)
 		}
 		if event := verify(t, s, endpoint.Secret, receiver.Next(t)); event.Type != store.EventJobFailed {

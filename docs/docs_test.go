@@ -50,7 +50,7 @@ func TestEachPageHasATitleAndADescription(t *testing.T) {
 }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	fenced  = regexp.MustCompile("(?ms)^```.*?\n```$")
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	noSlug  = regexp.MustCompile(`[^\pL\pN_ -]`)

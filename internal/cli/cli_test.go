@@ -411,7 +411,7 @@ func TestEveryCodeHasAnExitCode(t *testing.T) {
 
 // TestExitCodesStandInTheGuide holds the guide's table to the codes.
 func TestExitCodesStandInTheGuide(t *testing.T) {
-	guide, err := os.ReadFile(filepath.Join("..", "..", "web", "docs", "command-line.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "command-line.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

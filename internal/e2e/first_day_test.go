@@ -124,7 +124,7 @@ func TestCommandsOfTheReadme(t *testing.T) {
 		}
 		local := strings.NewReplacer("http://localhost:8787", app.BaseURL(), "https://example.com", site.URL+"/page.html", "pdf_…", c.key,
 			"docker exec relaypdf relaypdf", "relaypdf", "bin/relaypdf", "relaypdf")
-		for j, block := range regexp.MustCompile("(?ms)^```(?:text|sh)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		for j, block := range regexp.MustCompile("(?ms)^```(?:text|sh)\n(.*?\n)```$").FindAllStringSubmatch(string(text), -1) {
 			// The server runs already, and images need a container engine.
 			script := regexp.MustCompile(`(?m)^(?:make .*|bin/relaypdf serve|docker (?:compose|run) (?:.*\\\n)*.*)\n`).ReplaceAllString(block[1], "")
 			ran += len(regexp.MustCompile(`curl |relaypdf [a-z]+ `).FindAllString(script, -1))
