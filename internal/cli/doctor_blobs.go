@@ -63,7 +63,7 @@ func tryBlobs(ctx context.Context, b blob.Store) error {
 	if listErr != nil && !errors.Is(listErr, errStop) {
 		err = errors.Join(err, listErr)
 	} else if !found {
-		err = errors.Join(err, errors.New("what was written is not in the list"))
+		err = errors.Join(err, errors.New("the written file is missing in the list"))
 	}
 	return errors.Join(err, b.Delete(ctx, key))
 }

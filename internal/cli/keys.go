@@ -54,7 +54,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "created %s for %s; it is shown only now\n", made.ID, account.Email)
+				fmt.Fprintf(cmd.ErrOrStderr(), "created %s for %s; it is not shown again\n", made.ID, account.Email)
 				return printLine(cmd, secret)
 			})
 		},

@@ -40,7 +40,7 @@ func TestAccountProfiles(t *testing.T) {
 			}
 		}
 	}
-	if r := run("", "account"); r.code != exitAuth || !strings.Contains(r.err, "relaypdf login gets one") {
+	if r := run("", "account"); r.code != exitAuth || !strings.Contains(r.err, "Run relaypdf login or relaypdf setup") {
 		t.Errorf("nobody is logged in: got %+v", r)
 	}
 	if r := run("pdf_live_wrong\n", "login", "--with-key", "--api-url", b.URL); r.code != exitAuth || !isAbsent(file) {

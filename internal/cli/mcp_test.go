@@ -79,7 +79,7 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 func TestInstallLogsIn(t *testing.T) {
 	atHome(t)
 	t.Setenv("HOME", t.TempDir())
-	const hint = "relaypdf login gets one."
+	const hint = "Run relaypdf login"
 	if out := mustRun(t, "mcp", "install", "cursor"); !strings.Contains(out, "Restart Cursor to use it.\n") || !strings.Contains(out, hint) {
 		t.Errorf("without a key: %q", out)
 	}

@@ -312,9 +312,9 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "print", html, "-o", "-", "--json-output"}, "both want standard output"},
 		{[]string{"doc", "print", html, "-o", "x", "--response", "url"}, "leave --output out"},
 		{[]string{"doc", "print", html, html}, "takes one source; got 2"},
-		{[]string{"doc", "print", "https://example.com"}, "this operation takes html"},
+		{[]string{"doc", "print", "https://example.com"}, "this operation accepts html"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "\xff\xfe")}, "not text in UTF-8"},
-		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.url", "nothing")}, "holds no address"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.url", "nothing")}, "contains no URL"},
 		{[]string{"doc", "print"}, "there is nothing to work on; see relaypdf doc print --help"},
 		{[]string{"doc", "print", "--json", "{"}, "--json: The request body is incomplete: the JSON is cut off"},
 		{[]string{"doc", "print", "--json", `{"html":"a","html":"b"}`}, "html is given more than once"},
@@ -355,7 +355,7 @@ func TestExitCodes(t *testing.T) {
 	for _, class := range exitClasses {
 		for _, code := range class.codes {
 			r := b.run(string(code), "doc", "print", "-", "-o", "-")
-			if r.code != class.code || r.out != "" || !strings.Contains(r.err, "request id: req_") {
+			if r.code != class.code || r.out != "" || !strings.Contains(r.err, "request ID: req_") {
 				t.Errorf("%s: got %+v, want exit code %d and the request id", code, r, class.code)
 			}
 		}

@@ -173,5 +173,5 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 
 // noKey explains how to get a key for a server.
 func noKey(url string) string {
-	return fmt.Sprintf("There is no key for %s: relaypdf login gets one from a person, and relaypdf setup writes one to .env; or set %s. On the service's machine, relaypdf keys create makes one.", url, keyVariable)
+	return fmt.Sprintf("No API key for %s. Run relaypdf login or relaypdf setup, or set %s. On the server's machine, run relaypdf keys create.", url, keyVariable)
 }

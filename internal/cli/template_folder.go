@@ -157,7 +157,7 @@ func checkObject(text []byte) error {
 		return fmt.Errorf("line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
 	}
 	if err != nil {
-		return errors.New("is no JSON object; write {…}")
+		return errors.New("must be a JSON object: {…}")
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 		case errors.As(err, &refused) && refused.Status() < http.StatusInternalServerError && refused.Code != client.RateLimited:
 			return err
 		default:
-			fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %v; asking again\n", unreached(service.BaseURL, err))
+			fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %v; retrying\n", unreached(service.BaseURL, err))
 		}
 	}
 }
