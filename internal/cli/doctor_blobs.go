@@ -16,7 +16,7 @@ import (
 func checkBlobs(ctx context.Context, config app.Config) []finding {
 	const remedy = "check the setting, that the bucket is there, and that the key may list, read, write and delete in it"
 	if config.Blobs.Dir != "" && isAbsent(config.Blobs.Dir) {
-		return okay("%s does not exist yet; the service makes it", config.Blobs)
+		return okay("%s does not exist yet; the server creates it", config.Blobs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()

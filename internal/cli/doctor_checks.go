@@ -56,7 +56,7 @@ func checkUser(_ context.Context, config app.Config) []finding {
 func checkDataDir(_ context.Context, config app.Config) []finding {
 	const remedy = "give the service's user the folder with chown, or choose another with RELAYPDF_DATA_DIR"
 	if isAbsent(config.DataDir) {
-		return okay("%s does not exist yet; the service makes it", config.DataDir)
+		return okay("%s does not exist yet; the server creates it", config.DataDir)
 	}
 	probe, err := os.CreateTemp(config.DataDir, ".doctor-*")
 	if err != nil {
@@ -116,7 +116,7 @@ func checkMemory(_ context.Context, config app.Config) []finding {
 // checkDatabase opens the database and verifies its ledger. It does not create a missing one.
 func checkDatabase(ctx context.Context, config app.Config) []finding {
 	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
-		return okay("%s does not exist yet; the service makes it", path)
+		return okay("%s does not exist yet; the server creates it", path)
 	}
 	s, err := app.OpenStore(ctx, config, slog.New(slog.DiscardHandler), app.Hooks{})
 	if err != nil {

@@ -76,7 +76,7 @@ func TestAccountProfiles(t *testing.T) {
 	if got := serverOf("--profile", "default"); got != b.URL {
 		t.Errorf("a flag is %s, want it to win over the environment", got)
 	}
-	if r := run("", "account", "--profile", "none"); r.code != exitUsage || !strings.Contains(r.err, "there are default, other, and relaypdf login --profile none makes it") {
+	if r := run("", "account", "--profile", "none"); r.code != exitUsage || !strings.Contains(r.err, "known profiles: default, other; run relaypdf login --profile none") {
 		t.Errorf("no such profile: got %+v", r)
 	}
 	t.Setenv("RELAYPDF_PROFILE", "")

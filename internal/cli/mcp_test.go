@@ -86,7 +86,7 @@ func TestInstallLogsIn(t *testing.T) {
 	if out := mustRun(t, "mcp", "install", "claude-code"); strings.Contains(out, hint) {
 		t.Errorf("in a folder, which may have a key: %q", out)
 	}
-	if r := relaypdf(t, "mcp", "install", "cursor", "--profile", "work"); r.code != exitUsage || !strings.Contains(r.err, `there is no profile "work"; relaypdf login --profile work makes it`) {
+	if r := relaypdf(t, "mcp", "install", "cursor", "--profile", "work"); r.code != exitUsage || !strings.Contains(r.err, `no profile "work"; run relaypdf login --profile work`) {
 		t.Errorf("a profile that there is none of: %+v", r)
 	}
 	logins, err := readProfiles()

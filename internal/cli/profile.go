@@ -92,9 +92,9 @@ func (p *profiles) find(name string) (profile, error) {
 	case ok:
 		return found, nil
 	case len(p.All) == 0:
-		return found, usagef("there is no profile %q; relaypdf login --profile %s makes it", name, name)
+		return found, usagef("no profile %q; run relaypdf login --profile %s", name, name)
 	}
-	return found, usagef("there is no profile %q; there are %s, and relaypdf login --profile %s makes it", name, strings.Join(p.names(), ", "), name)
+	return found, usagef("no profile %q; known profiles: %s; run relaypdf login --profile %s to create it", name, strings.Join(p.names(), ", "), name)
 }
 
 // credentials are the server that a command calls and its key. Both come from the same source, so that no key is
