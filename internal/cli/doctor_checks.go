@@ -87,7 +87,7 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return broken("choose another folder with RELAYPDF_DATA_DIR", "%s: %v", dir, err)
 	}
-	const remedy = "free some space: stored results are kept for 24 hours"
+	const remedy = "free some space; results are stored for 24 hours"
 	free := int64(disk.Bavail) * disk.Bsize
 	switch text := app.SizeText(free) + " free"; {
 	case free < noFree:
@@ -366,7 +366,7 @@ func checkOCR(ctx context.Context, config app.Config) []finding {
 		}
 	}
 	if len(languages) == 0 {
-		return doubtful(remedy, "there is no language to read scans in")
+		return doubtful(remedy, "no OCR language is installed")
 	}
 	return okay("reads %s", strings.Join(languages, ", "))
 }
@@ -430,7 +430,7 @@ func checkRender(ctx context.Context, config app.Config) (found []finding) {
 	}
 	defer doc.Body.Close()
 	if head, err := io.ReadAll(io.LimitReader(doc.Body.Open(), 5)); err != nil || string(head) != "%PDF-" || doc.Pages != 1 {
-		return broken(remedy, "what came out is no PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
+		return broken(remedy, "the result is not a PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
 	}
 	page := okay("one page, %s, in %s; engines started in %s", app.SizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))

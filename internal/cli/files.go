@@ -160,7 +160,7 @@ func newFilesTakedown() *cobra.Command {
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
 			file, err := s.TakeDownFile(ctx, args[0])
 			if errors.Is(err, store.ErrNotFound) {
-				return usagef("there is no such file; it may have expired or been deleted")
+				return usagef("the file does not exist; it may have expired or been deleted")
 			}
 			if err != nil {
 				return err

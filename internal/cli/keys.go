@@ -78,7 +78,7 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) 
 	}
 	for _, name := range o.operations {
 		if table.Lookup(name) == nil {
-			return key, usagef("--operations: %q is no operation; the operations are %s", name, strings.Join(operationNames(table), ", "))
+			return key, usagef("--operations: %q is not an operation; the operations are %s", name, strings.Join(operationNames(table), ", "))
 		}
 	}
 	if o.spendLimit != "" {

@@ -330,7 +330,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	}
 	media := l.mediaOf(name)
 	if media == "" {
-		l.miss("%s was not sent: it is no style, image, font or script", name)
+		l.miss("%s was not uploaded: it is not a style, image, font or script", name)
 		return reference
 	}
 	content, err := l.read(name)
@@ -340,7 +340,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	}
 	if !slices.Contains(l.sent, name) {
 		if l.asAssets && (len(l.assets) == maxLocalAssets || l.bytes+int64(len(content)) > maxLocalBytes) {
-			l.miss("%s was not sent: a page takes %d files of %d MiB together along", name, maxLocalAssets, maxLocalBytes>>20)
+			l.miss("%s was not uploaded: the limit is %d files of %d MiB in total", name, maxLocalAssets, maxLocalBytes>>20)
 			return reference
 		}
 		l.sent = append(l.sent, name)

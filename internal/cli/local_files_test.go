@@ -52,8 +52,8 @@ func TestInputsOfLocalFiles(t *testing.T) {
 	for source, missed := range map[string]string{
 		`<img src="../outside.png">`:                              "../outside.png was not sent: it is outside the page's folder",
 		`<img src="img/link.png">`:                                "img/link.png was not sent: it is a symbolic link out of the page's folder",
-		`<img src="secret.txt">`:                                  "secret.txt was not sent: it is no style, image, font or script",
-		`<img src="img">`:                                         "img was not sent: it is no style, image, font or script",
+		`<img src="secret.txt">`:                                  "secret.txt was not uploaded: it is not a style, image, font or script",
+		`<img src="img">`:                                         "img was not uploaded: it is not a style, image, font or script",
 		`<img src="https://example.com/a.png">`:                   "",
 		`<img src="//example.com/a.png">`:                         "",
 		`<img src="data:image/png;base64,AA==">`:                  "",
@@ -63,7 +63,7 @@ func TestInputsOfLocalFiles(t *testing.T) {
 		`<!-- <img src="img/red.png"> --><p style="color: red">x`: "",
 		`<script>let a = '<img src="img/red.png">'</script>`:      "",
 		`<textarea><img src="img/red.png"></textarea>`:            "",
-		`<iframe src="in/frame.html"></iframe>`:                   "in/frame.html was not sent: it is no style, image, font or script",
+		`<iframe src="in/frame.html"></iframe>`:                   "in/frame.html was not uploaded: it is not a style, image, font or script",
 		`<script type=module>import "./in/main.js"</script>`:      "",
 	} {
 		got, l := embed("page.html", "html", source)

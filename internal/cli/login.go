@@ -78,7 +78,7 @@ func (l *login) run(cmd *cobra.Command) error {
 	}
 	name := cmp.Or(config.Profile, defaultProfile)
 	if !profileName.MatchString(name) {
-		return usagef("--profile: %q is no name for a profile; take letters, digits, dots, hyphens and underscores", name)
+		return usagef("--profile: %q is not a valid name; use letters, digits, dots, hyphens and underscores", name)
 	}
 	before, again := known.All[name]
 	url := config.APIURL
@@ -127,7 +127,7 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 			return err
 		}
 		if made.Key = strings.TrimSpace(string(text)); !keyText.MatchString(made.Key) {
-			return usagef("what came by standard input is no key; it begins with pdf_live_ or pdf_test_")
+			return usagef("standard input has no API key; a key begins with pdf_live_ or pdf_test_")
 		}
 	} else {
 		code, err := l.begin(cmd, &service)
@@ -168,7 +168,7 @@ func newLogoutCommand() *cobra.Command {
 			}
 			name := cmp.Or(config.Profile, known.Default)
 			if name == "" {
-				return usagef("nobody is logged in on this machine")
+				return usagef("no profile is saved on this machine")
 			}
 			gone, err := known.find(name)
 			if err != nil {

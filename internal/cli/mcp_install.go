@@ -64,7 +64,7 @@ func newMCPInstall() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
 		if !ok {
-			return usagef("there is no client %q; known are %s", args[0], strings.Join(known, ", "))
+			return usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
 		}
 		logins, err := readProfiles()
 		if err != nil {

@@ -303,7 +303,7 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "draw", html, "-o", "y.pdf"}, "makes .png, .jpg, .jpeg or .zip; name the file y.png"},
 		{[]string{"doc", "draw", html, "-o", "y.png", "--type", "jpeg"}, "the request asks for .jpg; name the file y.jpg, or leave --type out"},
 		{[]string{"doc", "create", html, "-o", "y.txt"}, "makes .json; name the file y.json"},
-		{[]string{"doc", "print", html, "-o", filepath.Join(filepath.Dir(there), "none", "y.pdf")}, "there is no folder " + filepath.Join(filepath.Dir(there), "none")},
+		{[]string{"doc", "print", html, "-o", filepath.Join(filepath.Dir(there), "none", "y.pdf")}, "the folder " + filepath.Join(filepath.Dir(there), "none") + " does not exist"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.pdf", "%PDF-1.7\n")}, "is a PDF already. What takes one: relaypdf"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "%PDF-1.7\n")}, "is a PDF already"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.png", "\x89PNG\r\n\x1a\n")}, "is an image. relaypdf pdf from-images makes a PDF of it"},

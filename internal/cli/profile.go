@@ -71,7 +71,7 @@ func readProfiles() (*profiles, error) {
 // write replaces the file, whole or not at all.
 func (p *profiles) write() error {
 	if p.path == "" {
-		return usagef("there is no home folder to keep the key in; set RELAYPDF_API_KEY instead")
+		return usagef("there is no home folder for the key; set RELAYPDF_API_KEY instead")
 	}
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
