@@ -203,7 +203,7 @@ func toolError(err error) *apierror.Error {
 	var late *engine.TimeoutError
 	switch {
 	case errors.As(err, &document) && document.cause.Kind == pdf.NoProgram:
-		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: document.cause.Text + " is not installed on this server. Operator: run relaypdf doctor."}
+		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
 	case errors.As(err, &document) && document.cause.Kind == pdf.Nothing:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()

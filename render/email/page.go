@@ -66,7 +66,7 @@ func (m *Message) Page() (page string, remote []string, err error) {
 func (c *cleaner) tree(source string) string {
 	cleaned, err := c.clean(source)
 	if err != nil {
-		c.message.note("The HTML of the message could not be rendered; only its text is shown.")
+		c.message.note("The message's HTML cannot be shown, and its words stand alone.")
 		return plainHTML(wordsOf(source), flow{})
 	}
 	return `<div class="box"><div><template shadowrootmode="open"><style>:host{display:block}img{max-width:100%;object-fit:contain}table{max-width:100%}pre{white-space:pre-wrap}</style>` +
