@@ -8,7 +8,7 @@ const (
 	ScopeAccount   = "account:read"
 )
 
-// Scopes returns the scopes, the most common first.
+// Scopes lists them, the most usual first.
 func Scopes() []string {
 	return []string{ScopeDocuments, ScopeTemplates, ScopeWebhooks, ScopeAccount}
 }

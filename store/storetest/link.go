@@ -67,7 +67,7 @@ func (l *Link) Cut(cut bool) {
 	}
 }
 
-// Stall holds back all data in transit, or releases it.
+// Stall keeps everything on its way, or lets it go on.
 func (l *Link) Stall(stall bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
