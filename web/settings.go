@@ -280,7 +280,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	}
 	v.flash("Invitation sent to " + email + ".")
 	if w.mail == nil {
-		v.flash("Invitation created. This service sends no email: give " + email + " this link: " + address)
+		v.flash("Invitation created. This server sends no email. Give " + email + " this link: " + address)
 	}
 	return v.redirect(settingsPath)
 }
