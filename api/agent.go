@@ -174,10 +174,10 @@ func newMCPBackend(a *API, cfg Config) *MCPBackend {
 // Tools lists the tools for agents.
 func (d *MCPBackend) Tools() []Tool { return toolsOf(d.API) }
 
-// BaseURL is the public address of the service.
+// BaseURL returns the public URL of the service.
 func (d *MCPBackend) BaseURL() string { return d.baseURL }
 
-// Version is the program's.
+// Version returns the version of relaypdf.
 func (d *MCPBackend) Version() string { return d.version }
 
 // Local reports whether the service is reachable from its own machine only.
@@ -241,8 +241,8 @@ func (d *MCPBackend) CountRead(w http.ResponseWriter, r *http.Request, caller ca
 	return count(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 }
 
-// Serve answers a request for a route, as a caller who is known. The values of
-// the path are the request's own.
+// Serve responds to a request for a route, as an authenticated caller. The values of
+// the path parameters are those of the request.
 func (d *MCPBackend) Serve(w http.ResponseWriter, r *http.Request, pattern string, caller call.Caller) {
 	handler, ok := d.handlers[r.Method+" "+pattern]
 	if !ok {

@@ -25,7 +25,7 @@ var agentUse = map[string]agent{
 
 	"GET /v1/files": {name: "files_list", use: "Use when you look for uploads and results of the last 24 hours."},
 	"POST /v1/files": {
-		name: "files_upload", use: "Use when several tools need the same file: they accept its id as fileId for 24 hours.",
+		name: "files_upload", use: "Use when several tools need the same file: they accept its ID as fileId for 24 hours.",
 	},
 	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use when an upload or a result must not stay available for 24 hours."},
 
@@ -34,20 +34,20 @@ var agentUse = map[string]agent{
 		name: "webhooks_create", hidden: []string{"secret"},
 		use: "Use when a server must be notified about finished jobs. The signing secret stays hidden: the user rotates it in the dashboard. Not for waiting: use jobs_wait.",
 	},
-	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", use: "Use when an endpoint must receive no more events."},
+	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", use: "Use when an endpoint must stop receiving events."},
 
 	"GET /v1/templates/gallery": {name: "templates_gallery", use: "Use when you want a ready-made layout; templates_create accepts its id as fromGallery."},
 	"GET /v1/templates":         {name: "templates_list", use: "Use when you look for an existing template. Not for ready-made layouts: use templates_gallery."},
 	"POST /v1/templates": {
 		name: "templates_create", use: "Use when a document is created repeatedly with other data. Write HTML with Handlebars. pdf_create accepts it after templates_publish.",
 	},
-	"POST /v1/templates/validate":       {name: "templates_validate", use: "Use when you have written a template, before you store it. Not for seeing pages: use templates_preview.", reads: true},
+	"POST /v1/templates/validate":       {name: "templates_validate", use: "Use when you have written a template, before you store it. Not for rendered pages: use templates_preview.", reads: true},
 	"GET /v1/templates/{id}":            {name: "templates_get", use: "Use when you need the source of a template, or sample data as a model for yours."},
 	"PATCH /v1/templates/{id}":          {name: "templates_update", use: "Use when some fields of a template change. Documents use the change after templates_publish."},
 	"DELETE /v1/templates/{id}":         {name: "templates_delete", use: "Use when the user asks for it explicitly."},
 	"POST /v1/templates/{id}/publish":   {name: "templates_publish", use: "Use when a draft is ready; pdf_create uses it from then on."},
-	"POST /v1/templates/{id}/duplicate": {name: "templates_duplicate", use: "Use when you try a change without touching the original."},
-	"GET /v1/templates/{id}/versions":   {name: "templates_versions", use: "Use when you need the numbers and dates of publications."},
+	"POST /v1/templates/{id}/duplicate": {name: "templates_duplicate", use: "Use when you test a change without modifying the original."},
+	"GET /v1/templates/{id}/versions":   {name: "templates_versions", use: "Use when you need the numbers and dates of published versions."},
 	"GET /v1/templates/partials":        {name: "templates_partials_list", use: "Use when you need the parts that templates share."},
 	"PUT /v1/templates/partials/{name}": {name: "templates_partials_put", use: "Use when several templates share a part, such as a letterhead. They include it with {{> name}}."},
 }

@@ -48,7 +48,7 @@ type Config struct {
 	Limiter ratelimit.Limiter
 	// Lease is the id of the process's lease, which its holds carry.
 	Lease string
-	// BaseURL is the public address of the service, without a final slash.
+	// BaseURL is the public URL of the service, without a final slash.
 	BaseURL string
 	// Region is the region of this process; rate counters are separate per region.
 	Region string

@@ -77,7 +77,7 @@ func TestConvertedImagesAreReported(t *testing.T) {
 		} {
 			var want []wire.Warning
 			if frames > 1 {
-				want = []wire.Warning{{Code: "pictures_omitted", Message: call.named + " has several pictures, such as those of an animation or pages; only the first is in the result"}}
+				want = []wire.Warning{{Code: "pictures_omitted", Message: call.named + " contains several images, such as animation frames or pages; the result has only the first"}}
 			}
 			answer := s.Send(t, apitest.Request{Path: call.path, Body: `{` + call.input + `,"response":"url"}`})
 			if got := fileURL(t, answer).Warnings; !reflect.DeepEqual(got, want) {

@@ -70,7 +70,7 @@ func (a *API) describe() ([]byte, error) {
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
-				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are refused.",
+				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are rejected.",
 			}},
 			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(),
 		},

@@ -204,8 +204,8 @@ func TestConvertRefuses(t *testing.T) {
 			"has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images"},
 		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, apierror.ProcessingFailed, "file", "is damaged or has an unsupported format"},
 		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, apierror.ProcessingFailed, "file", "is a damaged image, or has an unsupported format"},
-		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "must be HTML with engine wkhtmltopdf"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "must be HTML with engine wkhtmltopdf"},
+		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "must be HTML if engine is wkhtmltopdf"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "must be HTML if engine is wkhtmltopdf"},
 		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, apierror.URLNotAllowed, "url", ""},
 		{`{"url":"http://127.0.0.1/a.docx"}`, apierror.URLNotAllowed, "url", "must be an http or https URL of a public host"},
 	} {

@@ -266,7 +266,7 @@ func TestPageToolsFail(t *testing.T) {
 		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, apierror.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
 		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, apierror.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
 		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, apierror.InvalidRequest, "position.y", "is required"},
-		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, apierror.InvalidRequest, "fields", "cannot be filled: the PDF has no form"},
+		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, apierror.InvalidRequest, "fields", "requires a PDF with a form; the PDF has none"},
 		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, apierror.InvalidRequest, "fields.agree", `takes true, false or "Yes"; got "x"`},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
@@ -296,7 +296,7 @@ func TestRedactedImagesAreReported(t *testing.T) {
 	document := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"<div style='width:90px;height:90px;border-radius:50%;border:3px solid'></div><p>words</p>"}`}).OK(t).Body
 	for fields, want := range map[string][]wire.Warning{
 		`"areas":[{"page":1,"x":0,"y":0,"width":60,"height":60}],"metadata":{"title":"Words"}`: {{
-			Code: "content_changed", Message: "Pages on which more than text and images stood in an area are pictures now, without text: 1.",
+			Code: "content_changed", Message: "Pages with content other than text and images in a redacted area were converted to images without text: 1.",
 		}},
 		`"terms":["words"]`: nil,
 	} {

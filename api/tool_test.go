@@ -249,7 +249,7 @@ func TestToolsFail(t *testing.T) {
 	comment := pdftest.Three()
 	comment.Annots = map[int]string{0: "<< /Type /Annot /Subtype /FreeText /Rect [10 10 90 30] /Contents (Look here) /DA (/Helv 12 Tf) >>"}
 	commented := inline(comment.Write())
-	const undrawn = "has comments without an appearance, which would be missing on the sheets; make images of its pages and a PDF of those"
+	const undrawn = "has comments without an appearance, which would be lost. Convert its pages to images and create a PDF from them"
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
@@ -274,7 +274,7 @@ func TestToolsFail(t *testing.T) {
 		{"booklet", `{"file":` + commented + `}`, apierror.ProcessingFailed, "file", undrawn},
 		{"booklet", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
 		{"attachments", `{` + source + `,"action":"extract"}`, apierror.InvalidRequest, "file", "has no attachments"},
-		{"extract-images", `{` + source + `}`, apierror.InvalidRequest, "file", "has no such images on these pages"},
+		{"extract-images", `{` + source + `}`, apierror.InvalidRequest, "file", "has no matching images on these pages"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, apierror.InvalidRequest, "bookmarks[0].page", "must select pages of the document, which has 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
@@ -306,7 +306,7 @@ func TestSourcesAreFetched(t *testing.T) {
 		code    apierror.Code
 		message string
 	}{
-		{lab.files.URL + "/gone", apierror.ProcessingFailed, "could not be fetched: the address answered with status 410"},
+		{lab.files.URL + "/gone", apierror.ProcessingFailed, "could not be fetched: the server returned status 410"},
 		{lab.files.URL + "/loop", apierror.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
 		{lab.files.URL + "/large", apierror.PayloadTooLarge, "must be at most 524288 bytes"},
 		{lab.files.URL + "/endless", apierror.PayloadTooLarge, "must be at most 524288 bytes"},

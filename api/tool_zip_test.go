@@ -128,7 +128,7 @@ func TestZipFails(t *testing.T) {
 			{Field: "files[1].file", Message: "is required unless another source is given. " + sources},
 			{Field: "files[2].file", Message: "is mutually exclusive with files[2].url. " + sources}}},
 		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/gone","filename":"b"}]}`, apierror.ProcessingFailed, []apierror.Detail{
-			{Field: "files[1].url", Message: "could not be fetched: the address answered with status 410"}}},
+			{Field: "files[1].url", Message: "could not be fetched: the server returned status 410"}}},
 		{`{"files":[` + good + `,{"url":"http://169.254.169.254/","filename":"b"}]}`, apierror.URLNotAllowed, []apierror.Detail{
 			{Field: "files[1].url", Message: "must be an http or https URL of a public host"}}},
 		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, apierror.PayloadTooLarge, []apierror.Detail{

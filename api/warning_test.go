@@ -28,7 +28,7 @@ func faulty() schema.Row[*operation.Deps] {
 }
 
 var twoFaults = []wire.Warning{
-	{Code: "resource_failed", Message: "was answered with status 404", URL: "https://example.com/ü.png?<a>"},
+	{Code: "resource_failed", Message: "returned status 404", URL: "https://example.com/ü.png?<a>"},
 	{Code: "script_error", Message: "ReferenceError: x \U0001F600"},
 }
 

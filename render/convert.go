@@ -262,7 +262,7 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 		body, about, err = a.render.office.Convert(ctx, c)
 	}
 	for _, address := range about.Nowhere {
-		p.lacks(address, "was left out: it is no image at a public address")
+		p.lacks(address, "was omitted: the URL is not a public image")
 	}
 	return Converted{Body: body, Warnings: p.lacking[:min(len(p.lacking), chrome.MaxWarnings)]}, err
 }

@@ -68,7 +68,7 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 		return made, errors.Join(err, result.Close())
 	}
 	for _, reference := range about.Nowhere {
-		p.lacks(reference, "could not be loaded: it is no address of a server, and the page has none that it could start from")
+		p.lacks(reference, "could not be loaded: the URL is relative and the page has no base URL")
 	}
 	made.Warnings = p.lacking[:min(len(p.lacking), chrome.MaxWarnings)]
 	if len(about.Headings) == 0 {
@@ -109,10 +109,10 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 			p.lacks(reference, chrome.LooseLink)
 		}
 		for _, reference := range about.Omitted {
-			p.lacks(reference, "was left out: the document would become too large")
+			p.lacks(reference, "was omitted: the document would be too large")
 		}
 	case about.Images > 0:
-		p.lacking = []chrome.Warning{{Code: PicturesOmitted, Message: fmt.Sprintf("%d images were left out: HTML and Markdown become sheets of text and tables", about.Images)}}
+		p.lacking = []chrome.Warning{{Code: PicturesOmitted, Message: fmt.Sprintf("%d images were omitted: spreadsheets made from HTML or Markdown contain text and tables only", about.Images)}}
 	}
 	return result.Output(0), p.lacking[:min(len(p.lacking), chrome.MaxWarnings)], nil
 }
@@ -129,13 +129,13 @@ func lacksBecause(err error) string {
 	case errors.As(err, &failed):
 		return "could not be loaded: " + failed.Error()
 	case errors.Is(err, errNoAsset):
-		return fmt.Sprintf("was answered with status %d", http.StatusNotFound) // the wording of missing files of pages
+		return fmt.Sprintf("returned status %d", http.StatusNotFound) // the wording of missing files of pages
 	case errors.Is(err, egress.ErrRefused):
-		return "could not be loaded: only public addresses are"
+		return "could not be loaded: only public URLs are allowed"
 	case errors.Is(err, spool.ErrTooLarge):
-		return fmt.Sprintf("is larger than %d MiB", maxReferenceBytes>>20)
+		return fmt.Sprintf("exceeds the limit of %d MiB", maxReferenceBytes>>20)
 	}
-	return "was not loaded in time"
+	return "timed out"
 }
 
 // refuseOther returns an error if the content is not text, because wkhtmltopdf would print its bytes.
@@ -210,7 +210,7 @@ func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	}
 	request, err := http.NewRequestWithContext(bounded, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return &chrome.LoadError{URL: u.String(), Reason: "the address is not valid"}
+		return &chrome.LoadError{URL: u.String(), Reason: "the URL is not valid"}
 	}
 	request.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
 	response, err := p.account.render.pages.Do(request)
@@ -317,11 +317,11 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 		case taken[i] != nil:
 			name = p.add(reference, taken[i])
 		case files[i] == nil:
-			p.lacks(reference.Address, fmt.Sprintf("was not loaded: a page may refer to %d files", maxReferences))
+			p.lacks(reference.Address, fmt.Sprintf("was not loaded: the limit is %d files per page", maxReferences))
 		default:
 			p.owned = append(p.owned, files[i])
 			if p.bytes += files[i].Size(); p.bytes > maxReferenceBytes {
-				p.lacks(reference.Address, fmt.Sprintf("was left out: a page may refer to files of %d MiB", maxReferenceBytes>>20))
+				p.lacks(reference.Address, fmt.Sprintf("was omitted: the limit is %d MiB of files per page", maxReferenceBytes>>20))
 				break
 			}
 			name = p.add(reference, files[i])

@@ -240,13 +240,13 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, made.Body)
-	const nowhere = "could not be loaded: it is no address of a server, and the page has none that it could start from"
+	const nowhere = "could not be loaded: the URL is relative and the page has no base URL"
 	lacks := func(url, message string) chrome.Warning {
 		return chrome.Warning{Code: "resource_failed", Message: message, URL: url}
 	}
 	if want := []chrome.Warning{
-		lacks(site.url("site.test", "/gone.png"), "could not be loaded: the address answered with status 404"),
-		lacks("https://127.0.0.1/x.png", "could not be loaded: only public addresses are"),
+		lacks(site.url("site.test", "/gone.png"), "could not be loaded: the server returned status 404"),
+		lacks("https://127.0.0.1/x.png", "could not be loaded: only public URLs are allowed"),
 		lacks("lines.svg", nowhere), lacks("gone.png", nowhere),
 	}; !reflect.DeepEqual(made.Warnings, want) {
 		t.Errorf("warned of %+v, want %+v", made.Warnings, want)

@@ -119,7 +119,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 func emailWarnings(about email.Result) (told []chrome.Warning) {
 	if count := len(about.Remote); count > 0 {
 		told = append(told, chrome.Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
-			"left out, of %d pictures and style sheets on other servers: loading them would tell the sender that the email was read", count)}.Bounded())
+			"one of %d remote images and style sheets that were not loaded, because loading them tells the sender that the email was read", count)}.Bounded())
 	}
 	for _, note := range about.Notes {
 		told = append(told, chrome.Warning{Code: EmailUnread, Message: note})
@@ -148,7 +148,7 @@ func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files [
 			return nil, err
 		default:
 			rest = append(rest, f)
-			doc.Warnings = append(doc.Warnings, chrome.Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q did not become pages, and lies in the PDF as a file: %s", f.Filename, whyNot(err))})
+			doc.Warnings = append(doc.Warnings, chrome.Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q was not converted to pages and is attached to the PDF as a file: %s", f.Filename, whyNot(err))})
 		}
 	}
 	if len(made) == 0 {
@@ -177,23 +177,23 @@ func whyNot(err error) string {
 	case errors.As(err, &none):
 		return none.text
 	case errors.As(err, &failed) && failed.Kind == pdf.PasswordRequired:
-		return "it opens with a password only"
+		return "it requires a password"
 	case errors.Is(err, office.ErrUnavailable):
-		return "there is no office program here"
+		return "office conversion is unavailable"
 	case errors.As(err, &limit):
 		return "it has too many pages"
 	}
-	return "it is damaged, or of a kind that cannot be read"
+	return "it is damaged or has an unsupported format"
 }
 
 // pagesOf makes pages of an attachment.
 func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*spool.File, []chrome.Warning, error) {
 	if p.left--; p.left < 0 {
-		return nil, nil, &noPagesError{fmt.Sprintf("%d files became pages, and more are not made", maxAppended)}
+		return nil, nil, &noPagesError{fmt.Sprintf("the limit is %d converted files", maxAppended)}
 	}
 	if f.ContentType == "message/rfc822" || strings.EqualFold(path.Ext(f.Filename), ".eml") {
 		if depth+1 >= emailDepth {
-			return nil, nil, &noPagesError{"it lies too deep in other emails"}
+			return nil, nil, &noPagesError{"it is nested too deeply in other emails"}
 		}
 		doc, err := p.message(ctx, f.Content, depth+1)
 		return doc.Body, doc.Warnings, err
@@ -201,15 +201,15 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 	source, err := office.Sniff(f.Content.Open(), f.Filename)
 	switch {
 	case err != nil:
-		return nil, nil, &noPagesError{"it is of no kind that has pages"}
+		return nil, nil, &noPagesError{"its format has no pages"}
 	case source.Kind == office.KindPDF:
 		// Decrypted if it is encrypted, and repaired if it is damaged.
 		pages, err := p.UnlockPDF(ctx, PDFFile{Content: f.Content})
 		return pages, nil, err
 	case source.Kind == office.KindWeb:
-		return nil, nil, &noPagesError{"it could ask other servers for pictures"}
+		return nil, nil, &noPagesError{"it could load images from other servers"}
 	case source.Format == office.FormatText && !strings.EqualFold(path.Ext(f.Filename), ".txt"):
-		return nil, nil, &noPagesError{"it is of no kind that has pages"}
+		return nil, nil, &noPagesError{"its format has no pages"}
 	}
 	converted, err := p.Convert(ctx, Conversion{Content: f.Content, Name: f.Filename, To: office.ToPDF})
 	return converted.Body, nil, err

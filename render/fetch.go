@@ -33,9 +33,9 @@ type FetchError struct {
 
 func (e *FetchError) Error() string {
 	if e.Status != 0 {
-		return fmt.Sprintf("the address answered with status %d", e.Status)
+		return fmt.Sprintf("the server returned status %d", e.Status)
 	}
-	return "the address " + e.Reason
+	return "the URL " + e.Reason
 }
 
 // Unwrap returns the network's error.
@@ -91,9 +91,9 @@ func fetchError(ctx context.Context, err error) error {
 	case errors.Is(err, egress.ErrTooManyRedirects):
 		return &FetchError{Reason: fmt.Sprintf("redirects more than %d times", maxFileRedirects), cause: err}
 	case errors.As(err, &certificate):
-		return &FetchError{Reason: "has a certificate that is not valid: " + strings.TrimPrefix(certificate.Err.Error(), "x509: "), cause: err}
+		return &FetchError{Reason: "has an invalid TLS certificate: " + strings.TrimPrefix(certificate.Err.Error(), "x509: "), cause: err}
 	case errors.As(err, &network) && network.Timeout():
-		return &FetchError{Reason: "did not answer in time", cause: err}
+		return &FetchError{Reason: "timed out", cause: err}
 	}
 	return &FetchError{Reason: "could not be read: the connection failed", cause: err}
 }

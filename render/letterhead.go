@@ -60,7 +60,7 @@ func (l *letterhead) fill(ctx context.Context, name, template string) string {
 			}
 		}
 		if kind == html.TextToken && addressed.MatchString(raw) {
-			l.warn(name, "loads nothing by style: put backgrounds into it as data: URIs, and take typefaces that GET /v1/fonts lists", "")
+			l.warn(name, "does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts", "")
 		}
 		out.WriteString(raw)
 	}
@@ -80,16 +80,16 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 		case token.Data == "img" && attribute.Key == "src" && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(attribute.Val)), "data:"):
 			data, err := l.fetchImage(ctx, strings.TrimSpace(attribute.Val))
 			if err != nil {
-				l.warn(name, "lacks a picture: "+err.Error(), attribute.Val)
+				l.warn(name, "has a missing image: "+err.Error(), attribute.Val)
 				continue
 			}
 			token.Attr[i].Val, changed = data, true
 		case token.Data == "link" && attribute.Key == "href":
-			l.warn(name, "loads no style sheets: put the style into it", attribute.Val)
+			l.warn(name, "does not load style sheets. Use inline styles", attribute.Val)
 		case token.Data == "script" && attribute.Key == "src":
-			l.warn(name, "runs no scripts", attribute.Val)
+			l.warn(name, "does not run scripts", attribute.Val)
 		case attribute.Key == "style" && addressed.MatchString(attribute.Val):
-			l.warn(name, "loads nothing by style: put backgrounds into it as data: URIs, and take typefaces that GET /v1/fonts lists", "")
+			l.warn(name, "does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts", "")
 		}
 	}
 	return changed
@@ -104,7 +104,7 @@ func (l *letterhead) warn(name, text, address string) {
 // fetchImage returns the image at a URL as a data: URI.
 func (l *letterhead) fetchImage(ctx context.Context, address string) (string, error) {
 	if l.images++; l.images > maxLetterheadImages {
-		return "", fmt.Errorf("it has more than %d", maxLetterheadImages)
+		return "", fmt.Errorf("the limit is %d images", maxLetterheadImages)
 	}
 	content, err := l.content(ctx, address)
 	if err != nil {
@@ -113,7 +113,7 @@ func (l *letterhead) fetchImage(ctx context.Context, address string) (string, er
 	kind := http.DetectContentType(content)
 	if !strings.HasPrefix(kind, "image/") {
 		if !strings.Contains(string(content[:min(len(content), 4096)]), "<svg") {
-			return "", errors.New("the address leads to no picture")
+			return "", errors.New("the URL does not return an image")
 		}
 		kind = "image/svg+xml"
 	}
@@ -123,7 +123,7 @@ func (l *letterhead) fetchImage(ctx context.Context, address string) (string, er
 func (l *letterhead) content(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("its address is not valid")
+		return nil, errors.New("its URL is not valid")
 	}
 	if u.Scheme == "" && u.Host == "" {
 		for _, asset := range l.assets {
@@ -131,10 +131,10 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 				return io.ReadAll(asset.Content.Open())
 			}
 		}
-		return nil, errors.New("its address is relative, and none of the assets has that name")
+		return nil, errors.New("its URL is relative and no asset has that name")
 	}
 	if l.offline {
-		return nil, errors.New("there is no network")
+		return nil, errors.New("the document has no network access")
 	}
 	file, err := l.account.Fetch(ctx, address, maxLetterheadImage)
 	if err != nil {

@@ -50,7 +50,7 @@ const PicturesOmitted = "pictures_omitted"
 
 // OmittedPictures returns the warning that the result contains only the first image of a file.
 func OmittedPictures(file string) chrome.Warning {
-	return chrome.Warning{Code: PicturesOmitted, Message: file + " has several pictures, such as those of an animation or pages; only the first is in the result"}
+	return chrome.Warning{Code: PicturesOmitted, Message: file + " contains several images, such as animation frames or pages; the result has only the first"}
 }
 
 // PDFFromImages makes a PDF with one page per image. Omitted holds the indices of animated images, from 0; their

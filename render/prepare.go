@@ -72,7 +72,7 @@ func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 		faults = append(faults, chrome.Warning{Code: chrome.ScriptError, Message: fmt.Sprintf("line %d: %s", f.Line, f.Text)})
 	}
 	if f := doc.Filtered; f != nil {
-		faults = append(faults, chrome.Warning{Code: HTMLFiltered, Message: fmt.Sprintf(`line %d: %s; options.html "allow" keeps them as HTML`, f.Line, f.Text)})
+		faults = append(faults, chrome.Warning{Code: HTMLFiltered, Message: fmt.Sprintf(`line %d: %s; set options.html to "allow" to render them as HTML`, f.Line, f.Text)})
 	}
 	return faults
 }

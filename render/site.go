@@ -89,7 +89,7 @@ func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) 
 // choose checks the names of an archive and finds its page.
 func (s *Site) choose(files []*zip.File) error {
 	if len(files) > MaxSiteFiles {
-		return siteError("has %d files; an archive may have %d", len(files), MaxSiteFiles)
+		return siteError("has %d files; the limit is %d", len(files), MaxSiteFiles)
 	}
 	found := false
 	seen := map[string]bool{}
@@ -97,13 +97,13 @@ func (s *Site) choose(files []*zip.File) error {
 		name := strings.TrimSuffix(file.Name, "/")
 		switch {
 		case !ValidAssetName(name):
-			return siteError("holds the file %.100q: names must be relative, without .., empty parts and backslashes", file.Name)
+			return siteError("contains an invalid file name, %.100q. Names must be relative, without .., empty parts or backslashes", file.Name)
 		case file.Mode()&fs.ModeType&^fs.ModeDir != 0:
-			return siteError("holds %.100q, which is a link or no file", file.Name)
+			return siteError("contains %.100q, which is not a regular file", file.Name)
 		case file.Flags&1 != 0:
 			return siteError("is encrypted")
 		case seen[name]:
-			return siteError("holds the file %.100q twice", file.Name)
+			return siteError("contains the file %.100q more than once", file.Name)
 		}
 		seen[name] = true
 		if path.Base(name) == indexName && !file.FileInfo().IsDir() && (!found || strings.Count(name, "/") < strings.Count(s.Index, "/")) {
@@ -111,7 +111,7 @@ func (s *Site) choose(files []*zip.File) error {
 		}
 	}
 	if !found {
-		return siteError("must be a ZIP archive with an index.html; there is none in it")
+		return siteError("must be a ZIP archive with an index.html; it contains none")
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (s *Site) choose(files []*zip.File) error {
 func (s *Site) unpack(file *zip.File, left *int64) error {
 	content, err := file.Open()
 	if err != nil {
-		return siteError("holds %.100q, which cannot be unpacked", file.Name)
+		return siteError("contains %.100q, which cannot be unpacked", file.Name)
 	}
 	defer content.Close()
 	out := spool.New("", *left)
@@ -128,9 +128,9 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 	size, err := io.Copy(out, content) //nolint:gosec // The spool takes what is left of the limit.
 	switch {
 	case errors.Is(err, spool.ErrTooLarge):
-		return siteError("is larger than %d MiB when it is unpacked", MaxAssetBytes>>20)
+		return siteError("must be at most %d MiB when unpacked", MaxAssetBytes>>20)
 	case err != nil:
-		return siteError("holds %.100q, which cannot be unpacked", file.Name)
+		return siteError("contains %.100q, which cannot be unpacked", file.Name)
 	}
 	*left -= size
 	if file.Name != s.Index {
@@ -138,7 +138,7 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 		return nil
 	}
 	if size > maxIndex {
-		return siteError("has an index.html of more than %d MiB", maxIndex>>20)
+		return siteError("must have an index.html of at most %d MiB", maxIndex>>20)
 	}
 	text, err := io.ReadAll(out.Open())
 	s.HTML = string(text)

@@ -39,12 +39,12 @@ func (s *Store) connectAny(ctx context.Context, cfg Config) error {
 			return err
 		}
 		if err := s.connectSQLite(ctx, path); err != nil {
-			return fmt.Errorf("open the SQLite database %s: %w; check that this user may write to the file and its folder and that the disk has room", path, err)
+			return fmt.Errorf("open the SQLite database %s: %w; check that this user can write to the file and its folder, and that the disk has free space", path, err)
 		}
 		return nil
 	case isPostgres(rawURL):
 		if err := s.connectPostgres(ctx, cfg); err != nil {
-			return fmt.Errorf("open the PostgreSQL database: %w; check that the server runs and that the address, name, user and password in the database URL are right", err)
+			return fmt.Errorf("open the PostgreSQL database: %w; check that PostgreSQL runs, and that host, name, user and password in the database URL are correct", err)
 		}
 		return nil
 	}

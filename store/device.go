@@ -28,7 +28,7 @@ const (
 // Why a device gets no key. Compare with errors.Is.
 var (
 	// ErrWaiting means that the user has not decided yet.
-	ErrWaiting = errors.New("nobody has decided yet")
+	ErrWaiting = errors.New("no decision yet")
 	// ErrTooEarly means that the device asks more often than it may.
 	ErrTooEarly = errors.New("asked too early")
 	// ErrDenied means that a user has refused, or may not make keys any more.

@@ -38,9 +38,9 @@ func EventKinds() []EventKind {
 		{EventJobCompleted, "A job has a result"},
 		{EventJobFailed, "A job failed"},
 		{EventWalletTopUp, "A payment was added to the wallet"},
-		{EventAutoReload, "The wallet refilled itself"},
-		{EventAutoReloadFailed, "The wallet could not refill itself"},
-		{EventPaymentRequired, "A call was refused because the wallet does not cover it; told at most once an hour"},
+		{EventAutoReload, "Auto-reload added funds to the wallet"},
+		{EventAutoReloadFailed, "Auto-reload failed"},
+		{EventPaymentRequired, "A call was rejected because the wallet does not cover it; sent at most once an hour"},
 	}
 }
 

@@ -35,7 +35,7 @@ const (
 // Abandoned is the failure of calls whose process ended before they did.
 var Abandoned = Failure{
 	Code:    "internal_error",
-	Message: "The server stopped before this call was finished. Nothing was charged; please send it again.",
+	Message: "The server stopped before the call finished. The call was not charged. Send it again.",
 }
 
 // Lease is the heartbeat of a process. Calls carry its ID, and are released when it is gone.

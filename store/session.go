@@ -43,7 +43,7 @@ type sessionRow struct {
 	ExpiresAt int64
 }
 
-// Sessions keeps the sessions of users: it is a store of scs, whose tokens come hashed and whose data is JSON.
+// Sessions stores the sessions of users. It implements the store of scs; tokens are passed hashed, and data is JSON.
 type Sessions struct{ store *Store }
 
 // Sessions returns the sessions of the store.

@@ -128,8 +128,8 @@ func TestOpenErrorsNameTheFix(t *testing.T) {
 		"folder in file": {store.Config{DataDir: file + "/x"}, "choose a folder that this user may write to"},
 		"other database": {store.Config{DataDir: t.TempDir(), URL: "mysql://root:hunter2@db/x"}, "must start with sqlite: or postgres://"},
 		"parameters":     {store.Config{DataDir: t.TempDir(), URL: "sqlite:x.db?mode=memory"}, "without parameters"},
-		"not a database": {store.Config{DataDir: t.TempDir(), URL: "sqlite://" + file}, "check that this user may write"},
-		"no server":      {store.Config{DataDir: t.TempDir(), URL: "postgres://u:hunter2@127.0.0.1:1/x?connect_timeout=5"}, "check that the server runs"},
+		"not a database": {store.Config{DataDir: t.TempDir(), URL: "sqlite://" + file}, "check that this user can write"},
+		"no server":      {store.Config{DataDir: t.TempDir(), URL: "postgres://u:hunter2@127.0.0.1:1/x?connect_timeout=5"}, "check that PostgreSQL runs"},
 		"bad address":    {store.Config{DataDir: t.TempDir(), URL: "postgres://u:hunter2@127.0.0.1:bad/x"}, "database URL"},
 	} {
 		s, err := store.Open(t.Context(), test.cfg)

@@ -337,7 +337,7 @@ func DevicePage(p Page, m Device) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = grant("Get a key named ", m.KeyName).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = grant("Create a key named ", m.KeyName).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -345,7 +345,7 @@ func ConsentPage(p Page, m Consent) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = selectField(Field{Name: "days", Label: "Expires after", Hint: "The app must then ask again."}, m.Form, grantLives()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = selectField(Field{Name: "days", Label: "Expires after", Hint: "The app must then request access again."}, m.Form, grantLives()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -105,7 +105,7 @@ func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
 	}
 	return w.sendEmail(ctx, mail.Message{
 		To: person.Email, Subject: "Confirm your email address",
-		Lines: []string{"Confirm that this email address is yours to open your relaypdf account.", "The link works once, for 3 days. If you did not sign up, ignore this email."},
+		Lines: []string{"To open your relaypdf account, confirm that this email address is yours.", "The link works once, for 3 days. If you did not sign up, ignore this email."},
 		Link:  mail.Link{Text: "Confirm email address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
 	})
 }

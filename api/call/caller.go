@@ -18,7 +18,7 @@ import (
 type Kind string
 
 const (
-	// ByKey is a program with an API key.
+	// ByKey is a client with an API key.
 	ByKey Kind = "key"
 	// ByGrant is an agent that a user has authorized.
 	ByGrant Kind = "grant"

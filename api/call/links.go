@@ -25,7 +25,7 @@ func (l Links) poll(call store.Call) string {
 	return l.Job(call.ResultID)
 }
 
-// Accepted is the answer to a request for a job.
+// Accepted returns the response to a request for a job.
 func (l Links) Accepted(id string) wire.JobStatus {
 	return wire.JobStatus{ID: id, Status: wire.JobProcessing, PollURL: l.Job(id)}
 }

@@ -31,7 +31,7 @@ type Request struct {
 	Form string
 	// IdempotencyKey is empty when the client sent none.
 	IdempotencyKey string
-	// MaxCharge is the most that the client agreed to pay, or nil.
+	// MaxCharge is the maximum that the client agreed to pay, or nil.
 	MaxCharge *credit.Amount
 	RequestID string
 	// Faults are the validation errors of the request outside its body. They are reported together with those of the
@@ -55,7 +55,7 @@ type Outcome struct {
 	ResultID string
 	Mode     string
 	Charged  credit.Amount
-	// Replayed marks the answer of an earlier call with the same Idempotency-Key.
+	// Replayed marks the response of an earlier call with the same Idempotency-Key.
 	Replayed    bool
 	Filename    string
 	ContentType string

@@ -28,19 +28,19 @@ type Model interface {
 // Conversation is the input of a model.
 type Conversation struct {
 	System string
-	// Turns are the user's and the model's in turn. The first and the last are the
+	// Turns are messages of the user and of the model, alternately. The first and the last are the
 	// user's.
 	Turns []string
-	// Images of the first turn.
+	// Pictures are the images of the first turn.
 	Pictures []Image
-	// MaxTokens is the most that the answer may have.
+	// MaxTokens is the maximum number of tokens of the response.
 	MaxTokens int
 }
 
 // Answer is a model's response, with its usage.
 type Answer struct {
 	Text string
-	// Cut means that it was not done when it had its most tokens.
+	// Cut means that the response reached MaxTokens before its end.
 	Cut   bool
 	Usage Usage
 }
@@ -48,7 +48,7 @@ type Answer struct {
 // Usage counts tokens, as the provider counts them.
 type Usage struct{ Input, Output int64 }
 
-// Add returns the sum of two.
+// Add returns the sum of u and other.
 func (u Usage) Add(other Usage) Usage {
 	return Usage{Input: u.Input + other.Input, Output: u.Output + other.Output}
 }
@@ -59,9 +59,9 @@ func usageOf(input, output int64) Usage {
 	return Usage{Input: min(max(input, 0), most), Output: min(max(output, 0), most)}
 }
 
-// Listener hears an answer while it is written, part by part; first is true with
-// the first part of each answer. It is called by the one that asks, and must not
-// keep it waiting.
+// Listener receives a response part by part while the model writes it. first is true with
+// the first part of each response. It is called in the goroutine of the request, and must not
+// block.
 type Listener func(part string, first bool)
 
 type listenerKey struct{}

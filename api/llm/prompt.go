@@ -86,7 +86,7 @@ const (
 	bytesPerToken = 3
 )
 
-// MostUsage is the most that a conversation and one repair of it can take.
+// MostUsage is the maximum usage of a conversation and one repair of it.
 func (c Conversation) MostUsage() Usage {
 	first := int64(len(c.System) + len(c.Turns[0]) + tokensAround)
 	again := first + int64(c.MaxTokens) + int64(len(repairBefore)+shownBytes+len(repairAfter)) + tokensAround

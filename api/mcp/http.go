@@ -30,7 +30,7 @@ const (
 	maxLarge     = 4
 )
 
-// Handler answers agents over HTTP: one message per request, with a JSON response, and no state between requests.
+// Handler serves agents over HTTP: one message per request, with a JSON response, and no state between requests.
 type Handler struct {
 	api      *api.MCPBackend
 	protocol http.Handler
@@ -67,7 +67,7 @@ func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Han
 	return d, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP responds to one request.
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -30,18 +30,18 @@ type Answer struct {
 type Config struct {
 	// Tools are the routes that agents may use.
 	Tools []api.Tool
-	// Carry brings their requests to the service.
+	// Carry passes the requests of the tools to the API.
 	Carry Carrier
 	// Documents are the readable documents.
 	Documents []Document
 	// Folders are the folders of this machine that tools may use; nil means none, for remote agents.
 	Folders *folders
-	// Draw draws results.
+	// Draw renders previews of results.
 	Draw Drawer
 	// Progress notifies clients that their calls are still running, on transports that can send messages before a
 	// response.
 	Progress bool
-	// Version is the program's.
+	// Version is the version of relaypdf.
 	Version string
 	Logger  *slog.Logger
 }

@@ -33,7 +33,7 @@ type Local struct {
 	Roots []string
 }
 
-// Serve answers on in and out until in ends, or ctx.
+// Serve reads messages from in and writes responses to out, until in or ctx ends.
 func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) (err error) {
 	files, err := openFolders(l.Roots)
 	if err != nil {

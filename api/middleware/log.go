@@ -54,7 +54,7 @@ func (a *Answer) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *Answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// AnswerOf returns the watched answer that Log put around w, or watches w itself.
+// AnswerOf returns the Answer that Log put around w, or wraps w in a new one.
 func AnswerOf(w http.ResponseWriter) *Answer {
 	for inner := w; ; {
 		if a, ok := inner.(*Answer); ok {

@@ -19,7 +19,7 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// Answered returns how many requests were answered, by status, as Log has
+// Answered returns the number of completed requests by status, as Log has
 // counted them in the registry.
 func Answered(registry prometheus.Gatherer) (map[string]int64, error) {
 	counts := map[string]int64{}

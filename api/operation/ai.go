@@ -20,7 +20,7 @@ type AI struct {
 	Model llm.Model
 	// Input and Output are the provider's prices for a million tokens that it reads and writes.
 	Input, Output credit.Amount
-	// MaxTokens is the most that one answer may have.
+	// MaxTokens is the maximum number of tokens of one response.
 	MaxTokens int
 	// Timeout limits one call's conversation with the model, from the first request to the check of the last
 	// response.
@@ -120,7 +120,7 @@ func (q QuoteFields) check(faults *schema.Faults) {
 type Promised struct {
 	QuoteID            string         `json:"quoteId,omitempty" jsonschema_description:"ID of the quote, if the request asked for one."`
 	AmountMicrodollars *credit.Amount `json:"amountMicrodollars,omitempty" jsonschema_description:"Price of a call with the quote, in microdollars."`
-	ExpiresAt          *time.Time     `json:"expiresAt,omitempty" jsonschema_description:"Time until which the quote is valid."`
+	ExpiresAt          *time.Time     `json:"expiresAt,omitempty" jsonschema_description:"Expiry time of the quote."`
 }
 
 // promise quotes a price for the request with a digest.

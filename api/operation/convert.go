@@ -171,7 +171,7 @@ func (in *ConvertInput) target() office.Target {
 	return office.Target(cmp.Or(in.To, string(office.ToPDF)))
 }
 
-// Admit reports whether there is room in the queue of the engine.
+// Admit returns an error if the queue of the engine is full.
 func (in *ConvertInput) Admit(deps *Deps) error {
 	switch {
 	case deps.Render == nil:
@@ -348,15 +348,15 @@ func (e *convertError) detail() apierror.Detail {
 	case office.Unknown:
 		return apierror.Detail{Field: e.field, Message: "has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images"}
 	case office.NotHTML:
-		return apierror.Detail{Field: e.field, Message: "must be HTML with engine " + engineWebKit}
+		return apierror.Detail{Field: e.field, Message: "must be HTML if engine is " + engineWebKit}
 	case office.PasswordRequired:
 		return apierror.Detail{Field: "password", Message: "is required: the document is protected"}
 	case office.WrongPassword:
 		return apierror.Detail{Field: "password", Message: "is incorrect: it does not open the document"}
 	case office.Unsound:
-		return apierror.Detail{Field: e.field, Message: "converts to a damaged PDF, so there is no result. Contact the operator with the request ID"}
+		return apierror.Detail{Field: e.field, Message: "was converted to a damaged PDF. Send the request ID to the operator"}
 	case office.Exhausted:
-		return apierror.Detail{Field: e.field, Message: "crashes the converter, or exceeds its memory or disk limit"}
+		return apierror.Detail{Field: e.field, Message: "could not be converted: the conversion crashed, or exceeded its memory or disk limit"}
 	}
 	return apierror.Detail{Field: e.field, Message: "is damaged or has an unsupported format"}
 }

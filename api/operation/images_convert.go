@@ -31,7 +31,7 @@ func (in *ConvertImageInput) Validate() error {
 	return failures(faults)
 }
 
-// Admit reports whether there is room in the queue of the file tools.
+// Admit returns an error if the queue of the file tools is full.
 func (in *ConvertImageInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
 func runConvertImage(ctx context.Context, deps *Deps, in *ConvertImageInput) (schema.Result, error) {

@@ -114,7 +114,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b"},"metadata":{"title":"x"}}`, []string{"metadata is mutually exclusive with options.pdfa. To set both, convert to PDF with metadata, then call pdf.pdfa"}},
 		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality requires engine libreoffice"}},
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b","password":"x","pageRanges":"0"}}`, []string{
-			"options.pageRanges names page 0, but pages count from 1. Send " + pagerange.Syntax,
+			"options.pageRanges has page 0, but pages start at 1. Send " + pagerange.Syntax,
 			"options.password is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted"}},
 		// Front matter.
 		{"pdf.create", `{"markdown":"---\noptions:\n  scale: 9\n  papper: A4\n---\n"}`, []string{
@@ -166,8 +166,8 @@ func TestInputsRefuse(t *testing.T) {
 			"options.metadata.keywords[0] must be a string of at most 1000 characters; got 1"}},
 		// Page ranges.
 		{"pdf.create", with(`"pageRanges":""`), []string{`options.pageRanges must be a string of 1 to 1000 characters; got ""`}},
-		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which runs backwards. Send " + pagerange.Syntax}},
-		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges names page 0, but pages count from 1. Send " + pagerange.Syntax}},
+		{"pdf.create", with(`"pageRanges":"3-1"`), []string{"options.pageRanges has the range 3-1, which is reversed. Send " + pagerange.Syntax}},
+		{"pdf.create", with(`"pageRanges":"0"`), []string{"options.pageRanges has page 0, but pages start at 1. Send " + pagerange.Syntax}},
 		// Waiting.
 		{"pdf.create", with(`"timeout":60001`), []string{"options.timeout must be between 1 and 60000; got 60001"}},
 		{"pdf.create", with(`"timeout":0`), []string{"options.timeout must be between 1 and 60000; got 0"}},
@@ -230,7 +230,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", with(`"scale":9,"format":"B5","pageRanges":"0","cookies":[{"name":"a","value":"b"}]`), []string{
 			"options.scale must be between 0.1 and 2; got 9",
 			`options.format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B5"`,
-			"options.pageRanges names page 0, but pages count from 1. Send " + pagerange.Syntax,
+			"options.pageRanges has page 0, but pages start at 1. Send " + pagerange.Syntax,
 			"options.cookies[0].domain is required when the document is not loaded from url"}},
 	} {
 		if got := bind(t, test.name, test.body); !reflect.DeepEqual(got, test.want) {

@@ -13,9 +13,9 @@ func TestNothingToDoIsNotRepeated(t *testing.T) {
 		cause pdf.Error
 		want  apierror.Code
 	}{
-		{pdf.Error{Kind: pdf.Nothing, Text: "has text on all of these pages already"}, apierror.InvalidRequest},
+		{pdf.Error{Kind: pdf.Nothing, Text: "already has text on all of these pages"}, apierror.InvalidRequest},
 		{pdf.Error{Kind: pdf.Remains, Text: "cannot be redacted"}, apierror.ProcessingFailed},
-		{pdf.Error{Kind: pdf.Unsound, Text: "would become a damaged PDF"}, apierror.ProcessingFailed},
+		{pdf.Error{Kind: pdf.Unsound, Text: "produces a damaged PDF"}, apierror.ProcessingFailed},
 	} {
 		got := Failure(&documentError{field: "file", cause: &test.cause})
 		if got == nil || got.Code != test.want || len(got.Details) != 1 || got.Details[0].Field != "file" {

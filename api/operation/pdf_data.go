@@ -23,7 +23,7 @@ type DataInput struct {
 	PDFSource
 
 	Schema    schema.Object `json:"schema,omitzero" jsonschema_description:"JSON Schema of an object, which a model fills from the document. At most 16 KiB, with RE2 patterns and internal $refs only. The text of the pages can have 64 KiB at most. The response includes the page of each value."`
-	Output    string        `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"Form of the result without schema. Text columns are read one after the other; a line that repeats on every page appears once."`
+	Output    string        `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"Form of the result. Cannot be combined with schema. Text columns are read one after the other; a line that repeats on every page appears once."`
 	Pages     Pages         `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	OCR       *bool         `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"If true, read pages without text by OCR, 50 at most. If a page needs OCR, the call also costs the price of pdf.ocr, which is held until the call ends."`
 	Languages []Language    `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages for OCR: eng (default), deu, fra, or any other installed language."`
@@ -35,7 +35,7 @@ type DataAnswer struct {
 	pdf.MarkdownText
 
 	Data  json.RawMessage `json:"data,omitempty" jsonschema:"type=object" jsonschema_description:"Extracted data, valid against the schema of the request."`
-	Found []FoundValue    `json:"found,omitempty" jsonschema_description:"Page of each text, number and boolean in data."`
+	Found []FoundValue    `json:"found,omitempty" jsonschema_description:"Pages of the values in data, one entry per text, number or boolean."`
 	Promised
 }
 

@@ -96,7 +96,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.extract", `{` + aPDF + `,"pages":true}`, []string{
 			"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got true"}},
 		{"pdf.extract", `{` + aPDF + `,"pages":"3-1"}`, []string{
-			"pages has the range 3-1, which runs backwards. Send " + pagerange.Syntax + ", or an array of page numbers"}},
+			"pages has the range 3-1, which is reversed. Send " + pagerange.Syntax + ", or an array of page numbers"}},
 		// Their own fields.
 		{"pdf.ocr", `{` + aPDF + `,"languages":["en","../eng"],"output":"text","metadata":{"title":"x"}}`, []string{
 			`languages[0] must be a string of 3 to 20 characters matching ^[a-z]{3}(_[A-Za-z]+)*$; got "en"`,
@@ -107,7 +107,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"terms[0] must not be blank", "patterns[0] must not match empty text", "patterns[1] must be a valid RE2 regular expression: missing closing ): `(`",
 			"patterns[2] must be a valid RE2 regular expression: invalid or unsupported Perl syntax: `(?=`", `color must be a CSS colour such as #c00, #cc0000 or crimson; got "nocolour"`}},
 		{"pdf.ocr", `{` + aPDF + `,"output":"text","metadata":{"title":"x"}}`, []string{"metadata requires output pdf; got text"}},
-		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages names page 0, but pages count from 1. Send " + pagerange.Syntax + ", or an array of page numbers", "languages require ocr: true"}},
+		{"pdf.data", `{` + aPDF + `,"ocr":false,"languages":["eng"],"pages":"0"}`, []string{"pages has page 0, but pages start at 1. Send " + pagerange.Syntax + ", or an array of page numbers", "languages require ocr: true"}},
 		{"pdf.rotate", `{` + aPDF + `}`, []string{"degrees is required"}},
 		{"pdf.crop", `{` + aPDF + `}`, []string{"box is required without margins. Send exactly one of box, margins"}},
 		{"pdf.crop", `{` + aPDF + `,"box":{"x":0,"y":0,"width":9,"height":9},"margins":{"top":1}}`, []string{"margins is mutually exclusive with box. Send exactly one of box, margins"}},
@@ -124,7 +124,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"email.create", `{"attachments":"drop","format":"B9"}`, []string{"attachments must be one of embed, append, ignore; got \"drop\"", "file is required unless another source is given. " + sources,
 			"format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got \"B9\""}},
 		{"pdf.resize", `{` + aPDF + `}`, []string{"format is required without width and height"}},
-		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages names page 0, but pages count from 1. Send " + pagerange.Syntax + ", or an array of page numbers", "height is required with width"}},
+		{"pdf.resize", `{` + aPDF + `,"width":"201in","pages":"0"}`, []string{"pages has page 0, but pages start at 1. Send " + pagerange.Syntax + ", or an array of page numbers", "height is required with width"}},
 		{"pdf.resize", `{` + aPDF + `,"format":"B9","height":1}`, []string{"format is mutually exclusive with width and height", "format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got \"B9\""}},
 		{"pdf.resize", `{` + aPDF + `,"width":"201in","height":1}`, []string{"width must be between 0.1in and 200in; got 201in", "height must be between 9.6px and 19200px; got 1px"}},
 		{"pdf.attachments", `{` + aPDF + `,"names":["a"],"files":[{` + aPDF + `,"filename":"a"}]}`, []string{
@@ -135,7 +135,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"files[2].file is required unless another source is given. " + sources, "files[2].filename is already used: each attachment needs a unique name"}},
 		{"pdf.nup", `{` + aPDF + `}`, []string{"perSheet is required"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":5,"order":"z"}`, []string{`order must be one of row, column; got "z"`, "perSheet must be one of 2, 3, 4, 6, 8, 9, 12, 16; got 5"}},
-		{"pdf.nup", `{` + aPDF + `,"perSheet":16,"format":"a6","margin":"36pt","pages":"0"}`, []string{"pages names page 0, but pages count from 1. Send " + pagerange.Syntax + ", or an array of page numbers", "margin must be less than 33.605pt with 16 pages per sheet"}},
+		{"pdf.nup", `{` + aPDF + `,"perSheet":16,"format":"a6","margin":"36pt","pages":"0"}`, []string{"pages has page 0, but pages start at 1. Send " + pagerange.Syntax + ", or an array of page numbers", "margin must be less than 33.605pt with 16 pages per sheet"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"landscape":true,"margin":"6in"}`, []string{"margin must be less than 2.7in with 2 pages per sheet"}},
 		{"pdf.nup", `{` + aPDF + `,"perSheet":2,"format":"B9","margin":-1}`, []string{`format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B9"`, "margin must be between 0px and 19200px; got -1px"}},
 		{"pdf.booklet", `{` + aPDF + `,"perSheet":8,"binding":"left"}`, []string{`binding must be one of long, short; got "left"`, "perSheet must be one of 2, 4; got 8"}},

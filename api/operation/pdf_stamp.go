@@ -27,7 +27,7 @@ type StampInput struct {
 // StampMark is one stamp.
 type StampMark struct {
 	Text     string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text to stamp, in any script. Separate lines with line feeds. Send exactly one of text, image and stamps."`
-	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. A larger image is shrunk to the page after rotation and before scale."`
+	Image    FileItem `json:"image,omitzero" jsonschema_description:"Image to stamp: PNG, JPEG, WebP, TIFF or GIF. An image larger than the page is reduced to fit, after rotation and before scale."`
 	Pages    Pages    `json:"pages,omitzero" jsonschema_description:"Pages to stamp: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	Position Position `json:"position,omitzero" jsonschema_description:"Position of the stamp: a name, or an object {x, y} of its top left in points, from the top left of the page as displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are 24 points from the edge. Default: center."`
 	Opacity  *float64 `json:"opacity,omitempty" jsonschema:"minimum=0,maximum=1,default=1" jsonschema_description:"Opacity, from 0 (invisible) to 1 (solid)."`

@@ -83,7 +83,7 @@ func offPage(err error, field string) error {
 	return err
 }
 
-// Admit reports whether there is room in the queue of the file tools.
+// Admit returns an error if the queue of the file tools is full.
 func (s *PDFSource) Admit(deps *Deps) error {
 	if deps.Render == nil {
 		return nil
@@ -203,7 +203,7 @@ func toolError(err error) *apierror.Error {
 	var late *engine.TimeoutError
 	switch {
 	case errors.As(err, &document) && document.cause.Kind == pdf.NoProgram:
-		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: "This server does not have the program that " + document.cause.Text + ". Its operator can install it; relaypdf doctor says how."}
+		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: document.cause.Text + " is not installed on this server. Ask the operator to run relaypdf doctor."}
 	case errors.As(err, &document) && document.cause.Kind == pdf.Nothing:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()

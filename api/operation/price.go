@@ -15,7 +15,7 @@ func Prices(table *schema.Table[*Deps], overrides map[string]credit.Amount) (map
 	}
 	for name, price := range overrides {
 		if _, ok := prices[name]; !ok {
-			return nil, fmt.Errorf("a price is set for %q, which is no operation", name)
+			return nil, fmt.Errorf("a price is set for %q, which is not an operation", name)
 		}
 		if price < 0 {
 			return nil, fmt.Errorf("the price of %s is negative", name)

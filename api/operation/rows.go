@@ -157,7 +157,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     described(runProtect),
 	},
 	row[UnlockInput]{
-		Info:    detailed(pdfTool("pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; it cannot be guessed."), "Returns the PDF without encryption and restrictions."),
+		Info:    detailed(pdfTool("pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; not for unknown passwords."), "Returns the PDF without encryption and restrictions."),
 		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
 		Run:     described(runUnlock),
 	},
@@ -169,12 +169,12 @@ var Rows = []schema.Row[*Deps]{
 		Run: described(runBookmarks),
 	},
 	row[RotateInput]{
-		Info:    pdfTool("pdf.rotate", "Rotate pages of a PDF", "Use when pages lie on their side. Not for skewed scans: use pdf_ocr."),
+		Info:    pdfTool("pdf.rotate", "Rotate pages of a PDF", "Use when pages are sideways or upside down. Not for skewed scans: use pdf_ocr."),
 		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
 		Run:     described(runRotate),
 	},
 	row[DeletePagesInput]{
-		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use when pages must go and the rest stays as it is. Not for reordering: use pdf_extract."),
+		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use when you remove pages and keep the others unchanged. Not for reordering: use pdf_extract."),
 		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
 		Run:     described(runDeletePages),
 	},
@@ -208,7 +208,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     described(runRepair),
 	},
 	row[CropInput]{
-		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use when margins must go, or a part of each page is enough. Cropped content is hidden, not removed. Not for secrets: use pdf_redact."),
+		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use when you need to remove margins, or only a part of each page. Cropped content is hidden, not removed. Not for secrets: use pdf_redact."),
 		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
 		Run:     described(runCrop),
 	},
@@ -301,7 +301,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runData,
 	},
 	row[RedactInput]{
-		Info:    warns(pdfTool("pdf.redact", "Redact words and areas of a PDF", "Use when secrets must leave a PDF for good.")),
+		Info:    warns(pdfTool("pdf.redact", "Redact words and areas of a PDF", "Use when you need to remove confidential text or areas for good.")),
 		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},
@@ -362,7 +362,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML or image",
 			Details: "Reads office documents, HTML, Markdown, CSV, text, PDFs and images.",
-			Use:     "Use when DOCX, XLSX, PPTX, ODT, CSV and the like become PDF or another office format. Not for web pages: use pdf_create.",
+			Use:     "Use when you convert DOCX, XLSX, PPTX, ODT or CSV to PDF, DOCX, XLSX, HTML or PNG. Not for web pages: use pdf_create.",
 			Price:   convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
 				convertTypes[office.ToPDF], convertTypes[office.ToDOCX], convertTypes[office.ToXLSX],

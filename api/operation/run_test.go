@@ -173,9 +173,9 @@ func TestAssetsAndSites(t *testing.T) {
 
 	for body, want := range map[string]string{
 		`{"file":"eA=="}`: "must be a ZIP archive with an index.html",
-		`{"file":"` + zipOf(t, "a.html", "x") + `"}`:                                          "there is none in it",
-		`{"file":"` + zipOf(t, "index.html", "x", "../../etc/passwd", "y") + `"}`:             "names must be relative",
-		`{"file":"` + zipOf(t, "index.html", "x", "/etc/passwd", "y") + `"}`:                  "names must be relative",
+		`{"file":"` + zipOf(t, "a.html", "x") + `"}`:                                          "it contains none",
+		`{"file":"` + zipOf(t, "index.html", "x", "../../etc/passwd", "y") + `"}`:             "Names must be relative",
+		`{"file":"` + zipOf(t, "index.html", "x", "/etc/passwd", "y") + `"}`:                  "Names must be relative",
 		`{"file":"` + zipOf(t, "index.html", "x", "a", "y", "a", "z") + `"}`:                  "twice",
 		`{"file":"` + zipOf(t, "index.html", "x", "bomb", strings.Repeat("0", 51<<20)) + `"}`: "larger than 50 MiB when it is unpacked",
 		`{"file":"` + zipOf(t, "index.html", " ") + `"}`:                                      "empty index.html",

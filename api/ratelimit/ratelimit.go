@@ -23,7 +23,7 @@ type Limiter interface {
 	Peek(ctx context.Context, key string, windows ...Window) (Verdict, error)
 }
 
-// Verdict is a limiter's answer.
+// Verdict is the decision of a limiter about an event.
 type Verdict struct {
 	Allowed bool
 	// Refused names the window that stays full the longest, if one is full.

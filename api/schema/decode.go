@@ -222,7 +222,7 @@ func (d *decoder) scalar(kind, c byte) (any, error) {
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: d.field(), Message: "must be a number that fits a 64-bit float"}}
+		return nil, Faults{{Field: d.field(), Message: "must be a number within the range of a 64-bit float"}}
 	}
 	return f, nil
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is one thing wrong with one field of an input.
+// Fault is one validation error of one field of an input.
 type Fault struct {
 	// Field is the path from the input's root: "options.scale",
 	// "files[2].url"; empty for the input as a whole.
@@ -74,7 +74,7 @@ func (f *Faults) atLeast() {
 // full reports whether further faults are counted only.
 func (f *Faults) full() bool { return len(*f) >= maxFaults }
 
-// OrNil returns the faults as an error, which is nil if there are none.
+// OrNil returns the validation errors as an error, or nil if there are none.
 func (f Faults) OrNil() error {
 	if len(f) == 0 {
 		return nil

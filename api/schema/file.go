@@ -17,7 +17,7 @@ import (
 type Files struct {
 	// Open returns a place for one more file.
 	Open func() Sink
-	// Limit is the most one file may have, in bytes.
+	// Limit is the maximum size of one file, in bytes.
 	Limit int64
 	// Share is the budget that the rest of the input counts against during the call; nil counts nothing.
 	Share *Share

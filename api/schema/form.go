@@ -162,7 +162,7 @@ func (f *form) part(part *multipart.Part) error {
 			n, _ = strconv.Atoi(step[3])
 		}
 		if n > len(at.items) {
-			return Faults{{Field: name, Message: "skips an item. Number the items in order, from 0"}}
+			return Faults{{Field: name, Message: "has a gap before this index. Number the items from 0 without gaps"}}
 		}
 		at, doc = at.item(n), itemSchema(doc)
 	}

@@ -108,7 +108,7 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"html":"\ud800"}`:                            {"html is not valid JSON in UTF-8 (at byte 9)"},
 		`{"html":`:                                     {" is incomplete: the JSON is cut off"},
 		``:                                             {" is incomplete: the JSON is cut off"},
-		`{"data":{"n":1e999}}`:                         {"data.n must be a number that fits a 64-bit float"},
+		`{"data":{"n":1e999}}`:                         {"data.n must be a number within the range of a 64-bit float"},
 		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" is nested too deeply: at most 64 levels"},
 	} {
 		_, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})

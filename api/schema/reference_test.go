@@ -108,7 +108,7 @@ func readNumber(dec *jsontext.Decoder, text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: fieldOf(string(dec.StackPointer())), Message: "must be a number that fits a 64-bit float"}}
+		return nil, Faults{{Field: fieldOf(string(dec.StackPointer())), Message: "must be a number within the range of a 64-bit float"}}
 	}
 	return f, nil
 }

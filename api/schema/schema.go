@@ -7,9 +7,9 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// AnswerSchema derives the schema of a JSON answer from the tags of its struct
-// type. Unlike an input's it allows members that it does not name, because
-// answers may grow.
+// AnswerSchema derives the schema of a JSON response from the tags of its struct
+// type. Unlike the schema of an input, it allows unknown members, because
+// responses may get new members.
 func AnswerSchema(answer reflect.Type) *jsonschema.Schema { return describe(answer, true) }
 
 // InputSchema derives the schema of a JSON input, which allows only the members that it names. The members common to

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// AccountSnapshot is the answer of GET /v1/account.
+// AccountSnapshot is the response of GET /v1/account.
 type AccountSnapshot struct {
 	Plan     string `json:"plan" jsonschema:"required,enum=free,enum=paid" jsonschema_description:"The account's plan."`
 	RateTier string `json:"rateTier" jsonschema:"required,enum=free,enum=paid" jsonschema_description:"Rate limit tier. free: 20 requests per minute. paid: 60 requests per minute."`

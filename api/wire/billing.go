@@ -10,13 +10,13 @@ type Price struct {
 	Note         string `json:"note" jsonschema:"required" jsonschema_description:"Details of the price."`
 }
 
-// PriceList is the answer of GET /v1/billing/prices.
+// PriceList is the response of GET /v1/billing/prices.
 type PriceList struct {
 	Currency string  `json:"currency" jsonschema:"required" jsonschema_description:"Always usd."`
 	Prices   []Price `json:"prices" jsonschema:"required" jsonschema_description:"One entry per operation."`
 }
 
-// Usage is the answer of GET /v1/billing/usage: successful calls in a span.
+// Usage is the response of GET /v1/billing/usage: successful calls in a span.
 type Usage struct {
 	Currency            string           `json:"currency" jsonschema:"required" jsonschema_description:"Always usd."`
 	BalanceMicrodollars int64            `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance in microdollars, without the holds of running calls."`

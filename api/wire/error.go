@@ -66,7 +66,7 @@ type Detail struct {
 	Field              string `json:"field,omitempty" jsonschema_description:"Path of the field, such as options.scale, or the name of a header or limit."`
 	Message            string `json:"message" jsonschema:"required" jsonschema_description:"The rule that was broken, and the values that are accepted."`
 	QuotedMicrodollars *int64 `json:"quotedMicrodollars,omitempty" jsonschema_description:"Price of the refused call in microdollars."`
-	LimitMicrodollars  *int64 `json:"limitMicrodollars,omitempty" jsonschema_description:"The limit that refused it, in microdollars."`
+	LimitMicrodollars  *int64 `json:"limitMicrodollars,omitempty" jsonschema_description:"Limit that the call exceeds, in microdollars."`
 }
 
 // Error is an error response. Its cause is logged and never shown.

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// FileURL is the answer of a call with response "url".
+// FileURL is the response of a call with response "url".
 type FileURL struct {
 	ID        string    `json:"id" jsonschema:"required" jsonschema_description:"ID of the result."`
 	Status    string    `json:"status" jsonschema:"required,enum=completed" jsonschema_description:"Always completed."`
@@ -21,7 +21,7 @@ type Warning struct {
 	URL     string `json:"url,omitempty" jsonschema_description:"URL of the resource that the warning is about."`
 }
 
-// Upload is the answer of POST /v1/files.
+// Upload is the response of POST /v1/files.
 type Upload struct {
 	ID          string    `json:"id" jsonschema:"required" jsonschema_description:"ID of the file, for fileId. Only this account can use it."`
 	Filename    string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
@@ -30,12 +30,12 @@ type Upload struct {
 	ExpiresAt   time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"Expiry time, 24 hours after the upload."`
 }
 
-// Acknowledged is the answer to a deletion.
+// Acknowledged is the response to a deletion.
 type Acknowledged struct {
 	OK bool `json:"ok" jsonschema:"required" jsonschema_description:"Always true."`
 }
 
-// FileList is the answer of GET /v1/files.
+// FileList is the response of GET /v1/files.
 type FileList struct {
 	Files      []FileEntry `json:"files" jsonschema:"required" jsonschema_description:"Uploads and results of the account that have not expired, newest first."`
 	NextCursor *string     `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`

@@ -1,6 +1,6 @@
 package wire
 
-// FontList is the answer of GET /v1/fonts.
+// FontList is the response of GET /v1/fonts.
 type FontList struct {
 	Fonts      []Font  `json:"fonts" jsonschema:"required" jsonschema_description:"Font families in alphabetical order."`
 	NextCursor *string `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`

@@ -1,6 +1,6 @@
 package wire
 
-// GalleryList is the answer of GET /v1/templates/gallery.
+// GalleryList is the response of GET /v1/templates/gallery.
 type GalleryList struct {
 	Templates []GalleryTemplate `json:"templates" jsonschema:"required" jsonschema_description:"Layouts that match, by category and name."`
 }

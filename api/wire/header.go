@@ -7,7 +7,7 @@ const (
 	WarningsHeader  = "x-service-warnings"
 	ChargedHeader   = "x-service-charged-microdollars"
 	MaxChargeHeader = "X-Service-Max-Charge-Microdollars"
-	// RequestIDHeader names a request in answers, log lines and error bodies.
+	// RequestIDHeader names a request in responses, log lines and error bodies.
 	RequestIDHeader = "X-Request-Id"
 	// FilenameHeader names an upload.
 	FilenameHeader = "X-Filename"

@@ -1,6 +1,6 @@
 package wire
 
-// Health is the answer of GET /health.
+// Health is the response of GET /health.
 type Health struct {
 	OK        bool   `json:"ok" jsonschema:"required" jsonschema_description:"Always true."`
 	Service   string `json:"service" jsonschema:"required" jsonschema_description:"Name of the service."`
@@ -8,7 +8,7 @@ type Health struct {
 	RequestID string `json:"requestId" jsonschema_description:"ID of this request."`
 }
 
-// Readiness is the answer of GET /health/ready, with status 503 when not ok.
+// Readiness is the response of GET /health/ready, with status 503 when not ok.
 type Readiness struct {
 	OK     bool              `json:"ok" jsonschema:"required" jsonschema_description:"If true, the server accepts work."`
 	Checks map[string]string `json:"checks" jsonschema:"required" jsonschema_description:"Result of each check. ok: works. failed: does not work; no work is accepted. stopping: shutting down. full: the queue is full; no work is accepted. alone: Redis is unreachable, so this server counts rate limits by itself. off: the server runs without this engine. unavailable: file storage is unreachable or full; only work that needs it fails."`

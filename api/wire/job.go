@@ -4,7 +4,7 @@ package wire
 
 import "time"
 
-// JobStatus is the answer of GET /v1/jobs/{id}, the data of job events and the
+// JobStatus is the response of GET /v1/jobs/{id}, the data of job events and the
 // body of callbacks.
 type JobStatus struct {
 	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the job and of its result."`
@@ -31,8 +31,8 @@ const (
 	JobFailed     = "failed"
 )
 
-// Failed returns why a failed job failed, as the error that the call would have
-// been answered with, and nil for any other job.
+// Failed returns the error that ended a failed job, as a synchronous call would have returned it, and nil for any
+// other job.
 func (j JobStatus) Failed() error {
 	if j.Status != JobFailed {
 		return nil
@@ -43,7 +43,7 @@ func (j JobStatus) Failed() error {
 	return &Error{Code: Code(j.Error.Code), Message: j.Error.Message}
 }
 
-// JobList is the answer of GET /v1/jobs.
+// JobList is the response of GET /v1/jobs.
 type JobList struct {
 	Jobs       []JobEntry `json:"jobs" jsonschema:"required" jsonschema_description:"Jobs of the account in the last 30 days, newest first."`
 	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`

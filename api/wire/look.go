@@ -1,13 +1,13 @@
 package wire
 
-// Look is the preview of a result for users. Markup comes as text: the client must not execute it.
+// Look is the preview of a result for users. HTML and SVG are sent as text, which the client must not execute.
 type Look struct {
 	ContentType string      `json:"contentType"`
 	Pages       int         `json:"pages,omitempty"` // of a PDF
 	Images      []LookImage `json:"images,omitempty"`
 	Text        string      `json:"text,omitempty"`
-	Cut         bool        `json:"cut,omitempty"`  // there is more than is shown
-	Note        string      `json:"note,omitempty"` // why less is shown than might be
+	Cut         bool        `json:"cut,omitempty"`  // the result continues after the shown part
+	Note        string      `json:"note,omitempty"` // reason why the preview is incomplete
 }
 
 // LookImage is an image of a page, or of the result itself.

@@ -8,7 +8,7 @@ const (
 	ScopeAccount   = "account:read"
 )
 
-// Scopes lists them, the most usual first.
+// Scopes returns the scopes, the most common first.
 func Scopes() []string {
 	return []string{ScopeDocuments, ScopeTemplates, ScopeWebhooks, ScopeAccount}
 }

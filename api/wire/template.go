@@ -25,7 +25,7 @@ type Template struct {
 	PublishedAt      *time.Time      `json:"publishedAt" jsonschema:"required,oneof_type=string;null,format=date-time" jsonschema_description:"Time of the last publication."`
 }
 
-// TemplateList is the answer of GET /v1/templates.
+// TemplateList is the response of GET /v1/templates.
 type TemplateList struct {
 	Templates  []Template `json:"templates" jsonschema:"required" jsonschema_description:"Templates without html, newest first."`
 	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`
@@ -48,7 +48,7 @@ type TemplateVersionContent struct {
 	Partials   map[string]string `json:"partials" jsonschema:"required" jsonschema_description:"Partials of the version, by name."`
 }
 
-// TemplateVersionList is the answer of GET /v1/templates/{id}/versions.
+// TemplateVersionList is the response of GET /v1/templates/{id}/versions.
 type TemplateVersionList struct {
 	Versions []TemplateVersion `json:"versions" jsonschema:"required" jsonschema_description:"All published versions, newest first."`
 }
@@ -61,7 +61,7 @@ type TemplateFault struct {
 	Partial string `json:"partial,omitempty" jsonschema_description:"Name of the partial with the error; absent for the template itself."`
 }
 
-// TemplateValidation is the answer of POST /v1/templates/validate.
+// TemplateValidation is the response of POST /v1/templates/validate.
 type TemplateValidation struct {
 	Valid     bool            `json:"valid" jsonschema:"required" jsonschema_description:"If true, the template can be filled. With strict, the sample data must also be complete."`
 	Errors    []TemplateFault `json:"errors" jsonschema:"required" jsonschema_description:"All errors of the template."`
@@ -76,7 +76,7 @@ type Partial struct {
 	UpdatedAt time.Time `json:"updatedAt" jsonschema:"required" jsonschema_description:"Time of the last change."`
 }
 
-// PartialList is the answer of GET /v1/templates/partials.
+// PartialList is the response of GET /v1/templates/partials.
 type PartialList struct {
 	Partials []Partial `json:"partials" jsonschema:"required" jsonschema_description:"Partials of the account, by name."`
 }

@@ -10,25 +10,24 @@ type WebhookEndpoint struct {
 	Events              []string   `json:"events" jsonschema:"required" jsonschema_description:"Subscribed event types."`
 	SecretPrefix        string     `json:"secretPrefix" jsonschema:"required" jsonschema_description:"First characters of the signing secret."`
 	Enabled             bool       `json:"enabled" jsonschema:"required" jsonschema_description:"If true, relaypdf sends events."`
-	DisabledReason      string     `json:"disabledReason,omitempty" jsonschema_description:"Reason why relaypdf disabled the endpoint: it returned status 410, or failed for five days."`
+	DisabledReason      string     `json:"disabledReason,omitempty" jsonschema_description:"Reason why relaypdf disabled the endpoint: it returned status 410, or all attempts of 5 days failed."`
 	PreviousSecretUntil *time.Time `json:"previousSecretUntil,omitempty" jsonschema_description:"Time until which relaypdf signs with the previous secret in Service-Signature, after a rotation and unless the new secret is activated earlier."`
 	CreatedAt           time.Time  `json:"createdAt" jsonschema:"required" jsonschema_description:"Creation time."`
 }
 
-// WebhookSecret is an endpoint with its signing secret, which is shown in the
-// answer that makes it, and never again.
+// WebhookSecret is an endpoint with its signing secret. Only the response that creates the secret contains it.
 type WebhookSecret struct {
 	WebhookEndpoint
 
 	Secret string `json:"secret" jsonschema:"required" jsonschema_description:"Signing secret. It is shown only once."`
 }
 
-// WebhookList is the answer of GET /v1/webhooks.
+// WebhookList is the response of GET /v1/webhooks.
 type WebhookList struct {
 	Webhooks []WebhookEndpoint `json:"webhooks" jsonschema:"required" jsonschema_description:"Endpoints of the account, oldest first."`
 }
 
-// DeliveryList is the answer of GET /v1/webhooks/deliveries.
+// DeliveryList is the response of GET /v1/webhooks/deliveries.
 type DeliveryList struct {
 	Deliveries []Delivery `json:"deliveries" jsonschema:"required" jsonschema_description:"Deliveries of the account, newest first."`
 	NextCursor *string    `json:"nextCursor" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Cursor of the next page; null on the last page."`

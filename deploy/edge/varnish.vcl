@@ -1,6 +1,5 @@
-# Varnish in front of relaypdf, on the same machine: a cache for what is the same
-# for everybody, and a plain proxy for everything else. docs/edge.md tells what it
-# does; set in relaypdf:
+# Varnish in front of relaypdf, on the same machine: a cache for public pages, and a plain
+# proxy for everything else. docs/operations/caching.md explains it. Set in relaypdf:
 #
 #   RELAYPDF_TRUSTED_IP_HEADER=X-Forwarded-For
 vcl 4.1;
@@ -22,7 +21,7 @@ acl purgers {
 sub vcl_recv {
     unset req.http.X-Kept;
 
-    # The operator asks for this after a release (docs/edge.md).
+    # The operator sends this request after a release (docs/operations/caching.md).
     if (req.method == "PURGE") {
         if (client.ip !~ purgers) {
             return (synth(403));
@@ -36,7 +35,7 @@ sub vcl_recv {
         return (synth(200));
     }
 
-    # Everything that is somebody's is never looked up, nor kept.
+    # Private content is neither looked up nor stored.
     if ((req.method != "GET" && req.method != "HEAD") || req.http.Authorization ||
         req.url !~ "^/((static|gallery|drawn|docs|pdf-templates)(/[^?]*)?|pricing|status|openapi\.json|llms(-full)?\.txt|robots\.txt|sitemap\.xml|v1/templates/gallery|v1/billing/prices)?(\?|$)") {
         if (req.http.Upgrade) {
@@ -45,17 +44,17 @@ sub vcl_recv {
         return (pass);
     }
 
-    # What may be kept; whether it is, relaypdf says with each answer. Nothing of
-    # one visitor's reaches what others get, and pages that read no query are asked
-    # without one.
+    # Public pages. The headers of each response determine whether it is stored. The input of
+    # one visitor must not reach the responses of others, and pages without query parameters
+    # are requested without a query string.
     set req.http.X-Kept = "may be";
     unset req.http.Cookie;
     unset req.http.X-Request-Id;
     if (req.url !~ "^/(pdf-templates|pricing|v1/)") {
         set req.url = regsub(req.url, "\?.*$", "");
     }
-    # While relaypdf is there, an old answer is given for as long as it says with
-    # stale-while-revalidate; while it is away, for a day.
+    # While relaypdf is available, old copies are served as long as stale-while-revalidate
+    # allows. While it is unavailable, they are served for a day.
     if (req.restarts > 0) {
         set req.grace = 1d;
     } elseif (req.url ~ "^/(v1/|openapi)") {
@@ -66,14 +65,14 @@ sub vcl_recv {
     return (hash);
 }
 
-# relaypdf's answers do not depend on the name under which it was asked.
+# The responses of relaypdf do not depend on the host name of the request.
 sub vcl_hash {
     hash_data(req.url);
     return (lookup);
 }
 
 sub vcl_backend_response {
-    # It says with each answer what may be kept, and under which keys.
+    # Each response states whether it may be stored, and under which keys.
     if (beresp.status != 200 || !beresp.http.Surrogate-Key || beresp.http.Set-Cookie || beresp.http.Cache-Control !~ "\bpublic\b") {
         if (beresp.status >= 500 && bereq.is_bgfetch) {
             return (abandon); # the old copy stays
@@ -92,7 +91,7 @@ sub vcl_backend_response {
 }
 
 sub vcl_deliver {
-    # Where relaypdf is away, an old copy is better than none.
+    # While relaypdf is unavailable, serve an old copy.
     if (resp.status >= 500 && req.http.X-Kept && req.restarts == 0) {
         return (restart);
     }
@@ -101,7 +100,7 @@ sub vcl_deliver {
     unset resp.http.Via;
     unset resp.http.X-Varnish;
     if (req.http.X-Kept) {
-        # The id of the request that the copy was made for is not this one's.
+        # The stored copy has the ID of another request.
         set resp.http.X-Request-Id = "vcl_" + req.xid;
         if (obj.hits > 0) {
             set resp.http.X-Cache = "HIT";

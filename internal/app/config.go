@@ -243,8 +243,8 @@ func (c *Config) checkAI() (faults []error) {
 	}
 	need(c.AI.Model != "", "MODEL", "name the model as the provider does")
 	need(c.AI.Key != "" || c.AI.BaseURL != "", "API_KEY", "give the provider's key")
-	need(!c.isDefault("ai-price-input"), "PRICE_INPUT", "without it nobody knows what a generation costs; write 0 for a model of your own")
-	need(!c.isDefault("ai-price-output"), "PRICE_OUTPUT", "without it nobody knows what a generation costs; write 0 for a model of your own")
+	need(!c.isDefault("ai-price-input"), "PRICE_INPUT", "it determines the price of generated templates; use 0 for your own model")
+	need(!c.isDefault("ai-price-output"), "PRICE_OUTPUT", "it determines the price of generated templates; use 0 for your own model")
 	return faults
 }
 

@@ -35,7 +35,7 @@ func defaultDataDir(_ *Config, host machine) (string, error) {
 	case host.env["HOME"] != "":
 		return filepath.Join(host.env["HOME"], ".local", "share", "relaypdf"), nil
 	}
-	return "", errors.New("is missing and there is no home folder to put it in; set it to a folder that this user may write")
+	return "", errors.New("is missing and there is no home folder; set it to a folder that this user can write to")
 }
 
 // inDataDir derives an address below the data folder, or nothing when that

@@ -118,7 +118,7 @@ func parseFolder(text string) (string, error) {
 		_, err = os.ReadDir(path)
 	}
 	if err != nil {
-		return "", errors.New("is no folder that can be read; name one that this user may read")
+		return "", errors.New("is not a readable folder; set it to a folder that this user can read")
 	}
 	return filepath.Abs(path)
 }

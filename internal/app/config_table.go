@@ -162,7 +162,7 @@ var settings = []Setting{
 	},
 	{
 		name: "redis-url", Kind: "url", topic: topicData, group: GroupServer, secret: true,
-		doc:   "URL of a Redis that counts rate limits for a region. Starts with `redis://` or `rediss://`. Set it when several processes serve a region. While Redis is unavailable, each process counts alone; it adds its counts later.",
+		doc:   "URL of a Redis that counts rate limits for a region. Starts with `redis://` or `rediss://`. Set it when several processes serve a region. While Redis is unavailable, each process counts for itself, and adds its counts when Redis is available again.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
 	},
 	{

@@ -117,7 +117,7 @@ func TestDerivedDefaults(t *testing.T) {
 	}{
 		{name: "data under XDG", host: user("XDG_DATA_HOME=/x"), field: func(c Config) string { return c.DataDir }, want: "/x/relaypdf"},
 		{name: "data of root", host: machine{env: map[string]string{"HOME": "/root"}}, field: func(c Config) string { return c.DataDir }, want: "/var/lib/relaypdf"},
-		{name: "no home", host: machine{uid: 1000}, wantError: "RELAYPDF_DATA_DIR: the value is missing and there is no home folder to put it in; set it to a folder that this user may write"},
+		{name: "no home", host: machine{uid: 1000}, wantError: "RELAYPDF_DATA_DIR: the value is missing and there is no home folder; set it to a folder that this user can write to"},
 		{name: "base URL follows the port", host: user(), args: []string{"--listen", ":9000"}, field: func(c Config) string { return c.BaseURL }, want: "http://localhost:9000"},
 		{name: "API URL follows the base URL", host: user("RELAYPDF_BASE_URL=https://pdf.example.com/"), field: func(c Config) string { return c.APIURL }, want: "https://pdf.example.com"},
 		{name: "database follows the data folder", host: user(), args: []string{"--data-dir", "/d"}, field: func(c Config) string { return c.DatabaseURL }, want: "sqlite:///d/relaypdf.db"},

@@ -151,7 +151,7 @@ func restoreBlobs(ctx context.Context, config app.Config, unpacked string) error
 		_, err = blob.Move(ctx, from, to)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; the files are not all in %s: empty the data folder, and run the command again", err, config.Blobs)
+		return fmt.Errorf("%w; not all files are in %s: empty the data folder and run the command again", err, config.Blobs)
 	}
 	return os.RemoveAll(unpacked)
 }

@@ -16,7 +16,7 @@ import (
 func checkBlobs(ctx context.Context, config app.Config) []finding {
 	const remedy = "check the setting, that the bucket is there, and that the key may list, read, write and delete in it"
 	if config.Blobs.Dir != "" && isAbsent(config.Blobs.Dir) {
-		return okay("%s does not exist yet; the service makes it", config.Blobs)
+		return okay("%s does not exist yet; the server creates it", config.Blobs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
@@ -63,7 +63,7 @@ func tryBlobs(ctx context.Context, b blob.Store) error {
 	if listErr != nil && !errors.Is(listErr, errStop) {
 		err = errors.Join(err, listErr)
 	} else if !found {
-		err = errors.Join(err, errors.New("what was written is not in the list"))
+		err = errors.Join(err, errors.New("the written file is missing in the list"))
 	}
 	return errors.Join(err, b.Delete(ctx, key))
 }

@@ -56,7 +56,7 @@ func checkUser(_ context.Context, config app.Config) []finding {
 func checkDataDir(_ context.Context, config app.Config) []finding {
 	const remedy = "give the service's user the folder with chown, or choose another with RELAYPDF_DATA_DIR"
 	if isAbsent(config.DataDir) {
-		return okay("%s does not exist yet; the service makes it", config.DataDir)
+		return okay("%s does not exist yet; the server creates it", config.DataDir)
 	}
 	probe, err := os.CreateTemp(config.DataDir, ".doctor-*")
 	if err != nil {
@@ -87,7 +87,7 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return broken("choose another folder with RELAYPDF_DATA_DIR", "%s: %v", dir, err)
 	}
-	const remedy = "free some space: stored results are kept for 24 hours"
+	const remedy = "free some space; results are stored for 24 hours"
 	free := int64(disk.Bavail) * disk.Bsize
 	switch text := app.SizeText(free) + " free"; {
 	case free < noFree:
@@ -116,7 +116,7 @@ func checkMemory(_ context.Context, config app.Config) []finding {
 // checkDatabase opens the database and verifies its ledger. It does not create a missing one.
 func checkDatabase(ctx context.Context, config app.Config) []finding {
 	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
-		return okay("%s does not exist yet; the service makes it", path)
+		return okay("%s does not exist yet; the server creates it", path)
 	}
 	s, err := app.OpenStore(ctx, config, slog.New(slog.DiscardHandler), app.Hooks{})
 	if err != nil {
@@ -143,12 +143,12 @@ func checkRetention(ctx context.Context, s *store.Store) finding {
 	if err != nil {
 		return broken("try again", "%v", err)[0]
 	}
-	text := fmt.Sprintf("months to keep before this one: %d; older ones there: %d", months, len(old))
+	text := fmt.Sprintf("retention: %d months before this one; older months stored: %d", months, len(old))
 	blocked := false
 	for _, m := range old {
 		if m.Open != "" {
 			blocked = true
-			text += fmt.Sprintf("; %s stays while %s", m.Month, m.Open)
+			text += fmt.Sprintf("; %s is retained because %s", m.Month, m.Open)
 		} else {
 			text += fmt.Sprintf("; %s is removed in %d days", m.Month, m.Notice)
 		}
@@ -336,7 +336,7 @@ func checkMuPDF(context.Context, app.Config) []finding {
 // checkPDFA checks that the PDF/A converter and its colour profiles are installed.
 func checkPDFA(ctx context.Context, config app.Config) []finding {
 	if !slices.Contains(config.Engines, operation.EngineGhostscript) {
-		return okay("left out by RELAYPDF_ENGINES")
+		return okay("disabled by RELAYPDF_ENGINES")
 	}
 	const remedy = "apt-get install ghostscript"
 	version, err := outputOf(ctx, "gs", "--version")
@@ -352,7 +352,7 @@ func checkPDFA(ctx context.Context, config app.Config) []finding {
 // checkOCR looks which languages scans can be read in.
 func checkOCR(ctx context.Context, config app.Config) []finding {
 	if !slices.Contains(config.Engines, operation.EngineOCR) {
-		return okay("left out by RELAYPDF_ENGINES")
+		return okay("disabled by RELAYPDF_ENGINES")
 	}
 	const remedy = "apt-get install tesseract-ocr tesseract-ocr-eng, and tesseract-ocr-LANGUAGE for each other language"
 	text, err := outputOf(ctx, "tesseract", "--list-langs")
@@ -366,7 +366,7 @@ func checkOCR(ctx context.Context, config app.Config) []finding {
 		}
 	}
 	if len(languages) == 0 {
-		return doubtful(remedy, "there is no language to read scans in")
+		return doubtful(remedy, "no OCR language is installed")
 	}
 	return okay("reads %s", strings.Join(languages, ", "))
 }
@@ -430,7 +430,7 @@ func checkRender(ctx context.Context, config app.Config) (found []finding) {
 	}
 	defer doc.Body.Close()
 	if head, err := io.ReadAll(io.LimitReader(doc.Body.Open(), 5)); err != nil || string(head) != "%PDF-" || doc.Pages != 1 {
-		return broken(remedy, "what came out is no PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
+		return broken(remedy, "the result is not a PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
 	}
 	page := okay("one page, %s, in %s; engines started in %s", app.SizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
@@ -438,7 +438,7 @@ func checkRender(ctx context.Context, config app.Config) (found []finding) {
 	if slices.Contains(config.Engines, operation.EngineOffice) {
 		page = append(page, checkOffice(ctx, r)...)
 	} else {
-		page = append(page, finding{Check: "office", Verdict: good, Message: "left out by RELAYPDF_ENGINES"})
+		page = append(page, finding{Check: "office", Verdict: good, Message: "disabled by RELAYPDF_ENGINES"})
 	}
 	return append(page, checkEngines(ctx, r, config)...)
 }
@@ -452,9 +452,9 @@ func checkTemplates(ctx context.Context, r *render.Renderer) finding {
 	case render.CheckTemplates() != nil:
 		return finding{"templates", fail, render.CheckTemplates().Error(), "run make build in the program's source, or take a program that was built so"}
 	case err != nil || html != "0.3":
-		return finding{"templates", fail, fmt.Sprintf("a template made %q: %v", html, err), "report this, with what the log says of the engines"}
+		return finding{"templates", fail, fmt.Sprintf("a template returned %q: %v", html, err), "report this with the log lines of the engines"}
 	}
-	return finding{Check: "templates", Verdict: good, Message: fmt.Sprintf("filled one in %s", time.Since(begin).Round(time.Millisecond))}
+	return finding{Check: "templates", Verdict: good, Message: fmt.Sprintf("filled a template in %s", time.Since(begin).Round(time.Millisecond))}
 }
 
 // checkOffice converts a text with each of the engines of conversions. The
@@ -485,7 +485,7 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 			if _, absent := exec.LookPath(engine.program); absent == nil {
 				remedy = "it is installed, and did not work: follow the message, and what is said of the engines below"
 			}
-			found = append(found, finding{engine.check, warn, fmt.Sprintf("POST /v1/convert answers 503 or fails with it: %v", err), remedy})
+			found = append(found, finding{engine.check, warn, fmt.Sprintf("POST /v1/convert fails with this engine: %v", err), remedy})
 			continue
 		}
 		found = append(found, finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",

@@ -28,7 +28,7 @@ func checkEngines(ctx context.Context, r *render.Renderer, config app.Config) []
 			on++
 			continue
 		}
-		found = append(found, finding{name, warn, fmt.Sprintf("not protected by: %s (%s)", p.Name, p.Why), protectionRemedy(p.Name, level, config.Container)})
+		found = append(found, finding{name, warn, fmt.Sprintf("protection off: %s (%s)", p.Name, p.Why), protectionRemedy(p.Name, level, config.Container)})
 	}
 	found[0].Message += fmt.Sprintf("; %d of %d protections of engines and browsers are on", on, len(protections))
 	return found

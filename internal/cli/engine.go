@@ -19,7 +19,7 @@ func newEngineCommand() *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:                "browser",
-		Short:              "Become a browser that is locked in from outside",
+		Short:              "Start a browser inside a sandbox",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE:               func(_ *cobra.Command, args []string) error { return render.ExecBrowser(args) },

@@ -38,7 +38,7 @@ func readEnvFile(name string) (envFile, error) {
 	case err != nil:
 		return file, err
 	case !info.Mode().IsRegular() || info.Size() > maxEnvFile:
-		return file, fmt.Errorf("%s is no file of variables", name)
+		return file, fmt.Errorf("%s is not a valid .env file; write one NAME=value per line", name)
 	default:
 		text, err := os.ReadFile(name)
 		if err != nil {

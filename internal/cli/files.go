@@ -83,7 +83,7 @@ func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a plain file; pass what it yields to relaypdf files upload -", path)
+		err = fmt.Errorf("%s is not a regular file; pipe its content to relaypdf files upload -", path)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
@@ -160,7 +160,7 @@ func newFilesTakedown() *cobra.Command {
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
 			file, err := s.TakeDownFile(ctx, args[0])
 			if errors.Is(err, store.ErrNotFound) {
-				return usagef("there is no such file; it may have expired or been deleted")
+				return usagef("the file does not exist; it may have expired or been deleted")
 			}
 			if err != nil {
 				return err
@@ -172,7 +172,7 @@ func newFilesTakedown() *cobra.Command {
 			// IDs of files open documents, so they are not logged: the call identifies the file.
 			slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
 				"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
-			return printLine(cmd, fmt.Sprintf("%s of %s is gone", file.Filename, account.Email))
+			return printLine(cmd, fmt.Sprintf("Deleted %s of %s", file.Filename, account.Email))
 		})
 	}
 	addSettings(cmd.Flags(), dataSettings...)

@@ -85,7 +85,7 @@ func TestFilesTakedown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := relaypdf(t, "files", "takedown", call.ResultID, "--reason", "phishing", data)
-	if r.code != 0 || r.out != "bad.pdf of ada@example.com is gone\n" {
+	if r.code != 0 || r.out != "Deleted bad.pdf of ada@example.com\n" {
 		t.Errorf("got %+v", r)
 	}
 	for _, said := range []string{"file taken down", call.ID, account.ID, "reason=phishing", "filename=bad.pdf"} {

@@ -120,13 +120,13 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	job, err := client.WaitJob(ctx, id)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
-		return download{}, fmt.Errorf("the job is not done after %v; wait again, or longer with --timeout", w.timeout)
+		return download{}, fmt.Errorf("the job has not ended after %v; wait again, or longer with --timeout", w.timeout)
 	case err != nil:
 		return download{}, err
 	case job.Failed() != nil:
 		return download{}, job.Failed()
 	case job.URL == "":
-		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, and its result has expired."}
+		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, but its result has expired."}
 	}
 	return fetchFile(ctx, cmd, client, job.ID, &w.destination)
 }
@@ -140,7 +140,7 @@ func fetchFile(ctx context.Context, cmd *cobra.Command, client *client.Client, i
 	defer result.Body.Close()
 	d := download{ID: id, Filename: result.Filename}
 	if d.Path, d.SizeBytes, err = to.write(cmd.OutOrStdout(), result); err != nil {
-		return d, networkError{fmt.Errorf("the file %s did not arrive whole: %w", id, err)}
+		return d, networkError{fmt.Errorf("the download of %s is incomplete: %w", id, err)}
 	}
 	return d, nil
 }

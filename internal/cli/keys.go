@@ -54,7 +54,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "created %s for %s; it is shown only now\n", made.ID, account.Email)
+				fmt.Fprintf(cmd.ErrOrStderr(), "created %s for %s; it is not shown again\n", made.ID, account.Email)
 				return printLine(cmd, secret)
 			})
 		},
@@ -78,7 +78,7 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) 
 	}
 	for _, name := range o.operations {
 		if table.Lookup(name) == nil {
-			return key, usagef("--operations: %q is no operation; the operations are %s", name, strings.Join(operationNames(table), ", "))
+			return key, usagef("--operations: %q is not an operation; the operations are %s", name, strings.Join(operationNames(table), ", "))
 		}
 	}
 	if o.spendLimit != "" {

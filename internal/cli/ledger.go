@@ -35,7 +35,7 @@ func newAccountsLedger() *cobra.Command {
 		}{"--from": {*from, &query.From}, "--to": {*to, &query.To}} {
 			var err error
 			if *bound.at, err = parseInstant(bound.text); err != nil {
-				return usagef("%s: %q is no time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", flag, bound.text)
+				return usagef("%s: %q is not a time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", flag, bound.text)
 			}
 		}
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {

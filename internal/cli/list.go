@@ -196,7 +196,7 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 		ago *= 24
 	}
 	if err != nil || ago < 0 {
-		return time.Time{}, usagef("%q is no time; write a day like 2026-01-31, a time like 2026-01-31T12:00:00Z, or how long ago, like 7d or 12h", text)
+		return time.Time{}, usagef("%q is not a time; write a day like 2026-01-31, a time like 2026-01-31T12:00:00Z, or an age like 7d or 12h", text)
 	}
 	return now.Add(-ago), nil
 }

@@ -330,7 +330,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	}
 	media := l.mediaOf(name)
 	if media == "" {
-		l.miss("%s was not sent: it is no style, image, font or script", name)
+		l.miss("%s was not uploaded: it is not a style, image, font or script", name)
 		return reference
 	}
 	content, err := l.read(name)
@@ -340,7 +340,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	}
 	if !slices.Contains(l.sent, name) {
 		if l.asAssets && (len(l.assets) == maxLocalAssets || l.bytes+int64(len(content)) > maxLocalBytes) {
-			l.miss("%s was not sent: a page takes %d files of %d MiB together along", name, maxLocalAssets, maxLocalBytes>>20)
+			l.miss("%s was not uploaded: the limit is %d files of %d MiB in total", name, maxLocalAssets, maxLocalBytes>>20)
 			return reference
 		}
 		l.sent = append(l.sent, name)
@@ -392,20 +392,20 @@ func (l *localFiles) miss(format string, args ...any) {
 // read returns a file of the page's folder.
 func (l *localFiles) read(name string) ([]byte, error) {
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return nil, errors.New("it is outside of the page's folder")
+		return nil, errors.New("it is outside the page's folder")
 	}
 	f, err := l.root.Open(filepath.FromSlash(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("there is no such file")
+		return nil, errors.New("the file does not exist")
 	case err != nil && strings.Contains(err.Error(), "escapes"):
-		return nil, errors.New("it is a link that leads out of the page's folder")
+		return nil, errors.New("it is a symbolic link out of the page's folder")
 	case err != nil:
 		return nil, err
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("it is no plain file")
+		return nil, errors.New("it is not a regular file")
 	}
 	most := int64(maxLocalFile)
 	if l.asAssets {
@@ -413,7 +413,7 @@ func (l *localFiles) read(name string) ([]byte, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("it has more than %d MiB", most>>20)
+		err = fmt.Errorf("it is larger than %d MiB", most>>20)
 	}
 	return content, err
 }

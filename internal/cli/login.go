@@ -78,7 +78,7 @@ func (l *login) run(cmd *cobra.Command) error {
 	}
 	name := cmp.Or(config.Profile, defaultProfile)
 	if !profileName.MatchString(name) {
-		return usagef("--profile: %q is no name for a profile; take letters, digits, dots, hyphens and underscores", name)
+		return usagef("--profile: %q is not a valid name; use letters, digits, dots, hyphens and underscores", name)
 	}
 	before, again := known.All[name]
 	url := config.APIURL
@@ -94,7 +94,7 @@ func (l *login) run(cmd *cobra.Command) error {
 		known.Default = name
 	}
 	if err := known.write(); err != nil {
-		return fmt.Errorf("the key %s was not kept: %w; revoke it at %s/dashboard/keys", made.hint(), err, made.URL)
+		return fmt.Errorf("the key %s was not saved: %w; revoke it at %s/dashboard/keys", made.hint(), err, made.URL)
 	}
 	if l.asJSON {
 		return printJSONLine(cmd, known.show(name))
@@ -103,10 +103,10 @@ func (l *login) run(cmd *cobra.Command) error {
 		return err
 	}
 	if again && before.Key != made.Key {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The key of before, %s, works on until it is revoked at %s/dashboard/keys.\n", before.hint(), before.URL)
+		fmt.Fprintf(cmd.ErrOrStderr(), "The previous key, %s, stays valid until you revoke it at %s/dashboard/keys.\n", before.hint(), before.URL)
 	}
 	if known.Default != name {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The default is %s; take --profile %s, or relaypdf profiles use %s.\n", known.Default, name, name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "The default profile is %s. Use --profile %s, or run relaypdf profiles use %s.\n", known.Default, name, name)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 			return err
 		}
 		if made.Key = strings.TrimSpace(string(text)); !keyText.MatchString(made.Key) {
-			return usagef("what came by standard input is no key; it begins with pdf_live_ or pdf_test_")
+			return usagef("standard input has no API key; a key begins with pdf_live_ or pdf_test_")
 		}
 	} else {
 		code, err := l.begin(cmd, &service)
@@ -142,7 +142,7 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 			return unreached(made.URL, err)
 		}
 		if !keyText.MatchString(key.AccessToken) {
-			return fmt.Errorf("what the service at %s sent is no key", made.URL)
+			return fmt.Errorf("the server at %s did not send an API key", made.URL)
 		}
 		made.Key, made.Account, made.Name = key.AccessToken, key.Account, key.Key.Name
 	}
@@ -168,7 +168,7 @@ func newLogoutCommand() *cobra.Command {
 			}
 			name := cmp.Or(config.Profile, known.Default)
 			if name == "" {
-				return usagef("nobody is logged in on this machine")
+				return usagef("no profile is saved on this machine")
 			}
 			gone, err := known.find(name)
 			if err != nil {
@@ -184,7 +184,7 @@ func newLogoutCommand() *cobra.Command {
 			if err := known.write(); err != nil {
 				return err
 			}
-			return printLine(cmd, fmt.Sprintf("Forgot %s of %s. The key %s works on until it is revoked at %s/dashboard/keys.", name, gone.URL, gone.hint(), gone.URL))
+			return printLine(cmd, fmt.Sprintf("Deleted the profile %s of %s. The key %s stays valid until you revoke it at %s/dashboard/keys.", name, gone.URL, gone.hint(), gone.URL))
 		},
 	}
 	addSettings(cmd.Flags(), "profile")

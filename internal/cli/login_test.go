@@ -40,8 +40,8 @@ func TestAccountProfiles(t *testing.T) {
 			}
 		}
 	}
-	if r := run("", "account"); r.code != exitAuth || !strings.Contains(r.err, "relaypdf login gets one") {
-		t.Errorf("nobody is logged in: got %+v", r)
+	if r := run("", "account"); r.code != exitAuth || !strings.Contains(r.err, "Run relaypdf login or relaypdf setup") {
+		t.Errorf("no profile is saved: got %+v", r)
 	}
 	if r := run("pdf_live_wrong\n", "login", "--with-key", "--api-url", b.URL); r.code != exitAuth || !isAbsent(file) {
 		t.Errorf("a wrong key: got %+v, want it refused and not kept", r)
@@ -76,7 +76,7 @@ func TestAccountProfiles(t *testing.T) {
 	if got := serverOf("--profile", "default"); got != b.URL {
 		t.Errorf("a flag is %s, want it to win over the environment", got)
 	}
-	if r := run("", "account", "--profile", "none"); r.code != exitUsage || !strings.Contains(r.err, "there are default, other, and relaypdf login --profile none makes it") {
+	if r := run("", "account", "--profile", "none"); r.code != exitUsage || !strings.Contains(r.err, "known profiles: default, other; run relaypdf login --profile none") {
 		t.Errorf("no such profile: got %+v", r)
 	}
 	t.Setenv("RELAYPDF_PROFILE", "")
@@ -104,7 +104,7 @@ func TestAccountProfiles(t *testing.T) {
 		t.Errorf("the profile that is left is %s, want %s", got, b.URL)
 	}
 	done(run("", "logout"))
-	if r := run("", "logout"); r.code != exitUsage || !strings.Contains(r.err, "nobody is logged in") {
+	if r := run("", "logout"); r.code != exitUsage || !strings.Contains(r.err, "no profile is saved") {
 		t.Errorf("logout again: got %+v", r)
 	}
 	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "pdf_live_") {

@@ -64,7 +64,7 @@ func newMCPInstall() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
 		if !ok {
-			return usagef("there is no client %q; known are %s", args[0], strings.Join(known, ", "))
+			return usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
 		}
 		logins, err := readProfiles()
 		if err != nil {
@@ -96,7 +96,7 @@ func newMCPInstall() *cobra.Command {
 		}
 		told := "Wrote " + file + ". Restart " + c.title + " to use it."
 		if filepath.IsAbs(file) && len(logins.All) == 0 {
-			told += "\nThere is no key yet that it finds wherever the client starts it: relaypdf login gets one."
+			told += "\nNo saved login. Run relaypdf login, so that the client finds a key in every folder."
 		}
 		return printLine(cmd, told)
 	}
@@ -141,12 +141,12 @@ func (c agentClient) install(file string, entry map[string]any) error {
 		return err
 	default:
 		if err := json.Unmarshal(text, &config); err != nil {
-			return fmt.Errorf("%s is not JSON, so that nothing was written: %w", file, err)
+			return fmt.Errorf("%s is not valid JSON and was not changed: %w", file, err)
 		}
 	}
 	servers, ok := config[c.member].(map[string]any)
 	if config[c.member] != nil && !ok {
-		return fmt.Errorf("%s has a %s that is no object, so that nothing was written", file, c.member)
+		return fmt.Errorf("in %s, %s is not an object; the file was not changed", file, c.member)
 	}
 	if servers == nil {
 		servers = map[string]any{}

@@ -79,14 +79,14 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 func TestInstallLogsIn(t *testing.T) {
 	atHome(t)
 	t.Setenv("HOME", t.TempDir())
-	const hint = "relaypdf login gets one."
+	const hint = "Run relaypdf login"
 	if out := mustRun(t, "mcp", "install", "cursor"); !strings.Contains(out, "Restart Cursor to use it.\n") || !strings.Contains(out, hint) {
 		t.Errorf("without a key: %q", out)
 	}
 	if out := mustRun(t, "mcp", "install", "claude-code"); strings.Contains(out, hint) {
 		t.Errorf("in a folder, which may have a key: %q", out)
 	}
-	if r := relaypdf(t, "mcp", "install", "cursor", "--profile", "work"); r.code != exitUsage || !strings.Contains(r.err, `there is no profile "work"; relaypdf login --profile work makes it`) {
+	if r := relaypdf(t, "mcp", "install", "cursor", "--profile", "work"); r.code != exitUsage || !strings.Contains(r.err, `no profile "work"; run relaypdf login --profile work`) {
 		t.Errorf("a profile that there is none of: %+v", r)
 	}
 	logins, err := readProfiles()

@@ -243,7 +243,7 @@ func (c *operationCall) tellFiles(cmd *cobra.Command) {
 	}
 	local := c.takes.local
 	if len(local.sent) > 0 && isTerminal(cmd.ErrOrStderr()) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "sent along: %s  %s\n", strings.Join(local.sent, ", "), app.SizeText(local.bytes))
+		fmt.Fprintf(cmd.ErrOrStderr(), "uploaded: %s  %s\n", strings.Join(local.sent, ", "), app.SizeText(local.bytes))
 	}
 	for _, text := range local.missed {
 		fmt.Fprintln(cmd.ErrOrStderr(), "relaypdf: "+text)
@@ -332,7 +332,7 @@ func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input ma
 	switch {
 	case c.quiet || !isTerminal(cmd.ErrOrStderr()):
 	case result.Job != nil:
-		fmt.Fprintln(cmd.ErrOrStderr(), "it goes on; next: relaypdf jobs wait "+result.ID)
+		fmt.Fprintln(cmd.ErrOrStderr(), "the job continues; next: relaypdf jobs wait "+result.ID)
 	default:
 		fmt.Fprintln(cmd.ErrOrStderr(), made.summary(time.Since(begin)))
 	}
@@ -345,7 +345,7 @@ func unreached(baseURL string, err error) error {
 	if !errors.As(err, &network) {
 		return err
 	}
-	return networkError{fmt.Errorf("no answer from %s: %w; check that the service runs there, or set RELAYPDF_API_URL", baseURL, network.Err)}
+	return networkError{fmt.Errorf("no response from %s: %w; check that the server runs there, or set RELAYPDF_API_URL", baseURL, network.Err)}
 }
 
 // made is the outcome of a call, as --json-output prints it for a result without a URL.
@@ -384,7 +384,7 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made
 	defer result.Body.Close()
 	var err error
 	if m.Path, m.SizeBytes, err = c.destination.write(out, result); err != nil {
-		return m, networkError{fmt.Errorf("the result %s did not arrive whole: %w", result.ID, err)}
+		return m, networkError{fmt.Errorf("the download of the result %s is incomplete: %w", result.ID, err)}
 	}
 	if c.asJSON {
 		return m, printJSON(out, m)

@@ -108,12 +108,12 @@ func (s sources) checkArgs(cmd *cobra.Command, args []string) error {
 	case s.has("files"):
 		return nil
 	case len(s.fields) == 0 && len(args) > 0:
-		return fmt.Errorf("%s takes flags only; got %q", cmd.CommandPath(), args[0])
+		return fmt.Errorf("%s accepts flags only; got %q", cmd.CommandPath(), args[0])
 	case len(args) > 1:
-		text := fmt.Sprintf("%s takes one source; got %d: %q", cmd.CommandPath(), len(args), args)
+		text := fmt.Sprintf("%s accepts one source; got %d: %q", cmd.CommandPath(), len(args), args)
 		return fmt.Errorf("%s%s", text, s.suggestion(cmd, args[0]))
 	case len(args) == 1 && args[0] != "-" && !isAddress(args[0]) && isAbsent(args[0]):
-		return fmt.Errorf("there is no file %q%s", args[0], s.suggestion(cmd, args[0]))
+		return fmt.Errorf("the file %q does not exist%s", args[0], s.suggestion(cmd, args[0]))
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 func (s sources) putDocument(input map[string]any, doc document, field string) error {
 	switch field {
 	case "":
-		return fmt.Errorf("this operation takes %s", strings.Join(s.fields, ", "))
+		return fmt.Errorf("this operation accepts %s", strings.Join(s.fields, ", "))
 	case "url":
 		input[field] = doc.address
 	case "file":
@@ -277,7 +277,7 @@ func readShortcut(name string, content []byte) (document, error) {
 			return document{address: line}, nil
 		}
 	}
-	return document{}, fmt.Errorf("%s holds no address; write URL=https://… into it", name)
+	return document{}, fmt.Errorf("%s contains no URL; write URL=https://… into it", name)
 }
 
 // isFileSource reports whether a schema is an object that specifies a file, by its URL or by its content.

@@ -303,7 +303,7 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "draw", html, "-o", "y.pdf"}, "makes .png, .jpg, .jpeg or .zip; name the file y.png"},
 		{[]string{"doc", "draw", html, "-o", "y.png", "--type", "jpeg"}, "the request asks for .jpg; name the file y.jpg, or leave --type out"},
 		{[]string{"doc", "create", html, "-o", "y.txt"}, "makes .json; name the file y.json"},
-		{[]string{"doc", "print", html, "-o", filepath.Join(filepath.Dir(there), "none", "y.pdf")}, "there is no folder " + filepath.Join(filepath.Dir(there), "none")},
+		{[]string{"doc", "print", html, "-o", filepath.Join(filepath.Dir(there), "none", "y.pdf")}, "the folder " + filepath.Join(filepath.Dir(there), "none") + " does not exist"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.pdf", "%PDF-1.7\n")}, "is a PDF already. What takes one: relaypdf"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "%PDF-1.7\n")}, "is a PDF already"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.png", "\x89PNG\r\n\x1a\n")}, "is an image. relaypdf pdf from-images makes a PDF of it"},
@@ -312,9 +312,9 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "print", html, "-o", "-", "--json-output"}, "both want standard output"},
 		{[]string{"doc", "print", html, "-o", "x", "--response", "url"}, "leave --output out"},
 		{[]string{"doc", "print", html, html}, "takes one source; got 2"},
-		{[]string{"doc", "print", "https://example.com"}, "this operation takes html"},
+		{[]string{"doc", "print", "https://example.com"}, "this operation accepts html"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "\xff\xfe")}, "not text in UTF-8"},
-		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.url", "nothing")}, "holds no address"},
+		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.url", "nothing")}, "contains no URL"},
 		{[]string{"doc", "print"}, "there is nothing to work on; see relaypdf doc print --help"},
 		{[]string{"doc", "print", "--json", "{"}, "--json: The request body is incomplete: the JSON is cut off"},
 		{[]string{"doc", "print", "--json", `{"html":"a","html":"b"}`}, "html is given more than once"},
@@ -355,7 +355,7 @@ func TestExitCodes(t *testing.T) {
 	for _, class := range exitClasses {
 		for _, code := range class.codes {
 			r := b.run(string(code), "doc", "print", "-", "-o", "-")
-			if r.code != class.code || r.out != "" || !strings.Contains(r.err, "request id: req_") {
+			if r.code != class.code || r.out != "" || !strings.Contains(r.err, "request ID: req_") {
 				t.Errorf("%s: got %+v, want exit code %d and the request id", code, r, class.code)
 			}
 		}

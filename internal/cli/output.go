@@ -73,7 +73,7 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 		d.folder = filepath.Dir(d.name)
 	}
 	if isAbsent(d.folder) {
-		return usagef("there is no folder %s for the result; make it first", d.folder)
+		return usagef("the folder %s does not exist; create it first", d.folder)
 	}
 	part := filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part")
 	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides, as for any program's output.

@@ -26,7 +26,7 @@ func newPeopleCommand() *cobra.Command {
 func personByEmail(ctx context.Context, s *store.Store, email string) (store.Person, error) {
 	person, err := s.PersonByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
-		return person, usagef("nobody signs in with %s; relaypdf people list shows who does", email)
+		return person, usagef("no user with the email %s; run relaypdf people list", email)
 	}
 	return person, err
 }
@@ -106,7 +106,7 @@ func newPeoplePromote() *cobra.Command {
 			}
 			action, words := "operator.named", "is an operator"
 			if *no {
-				action, words = "operator.ended", "is no operator any more"
+				action, words = "operator.ended", "is not an operator any more"
 			}
 			if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}); err != nil {
 				return err

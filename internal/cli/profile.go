@@ -71,7 +71,7 @@ func readProfiles() (*profiles, error) {
 // write replaces the file, whole or not at all.
 func (p *profiles) write() error {
 	if p.path == "" {
-		return usagef("there is no home folder to keep the key in; set RELAYPDF_API_KEY instead")
+		return usagef("there is no home folder for the key; set RELAYPDF_API_KEY instead")
 	}
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -92,9 +92,9 @@ func (p *profiles) find(name string) (profile, error) {
 	case ok:
 		return found, nil
 	case len(p.All) == 0:
-		return found, usagef("there is no profile %q; relaypdf login --profile %s makes it", name, name)
+		return found, usagef("no profile %q; run relaypdf login --profile %s", name, name)
 	}
-	return found, usagef("there is no profile %q; there are %s, and relaypdf login --profile %s makes it", name, strings.Join(p.names(), ", "), name)
+	return found, usagef("no profile %q; known profiles: %s; run relaypdf login --profile %s to create it", name, strings.Join(p.names(), ", "), name)
 }
 
 // credentials are the server that a command calls and its key. Both come from the same source, so that no key is
@@ -173,5 +173,5 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 
 // noKey explains how to get a key for a server.
 func noKey(url string) string {
-	return fmt.Sprintf("There is no key for %s: relaypdf login gets one from a person, and relaypdf setup writes one to .env; or set %s. On the service's machine, relaypdf keys create makes one.", url, keyVariable)
+	return fmt.Sprintf("No API key for %s. Run relaypdf login or relaypdf setup, or set %s. On the server's machine, run relaypdf keys create.", url, keyVariable)
 }

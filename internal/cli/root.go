@@ -193,16 +193,16 @@ func explain(w io.Writer, err error) {
 	if len(refused.Details) <= 1 {
 		fmt.Fprintln(w, "relaypdf:", refused.Error())
 	} else {
-		fmt.Fprintln(w, "relaypdf: the request was refused:")
+		fmt.Fprintln(w, "relaypdf: the server rejected the request:")
 		for _, detail := range refused.Details {
 			fmt.Fprintln(w, "  "+strings.TrimSpace(detail.Field+" "+detail.Message))
 		}
 	}
 	if refused.RetryAfter > 0 {
-		fmt.Fprintf(w, "  try again in %d seconds\n", refused.RetryAfter)
+		fmt.Fprintf(w, "  retry in %d seconds\n", refused.RetryAfter)
 	}
 	if refused.RequestID != "" {
-		fmt.Fprintln(w, "  request id:", refused.RequestID)
+		fmt.Fprintln(w, "  request ID:", refused.RequestID)
 	}
 }
 

@@ -40,7 +40,7 @@ func newSecretRotate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printLine(cmd, fmt.Sprintf("%d secrets are sealed with the new key", n))
+				return printLine(cmd, fmt.Sprintf("%d secrets are encrypted with the new key", n))
 			})
 		},
 	}

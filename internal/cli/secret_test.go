@@ -39,7 +39,7 @@ func TestSecretRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got, want := mustRun(t, "secret", "rotate", data), "1 secrets are sealed with the new key\n"; got != want {
+		if got, want := mustRun(t, "secret", "rotate", data), "1 secrets are encrypted with the new key\n"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

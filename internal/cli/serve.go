@@ -67,7 +67,7 @@ const devEmail = "dev@localhost"
 // make the first document.
 func welcome(ctx context.Context, a *app.App, out io.Writer) error {
 	if !api.Loopback(a.BaseURL()) {
-		return errors.New("--dev is for this machine only: RELAYPDF_BASE_URL is not a loopback address")
+		return errors.New("--dev requires a loopback URL in RELAYPDF_BASE_URL")
 	}
 	account, err := a.Store.AccountByEmail(ctx, devEmail)
 	if errors.Is(err, store.ErrNotFound) {

@@ -108,13 +108,13 @@ func (s *setup) run(cmd *cobra.Command) error {
 	}
 	written, err := s.keep(key)
 	if err != nil {
-		return fmt.Errorf("the key %s was made and not kept: %w; revoke it at %s/dashboard/keys", key.Key.Prefix, err, strings.TrimSuffix(config.APIURL, "/"))
+		return fmt.Errorf("the key %s was created but not saved: %w; revoke it at %s/dashboard/keys", key.Key.Prefix, err, strings.TrimSuffix(config.APIURL, "/"))
 	}
 	if written.GitIgnore, err = s.ignore(); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %s could not be added to .gitignore: %v\n", s.file, err)
 	}
 	if written.Tracked = tracked(cmd.Context(), s.file); written.Tracked {
-		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: git tracks %s, so that the key would be committed: take it out with `git rm --cached %s`\n", s.file, s.file)
+		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: git tracks %s and would commit the key. Run `git rm --cached %s`\n", s.file, s.file)
 	}
 	return s.tell(cmd, written)
 }
@@ -136,7 +136,7 @@ func (s *setup) mayReplace(cmd *cobra.Command) error {
 		return nil
 	}
 	if !s.asJSON {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s has a %s already. Replace it? [y/N] ", s.file, keyVariable)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s already has a %s. Replace it? [y/N] ", s.file, keyVariable)
 		// Without a response, it stays.
 		line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 		switch strings.ToLower(strings.TrimSpace(line)) {
@@ -163,10 +163,10 @@ func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.Device
 	// This text of the service goes to a terminal and to a browser.
 	address, err := url.Parse(code.VerificationURI)
 	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" {
-		return code, errors.New("the service names no address to open")
+		return code, errors.New("the server sent no URL to open")
 	}
 	if strings.ContainsFunc(code.UserCode, func(r rune) bool { return !unicode.IsGraphic(r) }) {
-		return code, errors.New("the code of the service cannot be shown")
+		return code, errors.New("the server sent an invalid code")
 	}
 	code.VerificationURI = address.String()
 	return code, nil
@@ -224,7 +224,7 @@ func openAddress(ctx context.Context, address string) {
 func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 	written := writtenKey{File: s.file, Variable: keyVariable, Account: key.Account, Key: key.Key}
 	if !keyText.MatchString(key.AccessToken) {
-		return written, errors.New("what the service sent is no key")
+		return written, errors.New("the server did not send an API key")
 	}
 	file, err := readEnvFile(s.file)
 	if err != nil {

@@ -40,7 +40,7 @@ func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Co
 		return err
 	}
 	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
-		return usagef("there is no database at %s; check --data-dir, or begin with relaypdf accounts create", path)
+		return usagef("no database at %s; check --data-dir, or run relaypdf accounts create first", path)
 	}
 	return useStore(cmd, config, do)
 }

@@ -109,7 +109,7 @@ func (f *templateFolder) read() (templateContent, error) {
 	c := templateContent{partials: map[string]string{}}
 	html, err := os.ReadFile(filepath.Join(f.path, templateSource))
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, usagef("there is no %s in %s; relaypdf templates pull SLUG makes a folder with it", templateSource, f.path)
+		return c, usagef("no %s in %s; run relaypdf templates pull SLUG to create a template folder", templateSource, f.path)
 	}
 	if err != nil {
 		return c, usageError{err}
@@ -157,7 +157,7 @@ func checkObject(text []byte) error {
 		return fmt.Errorf("line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
 	}
 	if err != nil {
-		return errors.New("is no JSON object; write {…}")
+		return errors.New("must be a JSON object: {…}")
 	}
 	return nil
 }

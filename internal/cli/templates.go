@@ -112,7 +112,7 @@ func say(cmd *cobra.Command, format string, args ...any) error {
 func missingTemplate(err error, slug string) error {
 	var refused *apierror.Error
 	if errors.As(err, &refused) && refused.Code == apierror.NotFound {
-		refused.Message = fmt.Sprintf("There is no template %q; relaypdf templates list shows those that exist.", slug)
+		refused.Message = fmt.Sprintf("No template with the slug %q. Run relaypdf templates list.", slug)
 	}
 	return err
 }

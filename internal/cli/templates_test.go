@@ -44,7 +44,7 @@ func TestFilesOfTemplates(t *testing.T) {
 			t.Errorf("%q: got %+v, want exit code %d and %q", args, r, code, want)
 		}
 	}
-	refused(exitUsage, "there is no template.html in bill; relaypdf templates pull SLUG makes a folder with it", "push", "bill")
+	refused(exitUsage, "no template.html in bill; run relaypdf templates pull SLUG to create a template folder", "push", "bill")
 	keep("bill/template.html", "<p>{{total}}</p>")
 	keep("bill/data.json", "{\n  \"total\": 1,\n  \"b\": x\n}")
 	refused(exitUsage, "bill/data.json: line 3: ", "push", "bill")

@@ -50,7 +50,7 @@ func (r *templateRender) follow(cmd *cobra.Command, folder *templateFolder) erro
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	address := "http://" + listener.Addr().String() + "/"
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s shows the document; it is made again when a file is saved. End with Ctrl-C.\n", address)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s shows the document and updates when you save a file. Stop with Ctrl-C.\n", address)
 	if !r.noBrowser {
 		openAddress(cmd.Context(), address)
 	}
@@ -123,7 +123,7 @@ func (r *templateRender) show(cmd *cobra.Command, service *client.Client, folder
 	}
 	r.spent += charged
 	page.put(document)
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s  %.1f s  %v, %v in all\n", begin.Format(time.TimeOnly), app.SizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s  %.1f s  %v, total %v\n", begin.Format(time.TimeOnly), app.SizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
 }
 
 func (r *templateRender) make(ctx context.Context, service *client.Client, folder *templateFolder) ([]byte, credit.Amount, error) {

@@ -74,7 +74,7 @@ func localTarget(text string) (string, error) {
 	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" {
-		return "", usagef("%q is no address; write a port like 3000, a port with a path like 3000/hooks, or an address like http://localhost:3000/hooks", text)
+		return "", usagef("%q is not a URL; write a port like 3000, a port with a path like 3000/hooks, or a URL like http://localhost:3000/hooks", text)
 	}
 	return parsed.String(), nil
 }
@@ -97,7 +97,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 		return unreached(service.BaseURL, err)
 	}
 	if !slices.ContainsFunc(endpoints, func(w client.Webhook) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }) {
-		return usagef("there is no endpoint to take events from: they are made for endpoints that are enabled; relaypdf webhooks create https://… makes one")
+		return usagef("the account has no enabled endpoint, so there are no events; run relaypdf webhooks create https://… first")
 	}
 	// Earlier deliveries are skipped by listing them, because the service's clock may differ.
 	if err := l.look(cmd.Context(), service, func(client.Delivery) error { return nil }); err != nil {
@@ -122,7 +122,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 		case errors.As(err, &refused) && refused.Status() < http.StatusInternalServerError && refused.Code != client.RateLimited:
 			return err
 		default:
-			fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %v; asking again\n", unreached(service.BaseURL, err))
+			fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %v; retrying\n", unreached(service.BaseURL, err))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // and deletes it.
 func TestAccountWebhooks(t *testing.T) {
 	b := newBench(t, nil)
-	if r := b.run("", "webhooks", "listen", "3000"); r.code != exitUsage || !strings.Contains(r.err, "relaypdf webhooks create https://… makes one") {
+	if r := b.run("", "webhooks", "listen", "3000"); r.code != exitUsage || !strings.Contains(r.err, "run relaypdf webhooks create https://… first") {
 		t.Errorf("without an endpoint: got %+v", r)
 	}
 	secret := b.run("", "webhooks", "create", "https://example.com/hook", "--events", "job.completed")

@@ -82,7 +82,7 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, text := post("/v1/email", string(body)); status != http.StatusOK || !strings.Contains(text, "attachment_embedded") || !strings.Contains(text, "no office program") {
+	if status, text := post("/v1/email", string(body)); status != http.StatusOK || !strings.Contains(text, "attachment_embedded") || !strings.Contains(text, "office conversion is unavailable") {
 		t.Errorf("an email: %d %s", status, text)
 	}
 }

@@ -178,7 +178,7 @@ func TestSandboxLevels(t *testing.T) {
 			if f := d.of("engines"); !strings.Contains(f.Message, tt.why) {
 				t.Errorf("got %+v, want it to say %q", f, tt.why)
 			}
-			shared := strings.Contains(out.String(), "not protected by: unprivileged user")
+			shared := strings.Contains(out.String(), "protection off: unprivileged user")
 			if shared != tt.nobody {
 				t.Errorf("said that engines and service share a user: %v, want %v", shared, tt.nobody)
 			}

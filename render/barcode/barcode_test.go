@@ -19,9 +19,9 @@ func TestContentErrors(t *testing.T) {
 		{EAN13, "1234567", `must be 12 digits, or 13 with the check digit, for ean13; got "1234567"`},
 		{EAN13, "40063813339O1", `must be 12 digits, or 13 with the check digit, for ean13; got "40063813339O1"`},
 		{EAN13, "４００６３８１３３３９３", `must be 12 digits, or 13 with the check digit, for ean13; got "４００６３８１３３３９３"`},
-		{EAN13, "4006381333932", `ends in the check digit 2, but the one of 400638133393 is 1: leave it out or correct the number`},
+		{EAN13, "4006381333932", `has check digit 2, but 400638133393 has check digit 1. Omit it or correct the number`},
 		{UPCA, "0360002914", `must be 11 digits, or 12 with the check digit, for upca; got "0360002914"`},
-		{UPCA, "036000291453", `ends in the check digit 3, but the one of 03600029145 is 2: leave it out or correct the number`},
+		{UPCA, "036000291453", `has check digit 3, but 03600029145 has check digit 2. Omit it or correct the number`},
 		{UPCA, strings.Repeat("1", 40), `must be 11 digits, or 12 with the check digit, for upca; got "111111111111111111111111…"`},
 		{Code39, "abc", `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`},
 		{Code39, "A*B", `must be digits, capital letters, spaces and - . $ / + % for code39; got "*"`},
@@ -29,19 +29,19 @@ func TestContentErrors(t *testing.T) {
 		{Code39, strings.Repeat("A", 49), `must be 1 to 48 characters for code39; got 49`},
 		{Code128, "Grüße", `must be ASCII for code128; got "ü"`},
 		{Code128, strings.Repeat("1", 81), `must be 1 to 80 characters for code128; got 81`},
-		{QR, strings.Repeat("a", 2954), "is too long for a QR Code, which holds 7,089 digits, 4,296 characters " +
+		{QR, strings.Repeat("a", 2954), "is too long for a QR Code: at most 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 2954 bytes"},
-		{QR, strings.Repeat("A", 4297), "is too long for a QR Code, which holds 7,089 digits, 4,296 characters " +
+		{QR, strings.Repeat("A", 4297), "is too long for a QR Code: at most 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 4297 bytes"},
 		{QR, strings.Repeat("1", 7090), "is too long: qr takes any UTF-8 text: up to 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 7090 bytes"},
-		{DataMatrix, strings.Repeat("a", 1559), "is too long for a Data Matrix, which holds 3,116 digits, " +
+		{DataMatrix, strings.Repeat("a", 1559), "is too long for a Data Matrix: at most 3,116 digits, " +
 			"1,558 ASCII characters or about 1,550 other bytes; got 1559 bytes"},
-		{DataMatrix, strings.Repeat("日", 600), "is too long for a Data Matrix, which holds 3,116 digits, " +
+		{DataMatrix, strings.Repeat("日", 600), "is too long for a Data Matrix: at most 3,116 digits, " +
 			"1,558 ASCII characters or about 1,550 other bytes; got 1800 bytes"},
-		{PDF417, strings.Repeat("a", 1800), "is too long for a PDF417, which holds about 2,500 digits, 1,700 letters or " +
-			"1,000 other bytes; got 1800 bytes, which take 901 code words of 862"},
-		{QR, "", "must not be empty; qr takes any UTF-8 text: up to 7,089 digits, 4,296 characters " +
+		{PDF417, strings.Repeat("a", 1800), "is too long for a PDF417: at most about 2,500 digits, 1,700 letters or " +
+			"1,000 other bytes; got 1800 bytes, which need 901 code words of 862"},
+		{QR, "", "must not be empty; qr accepts any UTF-8 text: up to 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes"},
 		{QR, "a\xff", "must be valid UTF-8"},
 	}
@@ -61,8 +61,8 @@ func TestContentErrors(t *testing.T) {
 // TestCaptionErrors checks the messages for texts that includetext cannot print.
 func TestCaptionErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"שלום", "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean where includetext prints it; got 'ש': leave includetext out"},
-		{strings.Repeat("a", 301), "must be at most 300 characters long where includetext prints it; got 301: leave includetext out"},
+		{"שלום", "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean with includetext; got 'ש'"},
+		{strings.Repeat("a", 301), "must be at most 300 characters with includetext; got 301"},
 	}
 	for _, typ := range []Type{QR, DataMatrix, PDF417} {
 		for _, tt := range tests {

@@ -37,11 +37,11 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 	}
 	runes := []rune(text)
 	if len(runes) > maxCaption {
-		return contentErrorf(req.Type, "must be at most %d characters long where includetext prints it; got %d: leave includetext out",
+		return contentErrorf(req.Type, "must be at most %d characters with includetext; got %d",
 			maxCaption, len(runes))
 	}
 	if r, ok := unprintable(runes); ok {
-		return contentErrorf(req.Type, "must be %s where includetext prints it; got %q: leave includetext out", printableScripts(), r)
+		return contentErrorf(req.Type, "must be %s with includetext; got %q", printableScripts(), r)
 	}
 	size := float64(captionPixels) / float64(modulePixels)
 	advance := textFaces().advance

@@ -20,9 +20,9 @@ func (req *Request) check() (TypeInfo, error) {
 		}
 		switch {
 		case req.Text == "":
-			return info, contentErrorf(req.Type, "must not be empty; %s takes %s", req.Type, info.Content)
+			return info, contentErrorf(req.Type, "must not be empty; %s accepts %s", req.Type, info.Content)
 		case len(req.Text) > maxText:
-			return info, contentErrorf(req.Type, "is too long: %s takes %s; got %d bytes", req.Type, info.Content, len(req.Text))
+			return info, contentErrorf(req.Type, "is too long: %s accepts %s; got %d bytes", req.Type, info.Content, len(req.Text))
 		case !utf8.ValidString(req.Text):
 			return info, contentErrorf(req.Type, "must be valid UTF-8")
 		}
@@ -43,11 +43,11 @@ func (req *Request) checkOptions() error {
 	}
 	switch {
 	case req.GS1 && req.Type != Code128 && req.Type != DataMatrix:
-		return &ContentError{Type: req.Type, Field: "gs1", Message: "is for code128 and datamatrix only"}
+		return &ContentError{Type: req.Type, Field: "gs1", Message: "requires type code128 or datamatrix"}
 	case req.Level == "":
 		return nil
 	case levels == "":
-		return &ContentError{Type: req.Type, Field: "eclevel", Message: "is for qr and pdf417 only"}
+		return &ContentError{Type: req.Type, Field: "eclevel", Message: "requires type qr or pdf417"}
 	case len(req.Level) != 1 || !strings.Contains(levels, req.Level):
 		return &ContentError{Type: req.Type, Field: "eclevel", Message: fmt.Sprintf(
 			"must be one of %s for %s; got %q", strings.Join(strings.Split(levels, ""), ", "), req.Type, req.Level)}

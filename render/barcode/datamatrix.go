@@ -51,7 +51,7 @@ func encodeDataMatrix(req *Request) (*symbol, error) {
 			return drawDataMatrix(words, size).symbol(dataMatrixQuiet), nil
 		}
 	}
-	return nil, contentErrorf(DataMatrix, "is too long for a Data Matrix, which holds 3,116 digits, "+
+	return nil, contentErrorf(DataMatrix, "is too long for a Data Matrix: at most 3,116 digits, "+
 		"1,558 ASCII characters or about 1,550 other bytes; got %d bytes", len(text))
 }
 

@@ -70,7 +70,7 @@ func withCheckDigit(t Type, text string, n int) (string, error) {
 	}
 	check := checkDigit(text[:n])
 	if len(text) == n+1 && text[n] != check {
-		return "", contentErrorf(t, "ends in the check digit %c, but the one of %s is %c: leave it out or correct the number",
+		return "", contentErrorf(t, "has check digit %c, but %s has check digit %c. Omit it or correct the number",
 			text[n], text[:n], check)
 	}
 	return text[:n] + string(check), nil

@@ -48,7 +48,7 @@ func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
 }
 
 func sizeError(field string, least int) *ContentError {
-	return &ContentError{Field: field, Message: fmt.Sprintf("is too small for this code: it needs at least %d pixels", least)}
+	return &ContentError{Field: field, Message: fmt.Sprintf("must be at least %d pixels for this code", least)}
 }
 
 // stretch makes the bars higher by some modules, and moves the parts below them.

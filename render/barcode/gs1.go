@@ -52,7 +52,7 @@ func gs1Data(t Type, text string) (string, error) {
 			value, rest = value[:next[0]], value[next[0]:]
 		}
 		if fault := gs1Fault(id, value); fault != "" {
-			return "", contentErrorf(t, "has a wrong value of (%s): it must %s; got %s", id, fault, describe(value))
+			return "", contentErrorf(t, "has an invalid value of (%s): it must %s; got %s", id, fault, describe(value))
 		}
 		if open {
 			out = append(out, fnc1)
@@ -61,7 +61,7 @@ func gs1Data(t Type, text string) (string, error) {
 		open = gs1Fixed[id[:2]] == 0
 	}
 	if t == Code128 && len(out) > maxGS1+1 {
-		return "", contentErrorf(t, "must be at most %d characters of GS1 data, the brackets not counted; got %d", maxGS1, len(out)-1)
+		return "", contentErrorf(t, "must be at most %d characters of GS1 data without brackets; got %d", maxGS1, len(out)-1)
 	}
 	return string(out), nil
 }

@@ -84,21 +84,21 @@ func TestOptionErrors(t *testing.T) {
 		req         Request
 		field, want string
 	}{
-		{Request{Type: EAN13, Text: "4006381333931", Level: "L"}, "eclevel", "is for qr and pdf417 only"},
+		{Request{Type: EAN13, Text: "4006381333931", Level: "L"}, "eclevel", "requires type qr or pdf417"},
 		{Request{Type: QR, Text: "a", Level: "5"}, "eclevel", `must be one of L, M, Q, H for qr; got "5"`},
 		{Request{Type: PDF417, Text: "a", Level: "H"}, "eclevel", `must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8 for pdf417; got "H"`},
-		{Request{Type: QR, Text: prose(2000), Level: "H"}, "", "is too long for a QR Code of eclevel H: take a lower one or a shorter text; got 2000 bytes"},
-		{Request{Type: PDF417, Text: prose(1000), Level: "8"}, "", "is too long for a PDF417 of eclevel 8: take a lower one or a shorter text; got 1000 bytes"},
-		{Request{Type: QR, Text: "(01)1", GS1: true}, "gs1", "is for code128 and datamatrix only"},
-		{Request{Type: QR, Text: "a", Width: 20}, "width", "is too small for this code: it needs at least 29 pixels"},
-		{Request{Type: QR, Text: "a", Height: 20}, "height", "is too small for this code: it needs at least 29 pixels"},
-		{Request{Type: EAN13, Text: "4006381333931", Height: 12}, "height", "is too small for this code: it needs at least 13 pixels"},
+		{Request{Type: QR, Text: prose(2000), Level: "H"}, "", "is too long for a QR Code with eclevel H; got 2000 bytes. Use a lower eclevel or a shorter text"},
+		{Request{Type: PDF417, Text: prose(1000), Level: "8"}, "", "is too long for a PDF417 with eclevel 8; got 1000 bytes. Use a lower eclevel or a shorter text"},
+		{Request{Type: QR, Text: "(01)1", GS1: true}, "gs1", "requires type code128 or datamatrix"},
+		{Request{Type: QR, Text: "a", Width: 20}, "width", "must be at least 29 pixels for this code"},
+		{Request{Type: QR, Text: "a", Height: 20}, "height", "must be at least 29 pixels for this code"},
+		{Request{Type: EAN13, Text: "4006381333931", Height: 12}, "height", "must be at least 13 pixels for this code"},
 		{Request{Type: Code128, Text: "0109506000134352", GS1: true}, "", `must be values after their application identifiers in brackets, such as (01)09506000134352(10)ABC123; got "0109506000134352"`},
 		{Request{Type: Code128, Text: "(01)0950600013435", GS1: true}, "", `has a wrong value of (01): it must be 14 digits; got "0950600013435"`},
 		{Request{Type: Code128, Text: "(01)09506000134351", GS1: true}, "", `has a wrong value of (01): it must end in the check digit 2; got "09506000134351"`},
 		{Request{Type: DataMatrix, Text: "(10)", GS1: true}, "", `has a wrong value of (10): it must have 1 to 90 characters; got ""`},
 		{Request{Type: DataMatrix, Text: "(10)a b", GS1: true}, "", `has a wrong value of (10): it must be letters, digits and !"%&'()*+,-./:;<=>?_; got "a b"`},
-		{Request{Type: Code128, Text: "(10)" + string(long), GS1: true}, "", "must be at most 48 characters of GS1 data, the brackets not counted; got 52"},
+		{Request{Type: Code128, Text: "(10)" + string(long), GS1: true}, "", "must be at most 48 characters of GS1 data without brackets; got 52"},
 	} {
 		tt.req.Format, tt.req.Scale = PNG, 1
 		_, err := Make(tt.req)

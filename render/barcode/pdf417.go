@@ -24,8 +24,8 @@ func encodePDF417(req *Request) (*symbol, error) {
 	text := req.Text
 	words := pdf417Words(text)
 	if len(words) > pdf417MaxData-1 {
-		return nil, contentErrorf(PDF417, "is too long for a PDF417, which holds about 2,500 digits, 1,700 letters or "+
-			"1,000 other bytes; got %d bytes, which take %d code words of %d", len(text), len(words), pdf417MaxData-1)
+		return nil, contentErrorf(PDF417, "is too long for a PDF417: at most about 2,500 digits, 1,700 letters or "+
+			"1,000 other bytes; got %d bytes, which need %d code words of %d", len(text), len(words), pdf417MaxData-1)
 	}
 	level := pdf417Level(1 + len(words))
 	if req.Level != "" {
@@ -33,7 +33,7 @@ func encodePDF417(req *Request) (*symbol, error) {
 	}
 	shape := newPDF417Shape(1+len(words), level)
 	if shape.rows == 0 {
-		return nil, contentErrorf(PDF417, "is too long for a PDF417 of eclevel %d: take a lower one or a shorter text; got %d bytes", level, len(text))
+		return nil, contentErrorf(PDF417, "is too long for a PDF417 with eclevel %d; got %d bytes. Use a lower eclevel or a shorter text", level, len(text))
 	}
 	words = append([]int{0}, words...)
 	for len(words) < shape.rows*shape.cols-pdf417CheckWords(level) {

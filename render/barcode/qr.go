@@ -69,10 +69,10 @@ func encodeQR(req *Request) (*symbol, error) {
 		version = seg.version(level)
 	}
 	if version == 0 && level > qrLow {
-		return nil, contentErrorf(QR, "is too long for a QR Code of eclevel %s: take a lower one or a shorter text; got %d bytes", req.Level, len(text))
+		return nil, contentErrorf(QR, "is too long for a QR Code with eclevel %s; got %d bytes. Use a lower eclevel or a shorter text", req.Level, len(text))
 	}
 	if version == 0 {
-		return nil, contentErrorf(QR, "is too long for a QR Code, which holds 7,089 digits, 4,296 characters "+
+		return nil, contentErrorf(QR, "is too long for a QR Code: at most 7,089 digits, 4,296 characters "+
 			"of 0-9 A-Z space $ %% * + - . / : or 2,953 bytes; got %d bytes", len(text))
 	}
 	for req.Level == "" && level < qrHigh && seg.bitLen(version) <= 8*qrDataWords(version, level+1) {

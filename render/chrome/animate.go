@@ -123,7 +123,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 	}
 	if left >= frameUnit {
 		warn(p, Warning{Code: AnimationUnfinished, Message: fmt.Sprintf(
-			"scripts were still drawing after %.1f s; wait for their end with waitForFunction or waitForSelector, or set animations to allow", limit.Seconds())})
+			"scripts were still drawing after %.1f s. Set waitForFunction or waitForSelector, or set animations to allow", limit.Seconds())})
 	}
 	return nil
 }

@@ -88,8 +88,8 @@ func (e *FunctionError) Error() string { return "chrome: the function to wait fo
 // Is reports that the error is an ErrFunction.
 func (e *FunctionError) Is(target error) bool { return target == ErrFunction }
 
-// FaultError means that the document has faults that Job.Strict forbids. There is
-// one at least.
+// FaultError means that the document has warnings that Job.Strict forbids. There is
+// at least one.
 type FaultError struct{ Faults []Warning }
 
 func (e *FaultError) Error() string {
@@ -97,7 +97,7 @@ func (e *FaultError) Error() string {
 }
 
 // LoadError means that the main document could not be loaded: Status is the
-// HTTP status when the server answered with 400 or more, and Reason is
+// HTTP status when the server responded with 400 or more, and Reason is
 // Chromium's name of a network error (net::ERR_…) otherwise.
 type LoadError struct {
 	URL    string

@@ -113,7 +113,7 @@ func (t *troubles) answered(f flight, status int) {
 		t.answers = append(t.answers, answer{status, f.url})
 	}
 	if status >= 400 {
-		t.add(Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", status), URL: f.url})
+		t.add(Warning{Code: ResourceFailed, Message: fmt.Sprintf("returned status %d", status), URL: f.url})
 	}
 }
 
@@ -137,7 +137,7 @@ func (t *troubles) unfinished(open map[string]flight) {
 	for _, f := range open {
 		switch f.kind {
 		case "Image", "Stylesheet", "Font", "Script", "Media", "Document":
-			t.add(Warning{Code: ResourceFailed, Message: "was still being loaded when the document was made", URL: f.url})
+			t.add(Warning{Code: ResourceFailed, Message: "was still loading when the document was rendered", URL: f.url})
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (t *troubles) strict(rule FailOn) (faults []Warning) {
 		}
 	}
 	for _, a := range t.answers {
-		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("was answered with status %d", a.status), URL: a.url}.Bounded()
+		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("returned status %d", a.status), URL: a.url}.Bounded()
 		if rule.matches(a.status) && !slices.Contains(faults, w) && len(faults) < MaxWarnings {
 			faults = append(faults, w)
 		}

@@ -145,7 +145,7 @@ func TestFaultsOfADocument(t *testing.T) {
 		words []string
 	}{
 		"/status":  {ResourceFailed, []string{"http://site.test/absent.png", "status 404"}},
-		"/network": {ResourceFailed, []string{"http://site.test/cut", "closed the connection without an answer"}},
+		"/network": {ResourceFailed, []string{"http://site.test/cut", "closed the connection without a response"}},
 		"/frame":   {ResourceFailed, []string{"http://site.test/teapot", "status 418"}},
 		"/script":  {ResourceFailed, []string{"http://site.test/cut"}},
 		"/throws":  {ScriptError, []string{"ReferenceError", "nothing", "line 1"}},
@@ -198,7 +198,7 @@ func TestStatusOfWithheldResponses(t *testing.T) {
 			}
 			s.apply(method, e, "main")
 		}
-		if list := s.troubles.all(); len(list) != 1 || list[0].URL != address || list[0].Message != "was answered with status 410" {
+		if list := s.troubles.all(); len(list) != 1 || list[0].URL != address || list[0].Message != "returned status 410" {
 			t.Errorf("%s: %v", name, list)
 		}
 		if faults := s.troubles.strict(FailOn{Statuses: []StatusRange{{400, 499}}}); len(faults) != 1 || len(s.inFlight) != 0 {

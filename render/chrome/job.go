@@ -27,7 +27,7 @@ const (
 	Once
 )
 
-// String returns the lane's name, as used in metrics.
+// String returns the name of the render mode, as used in metrics.
 func (l Lane) String() string {
 	switch l {
 	case Inline:
@@ -42,8 +42,8 @@ func (l Lane) String() string {
 // Job describes the document to load and the conditions to wait for.
 //
 // The render mode is the caller's choice, and it is not trusted: a document of the modes Inline or Realm that
-// touches the network after all is stopped and started again in the mode Once. Jobs with a URL, cookies or headers
-// always use Once.
+// touches the network after all is stopped and started again in the mode Once. Jobs with a URL, assets, cookies or
+// headers always use Once.
 type Job struct {
 	Account string // warm pages are shared within it only
 	Lane    Lane

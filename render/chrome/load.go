@@ -310,7 +310,7 @@ func (p *page) loadError(url string) error {
 		return &LoadError{URL: p.load.addressOf(p.load.loader, url), Status: status}
 	}
 	if p.load.emptied {
-		return &HarmError{What: "reloads itself, or leads to " + blankURL + ", and nothing of it is left"}
+		return &HarmError{What: "reloads itself, or navigates to " + blankURL + ", and is empty"}
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 }
 
 // LooseLink is the text of the warning about relative links in a document without assets.
-const LooseLink = "could not be loaded: what is sent as text has no address that relative links could start from; send the file in assets, or write its whole address"
+const LooseLink = "could not be loaded: HTML sent as text has no base URL. Send the file in assets, or use an absolute URL"
 
 // lookAt adds warnings about the rendered document, on pages that cut content wider than the limit, in CSS pixels;
 // 0 cuts nothing.
@@ -157,8 +157,8 @@ func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 	if seen.Width > 0 {
 		room := r.task.emulated.viewport.Width
 		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s reaches to %d px, and the page has room for %d px (%d when it is made as small as may be): what is beyond its right edge is cut; "+
-				"let it wrap, or take a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
+			"%s is %d px wide and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). "+
+				"Let it wrap, or use a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
 	}
 	faces := r.pool.cfg.FontSet
 	if faces == nil {
@@ -208,18 +208,18 @@ func lacks(ctx context.Context, p *page, want wanted, where string) error {
 	if err := p.eval(ctx, drawScript, want, &not); err != nil {
 		return err
 	}
-	bring := "@font-face brings "
+	bring := "@font-face adds "
 	if want.Apart {
-		bring = "in headers and footers @font-face does not bring "
+		bring = "in headers and footers @font-face does not add "
 	}
 	for i, missing := range not.Lists {
 		if missing && i < len(want.Lists) {
 			warn(p, Warning{Code: FontMissing, Message: where + fmt.Sprintf(
-				"no typeface here is called %s, and text is drawn in another: GET /v1/fonts lists those that are here, and %sothers", cut(strings.Join(want.Lists[i], " or "), maxMessageText/2), bring)})
+				"font %s is not available, so text uses another font. GET /v1/fonts lists the fonts; %sothers", cut(strings.Join(want.Lists[i], " or "), maxMessageText/2), bring)})
 		}
 	}
 	if not.Characters != "" {
-		warn(p, Warning{Code: FontMissing, Message: where + "no typeface here has " + characterNames(not.Characters) + ": boxes stand in their place; " + bring + "one that has"})
+		warn(p, Warning{Code: FontMissing, Message: where + "no font contains " + characterNames(not.Characters) + ", so boxes are rendered instead; " + bring + "other fonts"})
 	}
 	return nil
 }

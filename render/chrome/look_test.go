@@ -91,7 +91,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 			`<b>a box: &#xF1234; ` + "\uE99A" + `&#xF1234;</b><style>/* ` + "\uE99B" + ` */</style>`:                              "the header: no typeface here has U+F1234, U+E99A: boxes",
 			`<b style="font-family: No Such Grotesk, Arial">Grüße, 中文 &#128512;</b>`:                                              "",
 			`<b style="font-family: Liberation Mono">a typeface that the list lacks</b>`:                                          "",
-			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "called Mine, and text is drawn in another: GET /v1/fonts lists those that are here, and in headers and footers @font-face does not bring others",
+			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "called Mine, and text is drawn in another: GET /v1/fonts lists those that are here, and in headers and footers @font-face does not add others",
 			`<style>@font-face { font-family: Here; src: local("Liberation Mono") }</style><b style="font-family: Here">text</b>`: "",
 		} {
 			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, Lane: lane}, PDF{MarginTop: 1, Header: template})

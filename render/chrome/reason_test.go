@@ -20,7 +20,7 @@ func TestReasonsAreWords(t *testing.T) {
 			}
 		}
 	}
-	if got := ReasonText("the address is not valid"); got != "the address is not valid" {
+	if got := ReasonText("the URL is not valid"); got != "the URL is not valid" {
 		t.Errorf("words became %q", got)
 	}
 }

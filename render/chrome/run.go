@@ -84,7 +84,7 @@ func (r *running) carryOut(ctx context.Context) error {
 			r.pool.count.escalated.Add(1)
 			r.job.Lane = Once
 		case errors.Is(err, errOversize):
-			return &HarmError{What: fmt.Sprintf("made the browser send a message of over %d MiB", maxMessage>>20)}
+			return &HarmError{What: fmt.Sprintf("produced a browser message of over %d MiB", maxMessage>>20)}
 		case errors.Is(err, errWindowClosed):
 			return &HarmError{What: "closed its window"}
 		case !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed):

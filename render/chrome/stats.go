@@ -31,7 +31,7 @@ func (s Step) Doing() string {
 	case StepQueue:
 		return "waiting for a slot"
 	case StepPage:
-		return "preparing a page"
+		return "starting"
 	case StepLoad:
 		return "loading"
 	case StepSelector:

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrRefused is matched, with errors.Is, by every refusal of this package.
-var ErrRefused = errors.New("the address is not allowed")
+var ErrRefused = errors.New("the URL is not allowed")
 
 // Reason is the reason why an address was refused. The set is small and fixed, so that a reason can label a metric.
 type Reason string

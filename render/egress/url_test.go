@@ -144,7 +144,7 @@ func TestCheckURLSchemes(t *testing.T) {
 // The customer's message names the rule of the product and nothing of the network.
 func TestRefusedErrorTextIsGeneric(t *testing.T) {
 	p := newPolicy(t, Config{})
-	want := "the address is not allowed: only public https hosts can be reached"
+	want := "the URL is not allowed: only public https hosts can be reached"
 	for _, raw := range []string{"https://10.0.0.1/", "https://localhost/", "http://example.com/", "https://169.254.169.254/", "https://u:p@h/"} {
 		_, err := p.CheckURL(raw, "https")
 		if err == nil || err.Error() != want {
@@ -152,7 +152,7 @@ func TestRefusedErrorTextIsGeneric(t *testing.T) {
 		}
 	}
 	_, err := p.CheckURL("https://10.0.0.1/", "http", "https")
-	if got, want := err.Error(), "the address is not allowed: only public http and https hosts can be reached"; got != want {
+	if got, want := err.Error(), "the URL is not allowed: only public http and https hosts can be reached"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -254,7 +254,7 @@ func (c *cleaner) inlineImage(address string) string {
 // afford takes the bytes of an image from the budget, or notes that it is left out.
 func (c *cleaner) afford(bytes int) bool {
 	if bytes > c.budget {
-		c.message.note(fmt.Sprintf("The message shows more than %d MB of pictures: some of them are left out of its text.", maxPictures>>20))
+		c.message.note(fmt.Sprintf("The message has more than %d MB of images; some were omitted.", maxPictures>>20))
 		return false
 	}
 	c.budget -= bytes

@@ -86,7 +86,7 @@ func Read(content io.Reader) (*Message, error) {
 	}
 	fields, err := textproto.ReadHeader(bufio.NewReader(bytes.NewReader(head)))
 	if err != nil {
-		return nil, &Error{"is not an email in the format of .eml"}
+		return nil, &Error{"must be an email in .eml format"}
 	}
 	header := mail.Header{Header: message.Header{Header: fields}}
 	m := &Message{
@@ -94,7 +94,7 @@ func Read(content io.Reader) (*Message, error) {
 		Subject: text(header, "Subject"), Date: text(header, "Date"), Language: language(header.Get("Content-Language")),
 	}
 	if len(m.From)+len(m.To)+len(m.Subject)+len(m.Date) == 0 {
-		return nil, &Error{"is not an email in the format of .eml: it has no sender, no recipient, no date and no subject"}
+		return nil, &Error{"must be an email in .eml format; it has no sender, recipient, date or subject"}
 	}
 	if at, err := header.Date(); err == nil && !at.IsZero() {
 		m.Date = at.Format("Monday, 2 January 2006, 15:04 -0700")
@@ -109,7 +109,7 @@ const outlookMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 // readHeader reads the valid lines of a header, and leaves the rest out, such as the separator line of mailboxes.
 func readHeader(in *bufio.Reader) ([]byte, error) {
 	if magic, _ := in.Peek(len(outlookMagic)); string(magic) == outlookMagic {
-		return nil, &Error{"is a file of Outlook (.msg): save it as .eml"}
+		return nil, &Error{"is an Outlook file (.msg). Save it as .eml"}
 	}
 	var head []byte
 	kept, read := false, 0
@@ -238,7 +238,7 @@ func (m *Message) part(header message.Header, body io.Reader, at place) ([]block
 		return nil, &Error{fmt.Sprintf("has more than %d parts", maxParts)}
 	}
 	if at.depth > maxDepth {
-		return nil, &Error{fmt.Sprintf("has parts within parts, more than %d deep", maxDepth)}
+		return nil, &Error{fmt.Sprintf("has parts nested more than %d levels deep", maxDepth)}
 	}
 	kind, params := mediaType(header.Get("Content-Type"), at.group)
 	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
@@ -246,7 +246,7 @@ func (m *Message) part(header message.Header, body io.Reader, at place) ([]block
 	}
 	content, err := io.ReadAll(m.decoded(body, header.Get("Content-Transfer-Encoding")))
 	if err != nil {
-		m.note("A part of the message is damaged: what could be read of it is here.")
+		m.note("A part of the message is damaged; only its readable content is shown.")
 	}
 	return m.piece(header, kind, params, content, at.group)
 }
@@ -258,7 +258,7 @@ func (m *Message) decoded(body io.Reader, encoding string) io.Reader {
 	header.Set("Content-Transfer-Encoding", encoding)
 	part, err := message.New(header, body)
 	if err != nil {
-		m.note(fmt.Sprintf("A part of the message is encoded in a way that is not known (%.40q).", encoding))
+		m.note(fmt.Sprintf("A part of the message has an unknown encoding (%.40q).", encoding))
 	}
 	return part.Body
 }
@@ -277,7 +277,7 @@ func (m *Message) piece(header message.Header, kind string, params map[string]st
 	case kind == "application/pkcs7-mime" || kind == "application/x-pkcs7-mime":
 		return m.sealed(file, params["smime-type"])
 	case kind == "application/ms-tnef" || kind == "application/vnd.ms-tnef" || strings.EqualFold(file.Name, "winmail.dat"):
-		m.note("winmail.dat holds text or files in a format of Outlook (TNEF) and was not unpacked.")
+		m.note("winmail.dat contains text or files in an Outlook format (TNEF) and was not unpacked.")
 	}
 	if err := m.attach(file); err != nil {
 		return nil, err
@@ -309,7 +309,7 @@ func (m *Message) several(body io.Reader, kind string, params map[string]string,
 			break
 		}
 		if err != nil {
-			m.note("The message ends, or is damaged, in the middle.")
+			m.note("The message is incomplete or damaged.")
 			break
 		}
 		said, err := m.part(message.Header{Header: part.Header}, part, place{depth + 1, kind})
@@ -322,9 +322,9 @@ func (m *Message) several(body io.Reader, kind string, params map[string]string,
 	case "multipart/alternative":
 		return best(pieces), nil
 	case "multipart/encrypted":
-		return append(slices.Concat(pieces...), m.refuse("The text of this message is encrypted ("+protocol(params["protocol"])+"): only who it was sent to can read it.")), nil
+		return append(slices.Concat(pieces...), m.refuse("The text of this message is encrypted ("+protocol(params["protocol"])+"): only its recipients can read it.")), nil
 	case "multipart/signed":
-		m.note("The message is signed (" + protocol(params["protocol"]) + "). Nobody checked the signature here.")
+		m.note("The message is signed (" + protocol(params["protocol"]) + "). The signature was not verified.")
 	}
 	return slices.Concat(pieces...), nil
 }
@@ -351,9 +351,9 @@ func protocol(kind string) string {
 // sealed keeps a message that is a file of cryptography.
 func (m *Message) sealed(file *File, how string) ([]block, error) {
 	file.Name = cmp.Or(file.Name, "smime.p7m")
-	text := "The text of this message is encrypted (S/MIME): only who it was sent to can read it."
+	text := "The text of this message is encrypted (S/MIME): only its recipients can read it."
 	if how == "signed-data" || how == "clear-signed" {
-		text = "The text of this message is inside of its signature (S/MIME), from which it was not taken."
+		text = "The text of this message is inside its signature (S/MIME) and was not extracted."
 	}
 	return []block{m.refuse(text)}, m.attach(file)
 }
@@ -383,9 +383,9 @@ func (m *Message) said(kind string, params map[string]string, content []byte) []
 	}
 	switch {
 	case strings.Contains(text, "-----BEGIN PGP MESSAGE-----"):
-		m.note("The text of this message is encrypted (PGP): only who it was sent to can read it.")
+		m.note("The text of this message is encrypted (PGP): only its recipients can read it.")
 	case strings.Contains(text, "-----BEGIN PGP SIGNED MESSAGE-----"):
-		m.note("The message is signed (PGP). Nobody checked the signature here.")
+		m.note("The message is signed (PGP). The signature was not verified.")
 	}
 	return []block{{kind: plainBlock, text: text, flow: flow{on: strings.EqualFold(params["format"], "flowed"), join: strings.EqualFold(params["delsp"], "yes")}}}
 }
@@ -398,7 +398,7 @@ func (m *Message) named(name string, content []byte) []byte {
 	}
 	reader, err := charset.Reader(name, bytes.NewReader(content))
 	if err != nil {
-		m.note(fmt.Sprintf("A part of the message is in characters of a kind that is not known (%.40q).", name))
+		m.note(fmt.Sprintf("A part of the message has an unknown character set (%.40q).", name))
 		return content
 	}
 	if read, err := io.ReadAll(reader); err == nil {

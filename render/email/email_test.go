@@ -118,7 +118,7 @@ func TestParts(t *testing.T) {
 		"signed":             {multi("signed", "b1") + "; protocol=\"application/pgp-signature\"", parts("b1", text, "Content-Type: application/pgp-signature; name=signature.asc\r\n\r\nx"), "plain words", "", []string{"signature.asc"}, 1},
 		"encrypted":          {multi("encrypted", "b1") + "; protocol=\"application/pgp-encrypted\"", parts("b1", "Content-Type: application/pgp-encrypted\r\n\r\nVersion: 1", "Content-Type: application/octet-stream; name=encrypted.asc\r\n\r\nx"), "is encrypted (PGP)", "", []string{"attachment1.asc", "encrypted.asc"}, 1},
 		"S/MIME":             {"Content-Type: application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m", "x", "is encrypted (S/MIME)", "", []string{"smime.p7m"}, 1},
-		"opaque signature":   {"Content-Type: application/pkcs7-mime; smime-type=signed-data", "x", "inside of its signature", "", []string{"smime.p7m"}, 1},
+		"opaque signature":   {"Content-Type: application/pkcs7-mime; smime-type=signed-data", "x", "inside its signature", "", []string{"smime.p7m"}, 1},
 		"Outlook":            {multi("mixed", "b1"), parts("b1", text, "Content-Type: application/ms-tnef; name=winmail.dat\r\n\r\nx"), "plain words", "", []string{"winmail.dat"}, 1},
 		"ends in the middle": {multi("mixed", "b1"), "--b1\r\n" + text + "\r\n--b1\r\nContent-Ty", "plain words", "", nil, 1},
 		"one name twice":     {multi("mixed", "b1"), parts("b1", file, file), "", "", []string{"€ bill.pdf", "€ bill (2).pdf"}, 0},
@@ -161,10 +161,10 @@ func TestRefused(t *testing.T) {
 		return someone + "\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n" + strings.Repeat("--b\r\n"+part+"\r\n", n)
 	}
 	for name, tt := range map[string]struct{ content, want string }{
-		"empty":         {"", "is not an email"},
-		"PDF":           {"%PDF-1.7\n1 0 obj\n", "is not an email"},
-		"no header":     {"\r\n\r\ntext", "is not an email"},
-		"Outlook":       {outlookMagic + "rest", "save it as .eml"},
+		"empty":         {"", "must be an email"},
+		"PDF":           {"%PDF-1.7\n1 0 obj\n", "must be an email"},
+		"no header":     {"\r\n\r\ntext", "must be an email"},
+		"Outlook":       {outlookMagic + "rest", "Save it as .eml"},
 		"long header":   {someone + "\r\nX: " + strings.Repeat("x", maxHeader), "has a header of more"},
 		"long lines":    {strings.Repeat("x", 8*maxHeader), "has a header of more"},
 		"many lines":    {someone + strings.Repeat("\r\n x", maxHeader/4), "has a header of more"},

@@ -66,7 +66,7 @@ func (m *Message) Page() (page string, remote []string, err error) {
 func (c *cleaner) tree(source string) string {
 	cleaned, err := c.clean(source)
 	if err != nil {
-		c.message.note("The message's HTML cannot be shown, and its words stand alone.")
+		c.message.note("The HTML of the message could not be rendered; only its text is shown.")
 		return plainHTML(wordsOf(source), flow{})
 	}
 	return `<div class="box"><div><template shadowrootmode="open"><style>:host{display:block}img{max-width:100%;object-fit:contain}table{max-width:100%}pre{white-space:pre-wrap}</style>` +
@@ -82,7 +82,7 @@ func (c *cleaner) show(f *File) string {
 	return `<img class="picture" alt="` + template.HTMLEscapeString(f.Name) + `" src="data:` + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content) + `">`
 }
 
-// Attached returns the files that no text shows inline. Page determines those.
+// Attached returns the files that no text shows inline. Call it after Page, which determines them.
 func (m *Message) Attached() []*File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f *File) bool { return f.shown })
 }

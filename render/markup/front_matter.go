@@ -102,15 +102,15 @@ func addOption(levels []level, indent int, text string) (_ []level, problem stri
 	name, value, ok := strings.Cut(text, ":")
 	switch {
 	case indent != last.indent:
-		return nil, "stands neither with the names above it nor below one of them"
+		return nil, "is not indented like the names above it"
 	case !ok || strings.ContainsAny(name, " \"'\t") || value != "" && value[0] != ' ':
 		return nil, "must be written as name: value"
 	case last.object[name] != nil:
-		return nil, "has the name " + name + " for the second time"
+		return nil, "has the name " + name + " more than once"
 	}
 	if strings.TrimSpace(value) == "" {
 		if len(levels) == deepestOptions {
-			return nil, "lies too deep"
+			return nil, "is nested too deeply"
 		}
 		object := map[string]any{}
 		last.object[name] = object
@@ -148,12 +148,12 @@ func optionValue(text string) (any, error) {
 		if object, ok := flowObject(text); ok {
 			return object, nil
 		}
-		return nil, fmt.Errorf("must be JSON where it begins with %q; or give each member a line of its own", text[0])
+		return nil, fmt.Errorf("must be valid JSON if it begins with %q. Alternatively, write each member on its own line", text[0])
 	}
 	if plain := plainScalar(text); plain != "" {
 		return plain, nil
 	}
-	return nil, fmt.Errorf("has a value that is not read here: quote it with \"")
+	return nil, fmt.Errorf("has an unsupported value. Quote it with \"")
 }
 
 // flowObject reads a YAML object on one line, without nested ones: {top: 20mm, left:

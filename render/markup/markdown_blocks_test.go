@@ -72,11 +72,11 @@ description: Numbers
 	}
 	for options, want := range map[string]string{
 		"  format A4":                           "line 3 must be written as name: value",
-		"  format: A4\n    top: 1":              "line 4 stands neither with the names above it nor below one of them",
-		"  format: A4\n  format: A5":            "line 4 has the name format for the second time",
-		"  margin: {top: {a: 1}}":               `line 3 must be JSON where it begins with '{'; or give each member a line of its own`,
+		"  format: A4\n    top: 1":              "line 4 is not indented like the names above it",
+		"  format: A4\n  format: A5":            "line 4 has the name format more than once",
+		"  margin: {top: {a: 1}}":               `line 3 must be valid JSON if it begins with '{'. Alternatively, write each member on its own line`,
 		"  format: *anchor":                     `line 3 has a value that is not read here: quote it with "`,
-		"  a:\n   b:\n    c:\n     d:\n      e": "line 6 lies too deep",
+		"  a:\n   b:\n    c:\n     d:\n      e": "line 6 is nested too deeply",
 	} {
 		_, err := ReadFrontMatter("---\noptions:\n" + options + "\n---\n")
 		var problem *OptionsError

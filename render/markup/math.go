@@ -308,7 +308,7 @@ func (m *math) write(w util.BufWriter, f *formula) {
 	case errors.As(err, &wrong):
 		text, _, _ := strings.Cut(wrong.Value().String(), "\n")
 		text = strings.TrimPrefix(strings.TrimPrefix(text, "ParseError: "), "KaTeX parse error: ")
-		m.faults = append(m.faults, Fault{Line: m.place(f.at), Text: "the formula cannot be set: " + text})
+		m.faults = append(m.faults, Fault{Line: m.place(f.at), Text: "the formula is invalid: " + text})
 		fmt.Fprintf(w, "<code class=\"fault\">%s</code>", html.EscapeString(cmp.Or(f.source, strings.TrimSpace(f.tex))))
 	default:
 		m.err = fmt.Errorf("set a formula: %w", err)

@@ -33,7 +33,7 @@ type Print struct {
 	Quality int
 	// PDFA is the level of PDF/A: 1, 2 or 3, all of conformance b; 0 means none.
 	PDFA int
-	// Comments makes notes of comments.
+	// Comments exports comments as PDF notes.
 	Comments bool
 }
 

@@ -98,7 +98,7 @@ func parseRange(low, high string) (span, error) {
 			return s, err
 		}
 		if s.last < s.first {
-			return s, syntaxError("has the range %d-%d, which runs backwards", s.first, s.last)
+			return s, syntaxError("has the range %d-%d, which is reversed", s.first, s.last)
 		}
 	}
 	return s, nil
@@ -113,9 +113,9 @@ func parsePage(text string) (int, error) {
 	page, err := strconv.Atoi(text)
 	switch {
 	case err != nil || page > maxPage:
-		return 0, syntaxError("names a page above %d", maxPage)
+		return 0, syntaxError("has a page above %d", maxPage)
 	case page == 0:
-		return 0, syntaxError("names page 0, but pages count from 1")
+		return 0, syntaxError("has page 0, but pages start at 1")
 	}
 	return page, nil
 }

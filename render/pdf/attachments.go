@@ -22,7 +22,7 @@ type Attachments struct {
 
 // Attachment is a file inside of a document.
 type Attachment struct {
-	Name        string     `json:"name" jsonschema:"required" jsonschema_description:"Name of the file in the PDF, for the field names. Usually equal to filename."`
+	Name        string     `json:"name" jsonschema:"required" jsonschema_description:"Internal name of the file in the PDF. Send it in names. Usually equal to filename."`
 	Filename    string     `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
 	Description string     `json:"description" jsonschema:"required" jsonschema_description:"Description in the PDF; empty if there is none."`
 	ContentType string     `json:"contentType" jsonschema:"required" jsonschema_description:"Declared content type; empty if there is none."`
@@ -149,7 +149,7 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	for _, name := range names {
 		a, ok := byName[name]
 		if !ok {
-			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("has %.100q, which is not attached; attached are %s", name, shortList(slices.Sorted(maps.Keys(byName))))}
+			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("has %.100q, which is not attached. Attachments: %s", name, shortList(slices.Sorted(maps.Keys(byName))))}
 		}
 		if !seen[name] {
 			seen[name] = true
@@ -185,7 +185,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		return nil, err
 	}
 	if len(found) > maxAttachments {
-		return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("must choose at most %d of the %d attachments", maxAttachments, len(found))}
+		return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("must select at most %d of the %d attachments", maxAttachments, len(found))}
 	}
 	var names []string
 	total := 0

@@ -56,7 +56,7 @@ func checkResults(ctx context.Context, w *engine.Work, inputs []os.DirEntry, pas
 			}
 		}
 		if !same {
-			return &Error{Kind: Unsound, Text: "would become a damaged PDF, so no result was returned; repair the source first (pdf.repair), or report the problem with the request ID", cause: errors.New(found[0])}
+			return &Error{Kind: Unsound, Text: "produces a damaged PDF, so there is no result. Repair the source first with pdf.repair", cause: errors.New(found[0])}
 		}
 	}
 	return nil

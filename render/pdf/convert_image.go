@@ -61,7 +61,7 @@ func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (C
 	width, height := args.size(img.Rect.Dx(), img.Rect.Dy())
 	if most := args.mostSide(); width > most || height > most || width*height > MaxPixels {
 		return ConvertedImage{}, blameImage(0, &imageError{kind: LargeImage, text: fmt.Sprintf(
-			"would have %d × %d pixels; the limits are %d a side and %d in all", width, height, most, MaxPixels)})
+			"would have %d × %d pixels; the limit is %d per side and %d in total", width, height, most, MaxPixels)})
 	}
 	if args.Fit == Cover && args.Width > 0 && args.Height > 0 {
 		img = middle(img, args.Width, args.Height)

@@ -259,7 +259,7 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 		return nil
 	}
 	if len(unread) > MaxOCRPages {
-		return &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d pages without text, and at most %d of these are read at once; choose fewer", len(unread), MaxOCRPages)}
+		return &Error{Kind: NoSelection, Text: fmt.Sprintf("include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), MaxOCRPages)}
 	}
 	if err := checkLanguages(ctx, d.work, d.args.Languages); err != nil {
 		return err

@@ -50,9 +50,9 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	wanted := args.choose(list, pages)
 	switch {
 	case len(wanted) == 0:
-		return nil, &Error{Kind: Nothing, Text: "has no such images on these pages"}
+		return nil, &Error{Kind: Nothing, Text: "has no matching images on these pages"}
 	case len(wanted) > maxImages:
-		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images, and at most %d are taken out at once; choose fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
+		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
 	}
 	return nil, images.pack(ctx, list, wanted)
 }

@@ -150,7 +150,7 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 	}
 	out, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
 	if errors.Is(err, engine.ErrNoProgram) {
-		return result, &Error{Kind: NoProgram, Text: "edits the content of PDFs (MuPDF)", cause: err}
+		return result, &Error{Kind: NoProgram, Text: "MuPDF", cause: err}
 	}
 	if err != nil {
 		return result, d.damaged(err)

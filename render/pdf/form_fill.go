@@ -112,7 +112,7 @@ type entry struct {
 func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 	faults := FormFaults{}
 	if len(fields) == 0 {
-		faults[""] = "cannot be filled: the PDF has no form"
+		faults[""] = "requires a PDF with a form; the PDF has none"
 		return nil, faults
 	}
 	byName := make(map[string]*Field, len(fields))
@@ -123,7 +123,7 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 	for name, value := range values {
 		field, known := byName[name]
 		if !known {
-			faults[name] = "is not a field of this form; its fields are " + list(fillable(fields))
+			faults[name] = "is not a field of this form. Fields: " + list(fillable(fields))
 			continue
 		}
 		entry, fault := field.match(value)

@@ -54,7 +54,7 @@ func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults,
 			}
 		}
 		if len(missing) > 0 {
-			faults[e.name] = "has characters that cannot be drawn in a form field: " + list(missing)
+			faults[e.name] = "has characters that no font for form fields contains: " + list(missing)
 		}
 	}
 	if err := os.WriteFile(w.Path(textFont), builder.file(), 0o600); err != nil {

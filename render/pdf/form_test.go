@@ -189,14 +189,14 @@ func TestFormFillFaults(t *testing.T) {
 				"notes": "a\x01b", "city": "x\U000f0000", "address.street": []string{"x"},
 			},
 			FormFaults{
-				"fullname": `is not a field of this form; its fields are "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
+				"fullname": `is not a field of this form. Fields: "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
 					`"colour", "country", "size", "languages", "number", "city"`,
-				"code": "takes 5 characters at most; got 6", "name": "takes one line", "agree": `takes true, false or "Yes"; got "Perhaps"`,
+				"code": "must be at most 5 characters; got 6", "name": "must be a single line", "agree": `takes true, false or "Yes"; got "Perhaps"`,
 				"colour": `takes one of "red", "green", "blue"; got "pink"`, "country": `takes one of "de", "fr", "jp"; got "es"`,
-				"size": "takes one of its options, not several", "languages": `takes "English", "German", "French"; got "Latin"`,
+				"size": "must be exactly one of its options", "languages": `takes "English", "German", "French"; got "Latin"`,
 				"send": "is a button, which has no value", "signature": "is a signature, which cannot be filled",
-				"notes": "must not contain control characters", "address.street": "takes a text",
-				"city": `has characters that cannot be drawn in a form field: "\U000f0000"`,
+				"notes": "must not contain control characters", "address.street": "must be text",
+				"city": `has characters that no font for form fields contains: "\U000f0000"`,
 			},
 		},
 		"no fault": {map[string]any{"agree": "Yes", "news": "Off", "size": nil, "languages": "German", "code": ""}, nil},
@@ -213,7 +213,7 @@ func TestFormFillFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := unmarshal[FormFaults](t, result.Body), (FormFaults{"": "cannot be filled: the PDF has no form"}); !reflect.DeepEqual(got, want) {
+	if got, want := unmarshal[FormFaults](t, result.Body), (FormFaults{"": "requires a PDF with a form; the PDF has none"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

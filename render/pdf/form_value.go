@@ -54,13 +54,13 @@ func (f *Field) matchText(value any) (entry, string) {
 	text, ok := plainText(value)
 	switch {
 	case !ok:
-		return entry{}, "takes a text"
+		return entry{}, "must be text"
 	case len(text) > maxValue:
-		return entry{}, fmt.Sprintf("takes %d bytes at most", maxValue)
+		return entry{}, fmt.Sprintf("must be at most %d bytes", maxValue)
 	case f.MaxLength != nil && utf8.RuneCountInString(text) > *f.MaxLength:
-		return entry{}, fmt.Sprintf("takes %d characters at most; got %d", *f.MaxLength, utf8.RuneCountInString(text))
+		return entry{}, fmt.Sprintf("must be at most %d characters; got %d", *f.MaxLength, utf8.RuneCountInString(text))
 	case !f.Multiline && strings.Contains(text, "\n"):
-		return entry{}, "takes one line"
+		return entry{}, "must be a single line"
 	case strings.ContainsFunc(text, isControl):
 		return entry{}, "must not contain control characters"
 	}
@@ -82,13 +82,13 @@ func (f *Field) matchCheckbox(value any) (entry, string) {
 	switch {
 	case value == true || text == "true" || (text != "" && text == on):
 		if on == "" {
-			return entry{}, "has no state that means true"
+			return entry{}, "has no checked state"
 		}
 		e.values = []string{on}
 	case value == nil || value == false || text == "false" || text == "Off":
 		e.values = []string{"Off"}
 	default:
-		return entry{}, fmt.Sprintf("takes true, false or %s; got %s", list(f.Options), got(value))
+		return entry{}, fmt.Sprintf("must be true, false or %s; got %s", list(f.Options), got(value))
 	}
 	return e, ""
 }
@@ -108,7 +108,7 @@ func (f *Field) matchOption(value any, none string) (entry, string) {
 	case ok && f.Editable && !strings.ContainsFunc(text, isControl) && !strings.Contains(text, "\n") && len(text) <= maxValue:
 		return entry{name: f.Name, values: []string{text}, drawn: text}, ""
 	}
-	return entry{}, fmt.Sprintf("takes one of %s; got %s", list(f.Options), got(value))
+	return entry{}, fmt.Sprintf("must be one of %s; got %s", list(f.Options), got(value))
 }
 
 // option finds an option by its value or else its label.
@@ -140,7 +140,7 @@ func (f *Field) matchList(value any) (entry, string) {
 		chosen = nil
 	}
 	if len(chosen) > 1 && !f.Multiple {
-		return entry{}, "takes one of its options, not several"
+		return entry{}, "must be exactly one of its options"
 	}
 	// All options are shown, whichever are chosen.
 	e := entry{name: f.Name, drawn: strings.Join(append(slices.Clone(f.Options), f.Labels...), " ")}
@@ -148,7 +148,7 @@ func (f *Field) matchList(value any) (entry, string) {
 		text, ok := plainText(v)
 		option, _, known := f.option(text)
 		if !ok || v == nil || !known {
-			return entry{}, fmt.Sprintf("takes %s; got %s", list(f.Options), got(v))
+			return entry{}, fmt.Sprintf("must be one or more of %s; got %s", list(f.Options), got(v))
 		}
 		e.values = append(e.values, option)
 	}

@@ -112,7 +112,7 @@ func checkDimensions(width, height, pixelBytes int) error {
 	case width < 1 || height < 1:
 		return badImage(fmt.Errorf("%d × %d pixels", width, height))
 	case width*height > MaxPixels || width*height*pixelBytes > maxDecoded:
-		return &imageError{kind: LargeImage, text: fmt.Sprintf("has %d × %d pixels; the limit is %d in all, and half of it at 16 bits a channel",
+		return &imageError{kind: LargeImage, text: fmt.Sprintf("has %d × %d pixels; the limit is %d in total, half of that with 16 bits per channel",
 			width, height, MaxPixels)}
 	}
 	return nil

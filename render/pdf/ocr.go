@@ -82,7 +82,7 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) ([]byte, error) {
 	}
 	numbers = withoutRepeats(numbers)
 	if len(numbers) > MaxOCRPages {
-		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("are %d pages, and at most %d are read at once; choose some of them", len(numbers), MaxOCRPages)}
+		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages)}
 	}
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
@@ -237,7 +237,7 @@ func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pa
 		}
 	}
 	if read == 0 {
-		return &Error{Kind: Nothing, Text: "has text on all of these pages already; give force: true to read them nevertheless"}
+		return &Error{Kind: Nothing, Text: "already has text on all of these pages. Send force: true to read them anyway"}
 	}
 	if _, err := runScript[bool](ctx, r.document, "ocr.js", []byte(drawScript+ocrScript), input); err != nil {
 		return err

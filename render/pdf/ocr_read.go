@@ -28,7 +28,7 @@ func tesseract(ctx context.Context, w *engine.Work, args ...string) ([]byte, err
 func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error {
 	out, err := w.Exec(ctx, engine.Program{Name: "tesseract", Args: []string{"--list-langs"}})
 	if errors.Is(err, engine.ErrNoProgram) {
-		return &Error{Kind: NoProgram, Text: "reads pictures of text (tesseract)", cause: err}
+		return &Error{Kind: NoProgram, Text: "tesseract", cause: err}
 	}
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	slices.Sort(installed)
 	for _, name := range wanted {
 		if !slices.Contains(installed, name) {
-			return &Error{Kind: NoLanguage, Text: fmt.Sprintf("has %q, which is not installed; installed are %s", name, strings.Join(installed, ", "))}
+			return &Error{Kind: NoLanguage, Text: fmt.Sprintf("has %q, which is not installed. Installed languages: %s", name, strings.Join(installed, ", "))}
 		}
 	}
 	return nil

@@ -178,7 +178,7 @@ func (a *archiver) run(ctx context.Context) error {
 		_, err = tree.Pages(MaxPages)
 	}
 	if err != nil {
-		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: its list of pages contradicts itself", cause: err}
+		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: its page list is inconsistent", cause: err}
 	}
 	if err := a.drawCoded(ctx, told, drawn); err != nil {
 		return err
@@ -248,13 +248,13 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	}
 	said, err := a.work.Exec(ctx, engine.Program{Name: "gs", Args: append(args, "-o", drawn, setup, name), MaxStdout: maxSaid, Joined: true})
 	if errors.Is(err, engine.ErrNoProgram) {
-		return &Error{Kind: NoProgram, Text: "makes PDF/A (Ghostscript)", cause: err}
+		return &Error{Kind: NoProgram, Text: "Ghostscript", cause: err}
 	}
 	if err := a.damaged(err); err != nil {
 		return err
 	}
 	if found := refusal.FindSubmatch(said); found != nil {
-		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A: " + joined(found[1])}
+		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: " + joined(found[1])}
 	}
 	if bytes.Contains(said, []byte("This file had errors that were repaired")) || bytes.Contains(said, []byte("Error:")) {
 		a.found.Kinds = append(a.found.Kinds, repaired)
@@ -302,7 +302,7 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 		}
 	}
 	if made.pages != source.pages {
-		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: %d of %d pages can be drawn", made.pages, source.pages)}
+		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: only %d of %d pages can be rendered", made.pages, source.pages)}
 	}
 	if err := mustBeArchive(ctx, made, a.args.Level); err != nil {
 		return err
@@ -347,7 +347,7 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 			return err
 		}
 		if !before.like(after) {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: page %d would look different", n)}
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d would look different", n)}
 		}
 	}
 	return nil
@@ -394,12 +394,12 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 			continue
 		}
 		if fewerFigures(texts[i], now[i]) {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: figures on page %d could not be read or copied any more: its typeface does not tell what its letters are", i+1)}
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
 		}
 		before, after := letters(texts[i]), letters(now[i])
 		const few = 20 // for fields that are drawn in two ways, such as check marks
 		if difference := after - before; max(difference, -difference) > few+before/2 {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be made PDF/A: page %d has %d letters of text, and would have %d", i+1, before, after)}
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, before, after)}
 		}
 	}
 	return nil
@@ -458,28 +458,28 @@ func (a *archiver) changes(encrypted bool) []string {
 			said = append(said, fmt.Sprintf(format, args...))
 		}
 	}
-	say(encrypted, "The document is not encrypted any more: everybody can open it.")
-	say(f.Signatures > 0, "Signatures are broken, as the document is written anew; what they show stays.")
-	say(f.Fields > 0, "Form fields (%d) are part of their pages now, with their values.", f.Fields)
-	say(f.Actions > 0, "Scripts and actions (%d) were taken out.", f.Actions)
+	say(encrypted, "The document is no longer encrypted: anyone can open it.")
+	say(f.Signatures > 0, "Signatures are no longer valid, because the document was rewritten; their appearance remains.")
+	say(f.Fields > 0, "Form fields (%d) were flattened into their pages, with their values.", f.Fields)
+	say(f.Actions > 0, "Scripts and actions (%d) were removed.", f.Actions)
 	if a.args.Level == Archive3B {
-		say(len(f.Files) > 0, "Attached files stay attached, each with what it is to the document.")
+		say(len(f.Files) > 0, "Attached files remain, each with its relationship to the document.")
 	} else {
-		say(len(f.Files) > 0, "Attached files were taken out: %s. Level 3b keeps them.", shortList(f.Files))
+		say(len(f.Files) > 0, "Attached files were removed: %s. Level 3b preserves them.", shortList(f.Files))
 	}
-	say(f.Hidden > 0, "Hidden comments and fields (%d) were taken out.", f.Hidden)
-	say(f.Comments > 0, "Comments and drawings (%d) are part of their pages now, and printed; their words stay as notes beside.", f.Comments)
-	say(f.Undrawn > 0, "Comments (%d) that had no picture of themselves are not seen any more.", f.Undrawn)
+	say(f.Hidden > 0, "Hidden comments and fields (%d) were removed.", f.Hidden)
+	say(f.Comments > 0, "Comments and drawings (%d) were flattened into their pages; their text remains as notes.", f.Comments)
+	say(f.Undrawn > 0, "Comments (%d) without an appearance are no longer visible.", f.Undrawn)
 	mended := slices.Contains(f.Kinds, repaired)
 	kinds := slices.DeleteFunc(slices.Clone(f.Kinds), func(kind string) bool { return kind == repaired })
-	say(len(kinds) > 0, "Annotations that an archive cannot have were taken out: %s.", shortList(kinds))
-	say(f.Layers, "Layers are no more: what they show at first is part of the pages, what they hide was taken out.")
-	say(f.Tagged, "The tags that tell screen readers the structure were left out.")
-	say(f.Overprint, "Overprinting was changed to its simpler mode.")
-	say(len(f.Fonts) > 0, "Fonts that the file names and lacks are in it now, or others in their place: %s.", shortList(fontNames(f.Fonts)))
-	say(len(a.pageImages) > 0, "Pages with transparency are pictures now, their words an unseen layer over them: %s. Levels 2b and 3b keep them as they are.", rangeText(a.pageImages))
-	say(len(a.poorer) > 0, "Some of the words of such pages are lost: %s.", rangeText(a.poorer))
-	say(a.lost, "Metadata beyond title, author, subject, keywords, program and dates were left out.")
-	say(mended, "The document has errors in its pages; they look as far as they could be read.")
+	say(len(kinds) > 0, "Annotations that PDF/A does not allow were removed: %s.", shortList(kinds))
+	say(f.Layers, "Layers were removed: visible content is part of the pages, hidden content was deleted.")
+	say(f.Tagged, "Structure tags for screen readers were removed.")
+	say(f.Overprint, "Overprint mode was changed to 0.")
+	say(len(f.Fonts) > 0, "Missing fonts were embedded or replaced: %s.", shortList(fontNames(f.Fonts)))
+	say(len(a.pageImages) > 0, "Pages with transparency were converted to images with an invisible text layer: %s. Levels 2b and 3b preserve them.", rangeText(a.pageImages))
+	say(len(a.poorer) > 0, "Some text of such pages was lost: %s.", rangeText(a.poorer))
+	say(a.lost, "Metadata other than title, author, subject, keywords, program and dates was removed.")
+	say(mended, "The document has errors in its pages; unreadable content may be missing.")
 	return said
 }

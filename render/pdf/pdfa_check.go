@@ -79,7 +79,7 @@ func mustBeArchive(ctx context.Context, d *document, level ArchiveLevel) error {
 		}
 	}
 	if len(faults) > 0 {
-		return &Error{Kind: NoArchive, Text: "cannot be made PDF/A-" + string(level) + ": the result " + shortFaults(faults)}
+		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A-" + string(level) + ": the result " + shortFaults(faults)}
 	}
 	return nil
 }

@@ -229,10 +229,10 @@ func TestArchiveKeeps(t *testing.T) {
 			if !strings.Contains(plain, "A &amp; B &lt;c&gt;") {
 				t.Error("XMP has not the title")
 			}
-			wanted := []string{"Form fields (1)", "Scripts and actions", "Hidden comments and fields (1)", `"Movie"`, "Layers are no more", "Helvetica"}
+			wanted := []string{"Form fields (1)", "Scripts and actions", "Hidden comments and fields (1)", `"Movie"`, "Layers were removed", "Helvetica"}
 			list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), made)).Attachments
 			if level == Archive3B {
-				wanted = append(wanted, "Attached files stay")
+				wanted = append(wanted, "Attached files remain")
 				if len(list) == 0 || list[0].Filename != "data.xml" || list[0].ContentType != "text/xml" || !strings.Contains(plain, "/AFRelationship /Data") {
 					t.Errorf("attachments %+v", list)
 				}
@@ -269,7 +269,7 @@ func TestArchiveTransparency(t *testing.T) {
 			t.Errorf("%s: MuPDF reads %q", level, seen)
 		}
 		texts := pageTexts(t, made, "")
-		if texts[0] != "alpha" || texts[1] != "beta" || strings.Contains(changes, "an unseen layer over them: 1.") != rasterImage || strings.Contains(changes, "are lost") {
+		if texts[0] != "alpha" || texts[1] != "beta" || strings.Contains(changes, "an invisible text layer: 1.") != rasterImage || strings.Contains(changes, "was lost") {
 			t.Errorf("%s: texts %q, changes %s", level, texts, changes)
 		}
 	}
@@ -292,7 +292,7 @@ func TestArchiveWords(t *testing.T) {
 		"to the left": make1(t, RotateJob, Rotation{Selection{Input: input(""), Pages: "1"}, 270}, plain),
 	} {
 		made, changes := madeArchive(t, Archive1B, document)
-		if got := pageTexts(t, made, "")[0]; got != "alpha omega 1234" || !strings.Contains(changes, "an unseen layer over them: 1.") {
+		if got := pageTexts(t, made, "")[0]; got != "alpha omega 1234" || !strings.Contains(changes, "an invisible text layer: 1.") {
 			t.Errorf("%s: the page says %q, changes %s", turn, got, changes)
 		}
 		if seen := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", pdftest.Save(t, made), "1"); !strings.Contains(seen, "alpha omega 1234") {
@@ -374,7 +374,7 @@ func TestArchiveSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"not encrypted any more"} {
+	for _, want := range []string{"no longer encrypted"} {
 		if !strings.Contains(string(result.Body), want) {
 			t.Errorf("nothing says %q: %s", want, result.Body)
 		}

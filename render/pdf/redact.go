@@ -66,7 +66,7 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	}
 	for _, a := range args.Areas {
 		if a.Page > doc.pages {
-			return Changed{}, &Error{Kind: OffPage, Page: a.Page, Text: fmt.Sprintf("are on page %d; the document's page count is %d", a.Page, doc.pages)}
+			return Changed{}, &Error{Kind: OffPage, Page: a.Page, Text: fmt.Sprintf("must be on pages of the document, which has %[2]d; got page %[1]d", a.Page, doc.pages)}
 		}
 	}
 	original := *doc
@@ -85,7 +85,7 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	}
 	var told Changed
 	if len(r.pageImages) > 0 {
-		told.Changes = []string{"Pages on which more than text and images stood in an area are pictures now, without text: " + rangeText(r.pageImages) + "."}
+		told.Changes = []string{"Pages with content other than text and images in a redacted area were converted to images without text: " + rangeText(r.pageImages) + "."}
 	}
 	// Its objects are not packed into streams again: nothing may be rewritten after the
 	// check.
@@ -119,7 +119,7 @@ func checkID(ctx context.Context, d *document, s secrets) error {
 		}
 	})
 	if hit {
-		return &Error{Kind: Remains, Text: "cannot be redacted: the ID of the file, of which the key of its encryption is made, has something that is to go; unlock it first (pdf.unlock)"}
+		return &Error{Kind: Remains, Text: "cannot be redacted: the file ID, which the encryption uses, contains redacted text. Unlock the file first with pdf.unlock"}
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (r *redaction) run(ctx context.Context) error {
 	}
 	input := applyInput{Input: open, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
 	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.beside {
-		return &Error{Kind: Nothing, Text: "has nothing that matches; pages that are pictures of text are read with pdf.ocr first"}
+		return &Error{Kind: Nothing, Text: "has no match. For scanned pages call pdf.ocr first"}
 	}
 	if len(r.args.Areas) > 0 {
 		input.Bare = bare
@@ -532,7 +532,7 @@ var errLeft = errors.New("is left in the result")
 func (l looked) inPlace(before looked) error {
 	for i, page := range l.kept {
 		if page.moved(before.kept[i]) {
-			return &Error{Kind: Remains, Text: "cannot be redacted: letters that are to stay would move", Page: i + 1}
+			return &Error{Kind: Remains, Text: "cannot be redacted: other text would move", Page: i + 1}
 		}
 	}
 	return nil
@@ -591,5 +591,5 @@ func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
 
 // left returns the error of a result that still contains redacted content.
 func (r *redaction) left(where string) error {
-	return &Error{Kind: Remains, Text: "cannot be redacted: something that is to go is left: " + where, cause: fmt.Errorf("%s: %w", where, errLeft)}
+	return &Error{Kind: Remains, Text: "cannot be redacted: redacted content remains: " + where, cause: fmt.Errorf("%s: %w", where, errLeft)}
 }

@@ -56,10 +56,10 @@ func booklet(ctx context.Context, w *engine.Work, args BookletArgs) ([]byte, err
 
 // Reasons why a document cannot be put on sheets, and the remedy.
 const (
-	imagesInstead = "; make images of its pages and a PDF of those"
-	refusedText   = "has pages that cannot be put on sheets as they are" + imagesInstead
-	undrawnText   = "has comments without an appearance, which would be missing on the sheets" + imagesInstead
-	lostText      = "has text that would be missing on the sheets" + imagesInstead
+	imagesInstead = ". Convert its pages to images and create a PDF from them"
+	refusedText   = "has pages that cannot be arranged on sheets" + imagesInstead
+	undrawnText   = "has comments without an appearance, which would be lost" + imagesInstead
+	lostText      = "has text that would be lost on the sheets" + imagesInstead
 )
 
 // compose makes the sheets of a job. pdfcpu arranges pages that qpdf has simplified: not encrypted, with their

@@ -55,12 +55,12 @@ func Render(ctx context.Context, run Runner, account string, call Call, open Ima
 			files = append(files, engine.File{Name: entry.File, Content: content})
 		}
 	}
-	return "", &LimitError{Message: fmt.Sprintf("The template names new images after %d rounds.", rounds)}
+	return "", &LimitError{Message: fmt.Sprintf("The template requests new images after %d passes. Use fixed image IDs.", rounds)}
 }
 
 // openImage opens an upload and detects its type.
 func openImage(ctx context.Context, open Images, id string) (engine.Content, string, error) {
-	unknown := &Error{Faults: []Fault{{Message: fmt.Sprintf("image: there is no file %.80q of this account, or it has expired", id)}}}
+	unknown := &Error{Faults: []Fault{{Message: fmt.Sprintf("image: no stored file with ID %.80q, or it has expired", id)}}}
 	if open == nil {
 		return nil, "", unknown
 	}
@@ -71,7 +71,7 @@ func openImage(ctx context.Context, open Images, id string) (engine.Content, str
 	case err != nil:
 		return nil, "", err
 	case content.Size() > MaxOutput:
-		return nil, "", &LimitError{Message: fmt.Sprintf("The image %.80q is larger than a document of %d bytes may be.", id, MaxOutput)}
+		return nil, "", &LimitError{Message: fmt.Sprintf("The image %.80q exceeds the limit of %d bytes.", id, MaxOutput)}
 	}
 	head, err := bufio.NewReaderSize(content.Open(), 1<<10).Peek(1 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -79,7 +79,7 @@ func openImage(ctx context.Context, open Images, id string) (engine.Content, str
 	}
 	kind := imageType(head)
 	if kind == "" {
-		return nil, "", &Error{Faults: []Fault{{Message: fmt.Sprintf("image: the file %.80q is no PNG, JPEG, GIF, WebP or SVG image", id)}}}
+		return nil, "", &Error{Faults: []Fault{{Message: fmt.Sprintf("image: the file %.80q must be a PNG, JPEG, GIF, WebP or SVG image", id)}}}
 	}
 	return content, kind, nil
 }

@@ -49,10 +49,10 @@ func newCompiler() (*compiler, error) {
 func (c *compiler) tokens(call goja.FunctionCall) goja.Value {
 	all := tokenize(call.Argument(0).String())
 	if len(all) > maxTokens {
-		c.stop(&LimitError{Message: fmt.Sprintf("The template has more than %d parts.", maxTokens)})
+		c.stop(&LimitError{Message: fmt.Sprintf("The template must have at most %d parts.", maxTokens)})
 	}
 	if nesting(all) > maxNesting {
-		c.stop(&LimitError{Message: fmt.Sprintf("The template is nested more than %d deep.", maxNesting)})
+		c.stop(&LimitError{Message: fmt.Sprintf("The template is nested too deeply: at most %d levels.", maxNesting)})
 	}
 	kinds := make([]any, len(all))
 	texts := make([]any, len(all))

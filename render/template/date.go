@@ -51,7 +51,7 @@ func (f formatter) moment(v goja.Value) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is no date; give ISO 8601 such as 2026-11-21 or 2026-11-21T14:30:00Z, or milliseconds since 1970", describe(v))
+	return time.Time{}, fmt.Errorf("%s is not a date. Use ISO 8601, such as 2026-11-21 or 2026-11-21T14:30:00Z, or milliseconds since 1970", describe(v))
 }
 
 func (f formatter) date(v goja.Value, rest []goja.Value, hash map[string]goja.Value) (string, error) {

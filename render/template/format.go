@@ -49,7 +49,7 @@ func loadZone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" {
-		return nil, fmt.Errorf("%.64q is no time zone; give a name such as Europe/Berlin or UTC", name)
+		return nil, fmt.Errorf("%.64q is not a time zone. Use a name such as Europe/Berlin or UTC", name)
 	}
 	return zone, nil
 }
@@ -92,7 +92,7 @@ func (f formatter) format(name string, args []goja.Value, hash map[string]goja.V
 	case "plural":
 		return f.plural(args[0], rest, hash)
 	}
-	return "", fmt.Errorf("no such format")
+	return "", fmt.Errorf("unknown format")
 }
 
 // digits reads a count of digits from the place or the hash of a helper.
@@ -162,7 +162,7 @@ func (f formatter) currency(v goja.Value, rest []goja.Value, hash map[string]goj
 	}
 	unit, err := currency.ParseISO(code)
 	if err != nil {
-		return "", fmt.Errorf("%.10q is no currency; give a code of ISO 4217 such as EUR", code)
+		return "", fmt.Errorf("%.10q is not a currency. Use an ISO 4217 code such as EUR", code)
 	}
 	scale, _ := currency.Standard.Rounding(unit)
 	n, _, err := digits(nil, hash, scale)

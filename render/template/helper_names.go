@@ -27,7 +27,7 @@ func isHelper(name string) bool {
 
 // unknownHelper returns the message for an unknown helper, with suggestions.
 func unknownHelper(name string) string {
-	text := fmt.Sprintf("there is no helper %q", name)
+	text := fmt.Sprintf("unknown helper %q", name)
 	if like := nearest(name, Helpers()); like != "" {
 		text += fmt.Sprintf("; did you mean %q?", like)
 	}
@@ -35,7 +35,7 @@ func unknownHelper(name string) string {
 }
 
 func unknownPartial(name string, names []string) string {
-	text := fmt.Sprintf("there is no partial %q", name)
+	text := fmt.Sprintf("unknown partial %q", name)
 	if like := nearest(name, names); like != "" {
 		text += fmt.Sprintf("; did you mean %q?", like)
 	}

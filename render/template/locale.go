@@ -46,7 +46,7 @@ func CheckLocale(tag string) error {
 func findLocale(tag string) (*locale, error) {
 	parsed, err := language.Parse(strings.ReplaceAll(tag, "_", "-"))
 	if err != nil {
-		return nil, fmt.Errorf("%.40q is no locale; give a language tag such as en-US, de or pt-BR", tag)
+		return nil, fmt.Errorf("%.40q is not a locale. Use a language tag such as en-US, de or pt-BR", tag)
 	}
 	base, script, region := parsed.Raw()
 	for _, candidate := range []string{
@@ -57,7 +57,7 @@ func findLocale(tag string) (*locale, error) {
 			return loadLocale(candidate, found), nil
 		}
 	}
-	return nil, fmt.Errorf("%.40q is a locale that is not known here; write numbers and dates of it in the data", tag)
+	return nil, fmt.Errorf("%.40q is an unsupported locale. Format its numbers and dates in the data", tag)
 }
 
 func alias(base string) string {

@@ -37,16 +37,16 @@ func (r *realm) guard(ctx context.Context, within time.Duration, what string) (s
 			select {
 			case <-ctx.Done():
 				if !errors.Is(ctx.Err(), context.Canceled) {
-					r.vm.Interrupt(&LimitError{Message: fmt.Sprintf("%s takes more than %s.", what, within)})
+					r.vm.Interrupt(&LimitError{Message: fmt.Sprintf("%s exceeded its time limit of %s.", what, within)})
 				}
 				return
 			case <-tick.C:
 				if processorTime()-began > within {
-					r.vm.Interrupt(&LimitError{Message: fmt.Sprintf("%s takes more than %s.", what, within)})
+					r.vm.Interrupt(&LimitError{Message: fmt.Sprintf("%s exceeded its time limit of %s.", what, within)})
 					return
 				}
 				if full() {
-					r.vm.Interrupt(&LimitError{Message: what + " takes too much memory."})
+					r.vm.Interrupt(&LimitError{Message: what + " exceeded its memory limit."})
 					return
 				}
 			}
@@ -115,7 +115,7 @@ func (r *realm) reason(err error) error {
 			return cause
 		}
 	case errors.As(err, &deep):
-		return &LimitError{Message: "The template is nested too deep."}
+		return &LimitError{Message: "The template is nested too deeply."}
 	}
 	return err
 }

@@ -106,7 +106,7 @@ func (c *cache) render(ctx context.Context, account string, call *Call, given im
 	case len(r.wanted) > 0:
 		return "", r.wanted, nil
 	case len(html) > MaxOutput:
-		return "", nil, &LimitError{Message: fmt.Sprintf("The document that the template makes is over its limit of %d bytes.", MaxOutput)}
+		return "", nil, &LimitError{Message: fmt.Sprintf("The filled template must be at most %d bytes. Send less data.", MaxOutput)}
 	}
 	c.realms.keep(r)
 	return html, nil, nil
@@ -120,9 +120,9 @@ func (c *Call) check() error {
 	}
 	switch {
 	case size > MaxSource:
-		return &LimitError{Message: fmt.Sprintf("The template and its partials are over their limit of %d bytes.", MaxSource)}
+		return &LimitError{Message: fmt.Sprintf("The template and its partials must be at most %d bytes in total.", MaxSource)}
 	case len(c.Data) > MaxData:
-		return &LimitError{Message: fmt.Sprintf("The data is over its limit of %d bytes.", MaxData)}
+		return &LimitError{Message: fmt.Sprintf("templateData must be at most %d bytes.", MaxData)}
 	}
 	return nil
 }
@@ -335,7 +335,7 @@ func (r *renders) barcode(call goja.FunctionCall) goja.Value {
 	case errors.As(err, &content):
 		err = errors.New("the text " + content.Message)
 	case errors.Is(err, barcode.ErrType):
-		err = fmt.Errorf("%.20q is no type; give one of qr, code128, code39, ean13, upca, pdf417, datamatrix", request.Type)
+		err = fmt.Errorf("type must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got %.20q", request.Type)
 	case errors.Is(err, barcode.ErrScale):
 		err = fmt.Errorf("scale must be from %d to %d; got %d", barcode.MinScale, barcode.MaxScale, request.Scale)
 	}
@@ -351,7 +351,7 @@ func (r *renders) image(call goja.FunctionCall) goja.Value {
 	uri, ok := r.images[id]
 	if !ok && !slices.Contains(r.wanted, id) {
 		if len(r.wanted) == maxImages {
-			r.stop(&LimitError{Message: fmt.Sprintf("The template shows more than %d images.", maxImages)})
+			r.stop(&LimitError{Message: fmt.Sprintf("The template must use at most %d images.", maxImages)})
 		}
 		r.wanted = append(r.wanted, id)
 	}

@@ -109,7 +109,7 @@ func structure(units []uint16, source, partial string) []Fault {
 				if len(open) > 0 && nearest(end.name, []string{open[len(open)-1].name}) != "" {
 					last := open[len(open)-1]
 					open = open[:len(open)-1]
-					report(end, "{{/%s}} closes nothing; {{#%s}} of line %d is open here", end.name, last.name, last.line)
+					report(end, "{{/%s}} does not match {{#%s}} opened on line %d", end.name, last.name, last.line)
 					blank(units, last.start, last.end)
 					continue
 				}

@@ -48,7 +48,7 @@ type Call struct {
 
 	// Data is a JSON object; empty means {}.
 	Data json.RawMessage `json:"data,omitempty"`
-	// Strict makes every path that the data lacks a fault.
+	// Strict makes every path that the data is missing a fault.
 	Strict bool `json:"strict,omitempty"`
 	// Locale is a BCP 47 tag, Zone a name of the IANA's.
 	Locale string `json:"locale,omitempty"`
@@ -114,7 +114,7 @@ func (e *MissingError) Error() string {
 	for _, path := range e.Paths {
 		names = append(names, path.Path)
 	}
-	return "the data lacks " + strings.Join(names, ", ")
+	return "the data is missing " + strings.Join(names, ", ")
 }
 
 // LimitError names the limit that a render reached.

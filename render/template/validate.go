@@ -85,7 +85,7 @@ func (u uses) unknown(partial string) []Fault {
 	var faults []Fault
 	for _, helper := range u.Helpers {
 		if name, decorator := strings.CutPrefix(helper.Name, "*"); decorator {
-			faults = append(faults, Fault{Message: fmt.Sprintf("there is no decorator %q; there is only inline", name),
+			faults = append(faults, Fault{Message: fmt.Sprintf("unknown decorator %q; only inline is supported", name),
 				Line: helper.Line, Column: helper.Column + 1, Partial: partial})
 			continue
 		}
@@ -181,7 +181,7 @@ func (v *validator) follow(name string, dynamic, block bool, at Fault) error {
 	}
 	if i := slices.Index(v.path, name); i >= 0 {
 		at.Ring = strings.Join(append(slices.Clone(v.path[i:]), name), " → ")
-		at.Message = fmt.Sprintf("the partials %s show one another without end", at.Ring)
+		at.Message = fmt.Sprintf("the partials %s include one another endlessly", at.Ring)
 		v.report.Faults = append(v.report.Faults, at)
 		return nil
 	}
@@ -213,7 +213,7 @@ func (v *validator) variables(tree goja.Value) error {
 	}
 	var data any
 	if err := json.Unmarshal(v.call.Data, &data); err != nil {
-		return &Error{Faults: []Fault{{Message: "the sample data is no JSON object"}}}
+		return &Error{Faults: []Fault{{Message: "the sample data must be a JSON object"}}}
 	}
 	for _, path := range v.report.Variables {
 		if lacks(data, strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")) {

@@ -67,7 +67,7 @@ func (l *Link) Cut(cut bool) {
 	}
 }
 
-// Stall keeps everything on its way, or lets it go on.
+// Stall holds back all data in transit, or releases it.
 func (l *Link) Stall(stall bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

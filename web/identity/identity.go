@@ -61,7 +61,7 @@ var ErrDenied = errors.New("the provider did not say who it is")
 // patience is the timeout of a request to the provider.
 const patience = 15 * time.Second
 
-// New returns a provider, which is not asked anything yet.
+// New returns a provider. It sends no request yet.
 func New(cfg Config) *Provider {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,

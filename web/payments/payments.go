@@ -92,7 +92,7 @@ func New(cfg Config) (*Payments, error) {
 		return nil, errors.New("the secret key of Stripe must begin with sk_live_ or sk_test_")
 	}
 	if cfg.WebhookSecret == "" {
-		return nil, errors.New("Stripe's webhook secret is missing: without it nobody learns that money has come") //nolint:staticcheck // a name begins it
+		return nil, errors.New("Stripe's webhook secret is missing. Payments cannot be recorded without it") //nolint:staticcheck // a name begins it
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

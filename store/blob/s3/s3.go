@@ -208,7 +208,7 @@ func (s *Store) abort(ctx context.Context, object, upload string) error {
 func (s *Store) Check(ctx context.Context) error {
 	found, err := s.core.BucketExists(ctx, s.bucket)
 	if err == nil && !found {
-		err = fmt.Errorf("there is no bucket %s", s.bucket)
+		err = fmt.Errorf("the bucket %s does not exist", s.bucket)
 	}
 	return err
 }
