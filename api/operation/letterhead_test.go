@@ -49,9 +49,9 @@ func TestAssetsInHeaders(t *testing.T) {
 		t.Errorf("printed %q", text)
 	}
 	for _, want := range []string{
-		"https://a.example/x.css the footer loads no style sheets", "/absent the footer has a missing image: the server returned status 404",
-		"/page the footer has a missing image: the URL does not return an image", "http://10.0.0.1/x.png the footer lacks a picture",
-		"nowhere.png the footer has a missing image: its address is relative", "the footer loads nothing by style",
+		"https://a.example/x.css the footer does not load style sheets", "/absent the footer has a missing image: the server returned status 404",
+		"/page the footer has a missing image: the URL does not return an image", "http://10.0.0.1/x.png the footer has a missing image",
+		"nowhere.png the footer has a missing image: its URL is relative", "the footer does not load URLs in styles",
 	} {
 		if !strings.Contains(strings.Join(said, "\n"), "resource_failed "+want) && !strings.Contains(strings.Join(said, "\n"), want) {
 			t.Errorf("no %q in %q", want, said)

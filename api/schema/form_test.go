@@ -152,7 +152,7 @@ func TestFormFaults(t *testing.T) {
 		{[]field{{"html", "", "\xff"}}, `html is not valid JSON in UTF-8 (at byte 9)`},
 		{[]field{{"html", "", "a"}, {"html", "", "b"}}, `html is given more than once`},
 		{[]field{{"options", "", `{`}}, `options must be an object`},
-		{[]field{{"files[2].password", "", "a"}}, `files[2].password skips an item`},
+		{[]field{{"files[2].password", "", "a"}}, `files[2].password has a gap before this index`},
 		{[]field{{"a..b", "", "a"}}, `a..b is not a valid field name`},
 		{[]field{{"file", "", "not base64!"}}, `file must be`},
 		{many, "must have at most 2000 form parts"},

@@ -33,7 +33,7 @@ func TestContentErrors(t *testing.T) {
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 2954 bytes"},
 		{QR, strings.Repeat("A", 4297), "is too long for a QR Code: at most 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 4297 bytes"},
-		{QR, strings.Repeat("1", 7090), "is too long: qr takes any UTF-8 text: up to 7,089 digits, 4,296 characters " +
+		{QR, strings.Repeat("1", 7090), "is too long: qr accepts any UTF-8 text: up to 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 7090 bytes"},
 		{DataMatrix, strings.Repeat("a", 1559), "is too long for a Data Matrix: at most 3,116 digits, " +
 			"1,558 ASCII characters or about 1,550 other bytes; got 1559 bytes"},

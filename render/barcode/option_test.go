@@ -94,10 +94,10 @@ func TestOptionErrors(t *testing.T) {
 		{Request{Type: QR, Text: "a", Height: 20}, "height", "must be at least 29 pixels for this code"},
 		{Request{Type: EAN13, Text: "4006381333931", Height: 12}, "height", "must be at least 13 pixels for this code"},
 		{Request{Type: Code128, Text: "0109506000134352", GS1: true}, "", `must be values after their application identifiers in brackets, such as (01)09506000134352(10)ABC123; got "0109506000134352"`},
-		{Request{Type: Code128, Text: "(01)0950600013435", GS1: true}, "", `has a wrong value of (01): it must be 14 digits; got "0950600013435"`},
-		{Request{Type: Code128, Text: "(01)09506000134351", GS1: true}, "", `has a wrong value of (01): it must end in the check digit 2; got "09506000134351"`},
-		{Request{Type: DataMatrix, Text: "(10)", GS1: true}, "", `has a wrong value of (10): it must have 1 to 90 characters; got ""`},
-		{Request{Type: DataMatrix, Text: "(10)a b", GS1: true}, "", `has a wrong value of (10): it must be letters, digits and !"%&'()*+,-./:;<=>?_; got "a b"`},
+		{Request{Type: Code128, Text: "(01)0950600013435", GS1: true}, "", `has an invalid value of (01): it must be 14 digits; got "0950600013435"`},
+		{Request{Type: Code128, Text: "(01)09506000134351", GS1: true}, "", `has an invalid value of (01): it must end in the check digit 2; got "09506000134351"`},
+		{Request{Type: DataMatrix, Text: "(10)", GS1: true}, "", `has an invalid value of (10): it must have 1 to 90 characters; got ""`},
+		{Request{Type: DataMatrix, Text: "(10)a b", GS1: true}, "", `has an invalid value of (10): it must be letters, digits and !"%&'()*+,-./:;<=>?_; got "a b"`},
 		{Request{Type: Code128, Text: "(10)" + string(long), GS1: true}, "", "must be at most 48 characters of GS1 data without brackets; got 52"},
 	} {
 		tt.req.Format, tt.req.Scale = PNG, 1

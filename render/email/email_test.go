@@ -168,7 +168,7 @@ func TestRefused(t *testing.T) {
 		"long header":   {someone + "\r\nX: " + strings.Repeat("x", maxHeader), "has a header of more"},
 		"long lines":    {strings.Repeat("x", 8*maxHeader), "has a header of more"},
 		"many lines":    {someone + strings.Repeat("\r\n x", maxHeader/4), "has a header of more"},
-		"deep":          {someone + "\r\n" + deep, "more than 20 deep"},
+		"deep":          {someone + "\r\n" + deep, "more than 20 levels deep"},
 		"many parts":    {many("\r\nx", maxParts+1), "more than 1000 parts"},
 		"many files":    {many("Content-Disposition: attachment\r\n\r\nx", maxFiles+1), "more than 200 attachments"},
 		"text too long": {someone + "\r\n\r\n" + strings.Repeat("0123456789abcde\n", maxText/16+1), "has a text of more"},
@@ -255,7 +255,7 @@ func TestPicturesAreBounded(t *testing.T) {
 	if strings.Count(body, "data:image/png") != 1 || !strings.Contains(body, ">second</span>") {
 		t.Errorf("got %d pictures, and a page of %d bytes", strings.Count(body, "data:image/png"), len(html))
 	}
-	if left := m.Attached(); len(left) != 1 || left[0].Name != "two.png" || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "more than 20 MB of pictures") {
+	if left := m.Attached(); len(left) != 1 || left[0].Name != "two.png" || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "more than 20 MB of images") {
 		t.Errorf("attached are %d, notes: %q", len(left), m.Notes)
 	}
 }

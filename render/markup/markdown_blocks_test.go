@@ -75,7 +75,7 @@ description: Numbers
 		"  format: A4\n    top: 1":              "line 4 is not indented like the names above it",
 		"  format: A4\n  format: A5":            "line 4 has the name format more than once",
 		"  margin: {top: {a: 1}}":               `line 3 must be valid JSON if it begins with '{'. Alternatively, write each member on its own line`,
-		"  format: *anchor":                     `line 3 has a value that is not read here: quote it with "`,
+		"  format: *anchor":                     `line 3 has an unsupported value. Quote it with "`,
 		"  a:\n   b:\n    c:\n     d:\n      e": "line 6 is nested too deeply",
 	} {
 		_, err := ReadFrontMatter("---\noptions:\n" + options + "\n---\n")

@@ -74,7 +74,7 @@ func TestEngineFills(t *testing.T) {
 	if got, err := template.Render(t.Context(), pool.Run, "a", call, open); err != nil || got != `<img src="`+uri+`">`+uri+"Ünï &amp; co" || opened != 1 {
 		t.Errorf("got %q, %v, after %d openings", got, err, opened)
 	}
-	for id, want := range map[string]string{"file_text": "no PNG", "file_other": "no file"} {
+	for id, want := range map[string]string{"file_text": "must be a PNG", "file_other": "no stored file"} {
 		call.Data = json.RawMessage(fmt.Sprintf(`{"logo":%q}`, id))
 		_, err := template.Render(t.Context(), pool.Run, "a", call, open)
 		var faults *template.Error
