@@ -70,7 +70,7 @@ func TestAttachmentsThatAreNotThere(t *testing.T) {
 	document := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
 	for _, job := range []string{DetachJob, RemoveAttachmentsJob} {
 		failed := fails(t, NotAttached, job, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
-		if want := `has "b.txt", which is not attached; attached are "a.txt"`; failed.Text != want {
+		if want := `has "b.txt", which is not attached. Attachments: "a.txt"`; failed.Text != want {
 			t.Errorf("%s: %q, want %q", job, failed.Text, want)
 		}
 	}

@@ -191,9 +191,9 @@ func TestFormFillFaults(t *testing.T) {
 			FormFaults{
 				"fullname": `is not a field of this form. Fields: "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
 					`"colour", "country", "size", "languages", "number", "city"`,
-				"code": "must be at most 5 characters; got 6", "name": "must be a single line", "agree": `takes true, false or "Yes"; got "Perhaps"`,
-				"colour": `takes one of "red", "green", "blue"; got "pink"`, "country": `takes one of "de", "fr", "jp"; got "es"`,
-				"size": "must be exactly one of its options", "languages": `takes "English", "German", "French"; got "Latin"`,
+				"code": "must be at most 5 characters; got 6", "name": "must be a single line", "agree": `must be true, false or "Yes"; got "Perhaps"`,
+				"colour": `must be one of "red", "green", "blue"; got "pink"`, "country": `must be one of "de", "fr", "jp"; got "es"`,
+				"size": "must be exactly one of its options", "languages": `must be one or more of "English", "German", "French"; got "Latin"`,
 				"send": "is a button, which has no value", "signature": "is a signature, which cannot be filled",
 				"notes": "must not contain control characters", "address.street": "must be text",
 				"city": `has characters that no font for form fields contains: "\U000f0000"`,

@@ -266,12 +266,12 @@ func TestOCROfPicture(t *testing.T) {
 func TestOCRRefuses(t *testing.T) {
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng", "tlh"}}
 	failed := fails(t, NoLanguage, OCRJob, args, three().Write())
-	if want := `has "tlh", which is not installed; installed are deu, eng, fra`; failed.Text != want {
+	if want := `has "tlh", which is not installed. Installed languages: deu, eng, fra`; failed.Text != want {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
 	many := source{Pages: make([]string, MaxOCRPages+1)}
 	args.Languages = []string{"eng"}
-	if failed := fails(t, NoSelection, OCRJob, args, many.Write()); !strings.Contains(failed.Text, "at most 50") {
+	if failed := fails(t, NoSelection, OCRJob, args, many.Write()); !strings.Contains(failed.Text, "select 51 pages; the limit is 50") {
 		t.Errorf("got %q", failed.Text)
 	}
 }

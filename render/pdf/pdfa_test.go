@@ -237,7 +237,7 @@ func TestArchiveKeeps(t *testing.T) {
 					t.Errorf("attachments %+v", list)
 				}
 			} else {
-				wanted = append(wanted, `taken out: "data.xml"`)
+				wanted = append(wanted, `removed: "data.xml"`)
 				if len(list) > 0 {
 					t.Errorf("attachments %+v", list)
 				}
@@ -329,7 +329,7 @@ func TestArchiveKeepsFigures(t *testing.T) {
 			continue
 		}
 		failed := fails(t, NoArchive, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive2B}, document)
-		if !strings.Contains(failed.Text, "figures on page 1") {
+		if !strings.Contains(failed.Text, "digits on page 1") {
 			t.Errorf("got %q", failed.Text)
 		}
 	}

@@ -383,7 +383,7 @@ func TestRedactAreas(t *testing.T) {
 	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
 	area := RedactArea{Page: 1, X: 40, Y: 200, Width: 100, Height: 190}
 	got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}}, s.Write())
-	if len(told) != 1 || !strings.HasSuffix(told[0], "are pictures now, without text: 1.") {
+	if len(told) != 1 || !strings.HasSuffix(told[0], "in a redacted area were converted to images without text: 1.") {
 		t.Errorf("what else changed is told as %q", told)
 	}
 	sound(t, got, "", 1)
@@ -393,7 +393,7 @@ func TestRedactAreas(t *testing.T) {
 		t.Error("the lines are covered only")
 	}
 	failed := fails(t, OffPage, RedactJob, RedactArgs{Input: input(""), Areas: []RedactArea{{Page: 2, Width: 9, Height: 9}}}, s.Write())
-	if !strings.Contains(failed.Text, "page count is 1") {
+	if !strings.Contains(failed.Text, "the document, which has 1; got page 2") {
 		t.Errorf("got %q", failed.Text)
 	}
 }
@@ -406,7 +406,7 @@ func TestRedactAreasOfUnits(t *testing.T) {
 		document := bytes.Replace(s.Write(), []byte("/MediaBox [0 0 300 400]"), fmt.Appendf(nil, "/MediaBox [0 0 300 400] /UserUnit %g", unit), 1)
 		area := RedactArea{Page: 1, X: 40 * unit, Y: 200 * unit, Width: 100 * unit, Height: 190 * unit}
 		got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}}, rewritten(t, document))
-		if len(told) != 1 || !strings.HasSuffix(told[0], "are pictures now, without text: 1.") {
+		if len(told) != 1 || !strings.HasSuffix(told[0], "in a redacted area were converted to images without text: 1.") {
 			t.Errorf("unit %g: what else changed is told as %q", unit, told)
 		}
 		out := filepath.Join(t.TempDir(), "plain.pdf")
