@@ -133,7 +133,7 @@ gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact s
 
 # The tests that look at pages, and keep a picture of each where SCREENSHOTS says so.
 LOOKS := FromSignUpToTheFirstDocument PagesOfABusyAccount PublicPagesInABrowser FailedDeliveriesAreReplayed LogInWithAProvider SessionThatEndsInAFormLosesNothing \
-	MemberComesAndGoes AutoReload TemplateFromTheGalleryToTheAPI
+	MemberJoinsAndLeaves AutoReload TemplateFromTheGalleryToTheAPI
 space := $(subst ,, )
 
 .PHONY: screenshots

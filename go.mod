@@ -166,3 +166,6 @@ require (
 )
 
 tool github.com/a-h/templ/cmd/templ
+
+// Later versions compute tables of 2 million runes at each start of a program, for columns that nothing here prints.
+replace github.com/mattn/go-runewidth => github.com/mattn/go-runewidth v0.0.23

@@ -4,6 +4,7 @@ package docs
 
 import (
 	"embed"
+	"io/fs"
 	"path"
 	"strings"
 )
@@ -60,13 +61,10 @@ func Unlisted() []string {
 		}
 	}
 	var pages []string
-	for _, folder := range []string{".", "start", "concepts", "guides", "reference", "operations", "adr"} {
-		entries, err := files.ReadDir(folder)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if page := strings.TrimSuffix(path.Join(folder, e.Name()), ".md"); !e.IsDir() && !listed[page] {
+	for _, pattern := range []string{"*.md", "*/*.md"} {
+		names, _ := fs.Glob(files, pattern) // the only error is that of a malformed pattern
+		for _, name := range names {
+			if page := strings.TrimSuffix(name, ".md"); !listed[page] {
 				pages = append(pages, page)
 			}
 		}

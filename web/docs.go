@@ -57,8 +57,12 @@ func (w *Web) guide(v *pageRequest, slug, path string) error {
 	if !ok {
 		return errNotFound
 	}
-	m := views.GuidePage{Docs: w.contents(docsPath + "/" + slug), Title: g.Title, Description: g.Description, HTML: g.HTML}
-	for _, section := range g.Sections[1:] {
+	page, err := g.Page()
+	if err != nil {
+		return err
+	}
+	m := views.GuidePage{Docs: w.contents(docsPath + "/" + slug), Title: g.Title, Description: g.Description, HTML: page.HTML}
+	for _, section := range page.Sections[1:] {
 		m.Parts = append(m.Parts, views.Link{URL: path + "#" + section.ID, Text: section.Title})
 	}
 	for i, other := range w.docs.Guides[:len(w.docs.Guides)-1] {
@@ -137,7 +141,11 @@ var searchWords = map[string]string{
 func (w *Web) showSearchIndex(v *pageRequest) error {
 	var entries []searchEntry
 	for _, g := range w.docs.Guides {
-		for _, section := range g.Sections {
+		page, err := g.Page()
+		if err != nil {
+			return err
+		}
+		for _, section := range page.Sections {
 			entry := searchEntry{URL: docsPath + "/" + g.Slug, Page: g.Title, Title: section.Title, Text: section.Text[:min(len(section.Text), maxSearchText)]}
 			if g.Internal {
 				entry.Text = "" // found by its title, which keeps the index small

@@ -39,7 +39,7 @@ type drawnImages struct {
 	size int
 }
 
-func newPictures() *drawnImages {
+func newDrawnImages() *drawnImages {
 	return &drawnImages{turn: make(chan struct{}, 1), kept: map[string][]byte{}}
 }
 

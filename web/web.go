@@ -212,7 +212,7 @@ func New(cfg Config) (*Web, error) {
 	}
 	kept := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, drawnImages: newPictures(), templates: cfg.Templates,
+		gallery: layouts, drawnImages: newDrawnImages(), templates: cfg.Templates,
 		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),

@@ -192,8 +192,12 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 		if g.Slug == "first-day" {
 			continue // TestFirstDay runs it
 		}
+		page, err := g.Page()
+		if err != nil {
+			t.Fatal(err)
+		}
 		dir := t.TempDir()
-		for _, example := range g.Examples {
+		for _, example := range page.Examples {
 			if example.Language != "sh" {
 				continue
 			}

@@ -210,7 +210,7 @@ func writeFile(path string, content func(io.Writer) error) error {
 func uprightImage(path string) (*image.NRGBA, *rasterImage, error) {
 	var first *rasterImage
 	stop := errors.New("enough")
-	err := eachPicture(path, func(p *rasterImage) error {
+	err := eachImage(path, func(p *rasterImage) error {
 		first = p
 		return stop
 	})

@@ -61,7 +61,7 @@ func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made 
 	}
 	for i, input := range args.Inputs {
 		more := false
-		err := eachPicture(w.Path(input.Name), func(p *rasterImage) error {
+		err := eachImage(w.Path(input.Name), func(p *rasterImage) error {
 			more = p.more // of the last page of a TIFF: it has none
 			if err := ctx.Err(); err != nil {
 				return err

@@ -63,9 +63,9 @@ func badImage(cause error) error { return &imageError{kind: DamagedImage, cause:
 // maxDecoded bounds the memory of a decoded image in bytes.
 const maxDecoded = 4 * MaxPixels
 
-// eachPicture calls take with each image of a file: one, or the pages of a TIFF. The kind
+// eachImage calls take with each image of a file: one, or the pages of a TIFF. The kind
 // is read from the content.
-func eachPicture(path string, take func(*rasterImage) error) error {
+func eachImage(path string, take func(*rasterImage) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("input: %w", err)

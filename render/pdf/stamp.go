@@ -126,7 +126,7 @@ func imageStamp(w *engine.Work, image string, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = eachPicture(w.Path(image), func(p *rasterImage) error {
+	err = eachImage(w.Path(image), func(p *rasterImage) error {
 		if len(out.pages) > 0 {
 			return nil
 		}

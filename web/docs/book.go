@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -24,7 +25,7 @@ import (
 // Book holds the documentation of a server.
 type Book struct {
 	Guides   []Guide // the listed pages, in the order of the table of contents
-	unlisted []Guide
+	unlisted []Guide // decision records and the list of licences
 	// Operations have samples without HTML, which takes long to make of all: Operation has it.
 	Operations []views.Operation
 }
@@ -35,9 +36,15 @@ type Guide struct {
 	Group                    string // title of its group, empty for an unlisted page
 	Internal                 bool   // for operators and developers
 	Source                   string // the Markdown
-	HTML                     string // without the heading and the sentence
-	Sections                 []Section
-	Examples                 []Example
+	// Page renders the page once, when it is first needed: a server starts without rendering any.
+	Page func() (Page, error)
+}
+
+// Page is the content of a guide.
+type Page struct {
+	HTML     string // without the heading and the sentence
+	Sections []Section
+	Examples []Example
 }
 
 // Section is a part of a guide with its own heading.
@@ -129,25 +136,31 @@ func parse(page, source string) (Guide, error) {
 		Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source,
 		Description: plain(goldmark.DefaultParser().Parse(text.NewReader(lead)), lead),
 	}
+	g.Page = sync.OnceValues(func() (Page, error) { return render(page, g.Title, g.Description, []byte(body)) })
+	return g, nil
+}
+
+// render renders the Markdown below the title and the description of a page.
+func render(page, title, description string, src []byte) (Page, error) {
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(&codeBlocks{}, 100))),
 	)
-	src := []byte(body)
 	doc := md.Parser().Parse(text.NewReader(src))
 	nameHeadings(doc, src)
 	rewriteLinks(doc, page)
-	g.collect(doc, src)
+	p := Page{Sections: []Section{{Title: title, Text: description}}}
+	p.collect(doc, src)
 	var out bytes.Buffer
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
-		return Guide{}, err
+		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
 	}
 	// A table that is wider than the page scrolls by itself.
-	g.HTML = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
-	for n := 1; strings.Contains(g.HTML, "<table>"); n++ {
-		g.HTML = strings.Replace(g.HTML, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
+	p.HTML = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
+	for n := 1; strings.Contains(p.HTML, "<table>"); n++ {
+		p.HTML = strings.Replace(p.HTML, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
 	}
-	return g, nil
+	return p, nil
 }
 
 // nameHeadings gives headings that are one code span, such as an error code, that text as ID.
@@ -187,21 +200,20 @@ func rewriteLinks(doc ast.Node, page string) {
 	}
 }
 
-// collect notes the sections and examples of a guide.
-func (g *Guide) collect(doc ast.Node, src []byte) {
-	g.Sections = []Section{{Title: g.Title, Text: g.Description}}
+// collect adds the sections and examples of a page, after the section for its top.
+func (p *Page) collect(doc ast.Node, src []byte) {
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Heading:
 			id, _ := n.AttributeString("id")
 			name, _ := id.([]byte)
-			g.Sections = append(g.Sections, Section{ID: string(name), Title: plain(n, src)})
+			p.Sections = append(p.Sections, Section{ID: string(name), Title: plain(n, src)})
 			continue
 		case *ast.FencedCodeBlock:
 			fails := n.Info != nil && strings.HasSuffix(string(n.Info.Segment.Value(src)), " fails")
-			g.Examples = append(g.Examples, Example{string(n.Language(src)), lines(n, src), fails})
+			p.Examples = append(p.Examples, Example{string(n.Language(src)), lines(n, src), fails})
 		}
-		last := &g.Sections[len(g.Sections)-1]
+		last := &p.Sections[len(p.Sections)-1]
 		last.Text += " " + plain(n, src)
 	}
 }
