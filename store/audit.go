@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// SignedIn is the Action of a sign-in, whose Note is the device.
+// SignedIn is the Action of a login, whose Note is the device.
 const SignedIn = "session.begun"
 
 // AuditEntry records one change and its author.
@@ -51,7 +51,7 @@ func (r *auditRow) entry() AuditEntry {
 }
 
 // Audit is the log of changes of keys, money, members, webhooks, limits and
-// sign-ins.
+// logins.
 type Audit struct{ store *Store }
 
 // Audit returns the audit log of the store.
@@ -91,13 +91,13 @@ func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]
 	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("account_id = ?", accountID) }, before, limit)
 }
 
-// SignIns returns with which devices a user has signed in to an account since then: the notes of those entries,
+// SignIns returns with which devices a user has logged in to an account since then: the notes of those entries,
 // each once.
 func (a *Audit) SignIns(ctx context.Context, accountID, personID string, since time.Time) ([]string, error) {
 	var devices []string
 	err := a.store.read.NewSelect().Table("audit").ColumnExpr("DISTINCT note").
 		Where("account_id = ? AND id >= ? AND person_id = ? AND action = ?", accountID, "aud_"+idTime(since), personID, SignedIn).Scan(ctx, &devices)
-	return devices, wrapped("read sign-ins", err)
+	return devices, wrapped("read logins", err)
 }
 
 // ByOperators returns the actions of operators, the latest first.

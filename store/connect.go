@@ -163,7 +163,7 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	session := way
 	if c.SessionURL != "" {
 		if session, err = parseRoute(c.SessionURL); err != nil {
-			return fmt.Errorf("the address for sessions: %w", err)
+			return fmt.Errorf("the session URL: %w", err)
 		}
 		poolSize(session.ConnConfig, 0)
 	}
@@ -174,7 +174,7 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	if c.SessionURL == "" {
 		session = way
 	} else if session, err = session.reach(ctx, s.log); err != nil {
-		return fmt.Errorf("the address for sessions: %w", err)
+		return fmt.Errorf("the session URL: %w", err)
 	}
 	s.session = session.config(migrationBounds)
 	s.write = bun.NewDB(way.open(workBounds, conns), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})

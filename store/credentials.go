@@ -14,7 +14,7 @@ import (
 // UndoLife is the period in which a change of credentials can be undone.
 const UndoLife = 7 * 24 * time.Hour
 
-// CredentialChange is a change of how a user signs in. Fields that are nil stay.
+// CredentialChange is a change of how a user logs in. Fields that are nil stay.
 type CredentialChange struct {
 	Password *string // its hash
 	Email    *string // shown to be the user's
@@ -43,7 +43,7 @@ type credentials struct {
 	Codes    [][]byte `json:"codes,omitempty"` // hashes of recovery codes
 }
 
-// ChangeCredentials changes how a user signs in. Every other session of the user ends, and so does every link, code
+// ChangeCredentials changes how a user logs in. Every other session of the user ends, and so does every link, code
 // and pending change that was made before. It returns ErrExists when the address or the identity is another user's.
 func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialChange) error {
 	if c.Email != nil {

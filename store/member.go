@@ -145,7 +145,7 @@ func (s *Store) RemoveMember(ctx context.Context, accountID, personID string) er
 }
 
 // ownedMember ends a change of a member: the account must have an owner, and the
-// member signs in again.
+// member logs in again.
 func (s *Store) ownedMember(ctx context.Context, tx txn, accountID, personID string, err error) error {
 	if err != nil {
 		return err

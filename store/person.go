@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Person is a user who can sign in. The user's permissions depend on the role in each account.
+// Person is a user who can log in. The user's permissions depend on the role in each account.
 type Person struct {
 	ID            string
 	Email         string // unique, as NormalAddress returns it

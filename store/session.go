@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Session is one browser in which a user is signed in.
+// Session is one browser in which a user is logged in.
 type Session struct {
 	ID        string // public: it opens nothing
 	PersonID  string

@@ -15,7 +15,7 @@ const (
 	TokenVerify = "verify"  // shows that an address is a user's
 	TokenReset  = "reset"   // sets a new password
 	TokenEmail  = "email"   // changes a user's address to the one in its data
-	TokenSignIn = "sign-in" // signs in, and verifies the address
+	TokenSignIn = "sign-in" // logs in, and verifies the address
 	TokenUndo   = "undo"    // undoes a change of credentials, which its data holds
 )
 

@@ -192,7 +192,7 @@ func document(p Page, class string) templ.Component {
 	})
 }
 
-// Dashboard is the frame of a page for those who are signed in.
+// Dashboard is the frame of a page for those who are logged in.
 func Dashboard(p Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -293,7 +293,7 @@ func Dashboard(p Page) templ.Component {
 	})
 }
 
-// Alone is the frame of a page that is about one sheet: sign-in, consent, errors.
+// Alone is the frame of a page that is about one sheet: login, consent, errors.
 func Alone(p Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

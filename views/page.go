@@ -41,7 +41,7 @@ type Public struct {
 	SignUp bool
 }
 
-// Person is who is signed in, and for which account.
+// Person is who is logged in, and for which account.
 type Person struct {
 	Name, Email string
 	Account     string // its name, as its members see it

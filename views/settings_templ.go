@@ -44,7 +44,7 @@ type SecondFactorState struct {
 	Recovery int // codes that are left
 }
 
-// Session is one place where a person is signed in.
+// Session is one place where a person is logged in.
 type Session struct {
 	ID, Device, Place string
 	Here              bool

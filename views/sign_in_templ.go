@@ -865,7 +865,7 @@ type Invitation struct {
 	Action                        string
 	// Known reports that the email address has a user already, who logs in first.
 	Known bool
-	// Here reports that this user is signed in.
+	// Here reports that this user is logged in.
 	Here bool
 	Next string
 }

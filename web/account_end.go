@@ -21,13 +21,13 @@ func (w *Web) endAccount(v *pageRequest) error {
 	}
 	day := at.UTC().Format("January 2, 2006")
 	err = errors.Join(v.record("account.ending", v.account.Name, "on "+day), w.tellOwners(v, "Your account will be deleted", []string{
-		v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. All other data is deleted on " + day + ".",
+		v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. All data except the ledger and call records is deleted on " + day + ".",
 		"Until then, an owner can cancel the deletion under Settings.",
 	}))
 	if err != nil {
 		return err
 	}
-	v.flash("API keys revoked. All other data is deleted on " + day + ".")
+	v.flash("API keys revoked. All data except the ledger and call records is deleted on " + day + ".")
 	return v.redirect(settingsPath)
 }
 

@@ -16,7 +16,7 @@ import (
 	"relaypdf/web"
 )
 
-// operator signs in an operator of the installation, who owns an account too.
+// operator logs in an operator of the installation, who owns an account too.
 func (h *house) operator(t *testing.T) *visitor {
 	t.Helper()
 	person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})

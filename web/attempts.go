@@ -9,8 +9,8 @@ import (
 	"relaypdf/store"
 )
 
-// Attempts to sign in are slowed down and not refused, because wrong attempts from elsewhere would otherwise lock
-// the owner out. A browser in which the user has signed in before has its own counter.
+// Attempts to log in are slowed down and not refused, because wrong attempts from elsewhere would otherwise lock
+// the owner out. A browser in which the user has logged in before has its own counter.
 
 const (
 	triesWindow = 15 * time.Minute
@@ -65,7 +65,7 @@ func delayOf(beyond int) time.Duration {
 	return min(time.Second<<min(beyond-1, 10), maxDelay)
 }
 
-// slowDown counts an attempt to sign in to an address, and waits before it may be made.
+// slowDown counts an attempt to log in to an address, and waits before it may be made.
 // It reports false where too many attempts wait already.
 func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 	if device := w.knownDevice(v, personID); device != "" {

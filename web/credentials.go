@@ -19,14 +19,14 @@ import (
 
 // Changes of credentials. A session alone is not enough: the member enters the password. Without a password the
 // member enters a code of the second factor. Without either the member confirms with the identity provider, with an
-// emailed code or by a new sign-in.
+// emailed code or by a new login.
 
 const (
 	// confirmPath is the page on which members without password and second factor
 	// confirm that it is them, undoPath the one of links that undo a change.
 	confirmPath = "/dashboard/settings/confirm"
 	undoPath    = "/undo"
-	// provenLife is the period for which a new sign-in or a confirmation counts, for members who have neither
+	// provenLife is the period for which a new login or a confirmation counts, for members who have neither
 	// password nor second factor.
 	provenLife = 10 * time.Minute
 	provenKey  = "proven"
@@ -38,10 +38,10 @@ const (
 	joinedKey = "joined"
 )
 
-// errOtherPerson means that a link belongs to another member than the one signed in.
+// errOtherPerson means that a link belongs to another member than the one logged in.
 var errOtherPerson = errors.New("the link is another member's")
 
-// changeCredentials changes how a user signs in. The email about it goes to the previous address, with a link that
+// changeCredentials changes how a user logs in. The email about it goes to the previous address, with a link that
 // undoes the change. Of the user's sessions only the visitor's own continues, under a new token, and only if stays
 // is true.
 func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialChange, stays bool, subject, line string) error {

@@ -63,7 +63,7 @@ func box(t *testing.T) *seal.Box {
 
 var sharedTime = regexp.MustCompile(`s-maxage=\d+, stale-while-revalidate=\d+`)
 
-// newOrigin starts a service with a user who is signed in, and a key.
+// newOrigin starts a service with a user who is logged in, and a key.
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	o := &origin{house: openHouse(t, &drawer{})}
@@ -412,7 +412,7 @@ func (f *front) walk(t *testing.T, routes []asked, upload string) {
 		t.Errorf("the upload of another account: status %d", got.status)
 	}
 	if got := f.ask(http.MethodGet, "/dashboard/settings", "Cookie", f.o.cookie); !strings.Contains(got.body, "maya@example.com") {
-		t.Errorf("nobody was signed in: status %d", got.status)
+		t.Errorf("nobody was logged in: status %d", got.status)
 	}
 	if could < 60 || hits != could {
 		t.Errorf("%d of %d public answers were kept", hits, could)

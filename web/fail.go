@@ -39,7 +39,7 @@ var troubles = []struct {
 	{errNoAccount, http.StatusForbidden, "You are not in an account", "You were removed, or have not joined an account yet. Ask an account owner for an invitation."},
 	{errForm, http.StatusBadRequest, "The form could not be read", "It is incomplete or too large. Go back and send it again."},
 	{errCrossOrigin, http.StatusForbidden, "Form sent from another site", "Nothing was changed. Use the form on this site."},
-	{errIdentity, http.StatusForbidden, "Sign-in failed", "Your identity provider declined, or took longer than 10 minutes. Try again."},
+	{errIdentity, http.StatusForbidden, "Login failed", "Your identity provider declined, or took longer than 10 minutes. Try again."},
 	{errNoProvider, http.StatusBadGateway, "Identity provider unavailable", "Try again in 1 minute, or log in with your password."},
 	{errLinkOver, http.StatusGone, "This editor session has ended", "Reload the page that contains the editor to open a new session."},
 	{errLinkSuspended, http.StatusForbidden, "This editor is unavailable", "The account that owns the template is suspended."},

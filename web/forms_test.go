@@ -47,7 +47,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLittleIsReadFromAnonymousVisitors sends 99 MB to every form without a sign-in. The hash of a password alone
+// TestLittleIsReadFromAnonymousVisitors sends 99 MB to every form without a login. The hash of a password alone
 // takes 19 MiB; half of the sent size is far from both.
 func TestLittleIsReadFromAnonymousVisitors(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.OpenAPI = described(t) })

@@ -50,7 +50,7 @@ func (w *Web) showInvite(v *pageRequest) error {
 	return v.show(http.StatusOK, views.InvitationPage(v.page("Join "+m.Account, ""), m))
 }
 
-// acceptInvite makes the invited person a member: the one who is signed in with
+// acceptInvite makes the invited person a member: the one who is logged in with
 // the invited address, or a new one. The link came to that address, which is
 // therefore theirs.
 func (w *Web) acceptInvite(v *pageRequest) error {

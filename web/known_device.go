@@ -13,17 +13,17 @@ const (
 	deviceCookie       = "relaypdf_device"
 	secureDeviceCookie = "__Host-" + deviceCookie
 	devicePurpose      = "known device"
-	// deviceLife is the period for which a browser is known after its latest sign-in. maxDevicePeople is the
+	// deviceLife is the period for which a browser is known after its latest login. maxDevicePeople is the
 	// maximum number of users for whom one browser is known.
 	deviceLife      = 365 * 24 * time.Hour
 	maxDevicePeople = 8
 )
 
-// knownBrowser is the content of a browser's cookie, sealed, so that no one else can write one. It does not sign in
-// its user. Attempts to sign in with it are counted separately from others', so those do not lock the user out.
+// knownBrowser is the content of a browser's cookie, sealed, so that no one else can write one. It does not log in
+// its user. Attempts to log in with it are counted separately from others', so those do not lock the user out.
 type knownBrowser struct {
 	ID     string    `json:"id"`
-	People []string  `json:"people"` // who has signed in with it, the latest last
+	People []string  `json:"people"` // who has logged in with it, the latest last
 	At     time.Time `json:"at"`
 }
 
@@ -50,7 +50,7 @@ func (w *Web) browserOf(r *http.Request) (b knownBrowser) {
 	return b
 }
 
-// knownDevice returns the ID of the visitor's browser where the user has signed in with it before, or nothing.
+// knownDevice returns the ID of the visitor's browser where the user has logged in with it before, or nothing.
 func (w *Web) knownDevice(v *pageRequest, personID string) string {
 	if b := w.browserOf(v.r); personID != "" && slices.Contains(b.People, personID) {
 		return b.ID
@@ -58,7 +58,7 @@ func (w *Web) knownDevice(v *pageRequest, personID string) string {
 	return ""
 }
 
-// rememberDevice notes in the visitor's browser that a user has signed in with it.
+// rememberDevice notes in the visitor's browser that a user has logged in with it.
 func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 	b := w.browserOf(v.r)
 	if b.ID == "" {

@@ -28,7 +28,7 @@ const (
 	oidcCookie       = "relaypdf_oidc"
 	secureOIDCCookie = "__Host-" + oidcCookie
 	oidcPurpose      = "identity flow"
-	// oidcLife is the time limit for a sign-in at the provider.
+	// oidcLife is the time limit for a login at the provider.
 	oidcLife = 10 * time.Minute
 	// oidcPerAddress bounds how often an address may be sent to the provider.
 	oidcPerAddress = 60
@@ -40,12 +40,12 @@ var errIdentity = errors.New("the provider did not say who it is")
 // errNoProvider means that the provider cannot be reached.
 var errNoProvider = errors.New("the provider of identities does not answer")
 
-// outward is the state in the sealed cookie of a user who signs in at the provider.
+// outward is the state in the sealed cookie of a user who logs in at the provider.
 type outward struct {
 	identity.Flow
 
 	Next   string    `json:"next"`
-	Person string    `json:"person"` // the user to link the identity with; empty signs in
+	Person string    `json:"person"` // the user to link the identity with; empty logs in
 	Sure   bool      `json:"sure"`   // nothing is linked: the user confirms that it is them
 	At     time.Time `json:"at"`
 }
@@ -169,7 +169,7 @@ func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 	return out, err == nil && w.now().Sub(out.At) <= oidcLife
 }
 
-// linkTo links an identity with the user who has asked for it, and who must still be signed in.
+// linkTo links an identity with the user who has asked for it, and who must still be logged in.
 func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error {
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity
@@ -191,7 +191,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 }
 
 // stranger makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
-// A known address stays with its user, who signs in as before and links the identity then. A known but unverified
+// A known address stays with its user, who logs in as before and links the identity then. A known but unverified
 // address becomes the new user's.
 func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) error {
 	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}

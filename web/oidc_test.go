@@ -48,7 +48,7 @@ func newDesk(t *testing.T, change func(*web.Config)) *desk {
 
 var leaving = regexp.MustCompile(`<a class="btn primary block" href="([^"]+)" rel="noreferrer">`)
 
-// goes sends a visitor to the provider by a form, where they sign in, and returns the URL that they are redirected
+// goes sends a visitor to the provider by a form, where they log in, and returns the URL that they are redirected
 // to.
 func (d *desk) goes(v *visitor, form, who string) (back string) {
 	v.t.Helper()
@@ -90,14 +90,14 @@ func (d *desk) comes(v *visitor, who string) answer {
 	return v.get(back)
 }
 
-// wantNobody fails the test if a user was signed in.
+// wantNobody fails the test if a user was logged in.
 func wantNobody(t *testing.T, v *visitor, why string, got answer, words string) {
 	t.Helper()
 	if got.status != http.StatusForbidden || !strings.Contains(textOf(got.body), words) {
 		t.Errorf("%s: got status %d, %s", why, got.status, textOf(got.body))
 	}
 	if a := v.get("/dashboard"); a.status != http.StatusSeeOther {
-		t.Errorf("%s: somebody is signed in", why)
+		t.Errorf("%s: somebody is logged in", why)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestClosedSignUpRefusesNewAccounts(t *testing.T) {
 	wantNobody(t, v, "a stranger", d.comes(v, "tom"), "sign-up is closed")
 }
 
-// TestIdentitiesAreLinkedBySignedInUsersOnly links one, signs in with it, has the
+// TestIdentitiesAreLinkedBySignedInUsersOnly links one, logs in with it, has the
 // second factor asked for, and unlinks it.
 func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	d := newDesk(t, nil)
@@ -194,7 +194,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	other.header.Set("User-Agent", phone)
 	d.comes(other, "tom")
 	other.sees("/dashboard/settings", "maya@example.com")
-	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "New sign-in with Safari on iPhone" {
+	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "New login with Safari on iPhone" {
 		t.Errorf("the owner was sent %q", letter.Subject)
 	}
 
@@ -265,29 +265,29 @@ func TestForgedResponsesDoNotSignIn(t *testing.T) {
 	} {
 		d.provider.Forge = forge
 		v := d.visitor(t)
-		wantNobody(t, v, name, d.comes(v, "tom"), "Sign-in failed")
+		wantNobody(t, v, name, d.comes(v, "tom"), "Login failed")
 	}
 	d.provider.Forge, d.provider.Strange = nil, true
 	v := d.visitor(t)
-	wantNobody(t, v, "another key", d.comes(v, "tom"), "Sign-in failed")
+	wantNobody(t, v, "another key", d.comes(v, "tom"), "Login failed")
 	d.provider.Strange = false
-	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), "Sign-in failed")
+	wantNobody(t, v, "a refusal", d.comes(v, "nobody"), "Login failed")
 
 	back := d.goes(v, "/login/oidc", "tom")
 	altered := regexp.MustCompile(`state=[^&]*`).ReplaceAllString(back, "state=another")
-	wantNobody(t, v, "another state", v.get(altered), "Sign-in failed")
-	wantNobody(t, v, "the right state, after the wrong one", v.get(back), "Sign-in failed")
-	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), "Sign-in failed")
+	wantNobody(t, v, "another state", v.get(altered), "Login failed")
+	wantNobody(t, v, "the right state, after the wrong one", v.get(back), "Login failed")
+	wantNobody(t, v, "a browser that was not sent", d.visitor(t).get(d.goes(v, "/login/oidc", "tom")), "Login failed")
 	back = d.goes(v, "/login/oidc", "tom")
 	d.clock.Advance(11 * time.Minute)
-	wantNobody(t, v, "after eleven minutes", v.get(back), "Sign-in failed")
+	wantNobody(t, v, "after eleven minutes", v.get(back), "Login failed")
 
 	back = d.goes(v, "/login/oidc", "tom")
 	if a := v.get(back); a.header.Get("Location") != "/dashboard/keys" {
 		t.Fatalf("the right answer: got status %d, %s", a.status, textOf(a.body))
 	}
 	v.post("/logout", http.StatusSeeOther, url.Values{})
-	wantNobody(t, v, "an answer that was used", v.get(back), "Sign-in failed")
+	wantNobody(t, v, "an answer that was used", v.get(back), "Login failed")
 }
 
 func TestProviderThatIsDown(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // The work of one argon2id hash: OWASP's second choice of 2023, 19 MiB and two
-// passes, so that a few sign-ins at once fit into a small machine.
+// passes, so that a few logins at once fit into a small machine.
 const (
 	argonTime    = 2
 	argonMemory  = 19 << 10 // KiB

@@ -189,7 +189,7 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := v.sees(path, "Example")
+		page := v.sees(path, "Load example")
 		if !strings.Contains(html.UnescapeString(page.body), "<h1>"+o.Summary+"</h1>") {
 			t.Errorf("%s is not called %q", path, o.Summary)
 		}

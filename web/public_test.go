@@ -90,7 +90,7 @@ func (v *visitor) sitemap() []string {
 }
 
 // TestPublicPagesAreTheSameForAll looks at every page of the sitemap: caches may keep it, it sets no cookie, is
-// small, and a user who is signed in gets no other.
+// small, and a user who is logged in gets no other.
 func TestPublicPagesAreTheSameForAll(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)
@@ -112,7 +112,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 		if other := member.get(path); other.body != a.body || other.header.Get("ETag") != tag {
-			t.Errorf("%s is another page for a person who is signed in", path)
+			t.Errorf("%s is another page for a person who is logged in", path)
 		}
 		nobody.header.Set("If-None-Match", tag)
 		if again := nobody.get(path); again.status != http.StatusNotModified || again.body != "" || again.header.Get("ETag") != tag || again.header.Get("Cache-Control") != caching {
@@ -146,7 +146,7 @@ func TestHomeIsForEverybody(t *testing.T) {
 	nobody := h.visitor(t)
 	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "40 templates in")
 	if h.join(t, "maya@example.com").get("/").body != a.body {
-		t.Error("a person who is signed in sees another page")
+		t.Error("a person who is logged in sees another page")
 	}
 	for _, link := range []string{`href="/dashboard"`, `href="/docs"`, `href="/pdf-templates"`, `href="/pricing"`, `rel="canonical"`, `property="og:image"`} {
 		if !strings.Contains(a.body, link) {

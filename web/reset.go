@@ -134,7 +134,7 @@ const (
 	passwordLine    = "The password of your account was changed."
 )
 
-// showLink and useLink sign in with a link that the command line printed.
+// showLink and useLink log in with a link that the command line printed.
 func (w *Web) showLink(v *pageRequest) error {
 	if _, err := w.people.Token(v.ctx(), store.TokenSignIn, v.value("token")); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"relaypdf/views"
 )
 
-// A form submitted after its session has ended is stored, sealed, in the new session. The user who signs in there
+// A form submitted after its session has ended is stored, sealed, in the new session. The user who logs in there
 // sees it again, and may send it.
 const (
 	resumePath  = "/dashboard/resume"
@@ -45,7 +45,7 @@ func (v *pageRequest) cameFrom() string {
 	return ownPath(from.RequestURI())
 }
 
-// keep keeps a form for after the sign-in, and reports whether it did.
+// keep keeps a form for after the login, and reports whether it did.
 func (v *pageRequest) keep() (bool, error) {
 	w, size := v.web, 0
 	for name, values := range v.r.Form {

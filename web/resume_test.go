@@ -26,7 +26,7 @@ func (h *house) endSessions(t *testing.T, email string) {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 
-// TestTypedTextOutlivesItsSession sends a form when the session has ended, signs in, and sends the stored form.
+// TestTypedTextOutlivesItsSession sends a form when the session has ended, logs in, and sends the stored form.
 func TestTypedTextOutlivesItsSession(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		v := h.join(t, "maya@example.com")

@@ -136,7 +136,7 @@ func TestNewDevicesAreNotified(t *testing.T) {
 		const phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1"
 		signIn(phone)
 		letter := h.mail.last(t, "maya@example.com")
-		if letter.Subject != "New sign-in with Safari on iPhone" || !strings.Contains(letter.Lines[0], "203.0.113.40") {
+		if letter.Subject != "New login with Safari on iPhone" || !strings.Contains(letter.Lines[0], "203.0.113.40") {
 			t.Errorf("the letter is %+v", letter)
 		}
 		before = letters()

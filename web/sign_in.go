@@ -113,10 +113,10 @@ func (w *Web) enter(v *pageRequest, person store.Person, next string, remember b
 	return v.redirect(next)
 }
 
-// alertSpan is the period for which a device is known after a sign-in.
+// alertSpan is the period for which a device is known after a login.
 const alertSpan = 90 * 24 * time.Hour
 
-// alert emails a user about a sign-in with a kind of device that the user has not used lately. The first sign-in of
+// alert emails a user about a login with a kind of device that the user has not used lately. The first login of
 // all causes no email.
 func (w *Web) alert(v *pageRequest, person store.Person) error {
 	if v.account == nil {
@@ -128,7 +128,7 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 		return err
 	}
 	return w.sendEmail(v.ctx(), mail.Message{
-		To: person.Email, Subject: "New sign-in with " + here,
+		To: person.Email, Subject: "New login with " + here,
 		Lines: []string{
 			person.Email + " logged in with " + here + " from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",

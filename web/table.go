@@ -19,7 +19,7 @@ const (
 	everyone access = "everyone" // the same page for all users
 	anybody  access = "anybody"
 	linked   access = "linked"    // any user of a link to the editor
-	signedIn access = "signed in" // a member of the account in any role
+	signedIn access = "logged in" // a member of the account in any role
 	manages  access = "manages"   // owner or developer
 	pays     access = "pays"      // owner or billing
 	owns     access = "owns"      // owner
@@ -38,7 +38,7 @@ func (w *Web) pages() []page {
 	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
 }
 
-// publicPages are the pages without a sign-in.
+// publicPages are the pages without a login.
 func (w *Web) publicPages() []page {
 	return []page{
 		{"GET", "/", everyone, w.showHome},

@@ -21,7 +21,7 @@ import (
 )
 
 // maxForm is the maximum size of a form in bytes. maxStranger is the maximum that is read of visitors who are not
-// signed in.
+// logged in.
 const (
 	maxForm     = 1 << 20
 	maxStranger = 64 << 10
@@ -70,9 +70,9 @@ type pageRequest struct {
 	web    *Web
 	w      http.ResponseWriter
 	r      *http.Request
-	person *store.Person // nil if not signed in
+	person *store.Person // nil if not logged in
 	member *store.Membership
-	// account is the member's, or that of a link to the editor; nil without a sign-in, or if the user is a member of
+	// account is the member's, or that of a link to the editor; nil without a login, or if the user is a member of
 	// none.
 	account *store.Account
 	// public is a page that is the same for all users: it is compressed after it is complete.
@@ -281,7 +281,7 @@ func (w *Web) admit(v *pageRequest, p page) error {
 }
 
 // receive reads the form of a visitor who may send it. For others, it reads only as much as may be resumed after
-// the sign-in.
+// the login.
 func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 	length, inMemory := int64(maxStranger), int64(maxStranger)
 	known := v.person != nil || v.embedded != nil
@@ -307,7 +307,7 @@ func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 	return leave, nil
 }
 
-// askToSignIn sends a visitor to the sign-in and back: to the requested page, or to their form.
+// askToSignIn sends a visitor to the login and back: to the requested page, or to their form.
 func (v *pageRequest) askToSignIn() error {
 	if v.r.Header.Get("Sec-Fetch-Dest") == "iframe" {
 		return nothing(v.w) // The page around it asks.

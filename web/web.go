@@ -36,7 +36,7 @@ type Config struct {
 	Mail Mailer
 	// CheckURL refuses addresses that events cannot be sent to.
 	CheckURL func(address string) error
-	// Limiter counts attempts to sign in and requested emails.
+	// Limiter counts attempts to log in and requested emails.
 	Limiter ratelimit.Limiter
 	// BaseURL is the public address of the service, without a final slash.
 	BaseURL string
@@ -51,7 +51,7 @@ type Config struct {
 	Prices     map[string]credit.Amount
 	// Paths are further addresses of the service that a visitor may have meant.
 	Paths []string
-	// Wait waits before an attempt to sign in is answered; nil means until the time has
+	// Wait waits before an attempt to log in is answered; nil means until the time has
 	// passed or the context ends.
 	Wait func(ctx context.Context, delay time.Duration) error
 	// ClientIP returns the address that limits count by and that users are shown, RequestID a request's id.

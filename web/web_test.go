@@ -73,10 +73,10 @@ type house struct {
 	clock *storetest.Clock
 	mail  *letters
 	mu    sync.Mutex
-	waits []time.Duration // that attempts to sign in had
+	waits []time.Duration // that attempts to log in had
 }
 
-// wait notes how long an attempt to sign in would wait.
+// wait notes how long an attempt to log in would wait.
 func (h *house) wait(_ context.Context, delay time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -437,7 +437,7 @@ func TestSessionIsNewAtSignIn(t *testing.T) {
 	v.client.Jar.SetCookies(base, []*http.Cookie{{Name: "relaypdf_session", Value: "planted-by-somebody-else", Path: "/"}})
 	a := v.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
 	if token() == "planted-by-somebody-else" || token() == "" {
-		t.Errorf("the session is %q after signing in", token())
+		t.Errorf("the session is %q after logging in", token())
 	}
 	if cookie := a.header.Get("Set-Cookie"); !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") || !strings.Contains(cookie, "Path=/") {
 		t.Errorf("the cookie is %q", cookie)
@@ -850,7 +850,7 @@ func TestSettings(t *testing.T) {
 // pageAllows are the roles in an account that may open a page with a need; "operator" is an operator of the
 // installation, who owns another account.
 var pageAllows = map[string][]string{
-	"signed in": {store.RoleOwner, store.RoleDeveloper, store.RoleBilling, store.RoleViewer, "operator"},
+	"logged in": {store.RoleOwner, store.RoleDeveloper, store.RoleBilling, store.RoleViewer, "operator"},
 	"manages":   {store.RoleOwner, store.RoleDeveloper, "operator"},
 	"pays":      {store.RoleOwner, store.RoleBilling, "operator"},
 	"owns":      {store.RoleOwner, "operator"},

@@ -22,7 +22,7 @@ const (
 	ByKey Kind = "key"
 	// ByGrant is an agent that a user has authorized.
 	ByGrant Kind = "grant"
-	// ByPerson is the account's owner, signed in.
+	// ByPerson is the account's owner, logged in.
 	ByPerson Kind = "account"
 )
 

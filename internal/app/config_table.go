@@ -287,7 +287,7 @@ var settings = []Setting{
 	},
 	{
 		name: "smtp-url", Kind: "url", topic: topicAccounts, group: GroupServer, secret: true,
-		doc:   "SMTP server for outgoing email. `smtp://user:password@host:587` or `smtps://user:password@host:465`. Without it no email is sent, and `relaypdf people link` prints sign-in links instead.",
+		doc:   "SMTP server for outgoing email. `smtp://user:password@host:587` or `smtps://user:password@host:465`. Without it no email is sent, and `relaypdf people link` prints login links instead.",
 		apply: into(func(c *Config) *string { return &c.SMTPURL }, parseText),
 	},
 	{
@@ -299,7 +299,7 @@ var settings = []Setting{
 	},
 	{
 		name: "oidc-issuer", Kind: "url", topic: topicAccounts, group: GroupServer,
-		doc:   "Issuer URL of an OpenID Connect provider for sign-in. Write it exactly as the provider does, such as `https://id.example.com/realms/staff`. The redirect URL is `/login/oidc/callback` below the base URL.",
+		doc:   "Issuer URL of an OpenID Connect provider for login. Write it exactly as the provider does, such as `https://id.example.com/realms/staff`. The redirect URL is `/login/oidc/callback` below the base URL.",
 		apply: into(func(c *Config) *string { return &c.OIDCIssuer }, parseIssuer),
 	},
 	{

@@ -13,12 +13,12 @@ import (
 	"relaypdf/store"
 )
 
-// signInLife is the lifetime of a sign-in link.
+// signInLife is the lifetime of a login link.
 const signInLife = 15 * time.Minute
 
-// newPeopleCommand administers those who sign in to the pages.
+// newPeopleCommand administers those who log in to the pages.
 func newPeopleCommand() *cobra.Command {
-	return newGroup("people", "List users, print sign-in links, and appoint operators",
+	return newGroup("people", "List users, print login links, and appoint operators",
 		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
 }
 
@@ -58,7 +58,7 @@ func newPeopleList() *cobra.Command {
 func newPeopleLink() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link EMAIL",
-		Short: "Print a single-use sign-in link, valid for 15 minutes",
+		Short: "Print a single-use login link, valid for 15 minutes",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
@@ -143,7 +143,7 @@ func newPeopleRemove() *cobra.Command {
 	return cmd
 }
 
-// ensureOwner makes sure that an account has an owner who can sign in: the user with its email address, for whom
+// ensureOwner makes sure that an account has an owner who can log in: the user with its email address, for whom
 // the operator vouches.
 func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.Person, error) {
 	person, err := s.CreatePerson(ctx, store.NewPerson{Email: account.Email, Verified: true})

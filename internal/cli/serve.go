@@ -95,7 +95,7 @@ func welcome(ctx context.Context, a *app.App, out io.Writer) error {
 relaypdf is running at %[1]s
 
   dashboard %[1]s/dashboard
-  sign in   %[5]s (once, within 15 minutes)
+  log in   %[5]s (once, within 15 minutes)
   account   %[2]s, %[3]v in its wallet
   key       %[4]s
   describe  %[1]s/openapi.json

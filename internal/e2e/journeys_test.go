@@ -487,7 +487,7 @@ func (s *screen) withoutScript() {
 	s.plain = true
 }
 
-// TestEverythingWorksWithoutScript signs in, makes and revokes a key, adds an
+// TestEverythingWorksWithoutScript logs in, makes and revokes a key, adds an
 // endpoint, filters its deliveries, and pays, with scripts turned off.
 func TestEverythingWorksWithoutScript(t *testing.T) {
 	slow.Test(t)

@@ -40,7 +40,7 @@ type Provider struct {
 
 	// Redirect is the only address that it leads back to.
 	Redirect string
-	// People are the users who may sign in, by their names on the page.
+	// People are the users who may log in, by their names on the page.
 	People map[string]Person
 	// TellLater leaves the email address out of the token; the userinfo endpoint returns it.
 	TellLater bool
@@ -61,7 +61,7 @@ type Provider struct {
 	tokens map[string]Person
 }
 
-// grant is the sign-in behind a code.
+// grant is the login behind a code.
 type grant struct {
 	person           Person
 	nonce, challenge string

@@ -38,7 +38,7 @@ type Provider struct {
 	found *oidc.Provider // nil until it has answered
 }
 
-// Flow is one sign-in request. It has to be stored, and hidden, until the response comes.
+// Flow is one login request. It has to be stored, and hidden, until the response comes.
 type Flow struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
@@ -91,8 +91,8 @@ func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// Begin returns the provider's URL for a user's sign-in, and the state to store until the user returns. If again is
-// true, the provider asks for the user's password even if they are signed in there.
+// Begin returns the provider's URL for a user's login, and the state to store until the user returns. If again is
+// true, the provider asks for the user's password even if they are logged in there.
 func (p *Provider) Begin(ctx context.Context, again bool) (Flow, string, error) {
 	found, err := p.discover(ctx)
 	if err != nil {
