@@ -128,7 +128,7 @@ func TestJobs(t *testing.T) {
 	if r := b.run("", "jobs", "get", job.ID); r.code != 0 || r.out != job.ID+"  processing\n" {
 		t.Errorf("get: got %+v", r)
 	}
-	if r := b.run("", "jobs", "wait", job.ID, "-o", filepath.Join(t.TempDir(), "x"), "--timeout", "1ms"); r.code != exitFailed || !strings.Contains(r.err, "not done after 1ms") {
+	if r := b.run("", "jobs", "wait", job.ID, "-o", filepath.Join(t.TempDir(), "x"), "--timeout", "1ms"); r.code != exitFailed || !strings.Contains(r.err, "the job has not ended after 1ms") {
 		t.Errorf("an impatient wait: got %+v", r)
 	}
 	b.Work(t)

@@ -73,7 +73,7 @@ func TestAccountCommands(t *testing.T) {
 		t.Errorf("got %+v, want a price for each operation", list)
 	}
 	for want, args := range map[string][]string{
-		"--limit: 0 is not a number above 0": {"jobs", "list", "-n", "0"}, "--from: \"soon\" is no time": {"usage", "--from", "soon"}, "--to: ": {"usage", "--to", "-3h"},
+		"--limit: 0 is not a number above 0": {"jobs", "list", "-n", "0"}, "--from: \"soon\" is not a time": {"usage", "--from", "soon"}, "--to: ": {"usage", "--to", "-3h"},
 	} {
 		if r := b.run("", args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%q: got %+v, want %q", args, r, want)

@@ -81,7 +81,7 @@ func TestAccountProfiles(t *testing.T) {
 	}
 	t.Setenv("RELAYPDF_PROFILE", "")
 	// No key is sent to another server than its own.
-	if r := run("", "account", "--api-url", "http://127.0.0.1:1"); r.code != exitAuth || !strings.Contains(r.err, "There is no key for http://127.0.0.1:1") {
+	if r := run("", "account", "--api-url", "http://127.0.0.1:1"); r.code != exitAuth || !strings.Contains(r.err, "No API key for http://127.0.0.1:1") {
 		t.Errorf("a foreign address: got %+v", r)
 	}
 	if r := run("", "account", "--api-url", "http://127.0.0.1:1", "--profile", "other"); r.code != exitUsage {

@@ -53,8 +53,8 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{ // mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.install(file, entry); err == nil || !strings.Contains(err.Error(), "not JSON") {
-		t.Errorf("a file that is no JSON: %v", err)
+	if err := c.install(file, entry); err == nil || !strings.Contains(err.Error(), "not valid JSON") {
+		t.Errorf("a file that is not JSON: %v", err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "{ // mine" {
 		t.Errorf("it was changed to %s (%v)", text, err)

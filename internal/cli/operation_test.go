@@ -311,7 +311,7 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "print", html, "-o", filepath.Join(there, "x")}, "not a directory"},
 		{[]string{"doc", "print", html, "-o", "-", "--json-output"}, "both want standard output"},
 		{[]string{"doc", "print", html, "-o", "x", "--response", "url"}, "leave --output out"},
-		{[]string{"doc", "print", html, html}, "takes one source; got 2"},
+		{[]string{"doc", "print", html, html}, "accepts one source; got 2"},
 		{[]string{"doc", "print", "https://example.com"}, "this operation accepts html"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.html", "\xff\xfe")}, "not text in UTF-8"},
 		{[]string{"doc", "print", sharedtest.WriteFile(t, "a.url", "nothing")}, "contains no URL"},
@@ -322,7 +322,7 @@ func TestOperationMistakes(t *testing.T) {
 		{[]string{"doc", "print", "-", "--json", "-"}, "cannot be both"},
 		{[]string{"doc", "print", html, "--max-charge", "cheap"}, "--max-charge"},
 		{[]string{"doc", "prnt", html}, "did you mean relaypdf doc print?"},
-		{[]string{"doc", "nowhere.html"}, `there is no file "nowhere.html"`},
+		{[]string{"doc", "nowhere.html"}, `the file "nowhere.html" does not exist`},
 		{[]string{"doc", html, "--copies", "many"}, "write a whole number"},
 		{[]string{"doc", html, "--scale", "big"}, "write a number"},
 		{[]string{"doc", html, "--landscape=perhaps"}, "write true or false"},
@@ -367,7 +367,7 @@ func TestExitCodes(t *testing.T) {
 		t.Errorf("cap: got %+v, want exit code 4 and the price", r)
 	}
 	if r := runRows(t, b.rows, "x", "doc", "print", "-", "--api-url", "http://127.0.0.1:1", "--api-key", "k"); r.code != exitNetwork ||
-		!strings.Contains(r.err, "no answer from http://127.0.0.1:1") {
+		!strings.Contains(r.err, "no response from http://127.0.0.1:1") {
 		t.Errorf("no service: got %+v, want exit code 9 and the address", r)
 	}
 	if got := b.spent(); got != 0 {

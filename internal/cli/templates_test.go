@@ -85,7 +85,7 @@ func TestFilesOfTemplates(t *testing.T) {
 		t.Errorf("the template came as %q, %v", text, err)
 	}
 	ok("push", "other")
-	refused(exitNotFound, `There is no template "nothing"; relaypdf templates list shows`, "pull", "nothing")
+	refused(exitNotFound, `No template with the slug "nothing". Run relaypdf templates list.`, "pull", "nothing")
 	refused(exitUsage, "makes .pdf", "render", "bill", "-o", "x.png")
 	refused(exitUsage, "leave --output out", "render", "bill", "--watch", "-o", "x.pdf")
 }
