@@ -157,7 +157,7 @@ func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
 	if seen.Width > 0 {
 		room := r.task.emulated.viewport.Width
 		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s is %d px wide and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). "+
+			"%s extends to %d px and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). "+
 				"Let it wrap, or use a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
 	}
 	faces := r.pool.cfg.FontSet

@@ -85,13 +85,13 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 	brings := `<style>@font-face { font-family: Mine; src: url(` + mono + `) }</style>`
 	for _, lane := range []Lane{Inline, Realm, Once} {
 		for template, want := range map[string]string{
-			`<b style="font-family:'No Such Grotesk', sans-serif">text</b>`:                                                       "the header: no typeface here is called No Such Grotesk",
-			`<style>b { font: 12px/1.5 "Gone Too", serif }</style><b>text</b>`:                                                    "the header: no typeface here is called Gone Too",
-			`<b style="font-family:mine">as in the document</b>`:                                                                  "the header: no typeface here is called mine",
-			`<b>a box: &#xF1234; ` + "\uE99A" + `&#xF1234;</b><style>/* ` + "\uE99B" + ` */</style>`:                              "the header: no typeface here has U+F1234, U+E99A: boxes",
+			`<b style="font-family:'No Such Grotesk', sans-serif">text</b>`:                                                       "the header: font No Such Grotesk is not available, so text uses another font",
+			`<style>b { font: 12px/1.5 "Gone Too", serif }</style><b>text</b>`:                                                    "the header: font Gone Too is not available, so text uses another font",
+			`<b style="font-family:mine">as in the document</b>`:                                                                  "the header: font mine is not available, so text uses another font",
+			`<b>a box: &#xF1234; ` + "\uE99A" + `&#xF1234;</b><style>/* ` + "\uE99B" + ` */</style>`:                              "the header: no font contains U+F1234, U+E99A, so boxes",
 			`<b style="font-family: No Such Grotesk, Arial">Grüße, 中文 &#128512;</b>`:                                              "",
 			`<b style="font-family: Liberation Mono">a typeface that the list lacks</b>`:                                          "",
-			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "called Mine, and text is drawn in another: GET /v1/fonts lists those that are here, and in headers and footers @font-face does not add others",
+			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "font Mine is not available, so text uses another font. GET /v1/fonts lists the fonts; in headers and footers @font-face does not add others",
 			`<style>@font-face { font-family: Here; src: local("Liberation Mono") }</style><b style="font-family: Here">text</b>`: "",
 		} {
 			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, Lane: lane}, PDF{MarginTop: 1, Header: template})
@@ -115,8 +115,8 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	warned(t, doc.Warnings, FontMissing, "the header: no typeface here is called Mine")
-	warned(t, doc.Warnings, FontMissing, "the footer: no typeface here is called Nowhere")
+	warned(t, doc.Warnings, FontMissing, "the header: font Mine is not available, so text uses another font")
+	warned(t, doc.Warnings, FontMissing, "the footer: font Nowhere is not available, so text uses another font")
 	if fonts := tool(t, doc.Body, "pdffonts", "-"); strings.Contains(fonts, "LiberationMono") {
 		t.Errorf("a header has a typeface of its own now, and the warning is wrong:\n%s", fonts)
 	}
@@ -147,7 +147,7 @@ func TestCutContentIsWarnedOf(t *testing.T) {
 			case want == "" && len(warnings) > 0:
 				t.Errorf("%v %.80s: %v", lane, html, warnings)
 			case want != "":
-				warned(t, warnings, ContentClipped, want+" reaches", "room for 816 px")
+				warned(t, warnings, ContentClipped, want+" extends to", "the page is 816 px wide")
 			}
 		}
 	}
