@@ -45,7 +45,7 @@ func TestMarkdownTagsAreText(t *testing.T) {
 		}
 	}
 	told := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"markdown":` + quote(source) + `,"response":"url"}`}).OK(t)
-	if want := `"warnings":[{"code":"html_filtered","message":"line 3: tags such as \u003cscript\u003e are shown as text; options.html \"allow\" keeps them as HTML"}]`; !strings.Contains(told.Body, want) {
+	if want := `"warnings":[{"code":"html_filtered","message":"line 3: tags such as \u003cscript\u003e are shown as text; set options.html to \"allow\" to render them as HTML"}]`; !strings.Contains(told.Body, want) {
 		t.Errorf("got %s, want %s in it", told.Body, want)
 	}
 	for options, want := range map[string]string{`{}`: "&lt;script&gt;document.write(", `{"html":"allow"}`: "<script>document.write("} {

@@ -27,7 +27,7 @@ type BarcodeInput struct {
 	Scale       int    `json:"scale,omitempty" jsonschema:"minimum=1,maximum=10,default=3" jsonschema_description:"Size of the image, from 1 to 10. For bars, the width of the narrowest bar in pixels; for qr and datamatrix, half the width of a square."`
 	Width       int    `json:"width,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Width of the image in pixels, instead of scale. Bars keep whole pixels; the rest becomes empty space."`
 	Height      int    `json:"height,omitempty" jsonschema:"minimum=8,maximum=8192" jsonschema_description:"Height of the image in pixels. The height of the bars follows from it."`
-	QuietZone   *int   `json:"quietZone,omitempty" jsonschema:"minimum=0,maximum=100" jsonschema_description:"Empty margin on all sides, in multiples of the narrowest bar's width. Default: the value that the type requires."`
+	QuietZone   *int   `json:"quietZone,omitempty" jsonschema:"minimum=0,maximum=100" jsonschema_description:"Margin on all sides, in widths of the narrowest bar. Default: as the type requires."`
 	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"If true, print the text in the image: Latin, Greek, Cyrillic, Chinese, Japanese or Korean."`
 	ECLevel     string `json:"eclevel,omitempty" jsonschema:"enum=L,enum=M,enum=Q,enum=H,enum=0,enum=1,enum=2,enum=3,enum=4,enum=5,enum=6,enum=7,enum=8" jsonschema_description:"Error correction level: L, M, Q or H for qr; 0 to 8 for pdf417."`
 	GS1         bool   `json:"gs1,omitempty" jsonschema:"default=false" jsonschema_description:"If true, create a GS1-128 (code128) or a GS1 DataMatrix (datamatrix). Write each value after its identifier: (01)09506000134352(10)ABC123."`

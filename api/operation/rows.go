@@ -362,7 +362,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML or image",
 			Details: "Reads office documents, HTML, Markdown, CSV, text, PDFs and images.",
-			Use:     "Use when you convert DOCX, XLSX, PPTX, ODT or CSV to PDF, DOCX, XLSX, HTML or PNG. Not for web pages: use pdf_create.",
+			Use:     "Use when you convert DOCX, XLSX, PPTX, ODT or CSV to another format. Not for web pages: use pdf_create.",
 			Price:   convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
 			Produces: []string{
 				convertTypes[office.ToPDF], convertTypes[office.ToDOCX], convertTypes[office.ToXLSX],
