@@ -79,7 +79,7 @@ func TestOwnFonts(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep(t, doc.Body, "missing.pdf")
-	if len(doc.Warnings) != 2 || !strings.Contains(doc.Warnings[0].Message, "No Such Grotesk") || !strings.Contains(doc.Warnings[1].Message, "no typeface here has U+10FAB:") {
+	if len(doc.Warnings) != 2 || !strings.Contains(doc.Warnings[0].Message, "No Such Grotesk") || !strings.Contains(doc.Warnings[1].Message, "no font contains U+10FAB,") {
 		t.Errorf("warned of %v, want one name and one character", doc.Warnings)
 	}
 	made, err := account.ConvertPage(t.Context(), render.PageConversion{Content: spool.FromBytes([]byte(html))})

@@ -56,7 +56,7 @@ func (s *studio) testFormulasAndDiagrams(t *testing.T) {
 	if fonts := string(output(t, "pdffonts", path)); !strings.Contains(fonts, "KaTeX_Math-Italic") || strings.Contains(fonts, "KaTeX_Fraktur") {
 		t.Errorf("its typefaces are\n%s", fonts)
 	}
-	want := []string{"line 12: the formula cannot be set", "line 47: the diagram cannot be drawn"}
+	want := []string{"line 12: the formula is invalid", "line 47: the diagram cannot be drawn"}
 	if len(doc.Warnings) != len(want) {
 		t.Fatalf("%d warnings, want %d: %v", len(doc.Warnings), len(want), doc.Warnings)
 	}
