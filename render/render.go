@@ -140,7 +140,7 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	if r.fonts, err = font.Open(ctx, cfg.Dir, cfg.Fonts); err != nil {
-		return fmt.Errorf("read the typefaces: %w", err)
+		return fmt.Errorf("read the fonts: %w", err)
 	}
 	cfg.fonts = r.fonts
 	if r.engines, err = engine.Start(cfg.engine()); err != nil {

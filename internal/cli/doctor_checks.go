@@ -408,7 +408,7 @@ const releaseYear = 2026
 // checkRender renders a document as the service does: Markdown goes through an engine process and then through the
 // browser.
 func checkRender(ctx context.Context, config app.Config) (found []finding) {
-	const remedy = "mend what failed above first; then follow the message"
+	const remedy = "fix the failed checks above first; then follow the message"
 	begin := time.Now()
 	r, err := render.New(ctx, render.Config{
 		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Sandbox: render.Sandbox(config.Sandbox), Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,

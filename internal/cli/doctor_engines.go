@@ -20,7 +20,7 @@ func checkEngines(ctx context.Context, r *render.Renderer, config app.Config) []
 	}
 	protections, err := r.Protections(ctx)
 	if err != nil {
-		return []finding{{name, fail, err.Error(), "mend what failed above first"}}
+		return []finding{{name, fail, err.Error(), "fix the failed checks above first"}}
 	}
 	on := 0
 	for _, p := range protections {

@@ -60,7 +60,7 @@ func readProfiles() (*profiles, error) {
 		err = json.Unmarshal(text, p)
 	}
 	if err != nil {
-		return p, usagef("%s cannot be read (%w); mend it, or remove it and log in again", p.path, err)
+		return p, usagef("%s cannot be read (%w); correct it, or remove it and log in again", p.path, err)
 	}
 	if p.All == nil {
 		p.All = map[string]profile{}

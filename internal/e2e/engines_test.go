@@ -71,7 +71,7 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 	for path, engine := range map[string]string{"/v1/convert": "office", "/v1/pdf/ocr": "ocr"} {
 		for _, mode := range []string{"binary", "async"} {
 			status, text := post(path, `{"file":"JVBERi0=","response":"`+mode+`"}`)
-			if status != http.StatusServiceUnavailable || !strings.Contains(text, "without "+engine) || !strings.Contains(text, "RELAYPDF_ENGINES") || !strings.Contains(text, "convert_unavailable") {
+			if status != http.StatusServiceUnavailable || !strings.Contains(text, "needs "+engine) || !strings.Contains(text, "RELAYPDF_ENGINES") || !strings.Contains(text, "convert_unavailable") {
 				t.Errorf("%s %s: %d %s", path, mode, status, text)
 			}
 		}

@@ -470,7 +470,7 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(f.Hidden > 0, "Hidden comments and fields (%d) were removed.", f.Hidden)
 	say(f.Comments > 0, "Comments and drawings (%d) were flattened into their pages; their text remains as notes.", f.Comments)
 	say(f.Undrawn > 0, "Comments (%d) without an appearance are no longer visible.", f.Undrawn)
-	mended := slices.Contains(f.Kinds, repaired)
+	repairs := slices.Contains(f.Kinds, repaired)
 	kinds := slices.DeleteFunc(slices.Clone(f.Kinds), func(kind string) bool { return kind == repaired })
 	say(len(kinds) > 0, "Annotations that PDF/A does not allow were removed: %s.", shortList(kinds))
 	say(f.Layers, "Layers were removed: visible content is part of the pages, hidden content was deleted.")
@@ -480,6 +480,6 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(len(a.pageImages) > 0, "Pages with transparency were converted to images with an invisible text layer: %s. Levels 2b and 3b preserve them.", rangeText(a.pageImages))
 	say(len(a.poorer) > 0, "Some text of such pages was lost: %s.", rangeText(a.poorer))
 	say(a.lost, "Metadata other than title, author, subject, keywords, program and dates was removed.")
-	say(mended, "The document has errors in its pages; unreadable content may be missing.")
+	say(repairs, "The document has errors in its pages; unreadable content may be missing.")
 	return said
 }

@@ -54,7 +54,7 @@ async function main() {
   if ((await letIn()) !== null) throw new Error("let in although the person denied it");
   const client = await letIn();
   const tools = (await client.listTools()).tools;
-  const tool = tools.find((t) => /QR codes/.test(t.description)).name;
+  const tool = tools.find((t) => /QR code/.test(t.description)).name;
   const make = () => client.callTool({ name: tool, arguments: { type: "qr", text: "made by an agent", async: true } });
   const begun = await make();
   let made = begun;
