@@ -267,7 +267,7 @@ func TestPageToolsFail(t *testing.T) {
 		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, apierror.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
 		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, apierror.InvalidRequest, "position.y", "is required"},
 		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, apierror.InvalidRequest, "fields", "requires a PDF with a form; the PDF has none"},
-		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, apierror.InvalidRequest, "fields.agree", `takes true, false or "Yes"; got "x"`},
+		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, apierror.InvalidRequest, "fields.agree", `must be true, false or "Yes"; got "x"`},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
 		if want := []apierror.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {

@@ -186,7 +186,7 @@ func TestAttachmentsAreExtractedUnchanged(t *testing.T) {
 		t.Errorf("left is %+v, %v", list, err)
 	}
 	refused := send(`{`+source+`,"action":"remove","names":["c"]}`).Refused(t, apierror.InvalidRequest)
-	want := []apierror.Detail{{Field: "names", Message: `has "c", which is not attached; attached are "a.txt", "b"`}}
+	want := []apierror.Detail{{Field: "names", Message: `has "c", which is not attached. Attachments: "a.txt", "b"`}}
 	if !reflect.DeepEqual(refused.Details, want) {
 		t.Errorf("details %+v, want %+v", refused.Details, want)
 	}
@@ -307,7 +307,7 @@ func TestSourcesAreFetched(t *testing.T) {
 		message string
 	}{
 		{lab.files.URL + "/gone", apierror.ProcessingFailed, "could not be fetched: the server returned status 410"},
-		{lab.files.URL + "/loop", apierror.ProcessingFailed, "could not be fetched: the address redirects more than 10 times"},
+		{lab.files.URL + "/loop", apierror.ProcessingFailed, "could not be fetched: the URL redirects more than 10 times"},
 		{lab.files.URL + "/large", apierror.PayloadTooLarge, "must be at most 524288 bytes"},
 		{lab.files.URL + "/endless", apierror.PayloadTooLarge, "must be at most 524288 bytes"},
 		{lab.files.URL + "/empty", apierror.InvalidRequest, "returned an empty file"},
@@ -315,7 +315,7 @@ func TestSourcesAreFetched(t *testing.T) {
 		{"http://127.0.0.1/", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
 		{"http://169.254.169.254/latest/meta-data", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
 		{"file:///etc/passwd", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
-		{"https://no-such-host.invalid/a.pdf", apierror.ProcessingFailed, "could not be fetched: the address has a host name that does not exist"},
+		{"https://no-such-host.invalid/a.pdf", apierror.ProcessingFailed, "could not be fetched: the URL has a host name that does not exist"},
 	} {
 		good := `{"url":"` + lab.files.URL + `/letters.pdf"}`
 		for path, call := range map[string]struct{ body, field string }{
