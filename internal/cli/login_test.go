@@ -133,7 +133,7 @@ func TestAccountProfilesOfOthers(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := relaypdf(t, "account"); r.code != exitUsage || !strings.Contains(r.err, "mend it, or remove it and log in again") {
+	if r := relaypdf(t, "account"); r.code != exitUsage || !strings.Contains(r.err, "correct it, or remove it and log in again") {
 		t.Errorf("got %+v", r)
 	}
 }
