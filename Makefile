@@ -59,8 +59,9 @@ build: assets ## Build bin/relaypdf.
 # What takes longest begins first: otherwise it is still at work, alone, when all else is done.
 LONGEST := ./internal/e2e ./api ./render ./render/chrome
 
-# A test that fails fails the run: a test that passes only at times is a defect, and no run hides it.
-GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format standard-quiet --hide-summary skipped
+# A test that fails fails the run: a test that passes only at times is a defect, and no run hides it. Its output is
+# shown when its package ends, so that a run that is cut off has shown it.
+GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format pkgname-and-test-fails --format-icons text --hide-summary skipped
 
 # Whether `make test` runs what internal/slow marks, as CI does.
 SLOW     ?= off
