@@ -504,6 +504,12 @@ func TestHangingBrowserLeavesDocumentsUnstarted(t *testing.T) {
 	if !errors.As(err, &late) || !late.Unstarted || late.Step != StepPage {
 		t.Errorf("got %v, want no page in time", err)
 	}
+	sooner, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = p.PDF(sooner, Job{Account: "a", HTML: "x", Timeout: time.Minute}, PDF{})
+	if !errors.As(err, &late) || late.After < 200*time.Millisecond || late.After > 30*time.Second {
+		t.Errorf("got %v after %v, want the time that the caller gave", err, late.After)
+	}
 	_, err = startPool(t, nil).PDF(t.Context(), Job{Account: "a", HTML: "x", WaitForSelector: "b", Timeout: time.Second}, PDF{})
 	if errors.As(err, &late) && late.Unstarted {
 		t.Errorf("got %v, of a document that was loaded", err)

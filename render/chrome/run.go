@@ -50,7 +50,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	defer stop(nil)
 	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })() //nolint:contextcheck // The Pool's end ends its jobs too.
 
-	r := &running{pool: p, job: job, task: t, also: also}
+	r := &running{pool: p, job: job, task: t, also: also, began: time.Now()}
 	if err := r.carryOut(ctx); err != nil {
 		return nil, r.explain(ctx, err)
 	}
@@ -66,6 +66,7 @@ type running struct {
 	task task
 	step Step
 
+	began    time.Time
 	started  bool // a page was ready
 	warnings []Warning
 	open     []string // requests that were under way when an attempt failed
@@ -280,10 +281,10 @@ func (r *running) explain(ctx context.Context, err error) error {
 	}
 }
 
-// late returns the error of a job at its deadline, with the step that it was in. still means that the result could
+// late returns the error of a job at its deadline or its caller's, with the step that it was in. still means that the result could
 // not have changed.
 func (r *running) late(still bool) error {
-	e := &TimeoutError{Step: r.step, After: r.job.Timeout, Unstarted: !r.started, Still: still, Open: r.open}
+	e := &TimeoutError{Step: r.step, After: min(time.Since(r.began), r.job.Timeout), Unstarted: !r.started, Still: still, Open: r.open}
 	switch r.step {
 	case StepSelector:
 		e.Want = r.job.WaitForSelector
