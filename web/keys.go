@@ -138,7 +138,7 @@ func (w *Web) makeKey(v *pageRequest) error {
 		return err
 	}
 	if v.value("first") != "" {
-		return w.firstRun(v, secret)
+		return w.firstRun(v, nil, secret)
 	}
 	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
 }

@@ -164,6 +164,7 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
+		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
 
 		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"errors"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -288,11 +289,66 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 		if account := h.mayas(t); account.Balance != 5*credit.Dollar {
 			t.Errorf("the account holds %v", account.Balance)
 		}
-		if a := v.get("/dashboard/first"); a.body != "{\"url\":\"\"}\n" {
+		if a := v.get("/dashboard/first"); a.body != "{\"id\":\"\"}\n" {
 			t.Errorf("the first document: got %q", a.body)
 		}
 	})
 }
+
+// TestFirstRunEndsOnTheDocument follows the page of the first run through a failed call, a call whose result is stored,
+// and another document.
+func TestFirstRunEndsOnTheDocument(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) {
+		c.Thumbnail = func(_ context.Context, _ store.Account, resultID string) []byte { return []byte("PNG of " + resultID) }
+	})
+	v := h.join(t, "maya@example.com")
+	account, lease := h.mayas(t), acquire(t, h)
+	begin := func() (result string) {
+		t.Helper()
+		result = h.NewID("file")
+		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "url", RequestID: "r", Quote: 2000, Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	settle := func(result string) {
+		t.Helper()
+		file := &store.File{ID: result, BlobKey: result, Filename: "hello.pdf", ContentType: "application/pdf", ExpiresAt: h.clock.Now().Add(time.Hour)}
+		if err := h.Settle(t.Context(), store.Settlement{CallID: store.CallID(result), Charge: 2000, Duration: 412 * time.Millisecond, File: file}); err != nil {
+			t.Fatal(err)
+		}
+		h.clock.Advance(time.Second)
+	}
+	v.sees("/dashboard", "Waiting for your first call", "View result", html.EscapeString(`"response":"url"`))
+	result := begin()
+	if err := h.Release(t.Context(), store.CallID(result), store.Failure{Code: "render_failed", Message: "The page did not load."}, nil); err != nil {
+		t.Fatal(err)
+	}
+	h.clock.Advance(time.Second)
+	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
+	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
+		t.Errorf("the page waits for the call that it shows: %s", a.body)
+	}
+	result = begin()
+	v.sees("/dashboard", "render_failed")
+	settle(result)
+	page = v.sees("/dashboard", "Your first document took 412 ms and cost $0.0020 .", "Download hello.pdf", "Completed", "Next steps", "Create a template", "2,499 PDFs")
+	image := documentsPath + store.CallID(result) + "/page.png"
+	if !strings.Contains(page.body, `<img src="`+image+`" alt="Page 1 of hello.pdf"`) || strings.Contains(page.body, "data-first-document") {
+		t.Errorf("the page of the document is not shown: %s", page.body)
+	}
+	if a := v.get(image); a.body != "PNG of "+result || a.header.Get("Content-Type") != "image/png" {
+		t.Errorf("the image is %q", a.body)
+	}
+	if a := h.join(t, "mallory@example.com").get(image); a.status != http.StatusNotFound {
+		t.Errorf("another account's image: got status %d", a.status)
+	}
+	v.sees(documentsPath+store.CallID(result), "Completed", "hello.pdf")
+	settle(begin())
+	v.sees("/dashboard", "Overview", "Latest documents")
+}
+
+const documentsPath = "/dashboard/documents/"
 
 func TestSignUpHidesKnownAddresses(t *testing.T) {
 	h := sqliteHouse(t, nil)

@@ -152,14 +152,13 @@ const refreshes = (part) => {
   setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
 };
 
-// The first document takes the place of the page that waits for it.
+// The page of the first run is loaded again when another call has ended.
 const awaitsFirst = (part) => {
   const look = async () => {
     if (!part.isConnected) return;
     try {
       const answer = await fetch("/dashboard/first", { headers: { Accept: "application/json" } });
-      const { url } = answer.ok ? await answer.json() : {};
-      if (url) return location.assign(url);
+      if (answer.ok && (await answer.json()).id !== part.dataset.firstDocument) return location.assign("/dashboard");
     } catch { /* looked at again below */ }
     setTimeout(look, document.hidden ? 5000 : 1000);
   };
