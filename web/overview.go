@@ -28,6 +28,9 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+	if made := takeOnce[views.MadeKey](v); made != nil {
+		return w.firstRun(v, latest, made.Secret)
+	}
 	if isFirstRun(latest) {
 		return w.firstRun(v, latest, "")
 	}

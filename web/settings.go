@@ -22,7 +22,7 @@ func (w *Web) settingsModel(v *pageRequest) (views.Settings, error) {
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
 		Close: views.Form{Errors: map[string]string{}}, ClosesAt: v.account.ClosesAt, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
-		Proof: w.proofOf(v), KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
+		Proof: w.proofOf(v), InviteLink: takeOnce[views.InviteLink](v), KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
@@ -278,10 +278,10 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("Invitation sent to " + email + ".")
 	if w.mail == nil {
-		v.flash("Invitation created. This server sends no email. Give " + email + " this link: " + address)
+		return v.redirectOnce(settingsPath, views.InviteLink{Email: email, URL: address})
 	}
+	v.flash("Invitation sent to " + email + ".")
 	return v.redirect(settingsPath)
 }
 

@@ -215,6 +215,7 @@ func (w *Web) factorPages() []page {
 		{"POST", confirmPath + "/email", signedIn, w.emailCode},
 		{"GET", "/dashboard/settings/factor", signedIn, w.showFactorSetup},
 		{"POST", "/dashboard/settings/factor", signedIn, w.startFactor},
+		{"GET", codesPath, signedIn, w.showCodes},
 		{"GET", "/dashboard/settings/factor/off", signedIn, w.askFactor(sureOff)},
 		{"POST", "/dashboard/settings/factor/off", signedIn, w.sure(sureOff, w.stopFactor)},
 		{"GET", "/dashboard/settings/factor/recovery", signedIn, w.askFactor(sureCodes)},

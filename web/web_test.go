@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"html"
@@ -208,6 +209,17 @@ func (v *visitor) post(path string, status int, form url.Values) answer {
 		v.t.Fatalf("POST %s: got status %d, want %d: %s", path, a.status, status, textOf(a.body))
 	}
 	return a
+}
+
+// once sends a form that creates a secret, and returns the page that shows it. Reloading the page does not show it again.
+func (v *visitor) once(path string, form url.Values) answer {
+	v.t.Helper()
+	to := v.post(path, http.StatusSeeOther, form).header.Get("Location")
+	page := v.sees(to, "Shown once")
+	if again := v.get(to); strings.Contains(again.body, "Shown once") {
+		v.t.Errorf("GET %s shows the secret of %s again", to, path)
+	}
+	return page
 }
 
 // sees fails the test unless a page responds with 200 and holds the words.
@@ -553,7 +565,7 @@ func TestSecondFactor(t *testing.T) {
 		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {"000000"}, "password": {password}})
 		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {code()}})
 		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {code()}, "password": {"wrong password"}})
-		shown := v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}, "password": {password}})
+		shown := v.once("/dashboard/settings/factor", url.Values{"code": {code()}, "password": {password}})
 		codes := codeText.FindAllStringSubmatch(shown.body, -1)
 		if len(codes) != 10 {
 			t.Fatalf("got %d recovery codes: %s", len(codes), textOf(shown.body))
@@ -584,6 +596,45 @@ func TestSecondFactor(t *testing.T) {
 	})
 }
 
+// TestSecretsWaitSealed checks the secrets that the overview and the settings show once: the session stores them sealed,
+// and other pages leave them.
+func TestSecretsWaitSealed(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) { c.Mail = nil })
+	maya, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "maya@example.com", Verified: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := h.signedIn(t, maya)
+	link := regexp.MustCompile(h.url + `/invite/[A-Za-z0-9_-]+`)
+	for _, c := range []struct {
+		form, page string
+		values     url.Values
+		secret     *regexp.Regexp
+	}{
+		{"/dashboard/keys", "/dashboard", url.Values{"name": {"first"}, "first": {"yes"}}, liveSecret},
+		{"/dashboard/settings/invites", "/dashboard/settings", url.Values{"email": {"tom@example.com"}, "role": {"viewer"}}, link},
+	} {
+		if to := v.post(c.form, http.StatusSeeOther, c.values).header.Get("Location"); to != c.page {
+			t.Fatalf("%s leads to %q", c.form, to)
+		}
+		v.sees("/dashboard/documents")
+		sessions, err := h.Sessions().Of(t.Context(), maya.ID)
+		if err != nil || len(sessions) != 1 {
+			t.Fatalf("got %+v, %v", sessions, err)
+		}
+		data, _, err := h.Sessions().FindCtx(t.Context(), sessions[0].Token)
+		if err != nil || !bytes.Contains(data, []byte(`"once"`)) || c.secret.Match(data) {
+			t.Errorf("the session stores the secret of %s as %s, %v", c.form, data, err)
+		}
+		if !c.secret.MatchString(v.get(c.page).body) {
+			t.Errorf("%s does not show the secret", c.page)
+		}
+		if c.secret.MatchString(v.get(c.page).body) {
+			t.Errorf("%s shows the secret again", c.page)
+		}
+	}
+}
+
 var liveSecret = regexp.MustCompile(`pdf_test_[A-Za-z0-9]{40}`)
 
 func TestKeys(t *testing.T) {
@@ -593,7 +644,7 @@ func TestKeys(t *testing.T) {
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {""}})
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "limit": {"ten"}})
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "operations": {"pdf.burn"}})
-		made := v.post("/dashboard/keys", http.StatusOK, url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
+		made := v.once("/dashboard/keys", url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
 		secret := liveSecret.FindString(made.body)
 		key, of, err := h.KeyBySecret(t.Context(), secret)
 		if err != nil || of.ID != account.ID || key.Name != "production" || *key.SpendLimit != 10*credit.Dollar || key.ExpiresAt == nil || len(key.Operations) != 1 {
@@ -603,7 +654,7 @@ func TestKeys(t *testing.T) {
 			t.Error("the secret is shown again")
 		}
 		v.sees("/dashboard/keys/"+key.ID+"/roll", "Rotate “production”?")
-		rolled := v.post("/dashboard/keys/"+key.ID+"/roll", http.StatusOK, url.Values{})
+		rolled := v.once("/dashboard/keys/"+key.ID+"/roll", url.Values{})
 		next := liveSecret.FindString(rolled.body)
 		if next == secret || next == "" {
 			t.Fatalf("rolling showed %q", next)
@@ -638,7 +689,7 @@ func TestWebhooks(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		account := h.mayas(t)
 		v.post("/dashboard/webhooks", http.StatusUnprocessableEntity, url.Values{"url": {"http://inner.example/x"}})
-		made := v.post("/dashboard/webhooks", http.StatusOK, url.Values{"url": {"https://hooks.example/in"}, "events": {"job.completed"}})
+		made := v.once("/dashboard/webhooks", url.Values{"url": {"https://hooks.example/in"}, "events": {"job.completed"}})
 		secret := signingSecret.FindString(made.body)
 		list, err := h.Webhooks(t.Context(), account.ID)
 		if err != nil || len(list) != 1 || !strings.HasPrefix(secret, list[0].SecretPrefix) || len(list[0].Events) != 1 {
@@ -655,7 +706,7 @@ func TestWebhooks(t *testing.T) {
 		v.post(path+"/pause", http.StatusSeeOther, url.Values{})
 		v.sees("/dashboard/webhooks", "Paused")
 		v.post(path+"/resume", http.StatusSeeOther, url.Values{})
-		rolled := v.post(path+"/roll", http.StatusOK, url.Values{})
+		rolled := v.once(path+"/roll", url.Values{})
 		if next := signingSecret.FindString(rolled.body); next == "" || next == secret {
 			t.Errorf("rolling showed %q", next)
 		}
@@ -857,7 +908,7 @@ func TestMembersAndRoles(t *testing.T) {
 			t.Errorf("a session from before the change of role: got status %d", a.status)
 		}
 		tom.post("/login", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "password": {password}})
-		tom.post("/dashboard/keys", http.StatusOK, url.Values{"name": {"x"}})
+		tom.once("/dashboard/keys", url.Values{"name": {"x"}})
 		owner.post("/dashboard/settings/members/"+person.ID+"/remove", http.StatusSeeOther, url.Values{})
 		tom.post("/login", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "password": {password}})
 		if a := tom.get("/dashboard/keys"); a.status != http.StatusForbidden {
@@ -1085,7 +1136,7 @@ func TestTextsAreShownAsTexts(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
-	v.post("/dashboard/keys", http.StatusOK, url.Values{"name": {attack}})
+	v.once("/dashboard/keys", url.Values{"name": {attack}})
 	v.post("/dashboard/settings/profile", http.StatusSeeOther, url.Values{"account": {attack}, "name": {attack}, "email": {"maya@example.com"}})
 	v.post("/dashboard/settings/profile", http.StatusUnprocessableEntity, url.Values{"email": {attack}})
 	for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/settings", "/dashboard/documents?q=" + url.QueryEscape(attack), "/login?next=" + url.QueryEscape(attack)} {
