@@ -744,6 +744,22 @@ func TestWallet(t *testing.T) {
 		if a := v.get("/dashboard/wallet.csv"); a.status != http.StatusOK || !strings.Contains(a.body, "trial,5.000000") {
 			t.Errorf("the ledger as a file: %d, %q", a.status, a.body)
 		}
+
+		// A failed call is one line, and its hold and release are two lines of the file.
+		result := h.NewID("file")
+		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: h.mayas(t).ID, Operation: "pdf.create", Mode: "url", RequestID: "r", Quote: 2000, Lease: acquire(t, h)}); err != nil {
+			t.Fatal(err)
+		}
+		v.sees("/dashboard/wallet", "pdf.create", "call · dashboard", "−$0.0020", "$0.0020 held for running calls")
+		if err := h.Release(t.Context(), store.CallID(result), store.Failure{Code: "render_failed"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if a := v.sees("/dashboard/wallet", "pdf.create", "failed · dashboard", "not charged", "$5.00 00"); strings.Count(a.body, ">pdf.create</a>") != 1 || strings.Contains(textOf(a.body), "$0.0020") {
+			t.Errorf("the failed call in the ledger: %s", textOf(a.body))
+		}
+		if a := v.get("/dashboard/wallet.csv"); strings.Count(a.body, store.CallID(result)) != 2 {
+			t.Errorf("the failed call in the file: %s", a.body)
+		}
 	})
 }
 

@@ -100,11 +100,12 @@ const fresh = async (address) => {
   }
 };
 
-// put takes over the main part of a page. What had the focus has it again.
+// put takes over the main part of a page, and the balance. What had the focus has it again.
 const put = (page) => {
   const name = document.activeElement?.closest("#main")?.contains(document.activeElement) ? document.activeElement.name : "";
   const main = page.querySelector("#main");
   document.querySelector("#main").replaceWith(main);
+  document.querySelector(".side .chip")?.replaceWith(page.querySelector(".side .chip") ?? "");
   document.title = page.title;
   prepare(main);
   if (name) main.querySelector(`[name="${CSS.escape(name)}"]`)?.focus();
@@ -139,10 +140,10 @@ const narrows = (form) => form.addEventListener("submit", (event) => {
   go(form.action.split("?")[0] + (chosen.size ? "?" + chosen : ""));
 });
 
-// A page that waits for something looks again until it has come.
+// A page that waits for something looks again until it has come, but not while a form is filled in.
 const refreshes = (part) => {
   const again = async () => {
-    if (document.hidden) return setTimeout(again, 1000);
+    if (document.hidden || document.activeElement?.matches("#main form[method=post] :is(input, select, textarea)")) return setTimeout(again, 1000);
     if (!part.isConnected) return;
     const before = turn;
     const page = await fresh(location.href);
