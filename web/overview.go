@@ -31,7 +31,7 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if made := takeOnce[views.MadeKey](v); made != nil {
 		return w.firstRun(v, latest, made.Secret)
 	}
-	if isFirstRun(latest) {
+	if isFirstRun(latest) && v.value("days") == "" {
 		return w.firstRun(v, latest, "")
 	}
 	days := 30

@@ -179,8 +179,10 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/webhooks/{id}/activate", manages, endpointsPages.activateWebhook},
 		{"POST", "/dashboard/webhooks/{id}/delete", manages, endpointsPages.deleteWebhook},
 		{"GET", "/dashboard/deliveries", signedIn, deliveriesPages.showDeliveries},
+		{"GET", "/dashboard/deliveries/replay", manages, deliveriesPages.showReplayFailed},
 		{"POST", "/dashboard/deliveries/replay", manages, deliveriesPages.replayFailed},
 		{"POST", "/dashboard/deliveries/{id}/replay", manages, deliveriesPages.replayDelivery},
+		{"POST", "/dashboard/deliveries/{id}/try", manages, deliveriesPages.tryDelivery},
 
 		{"GET", "/dashboard/keys", signedIn, keysPages.showKeys},
 		{"POST", "/dashboard/keys", manages, keysPages.makeKey},
