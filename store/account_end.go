@@ -48,6 +48,7 @@ var ended = []string{
 	`UPDATE deliveries SET status = 'failed', last_error = 'the account was deleted', next_attempt_at = NULL, lease = '', leased_until = NULL
 		WHERE account_id = ?0 AND status = 'pending'`,
 	`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
+	`DELETE FROM delivery_headers WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
 	`DELETE FROM invites WHERE account_id = ?0`,
 	`DELETE FROM device_codes WHERE account_id = ?0`,
 	`DELETE FROM oauth_tokens WHERE key_id IN (SELECT key_id FROM oauth_grants WHERE account_id = ?0)`,

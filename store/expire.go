@@ -77,6 +77,8 @@ var oldRows = []string{
 	`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE created_at < ?0 AND status <> 'pending' LIMIT ?1)`,
 	`DELETE FROM delivery_attempts WHERE (delivery_id, at) IN (SELECT a.delivery_id, a.at FROM delivery_attempts AS a WHERE a.at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id = a.delivery_id) LIMIT ?1)`,
+	`DELETE FROM delivery_headers WHERE (delivery_id, at) IN (SELECT h.delivery_id, h.at FROM delivery_headers AS h WHERE h.at < ?0
+		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id = h.delivery_id) LIMIT ?1)`,
 	`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE created_at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.event_id = events.id) LIMIT ?1)`,
 	`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < ?0

@@ -61,6 +61,8 @@ type Banner struct {
 	Text string
 	At   time.Time // ends the text; zero is none
 	Link Link
+	// Refresh makes the page look again until the banner has changed.
+	Refresh bool
 }
 
 // Link is an address and its words.

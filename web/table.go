@@ -164,6 +164,7 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
+		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
 
 		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},
@@ -178,8 +179,10 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/webhooks/{id}/activate", manages, endpointsPages.activateWebhook},
 		{"POST", "/dashboard/webhooks/{id}/delete", manages, endpointsPages.deleteWebhook},
 		{"GET", "/dashboard/deliveries", signedIn, deliveriesPages.showDeliveries},
+		{"GET", "/dashboard/deliveries/replay", manages, deliveriesPages.showReplayFailed},
 		{"POST", "/dashboard/deliveries/replay", manages, deliveriesPages.replayFailed},
 		{"POST", "/dashboard/deliveries/{id}/replay", manages, deliveriesPages.replayDelivery},
+		{"POST", "/dashboard/deliveries/{id}/try", manages, deliveriesPages.tryDelivery},
 
 		{"GET", "/dashboard/keys", signedIn, keysPages.showKeys},
 		{"POST", "/dashboard/keys", manages, keysPages.makeKey},
@@ -214,6 +217,7 @@ func (w *Web) factorPages() []page {
 		{"POST", confirmPath + "/email", signedIn, w.emailCode},
 		{"GET", "/dashboard/settings/factor", signedIn, w.showFactorSetup},
 		{"POST", "/dashboard/settings/factor", signedIn, w.startFactor},
+		{"GET", codesPath, signedIn, w.showCodes},
 		{"GET", "/dashboard/settings/factor/off", signedIn, w.askFactor(sureOff)},
 		{"POST", "/dashboard/settings/factor/off", signedIn, w.sure(sureOff, w.stopFactor)},
 		{"GET", "/dashboard/settings/factor/recovery", signedIn, w.askFactor(sureCodes)},
