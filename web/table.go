@@ -165,6 +165,8 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
+		{"GET", requestsPath, signedIn, w.showRequests},
+		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
 		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},
 		{"POST", "/dashboard/webhooks", manages, endpointsPages.makeWebhook},
