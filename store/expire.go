@@ -14,12 +14,14 @@ func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 		s.deleteRows(ctx, limit)) // The rows of old jobs stay until their inputs have gone.
 }
 
-// deleteRows removes expired rows without blobs: stored inputs, accounts whose owner requested it, and jobs and
-// events that are older than JobRetention.
+// deleteRows removes expired rows without blobs: stored inputs, accounts whose owner requested it, logged requests, and
+// jobs and events that are older than JobRetention.
 func (s *Store) deleteRows(ctx context.Context, limit int) error {
-	steps := []expiryStep{s.endAccounts, s.deleteStoredInputs}
+	steps := []expiryStep{s.endAccounts, s.deleteStoredInputs, s.deleteOldRequests}
 	for _, query := range oldRows {
-		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
+		steps = append(steps, func(ctx context.Context, limit int) (int, error) {
+			return s.deleteRowsBy(ctx, query, toMicros(s.now().Add(-JobRetention)), limit)
+		})
 	}
 	return rounds(ctx, limit, steps...)
 }
@@ -89,10 +91,10 @@ var oldRows = []string{
 		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = cb.call_id AND calls.status = 'running') LIMIT ?1)`,
 }
 
-func (s *Store) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
-	before := toMicros(s.now().Add(-JobRetention))
+// deleteRowsBy runs a statement that deletes rows, and returns how many it has deleted.
+func (s *Store) deleteRowsBy(ctx context.Context, query string, args ...any) (deleted int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		res, err := tx.NewRaw(query, before, limit).Exec(ctx)
+		res, err := tx.NewRaw(query, args...).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -100,6 +100,7 @@ var navigation = []navGroup{
 		{"/dashboard/playground", "play", "Playground"},
 		{"/dashboard/templates", "template", "Templates"},
 		{"/dashboard/documents", "document", "Documents"},
+		{"/dashboard/requests", "terminal", "Requests"},
 	}},
 	{"Webhooks", []navItem{
 		{"/dashboard/webhooks", "webhook", "Endpoints"},

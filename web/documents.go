@@ -33,7 +33,7 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 		days = 30
 	}
 	return shown, store.CallFilter{
-		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key,
+		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor"), After: w.now().Add(-time.Duration(days) * 24 * time.Hour)},
 	}
 }
@@ -48,7 +48,7 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	for _, name := range w.cfg.Operations {
 		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
 	}
-	calls, err := w.calls(v, shown.Text, f)
+	calls, err := w.store.Calls(v.ctx(), f)
 	if err != nil {
 		return err
 	}
@@ -58,25 +58,6 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	}
 	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
 	return v.show(http.StatusOK, views.DocumentsPage(v.page("Documents", documentsPath), m))
-}
-
-// calls returns a page of calls, or the one whose id, result or request is
-// looked for.
-func (w *Web) calls(v *pageRequest, text string, f store.CallFilter) (store.Page[store.Call], error) {
-	if text == "" {
-		return w.store.Calls(v.ctx(), f)
-	}
-	call, err := w.store.Call(v.ctx(), text)
-	if errors.Is(err, store.ErrNotFound) {
-		call, err = w.store.CallByResult(v.ctx(), text)
-	}
-	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && call.AccountID != v.account.ID:
-		return store.Page[store.Call]{}, nil
-	case err != nil:
-		return store.Page[store.Call]{}, err
-	}
-	return store.Page[store.Call]{Items: []store.Call{call}}, nil
 }
 
 // pager returns the links of a page of a list, with the filters preserved.

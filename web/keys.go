@@ -251,6 +251,18 @@ func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string
 	return names, choices, nil
 }
 
+// keyLink returns the place of a key in the dashboard: its row, or the page of its app.
+func keyLink(k store.Key) views.Link {
+	address := keysPath + "#" + k.ID
+	switch {
+	case k.Grant:
+		address = appsPath + "/" + k.ID
+	case k.RevokedAt != nil:
+		address = keysPath + "?state=revoked#" + k.ID
+	}
+	return views.Link{URL: address, Text: keyName(k)}
+}
+
 // dollars reads an amount of dollars; an empty text means none. It returns an error text, or nothing.
 func dollars(text string) (*credit.Amount, string) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, ",", ""), "$")

@@ -53,6 +53,7 @@ var mostStatements = map[string]int{
 	"/dashboard/keys/new":                            6,
 	"/dashboard/playground":                          6,
 	"/dashboard/playground/zip_create":               8,
+	"/dashboard/requests":                            8,
 	"/dashboard/settings":                            11,
 	"/dashboard/settings/factor":                     7,
 	"/dashboard/templates":                           9,

@@ -166,6 +166,8 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
+		{"GET", requestsPath, signedIn, w.showRequests},
+		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
 		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},
 		{"POST", "/dashboard/webhooks", manages, endpointsPages.makeWebhook},
