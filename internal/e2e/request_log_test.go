@@ -23,6 +23,7 @@ func TestFailedRequestToItsCause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	client := &http.Client{Timeout: pagePatience}
 	send := func(path, body string, want int) (requestID string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+path, strings.NewReader(body))
@@ -31,7 +32,7 @@ func TestFailedRequestToItsCause(t *testing.T) {
 		}
 		r.Header.Set("Authorization", "Bearer "+secret)
 		r.Header.Set("Content-Type", "application/json")
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
