@@ -58,6 +58,7 @@ func TestFailedRequestToItsCause(t *testing.T) {
 	maya.picture("requests-390")
 	maya.width(1280)
 	maya.choose("select[name=status]", "Succeeded")
+	maya.sees("Clear") // the script sends the form
 	maya.finds("/dashboard/requests?status=succeeded&q=order-1042", "POST /v1/pdf")
 	maya.follow("POST /v1/pdf")
 	maya.sees("View document")
