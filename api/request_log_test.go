@@ -25,7 +25,7 @@ import (
 // logged waits until so many requests of the server's account are in its log, and returns them, the first one first.
 func logged(t *testing.T, s *apitest.Server, count int) []store.Request {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
 		page, err := s.Store.Requests(t.Context(), store.RequestFilter{AccountID: s.Account.ID, List: store.List{Limit: store.MaxList}})
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestCallsDoNotWaitForTheLog(t *testing.T) {
 	begin := time.Now()
 	for range calls {
 		echoOnce(t, s, s.Secret).OK(t)
-		time.Sleep(50 * time.Millisecond) // The writer is at work meanwhile.
+		<-time.After(50 * time.Millisecond) // The writer is at work meanwhile.
 	}
 	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("%d calls took %v while the log was locked", calls, took)

@@ -66,13 +66,12 @@ func (s *Store) writeBehind(ctx context.Context, write func(context.Context) err
 	failed := false
 	for last := false; !last; {
 		pause(ctx, behindEvery)
-		writing := context.WithoutCancel(ctx)
+		writing, cancel := context.WithoutCancel(ctx), func() {}
 		if last = ctx.Err() != nil; last {
-			bounded, cancel := context.WithTimeout(writing, behindLast)
-			defer cancel()
-			writing = bounded
+			writing, cancel = context.WithTimeout(writing, behindLast)
 		}
 		err := write(writing)
+		cancel()
 		if err != nil && !failed {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "write behind failed", slog.Any("error", err))
 		}

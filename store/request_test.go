@@ -204,7 +204,7 @@ func TestRequestsAreLoggedBehind(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		f := newFixture(t, db)
 		f.LogRequest(store.Request{AccountID: f.acc.ID, RequestID: "first"})
-		for end := time.Now().Add(time.Minute); len(f.requests(t, store.RequestFilter{})) == 0; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); len(f.requests(t, store.RequestFilter{})) == 0; <-time.After(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("the request was not written")
 			}
@@ -266,7 +266,7 @@ func TestRequestsWaitForTheDatabase(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
 		var n int64
 		if err := s.DB().NewRaw("SELECT COUNT(*) FROM requests").Scan(t.Context(), &n); err != nil {
 			t.Fatal(err)
