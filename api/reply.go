@@ -84,11 +84,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	body := e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL)
-	if text, err := json.Marshal(body); err == nil {
-		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), text)
-	}
-	if err := writeJSON(w, e.Status(), body); err != nil {
+	if err := writeJSON(w, e.Status(), e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL)); err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
 }

@@ -17,8 +17,10 @@ import (
 
 const keysPath = "/dashboard/keys"
 
-// showKeys shows the list, with the secret of a new key.
-func (w *Web) showKeys(v *pageRequest) error {
+func (w *Web) showKeys(v *pageRequest) error { return w.keysPage(v, nil) }
+
+// keysPage shows the list, with a key that was just made.
+func (w *Web) keysPage(v *pageRequest, made *views.MadeKey) error {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -27,7 +29,7 @@ func (w *Web) showKeys(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	m := views.Keys{Made: takeOnce[views.MadeKey](v), New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
+	m := views.Keys{Made: made, New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
 	for _, k := range slices.Backward(keys) {
 		if k.Grant { // which is under the connected apps
 			continue
@@ -105,7 +107,7 @@ func (w *Web) showNewKey(v *pageRequest) error {
 	return v.show(http.StatusOK, views.NewKeyPage(v.page("Create key", keysPath), w.newKeyModel(v)))
 }
 
-// makeKey makes a key from the form.
+// makeKey makes a key from the form, and shows its secret this once.
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
@@ -135,11 +137,10 @@ func (w *Web) makeKey(v *pageRequest) error {
 	if err := v.record("key.made", key.Name, keyNote(key)); err != nil {
 		return err
 	}
-	page := keysPath
 	if v.value("first") != "" {
-		page = "/dashboard"
+		return w.firstRun(v, secret)
 	}
-	return v.redirectOnce(page, views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
+	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
 }
 
 // keyEnd reads the number of days until a key expires; an empty text means never. It returns an error text, or
@@ -234,7 +235,7 @@ func (w *Web) rollKey(v *pageRequest) error {
 	if err := v.record("key.rolled", keyName(key), ""); err != nil {
 		return err
 	}
-	return v.redirectOnce(keysPath, views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
+	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
 }
 
 // keyNames returns the names of an account's keys by their ids.
@@ -249,18 +250,6 @@ func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string
 		choices = append(choices, views.Choice{Value: k.ID, Text: keyName(k)})
 	}
 	return names, choices, nil
-}
-
-// keyLink returns the place of a key in the dashboard: its row, or the page of its app.
-func keyLink(k store.Key) views.Link {
-	address := keysPath + "#" + k.ID
-	switch {
-	case k.Grant:
-		address = appsPath + "/" + k.ID
-	case k.RevokedAt != nil:
-		address = keysPath + "?state=revoked#" + k.ID
-	}
-	return views.Link{URL: address, Text: keyName(k)}
 }
 
 // dollars reads an amount of dollars; an empty text means none. It returns an error text, or nothing.
