@@ -46,8 +46,7 @@ func pdfRequest(html string) request {
 	return newRequest("/v1/pdf", map[string]string{"html": html}, pdfMagic)
 }
 
-// errBusy means that the server has no room for a call: its queue is full, or a document did not start in time.
-var errBusy = errors.New("the server is busy")
+var errBusy = errors.New("status 429")
 
 // post makes a call, which must succeed, and returns its whole result.
 func (c *client) post(ctx context.Context, key string, r request) ([]byte, error) {
@@ -69,7 +68,7 @@ func (c *client) do(ctx context.Context, method, key string, r request) ([]byte,
 	}
 	defer res.Body.Close()
 	result, err := io.ReadAll(res.Body)
-	if res.StatusCode == http.StatusTooManyRequests || bytes.Contains(result, []byte("Rendering did not start")) {
+	if res.StatusCode == http.StatusTooManyRequests {
 		return nil, fmt.Errorf("%s: %w: %.300q", r.path, errBusy, result)
 	}
 	if err == nil && (res.StatusCode >= http.StatusMultipleChoices || !bytes.HasPrefix(result, r.magic)) {

@@ -13,21 +13,21 @@ import (
 // sites, which ask for the same as members' own editor. After a pause the editor asks
 // for the pages.
 func (l *lab) editors(ctx context.Context) ([]Row, error) {
-	const typing = 20
+	typing := choose(l, 20, 3)
 	users := make([]*editor, typing)
 	for i := range users {
 		var err error
 		if users[i], err = l.newEditor(ctx, l.keys[1+i%inTurn], i); err != nil {
 			return nil, err
 		}
-		if err := users[i].preview(ctx); err != nil { // Their accounts have browsers then.
+		if err := users[i].pause(ctx); err != nil { // Their accounts have browsers then.
 			return nil, err
 		}
 	}
 	next := 0
 	preview := &side{do: func(ctx context.Context, _ int) error {
 		next++
-		return users[next%typing].preview(ctx)
+		return users[next%typing].pause(ctx)
 	}}
 	printing, err := l.floor.pages(ctx, 1, users[0].html(), false)
 	if err != nil {
@@ -110,18 +110,6 @@ func typeAndPause(users []*editor) work {
 		<-time.After(time.Until(begin.Add(typingAndThinking)))
 		return err
 	}
-}
-
-// preview is pause until the page is shown: with other programs on the machine a preview may not start in time.
-func (e *editor) preview(ctx context.Context) error {
-	err := e.pause(ctx)
-	for range 3 {
-		if !errors.Is(err, errBusy) {
-			break
-		}
-		err = e.pause(ctx)
-	}
-	return err
 }
 
 // pause sends the editor's requests after a pause in typing: whether the template is valid, and the preview of its
