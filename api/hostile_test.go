@@ -156,7 +156,7 @@ func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (char
 	answer := s.Send(t, apitest.Request{Path: path, Body: body})
 	// On a slow machine files that time out leave the account half of its slots, and its queue fills.
 	for full := began; answer.Status == http.StatusTooManyRequests && time.Since(full) < hostilePatience; {
-		time.Sleep(time.Second)
+		<-time.After(retryAfter(t, answer))
 		began = time.Now()
 		answer = s.Send(t, apitest.Request{Path: path, Body: body})
 	}
