@@ -281,8 +281,8 @@ func (r *running) explain(ctx context.Context, err error) error {
 	}
 }
 
-// late returns the error of a job at its deadline or its caller's, with the step that it was in. still means that the result could
-// not have changed.
+// late returns the error of a job at its deadline or its caller's, with the step that it was in. still means that the
+// result could not have changed.
 func (r *running) late(still bool) error {
 	e := &TimeoutError{Step: r.step, After: min(time.Since(r.began), r.job.Timeout), Unstarted: !r.started, Still: still, Open: r.open}
 	switch r.step {
