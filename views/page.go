@@ -21,7 +21,7 @@ type Page struct {
 	Version string
 	// Now is the time that relative times are counted from.
 	Now time.Time
-	// Person is the signed-in user; nil if there is none.
+	// Person is the logged-in user; nil if there is none.
 	Person *Person
 	// Banner is the one message above everything; nil is none.
 	Banner *Banner

@@ -349,7 +349,7 @@ func (o *origin) upload(t *testing.T) string {
 }
 
 // TestCachesInFront requests every route of the service through nginx and Varnish, configured by the files of
-// deploy/edge: each twice, without credentials, by a signed-in user, and with a key. Public pages are requested from
+// deploy/edge: each twice, without credentials, by a logged-in user, and with a key. Public pages are requested from
 // the service once, and nothing else is ever cached.
 func TestCachesInFront(t *testing.T) {
 	slow.Test(t)

@@ -1,4 +1,4 @@
-// Package web serves the pages: public ones, the dashboard of signed-in users, and the operator's. A page's handler
+// Package web serves the pages: public ones, the dashboard of logged-in users, and the operator's. A page's handler
 // reads the store, or makes a call like any other API, and fills a model of package views.
 package web
 

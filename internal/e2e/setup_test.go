@@ -26,7 +26,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// pagesAs is a browser without JavaScript with a signed-in user.
+// pagesAs is a browser without JavaScript with a logged-in user.
 func pagesAs(t *testing.T, app *app.App, email string) func(path string, form url.Values) string {
 	t.Helper()
 	ctx, people := t.Context(), app.Store
