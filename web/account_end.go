@@ -20,14 +20,15 @@ func (w *Web) endAccount(v *pageRequest) error {
 		return err
 	}
 	day := at.UTC().Format("January 2, 2006")
+	deletion := "All data except the ledger and call records is deleted on " + day + "."
 	err = errors.Join(v.record("account.ending", v.account.Name, "on "+day), w.tellOwners(v, "Your account will be deleted", []string{
-		v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. All data except the ledger and call records is deleted on " + day + ".",
+		v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. " + deletion,
 		"Until then, an owner can cancel the deletion under Settings.",
 	}))
 	if err != nil {
 		return err
 	}
-	v.flash("API keys revoked. All data except the ledger and call records is deleted on " + day + ".")
+	v.flash("API keys revoked. " + deletion)
 	return v.redirect(settingsPath)
 }
 
