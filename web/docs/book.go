@@ -254,9 +254,9 @@ func lines(n ast.Node, src []byte) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// captions maps a language to its caption above the code.
+// captions maps a language to its caption above the code. Plain text has none.
 var captions = map[string]string{
-	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "Text",
+	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "",
 }
 
 // codeBlocks renders code as every page does, and counts the blocks, so that each has its own name.
@@ -271,12 +271,15 @@ func (c *codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		}
 		language := string(block.Language(src))
 		code := lines(block, src)
-		caption := captions[language]
-		if caption == "" {
-			caption = language
-		}
 		c.count++
-		caption = fmt.Sprintf("Example %d · %s", c.count, caption)
+		caption := fmt.Sprintf("Example %d", c.count)
+		name, known := captions[language]
+		if !known {
+			name = language
+		}
+		if name != "" {
+			caption += " · " + name
+		}
 		err := views.Marked(caption, Mark(language, code), code).Render(context.Background(), w)
 		return ast.WalkSkipChildren, err
 	})
