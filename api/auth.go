@@ -11,6 +11,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
+	"relaypdf/api/middleware"
 	"relaypdf/api/oauth"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
@@ -55,6 +56,7 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)
+	describeCaller(ctx, account, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard."}
@@ -80,6 +82,7 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	default:
 		return d.callerOf(ctx, secret)
 	}
+	describeCaller(ctx, access.Account, access.Grant)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The access token is unknown, expired or revoked. Refresh it, or authorize again."}
@@ -89,6 +92,15 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 		return call.Caller{}, &apierror.Error{Code: apierror.AccountSuspended}
 	}
 	return call.OfGrant(access), nil
+}
+
+// describeCaller adds an account and its key or grant to the log of its requests. A deleted account, whose keys are
+// revoked, has no log.
+func describeCaller(ctx context.Context, account store.Account, key store.Key) {
+	if key.RevokedAt != nil && account.Suspended {
+		return
+	}
+	middleware.Describe(ctx, func(logged *store.Request) { logged.AccountID, logged.KeyID = account.ID, key.ID })
 }
 
 // externalAccess returns the access that a token of the external issuer grants.

@@ -55,7 +55,9 @@ func watchStore(a *API) {
 		Name: "relaypdf_payment_errors_total", Help: "Payments, refunds and disputes at Stripe that this process could not apply and that need an operator.",
 	}, func() float64 { return float64(a.store.CountPaymentErrors()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "relaypdf_failed_deletions_total", Help: "Stored files whose time was over and that could not be deleted, each try by itself. They are tried again for as long as it takes.",
-	}, func() float64 { return float64(a.store.FailedDeletions()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	}, func() float64 { return float64(a.store.FailedDeletions()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "relaypdf_unlogged_requests_total", Help: "Requests that this process has left out of the log of their account: too many at once, or the database accepted no writes.",
+	}, func() float64 { return float64(a.store.DroppedRequests()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "relaypdf_clock_error_seconds", Help: "How far the clock of this machine is ahead of PostgreSQL's, or behind it where negative. 0 with SQLite.",
 	}, func() float64 { return a.store.ClockOff().Seconds() }))
 	for name, pool := range a.store.Pools() {

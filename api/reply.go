@@ -84,7 +84,11 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	if err := writeJSON(w, e.Status(), e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL)); err != nil {
+	body := e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL)
+	if text, err := json.Marshal(body); err == nil {
+		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), text)
+	}
+	if err := writeJSON(w, e.Status(), body); err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
 }

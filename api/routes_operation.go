@@ -17,6 +17,7 @@ import (
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
+	"relaypdf/store"
 	"relaypdf/store/credit"
 )
 
@@ -42,12 +43,23 @@ func runOperation(a *API, operation *schema.Operation[*operation.Deps], who func
 		request.Body = &httpBody{r: r, limit: newBody(w, r, a.maxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
+		if outcome != nil {
+			middleware.Describe(r.Context(), func(logged *store.Request) { logged.CallID, logged.Price = outcome.CallID, charged(outcome) })
+		}
 		if err != nil {
 			return err
 		}
 		middleware.Note(w, slog.String("call", outcome.CallID))
 		return a.deliver(r.Context(), w, outcome)
 	}
+}
+
+// charged returns the price of a call that its request has charged. A repeated response is not charged again.
+func charged(outcome *call.Outcome) credit.Amount {
+	if outcome.Replayed {
+		return 0
+	}
+	return outcome.Charged
 }
 
 // maxQueryName bounds the name of a parameter in a fault.

@@ -42,12 +42,14 @@ var ended = []string{
 	`DELETE FROM template_partials WHERE account_id = ?0`,
 	`DELETE FROM templates WHERE account_id = ?0`,
 	`DELETE FROM kept_inputs WHERE account_id = ?0`,
+	`DELETE FROM requests WHERE account_id = ?0`,
 	// Their bytes go with the next round, and those of running jobs after it.
 	`UPDATE files SET expires_at = ?1 WHERE account_id = ?0 AND expires_at > ?1`,
 	`UPDATE webhooks SET enabled = FALSE, deleted_at = ?1 WHERE account_id = ?0 AND deleted_at IS NULL`,
 	`UPDATE deliveries SET status = 'failed', last_error = 'the account was deleted', next_attempt_at = NULL, lease = '', leased_until = NULL
 		WHERE account_id = ?0 AND status = 'pending'`,
 	`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
+	`DELETE FROM delivery_headers WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
 	`DELETE FROM invites WHERE account_id = ?0`,
 	`DELETE FROM device_codes WHERE account_id = ?0`,
 	`DELETE FROM oauth_tokens WHERE key_id IN (SELECT key_id FROM oauth_grants WHERE account_id = ?0)`,

@@ -162,6 +162,21 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 	return delivery, nil
 }
 
+// RetryDelivery makes the next attempt of a delivery due now, if it waits for one. The attempt counts, and later ones
+// follow by the schedule. It returns ErrNotFound as Delivery does.
+func (s *Store) RetryDelivery(ctx context.Context, accountID, id string) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
+		if _, err := readDelivery(ctx, tx, accountID, id); err != nil {
+			return err
+		}
+		_, err := tx.NewRaw("UPDATE deliveries SET next_attempt_at = ?, ready = TRUE WHERE id = ? AND status = ? AND NOT ready AND leased_until IS NULL",
+			toMicros(s.now()), id, DeliveryPending).Exec(ctx)
+		announce(ctx)
+		return err
+	})
+	return wrapped("retry delivery", err)
+}
+
 // EventBody returns the body of an account's event, byte for byte. It returns ErrNotFound as Delivery does.
 func (s *Store) EventBody(ctx context.Context, accountID, id string) (body []byte, err error) {
 	err = s.read.NewSelect().TableExpr("events").Column("body").Where("id = ? AND account_id = ?", id, accountID).Scan(ctx, &body)

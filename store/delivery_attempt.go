@@ -19,9 +19,11 @@ const (
 	// callbacks to any number of hosts. Two may run for one receiver (migrations/0100_initial), and fifty for an
 	// account's endpoints.
 	accountAttempts = 80
-	// maxLastBody is the maximum size that is stored of a response, maxLastError of an error.
+	// maxLastBody is the maximum size that is stored of a response, maxLastError of an error, and maxHeaders of the
+	// headers of a request or a response.
 	maxLastBody  = 1 << 10
 	maxLastError = 500
+	maxHeaders   = 4 << 10
 )
 
 // DueDelivery is a delivery whose attempt this process is to make, and then to
@@ -45,11 +47,16 @@ type Attempt struct {
 	Error string
 	// Response is the beginning of the response's body, at most 1 KB.
 	Response []byte
+	// Headers are those that were sent and received; empty when nothing was sent.
+	Headers AttemptHeaders
 	// Duration is nil when nothing was sent.
 	Duration *time.Duration
 	// RetryAfter is the delay that the receiver asks for; 0 if it asks for none.
 	RetryAfter time.Duration
 }
+
+// AttemptHeaders are the headers of an attempt's request and response, one per line.
+type AttemptHeaders struct{ Request, Response string }
 
 // takeDeliveries takes the deliveries that may be attempted now: of each receiver with capacity the oldest delivery,
 // and first those of the accounts with the fewest attempts under way. It reads only the accounts that are next in the
@@ -339,7 +346,10 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 			Set("last_status_code = NULLIF(?, 0)", a.StatusCode).Set("last_duration = ?", durationMicros(a.Duration)).Set("last_attempt_at = ?", toMicros(now)).
 			Where("id = ? AND lease = ? AND status = 'pending'", d.ID, d.lease).Returning("*")
 		a.ends(query, d.Attempts+1, now)
-		if err := notFound(query.Scan(ctx)); err != nil || reason == "" {
+		if err := notFound(query.Scan(ctx)); err != nil {
+			return err
+		}
+		if err := keepHeaders(ctx, tx, d.ID, a.Headers, now); err != nil || reason == "" {
 			return err
 		}
 		return disableWebhook(ctx, tx, d.Webhook.ID, reason)
@@ -348,6 +358,30 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 		return Delivery{}, fmt.Errorf("finish attempt: %w", err)
 	}
 	return row.delivery(), nil
+}
+
+func keepHeaders(ctx context.Context, tx txn, deliveryID string, h AttemptHeaders, at time.Time) error {
+	if h.Request == "" {
+		return nil
+	}
+	_, err := tx.NewRaw("INSERT INTO delivery_headers (delivery_id, at, request, response) VALUES (?, ?, ?, ?) ON CONFLICT (delivery_id, at) DO NOTHING",
+		deliveryID, toMicros(at), clean(h.Request, maxHeaders), clean(h.Response, maxHeaders)).Exec(ctx)
+	return err
+}
+
+// AttemptHeaders returns the headers of a delivery's attempts by the times of the attempts. Attempts without a request
+// have none.
+func (s *Store) AttemptHeaders(ctx context.Context, d Delivery) (map[time.Time]AttemptHeaders, error) {
+	var rows []struct {
+		At                int64
+		Request, Response string
+	}
+	err := s.read.NewRaw("SELECT at, request, response FROM delivery_headers WHERE delivery_id = ? ORDER BY at DESC LIMIT ?", d.ID, mostPast+1).Scan(ctx, &rows)
+	headers := make(map[time.Time]AttemptHeaders, len(rows))
+	for _, row := range rows {
+		headers[fromMicros(row.At)] = AttemptHeaders{row.Request, row.Response}
+	}
+	return headers, wrapped("read headers of attempts", err)
 }
 
 // ends sets the state of the delivery after the attempt with the given number.

@@ -478,6 +478,47 @@ func TestDeliveriesFollowTheirEndpoint(t *testing.T) {
 	})
 }
 
+// TestRetry makes the next attempt of a delivery early: it counts, and the one after it follows by the schedule.
+func TestRetry(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		w := f.newWebhook(t, f.acc.ID)
+		d := f.testEvent(t, w.ID)
+		for range 3 {
+			f.finish(t, f.claimOne(t), failed)
+			f.clock.Advance(6 * time.Minute)
+		}
+		if due, err := f.ClaimDeliveries(t.Context(), 10); err != nil || len(due) != 0 {
+			t.Fatalf("half an hour is not over: %+v, %v", due, err)
+		}
+		other := f.newAccount(t, "eve@example.com", trial)
+		if err := f.RetryDelivery(t.Context(), other.ID, d.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("another account's retry: got %v, want ErrNotFound", err)
+		}
+		retry := func() {
+			t.Helper()
+			if err := f.RetryDelivery(t.Context(), f.acc.ID, d.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		retry()
+		under := f.claimOne(t)
+		retry() // while the attempt is under way
+		if due, err := f.ClaimDeliveries(t.Context(), 10); err != nil || len(due) != 0 {
+			t.Errorf("a running attempt is made twice: %+v, %v", due, err)
+		}
+		got := f.finish(t, under, failed)
+		if pause := got.NextAttemptAt.Sub(f.clock.Now()); got.Attempts != 4 || pause < 108*time.Minute || pause > 132*time.Minute {
+			t.Errorf("after %d attempts the next follows after %v, want 4 and 2 h", got.Attempts, pause)
+		}
+		retry()
+		f.finish(t, f.claimOne(t), store.Attempt{Delivered: true, StatusCode: 200})
+		retry()
+		if due, err := f.ClaimDeliveries(t.Context(), 10); err != nil || len(due) != 0 {
+			t.Errorf("a delivered event is sent again: %+v, %v", due, err)
+		}
+	})
+}
+
 // TestReplay: only permanently failed deliveries are sent again, as the same event and with all attempts.
 func TestReplay(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
@@ -541,7 +582,8 @@ func TestAttemptsAreStored(t *testing.T) {
 			}
 			f.clock.Advance(12 * time.Hour)
 		}
-		attempt(store.Attempt{StatusCode: 503, Error: "the answer was 503", Response: []byte("down"), Duration: &took})
+		sent := store.AttemptHeaders{Request: "Webhook-Signature: v1,x\n", Response: "Server: old\n"}
+		attempt(store.Attempt{StatusCode: 503, Error: "the answer was 503", Response: []byte("down"), Duration: &took, Headers: sent})
 		attempt(store.Attempt{Error: "no answer within 10 s"})
 		f.claimOne(t) // Its process dies.
 		want = append(want, fmt.Sprintf("%v 0 The server stopped during the attempt; whether the event arrived is not known.  false", f.clock.Now().UTC()))
@@ -568,12 +610,18 @@ func TestAttemptsAreStored(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("attempts:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
+		if headers, err := f.AttemptHeaders(t.Context(), d); err != nil || len(headers) != 1 || headers[past[len(past)-1].At] != sent {
+			t.Errorf("the headers of the first attempt: got %+v, %v", headers, err)
+		}
 		f.clock.Advance(store.JobRetention + 24*time.Hour)
 		if err := f.DeleteExpired(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
 		if past, err := f.EarlierAttempts(t.Context(), d); err != nil || len(past) != 0 {
 			t.Errorf("%d attempts of a delivery that is gone are left, %v", len(past), err)
+		}
+		if headers, err := f.AttemptHeaders(t.Context(), d); err != nil || len(headers) != 0 {
+			t.Errorf("the headers of %d attempts of a delivery that is gone are left, %v", len(headers), err)
 		}
 	})
 }

@@ -10,15 +10,18 @@ import (
 )
 
 const (
-	// downloadsEvery is the interval at which the downloads of this process are written.
-	downloadsEvery = time.Second
 	// downloadsBatch bounds how many files one statement counts.
 	downloadsBatch = 500
 	// downloadsMost limits the files whose downloads are counted in memory while the database does not respond.
 	// Downloads of other files are not counted then.
 	downloadsMost = 100_000
-	// downloadsLast bounds the last writing, when the store is closed.
-	downloadsLast = 5 * time.Second
+)
+
+const (
+	// behindEvery is the interval at which this process writes what nobody waits for.
+	behindEvery = time.Second
+	// behindLast bounds the last writing, when the store is closed.
+	behindLast = 5 * time.Second
 )
 
 // tally counts downloads by file until they are written.
@@ -58,28 +61,26 @@ func (t *tally) take(most int) map[string]int64 {
 // last second.
 func (s *Store) CountDownload(id string) { s.downloads.add(id, 1) }
 
-// recordDownloads writes the downloads that were counted, until ctx ends and once
-// more then.
-func (s *Store) recordDownloads(ctx context.Context) {
+// writeBehind calls write every second until ctx ends, and once more then. A failure is logged once.
+func (s *Store) writeBehind(ctx context.Context, write func(context.Context) error) {
 	failed := false
 	for last := false; !last; {
-		pause(ctx, downloadsEvery)
-		last = ctx.Err() != nil
-		err := s.writeDownloads(context.WithoutCancel(ctx), last)
-		if err != nil && !failed { // it is logged once, and tried again
-			s.log.LogAttrs(ctx, slog.LevelWarn, "count downloads failed", slog.Any("error", err))
+		pause(ctx, behindEvery)
+		writing, cancel := context.WithoutCancel(ctx), func() {}
+		if last = ctx.Err() != nil; last {
+			writing, cancel = context.WithTimeout(writing, behindLast)
+		}
+		err := write(writing)
+		cancel()
+		if err != nil && !failed {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "write behind failed", slog.Any("error", err))
 		}
 		failed = err != nil
 	}
 }
 
 // writeDownloads writes all counts. Counts that fail are written again later.
-func (s *Store) writeDownloads(ctx context.Context, last bool) error {
-	if last {
-		bounded, cancel := context.WithTimeout(ctx, downloadsLast)
-		defer cancel()
-		ctx = bounded
-	}
+func (s *Store) writeDownloads(ctx context.Context) error {
 	for {
 		counts := s.downloads.take(downloadsBatch)
 		if len(counts) == 0 {

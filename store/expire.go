@@ -14,12 +14,14 @@ func (s *Store) DeleteExpired(ctx context.Context, limit int) error {
 		s.deleteRows(ctx, limit)) // The rows of old jobs stay until their inputs have gone.
 }
 
-// deleteRows removes expired rows without blobs: stored inputs, accounts whose owner requested it, and jobs and
-// events that are older than JobRetention.
+// deleteRows removes expired rows without blobs: stored inputs, accounts whose owner requested it, logged requests, and
+// jobs and events that are older than JobRetention.
 func (s *Store) deleteRows(ctx context.Context, limit int) error {
-	steps := []expiryStep{s.endAccounts, s.deleteStoredInputs}
+	steps := []expiryStep{s.endAccounts, s.deleteStoredInputs, s.deleteOldRequests}
 	for _, query := range oldRows {
-		steps = append(steps, func(ctx context.Context, limit int) (int, error) { return s.deleteOldRows(ctx, query, limit) })
+		steps = append(steps, func(ctx context.Context, limit int) (int, error) {
+			return s.deleteRowsBy(ctx, query, toMicros(s.now().Add(-JobRetention)), limit)
+		})
 	}
 	return rounds(ctx, limit, steps...)
 }
@@ -77,6 +79,8 @@ var oldRows = []string{
 	`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE created_at < ?0 AND status <> 'pending' LIMIT ?1)`,
 	`DELETE FROM delivery_attempts WHERE (delivery_id, at) IN (SELECT a.delivery_id, a.at FROM delivery_attempts AS a WHERE a.at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id = a.delivery_id) LIMIT ?1)`,
+	`DELETE FROM delivery_headers WHERE (delivery_id, at) IN (SELECT h.delivery_id, h.at FROM delivery_headers AS h WHERE h.at < ?0
+		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id = h.delivery_id) LIMIT ?1)`,
 	`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE created_at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.event_id = events.id) LIMIT ?1)`,
 	`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < ?0
@@ -87,10 +91,10 @@ var oldRows = []string{
 		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = cb.call_id AND calls.status = 'running') LIMIT ?1)`,
 }
 
-func (s *Store) deleteOldRows(ctx context.Context, query string, limit int) (deleted int, err error) {
-	before := toMicros(s.now().Add(-JobRetention))
+// deleteRowsBy runs a statement that deletes rows, and returns how many it has deleted.
+func (s *Store) deleteRowsBy(ctx context.Context, query string, args ...any) (deleted int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		res, err := tx.NewRaw(query, before, limit).Exec(ctx)
+		res, err := tx.NewRaw(query, args...).Exec(ctx)
 		if err != nil {
 			return err
 		}

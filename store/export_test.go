@@ -81,3 +81,6 @@ func IDTime(at time.Time) string { return idTime(at) }
 func (s *Store) SweepBlobs(ctx context.Context, most int) (int, error) {
 	return s.sweepBlobs(ctx, most, 1000)
 }
+
+// ExcessRequests and OldRequests delete logged requests.
+const ExcessRequests, OldRequests = excessRequests, oldRequests

@@ -177,7 +177,7 @@ func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
 // authenticate is the single query of authentication. It looks up the hash, so its timing reveals nothing about the
 // secret. keyByID finds a key that was authenticated before.
 var (
-	authenticate = keysAndAccounts + " WHERE k.hash = $1 AND k.revoked_at IS NULL"
+	authenticate = keysAndAccounts + " WHERE k.hash = $1"
 	keyByID      = keysAndAccounts + " WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL"
 
 	keysAndAccounts = "SELECT " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
@@ -185,11 +185,15 @@ var (
 )
 
 // KeyBySecret returns the key with the secret, and its account, in one query. It returns ErrNotFound for an unknown
-// or revoked key. An expired key and a suspended account are returned: the caller reports that to their owner.
+// or revoked key; with a revoked key, the key and the account are returned too, for the request log. An expired key
+// and a suspended account are returned without an error: the caller reports that to their owner.
 func (s *Store) KeyBySecret(ctx context.Context, secret string) (Key, Account, error) {
 	key, account, err := s.keyAndAccount(ctx, authenticate, hashSecret(secret))
 	if err != nil {
 		return Key{}, Account{}, err
+	}
+	if key.RevokedAt != nil {
+		return key, account, fmt.Errorf("read key: %w", ErrNotFound)
 	}
 	noteUse(s.keyUses, key, s.now())
 	return key, account, nil

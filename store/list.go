@@ -95,6 +95,8 @@ type CallFilter struct {
 	KeyID     string
 	Status    string // CallRunning, CallDone or CallFailed
 	Mode      string // Async are the jobs
+	// Text is the ID of a call, a job or a request, or a part of a stored result's name.
+	Text string
 }
 
 func (r *callRow) key() string         { return r.ID }
@@ -111,11 +113,32 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
 		if f.Status == CallRunning || f.Status == CallFailed {
 			q.Where("status <> 'done'") // SQLite looks for the words of its index.
 		}
+		if text := clean(f.Text, maxSearch); text != "" {
+			s.searchCalls(q, f.AccountID, text)
+		}
 	})
 	if err != nil {
 		return page, fmt.Errorf("list calls: %w", err)
 	}
 	return page, nil
+}
+
+// requestSpan is the longest time from a request's ID to the ID of its call.
+const requestSpan = time.Hour
+
+// searchCalls narrows a query to the calls that match a text. Only an ID of a request that its client chose, and a
+// name, are compared with each call of the list's period.
+func (s *Store) searchCalls(q *bun.SelectQuery, accountID, text string) {
+	switch at, _ := timeOf(text); {
+	case isID("call", text):
+		q.Where("id = ?", text)
+	case isID("file", text):
+		q.Where("id = ? AND result_id = ?", CallID(text), text)
+	case isID("req", text):
+		q.Where("request_id = ? AND id >= ? AND id < ?", text, "call_"+idTime(at.Add(-requestSpan)), "call_"+idTime(at.Add(requestSpan)))
+	default:
+		q.Where("(request_id = ?3 OR id IN ("+callsByName+"))", containing(text), accountID, toMicros(s.now()), text)
+	}
 }
 
 // Jobs lists the jobs of an account that can still be asked for.

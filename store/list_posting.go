@@ -22,8 +22,10 @@ type Posted struct {
 	// Changes of the wallet, of the holds and of the debt.
 	Wallet, Held, Owed credit.Amount
 	Balance            credit.Amount // of the wallet afterwards
-	// The operation and the key of the call, set only by Statement, unless the retention has removed the call.
+	// The operation and the key of the call, and whether it failed; set only by Statement, unless the retention has
+	// removed the call.
 	Operation, KeyID string
+	Failed           bool
 	CreatedAt        time.Time
 }
 

@@ -31,7 +31,7 @@ func (s *Store) nameCalls(ctx context.Context, items []Posted) error {
 	}
 	var calls []callRow
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
-		return tx.NewSelect().Model(&calls).Column("id", "operation", "key_id").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+		return tx.NewSelect().Model(&calls).Column("id", "operation", "key_id", "status").Where("id IN (?)", bun.List(ids)).Scan(ctx)
 	})
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Store) nameCalls(ctx context.Context, items []Posted) error {
 	}
 	for i := range items {
 		if call := named[items[i].CallID]; call != nil {
-			items[i].Operation = call.Operation
+			items[i].Operation, items[i].Failed = call.Operation, call.Status == CallFailed
 			if call.KeyID != nil {
 				items[i].KeyID = *call.KeyID
 			}

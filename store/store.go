@@ -113,6 +113,7 @@ type base struct {
 
 	keyUses   chan string
 	downloads tally // not written yet
+	requests  requestLog
 	// renewEvery is the interval at which a lease is renewed.
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
@@ -158,7 +159,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.work(work, "key uses", s.recordKeyUses)
-	s.work(work, "downloads", s.recordDownloads)
+	s.work(work, "downloads", func(ctx context.Context) { s.writeBehind(ctx, s.writeDownloads) })
+	s.work(work, "requests", func(ctx context.Context) { s.writeBehind(ctx, s.writeRequests) })
 	if s.writer != nil {
 		s.work(work, "checkpoints", func(ctx context.Context) {
 			s.writer.checkpoints(ctx, func(err error) { s.log.Warn("checkpoint failed", "error", err) })

@@ -44,7 +44,7 @@ type Layout struct {
 	Use                   string // URL that creates a template from it
 	Price                 credit.Amount
 	Sample, HTML, Options Sample
-	Call                  Sample
+	Call                  []Sample
 }
 
 // LayoutPage is the image of a page.
@@ -701,7 +701,7 @@ func LayoutPageOf(p Page, m Layout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Marked(m.Call.Name, m.Call.HTML, m.Call.Text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = samples("call", m.Call).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -61,6 +61,8 @@ type Banner struct {
 	Text string
 	At   time.Time // ends the text; zero is none
 	Link Link
+	// Refresh makes the page look again until the banner has changed.
+	Refresh bool
 }
 
 // Link is an address and its words.
@@ -98,6 +100,7 @@ var navigation = []navGroup{
 		{"/dashboard/playground", "play", "Playground"},
 		{"/dashboard/templates", "template", "Templates"},
 		{"/dashboard/documents", "document", "Documents"},
+		{"/dashboard/requests", "terminal", "Requests"},
 	}},
 	{"Webhooks", []navItem{
 		{"/dashboard/webhooks", "webhook", "Endpoints"},

@@ -271,7 +271,7 @@ func TestRefusedCodesAreSpent(t *testing.T) {
 		}
 		return code
 	}
-	shown := v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}, "password": {password}})
+	shown := v.once("/dashboard/settings/factor", url.Values{"code": {code()}, "password": {password}})
 	recovery := codeText.FindAllStringSubmatch(shown.body, -1)
 	login := func() *visitor {
 		other := h.visitor(t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"relaypdf/store"
 	"relaypdf/views"
+	"relaypdf/web/docs"
 )
 
 const deliveriesPath = "/dashboard/deliveries"
@@ -72,7 +74,9 @@ func (w *Web) showDeliveries(v *pageRequest) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		m.Open.Body = string(body)
+		if len(body) > 0 {
+			m.Open.Body = docs.Own("Payload, "+views.Bytes(int64(len(body))), "json", jsonText(body))
+		}
 	}
 	return v.show(http.StatusOK, views.DeliveriesPage(v.page("Deliveries", deliveriesPath), m))
 }
@@ -113,17 +117,22 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 	if err != nil {
 		return nil, err
 	}
+	headers, err := w.store.AttemptHeaders(v.ctx(), d)
+	if err != nil {
+		return nil, err
+	}
 	m := &views.DeliveryDetail{Delivery: deliveryOf(d), URL: d.URL, EventID: d.EventID, Next: d.NextAttemptAt, Replayable: replayable(d), CreatedAt: d.CreatedAt}
+	m.Waits = d.Status == store.DeliveryPending && d.NextAttemptAt != nil && d.NextAttemptAt.After(w.now())
 	m.Soon = d.Status == store.DeliveryPending && (d.NextAttemptAt == nil || d.NextAttemptAt.Before(w.now().Add(soon)))
 	if d.LastAttemptAt != nil {
 		last := store.PastAttempt{At: *d.LastAttemptAt, StatusCode: d.LastStatusCode, Error: d.LastError, Response: d.LastResponse, Duration: d.LastDuration}
-		m.Attempts = append(m.Attempts, attemptOf(last, len(earlier)+1))
+		m.Attempts = append(m.Attempts, attemptOf(last, headers[last.At], len(earlier)+1))
 		if d.DeliveredAt != nil {
 			m.Attempts[0].Is = views.StateOK
 		}
 	}
 	for i, a := range earlier {
-		m.Attempts = append(m.Attempts, attemptOf(a, len(earlier)-i))
+		m.Attempts = append(m.Attempts, attemptOf(a, headers[a.At], len(earlier)-i))
 	}
 	if d.NextAttemptAt != nil {
 		m.NextNote = ordinal(len(m.Attempts)+1) + " attempt"
@@ -135,8 +144,8 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 }
 
 // attemptOf shows an attempt, the number-th of its delivery.
-func attemptOf(a store.PastAttempt, number int) views.Attempt {
-	shown := views.Attempt{Is: views.StateBad, At: a.At, Answer: strings.ToValidUTF8(string(a.Response), "\uFFFD")}
+func attemptOf(a store.PastAttempt, h store.AttemptHeaders, number int) views.Attempt {
+	shown := views.Attempt{Is: views.StateBad, At: a.At, Answer: strings.ToValidUTF8(string(a.Response), "\uFFFD"), Request: h.Request, Response: h.Response}
 	title := a.Error
 	if a.StatusCode != 0 {
 		title = strconv.Itoa(a.StatusCode)
@@ -160,17 +169,44 @@ func (w *Web) replayDelivery(v *pageRequest) error {
 	return v.redirect(deliveriesPath + "?delivery=" + url.QueryEscape(id))
 }
 
+// tryDelivery makes the next attempt of a waiting delivery now.
+func (w *Web) tryDelivery(v *pageRequest) error {
+	id := chi.URLParam(v.r, "id")
+	if err := w.store.RetryDelivery(v.ctx(), v.account.ID, id); err != nil {
+		return err
+	}
+	if err := v.record("delivery.tried", id, ""); err != nil {
+		return err
+	}
+	v.flash("Attempt started.")
+	return v.redirect(deliveriesPath + "?delivery=" + url.QueryEscape(id))
+}
+
+// failedDeliveries returns the latest failed deliveries that can be sent again.
+func (w *Web) failedDeliveries(v *pageRequest) ([]store.Delivery, error) {
+	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, Status: store.DeliveryFailed, List: store.List{Limit: store.MaxList}})
+	return slices.DeleteFunc(page.Items, func(d store.Delivery) bool { return !replayable(d) }), err
+}
+
+func (w *Web) showReplayFailed(v *pageRequest) error {
+	failed, err := w.failedDeliveries(v)
+	if err != nil {
+		return err
+	}
+	if len(failed) == 0 {
+		return v.redirect(deliveriesPath)
+	}
+	return v.show(http.StatusOK, views.ReplayFailedPage(v.page("Replay failed deliveries", deliveriesPath), int64(len(failed))))
+}
+
 // replayFailed sends the failed ones of the latest deliveries again.
 func (w *Web) replayFailed(v *pageRequest) error {
-	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, Status: store.DeliveryFailed, List: store.List{Limit: store.MaxList}})
+	failed, err := w.failedDeliveries(v)
 	if err != nil {
 		return err
 	}
 	sent := 0
-	for _, d := range page.Items {
-		if !replayable(d) {
-			continue
-		}
+	for _, d := range failed {
 		// One whose endpoint is gone by now is left.
 		if _, err := w.store.ReplayDelivery(v.ctx(), v.account.ID, d.ID); err == nil {
 			sent++

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -82,7 +83,7 @@ func TestFailedDeliveriesAreCounted(t *testing.T) {
 				t.Errorf("%s counts %d failed deliveries, want 2", path, n)
 			}
 		}
-		if page := textOf(v.sees("/dashboard").body); !strings.Contains(page, "Webhooks delivered 75%") {
+		if page := textOf(v.sees("/dashboard?days=30").body); !strings.Contains(page, "Webhooks delivered 75%") {
 			t.Errorf("9 of 12 were delivered in 30 days: %s", page)
 		}
 		if page := textOf(v.sees("/dashboard?days=1").body); !strings.Contains(page, "Webhooks delivered 81.82%") {
@@ -91,6 +92,55 @@ func TestFailedDeliveriesAreCounted(t *testing.T) {
 		if n := failedInSideBar(t, mallory.sees("/dashboard/keys")); n != 0 {
 			t.Errorf("another account's side bar counts %d", n)
 		}
+	})
+}
+
+// TestDeliveriesAreShownTriedAndReplayed reads a delivery that waits, makes its next attempt, and replays failed ones
+// after a confirmation.
+func TestDeliveriesAreShownTriedAndReplayed(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account := h.mayas(t)
+		hook, err := h.CreateWebhook(t.Context(), store.NewWebhook{ID: h.NewID("wh"), AccountID: account.ID, URL: "https://hooks.example/in", Secret: []byte("sealed"), SecretPrefix: "whsec_x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failure := store.Attempt{
+			StatusCode: http.StatusServiceUnavailable, Error: "503", Response: []byte("out <b>for</b> lunch"),
+			Headers: store.AttemptHeaders{Request: "Webhook-Signature: v1,abc=\n", Response: "Retry-After: 7\n"},
+		}
+		h.send(t, account.ID, hook.ID, 1, nil)
+		attempt := func() store.Delivery {
+			t.Helper()
+			due, err := h.ClaimDeliveries(t.Context(), 1)
+			if err != nil || len(due) != 1 {
+				t.Fatalf("got %+v, %v", due, err)
+			}
+			d, err := h.FinishAttempt(t.Context(), due[0], failure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		d := attempt()
+		open := "/dashboard/deliveries?delivery=" + d.ID
+		v.sees(open, "First: 503", "Second attempt", "Try now", "Webhook-Signature: v1,abc=", "Retry-After: 7 out &lt;b&gt;for&lt;/b&gt; lunch", "&#34;type&#34; : &#34;webhook.test&#34;")
+		if a := h.join(t, "mallory@example.com").do(http.MethodPost, "/dashboard/deliveries/"+d.ID+"/try", url.Values{}); a.status != http.StatusNotFound {
+			t.Errorf("another account's attempt: got status %d", a.status)
+		}
+		v.post("/dashboard/deliveries/"+d.ID+"/try", http.StatusSeeOther, url.Values{})
+		h.clock.Advance(time.Millisecond)
+		attempt()
+		v.sees(open, "Second: 503", "Third attempt")
+
+		if a := v.get("/dashboard/deliveries/replay"); a.header.Get("Location") != "/dashboard/deliveries" {
+			t.Errorf("nothing to replay: got status %d, %q", a.status, a.header.Get("Location"))
+		}
+		h.send(t, account.ID, hook.ID, 2, &failure)
+		v.sees("/dashboard/deliveries", "Replay failed")
+		v.sees("/dashboard/deliveries/replay", "Replay 2 failed deliveries?", "Replay 2 deliveries")
+		v.post("/dashboard/deliveries/replay", http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/deliveries", "2 deliveries queued for replay.")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/call"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/views"
@@ -32,7 +33,7 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 		days = 30
 	}
 	return shown, store.CallFilter{
-		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key,
+		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor"), After: w.now().Add(-time.Duration(days) * 24 * time.Hour)},
 	}
 }
@@ -47,7 +48,7 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	for _, name := range w.cfg.Operations {
 		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
 	}
-	calls, err := w.calls(v, shown.Text, f)
+	calls, err := w.store.Calls(v.ctx(), f)
 	if err != nil {
 		return err
 	}
@@ -57,25 +58,6 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	}
 	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
 	return v.show(http.StatusOK, views.DocumentsPage(v.page("Documents", documentsPath), m))
-}
-
-// calls returns a page of calls, or the one whose id, result or request is
-// looked for.
-func (w *Web) calls(v *pageRequest, text string, f store.CallFilter) (store.Page[store.Call], error) {
-	if text == "" {
-		return w.store.Calls(v.ctx(), f)
-	}
-	call, err := w.store.Call(v.ctx(), text)
-	if errors.Is(err, store.ErrNotFound) {
-		call, err = w.store.CallByResult(v.ctx(), text)
-	}
-	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && call.AccountID != v.account.ID:
-		return store.Page[store.Call]{}, nil
-	case err != nil:
-		return store.Page[store.Call]{}, err
-	}
-	return store.Page[store.Call]{Items: []store.Call{call}}, nil
 }
 
 // pager returns the links of a page of a list, with the filters preserved.
@@ -157,9 +139,12 @@ func documentOf(call store.Call, keys map[string]string) views.Document {
 	return d
 }
 
-// withResult sets the name and the URL of a call's result.
+// withResult sets the name, the URL and the image of a call's result.
 func withResult(d *views.Document, file store.File) {
 	d.Name, d.Download = file.Filename, "/v1/files/"+url.PathEscape(file.ID)
+	if call.HasThumbnail(file.ContentType) {
+		d.Image = documentsPath + "/" + d.ID + "/page.png"
+	}
 }
 
 // stepWords describe the steps of a call.
@@ -170,14 +155,34 @@ var stepWords = map[string]string{
 	"start": "Engine start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
 }
 
-func (w *Web) showDocument(v *pageRequest) error {
-	call, err := w.store.Call(v.ctx(), chi.URLParam(v.r, "id"))
-	if err == nil && call.AccountID != v.account.ID {
+// document returns the call that a page is about.
+func (v *pageRequest) document() (store.Call, error) {
+	id := chi.URLParam(v.r, "id")
+	found, err := v.web.store.Call(v.ctx(), id)
+	if err == nil && found.AccountID != v.account.ID {
 		err = store.ErrNotFound
 	}
-	if errors.Is(err, store.ErrNotFound) && w.store.Removed(chi.URLParam(v.r, "id")) {
+	if errors.Is(err, store.ErrNotFound) && v.web.store.Removed(id) {
 		err = errRemoved
 	}
+	return found, err
+}
+
+// showFirstPage sends an image of page 1 of a document, while its result is stored.
+func (w *Web) showFirstPage(v *pageRequest) error {
+	document, err := v.document()
+	if err != nil {
+		return err
+	}
+	var image []byte
+	if w.cfg.Thumbnail != nil {
+		image = w.cfg.Thumbnail(v.ctx(), *v.account, document.ResultID)
+	}
+	return v.image(image)
+}
+
+func (w *Web) showDocument(v *pageRequest) error {
+	call, err := v.document()
 	if err != nil {
 		return err
 	}
@@ -258,21 +263,20 @@ func shortened(input any) any {
 
 // runAgain repeats a call from its stored input.
 func (w *Web) runAgain(v *pageRequest) error {
-	id := chi.URLParam(v.r, "id")
-	call, err := w.store.Call(v.ctx(), id)
-	if err == nil && (call.AccountID != v.account.ID || w.cfg.Again == nil) {
+	document, err := v.document()
+	if err == nil && w.cfg.Again == nil {
 		err = store.ErrNotFound
 	}
 	if err != nil {
 		return err
 	}
-	again, refused, err := w.cfg.Again(v.ctx(), *v.account, id, w.cfg.RequestID(v.ctx()))
+	again, refused, err := w.cfg.Again(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
 	if err != nil {
 		return err
 	}
 	if refused != "" {
 		v.flash("Rerun failed: " + refused)
-		return v.redirect(documentsPath + "/" + id)
+		return v.redirect(documentsPath + "/" + document.ID)
 	}
 	return v.redirect(documentsPath + "/" + again)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -72,7 +73,7 @@ func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error)
 	m := views.Editor{
 		Card: cardOf(t.Template), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: t.ETag(),
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
-		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), BaseURL: w.cfg.BaseURL, Model: w.cfg.Model, Path: pageOf(t.ID, ""),
+		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), Model: w.cfg.Model, Path: pageOf(t.ID, ""),
 	}
 	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}
 	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
@@ -84,7 +85,17 @@ func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error)
 		names = append(names, p.Name)
 	}
 	m.Partials = strings.Join(names, " ")
+	if m.Published && v.embedded == nil {
+		var sample []byte
+		sample, m.Shortened = shownInput(t.SampleData)
+		m.Samples = w.callSamples("/v1/pdf", templateCall(m.Card.Slug, jsonText(sample)), m.Card.Slug+".pdf")
+	}
 	return m, nil
+}
+
+// templateCall is the body of a call that fills a template.
+func templateCall(id, data string) string {
+	return fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", id, strings.TrimSpace(data))
 }
 
 func (w *Web) showEditor(v *pageRequest) error {

@@ -66,6 +66,20 @@ type (
 		CreatedAt time.Time     `json:"createdAt"`
 		EndedAt   *time.Time    `json:"endedAt"`
 	}
+	exportedRequest struct {
+		ID        string        `json:"id"`
+		RequestID string        `json:"requestId"`
+		Method    string        `json:"method"`
+		Path      string        `json:"path"`
+		Status    int           `json:"status"`
+		Error     string        `json:"error"`
+		Message   string        `json:"message"`
+		KeyID     string        `json:"keyId"`
+		CallID    string        `json:"callId"`
+		Charge    credit.Amount `json:"chargeMicrodollars"`
+		Duration  float64       `json:"durationMs"`
+		CreatedAt time.Time     `json:"createdAt"`
+	}
 	exportedPosting struct {
 		ID        string        `json:"id"`
 		Kind      string        `json:"kind"`
@@ -123,7 +137,7 @@ func (w *Web) exportAccount(v *pageRequest) error {
 		write func(*pageRequest, *jsonList) error
 	}{
 		{"account.json", w.exportFacts}, {"members.json", w.exportMembers}, {"keys.json", w.exportKeys}, {"endpoints.json", w.exportEndpoints},
-		{"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"ledger.json", w.exportPostings},
+		{"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
 		{"deliveries.json", w.exportDeliveries}, {"audit.json", w.exportEntries},
 	} {
 		file, err := archive.CreateHeader(&zip.FileHeader{Name: part.name, Method: zip.Deflate, Modified: w.now()})
@@ -218,6 +232,16 @@ func (w *Web) exportCalls(v *pageRequest, out *jsonList) error {
 		return out.add(exportedCall{
 			c.ID, c.ResultID, c.Operation, c.Mode, c.Status, c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
 			float64(c.Duration.Microseconds()) / 1000, c.CreatedAt, c.EndedAt,
+		})
+	})
+}
+
+func (w *Web) exportRequests(v *pageRequest, out *jsonList) error {
+	return eachPage(func(l store.List) (store.Page[store.Request], error) {
+		return w.store.Requests(v.ctx(), store.RequestFilter{AccountID: v.account.ID, List: l})
+	}, func(r store.Request) error {
+		return out.add(exportedRequest{
+			r.ID, r.RequestID, r.Method, r.Path, r.Status, r.Code, r.Message, r.KeyID, r.CallID, r.Price, float64(r.Duration.Microseconds()) / 1000, r.At,
 		})
 	})
 }

@@ -165,24 +165,36 @@ func (w *Web) startFactor(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := w.giveCodes(v, sealed); err != nil {
+	codes, err := w.newCodes(v, sealed)
+	if err != nil {
 		return err
 	}
-	return w.people.UseFactorStep(v.ctx(), v.person.ID, step)
+	if err := w.people.UseFactorStep(v.ctx(), v.person.ID, step); err != nil {
+		return err
+	}
+	return v.redirectOnce(codesPath, codes)
 }
 
-// giveCodes stores a second factor with new recovery codes, and shows those.
-func (w *Web) giveCodes(v *pageRequest, sealed []byte) error {
+// codesPath is the page that shows new recovery codes once.
+const codesPath = "/dashboard/settings/factor/codes"
+
+func (w *Web) showCodes(v *pageRequest) error {
+	codes := takeOnce[[]string](v)
+	if codes == nil {
+		return v.redirect(settingsPath)
+	}
+	return v.show(http.StatusOK, views.RecoveryPage(v.page("Recovery codes", settingsPath), *codes))
+}
+
+// newCodes stores a second factor with new recovery codes, and returns those.
+func (w *Web) newCodes(v *pageRequest, sealed []byte) ([]string, error) {
 	shown, plain := newRecoveryCodes()
 	change := store.CredentialChange{Factor: &store.Factor{Sealed: sealed, Codes: plain}}
 	if err := w.changeCredentials(v, v.person.ID, change, true, "Your two-factor authentication was changed", "The authenticator app or the recovery codes of your account were changed."); err != nil {
-		return err
+		return nil, err
 	}
 	w.scs.Remove(v.ctx(), setupKey)
-	if err := v.record("factor.set", v.person.Email, ""); err != nil {
-		return err
-	}
-	return v.show(http.StatusOK, views.RecoveryPage(v.page("Recovery codes", settingsPath), shown))
+	return shown, v.record("factor.set", v.person.Email, "")
 }
 
 // sureOf are the changes of a second factor that ask for the password first.
@@ -209,7 +221,13 @@ func (w *Web) stopFactor(v *pageRequest) error {
 	return v.redirect(settingsPath)
 }
 
-func (w *Web) renewCodes(v *pageRequest) error { return w.giveCodes(v, v.person.Factor) }
+func (w *Web) renewCodes(v *pageRequest) error {
+	codes, err := w.newCodes(v, v.person.Factor)
+	if err != nil {
+		return err
+	}
+	return v.redirectOnce(codesPath, codes)
+}
 
 // newRecoveryCodes returns codes that each work once instead of a code of the second factor, in the form that is
 // shown and in the form that is compared.

@@ -157,8 +157,7 @@ func (w *Web) showLayout(v *pageRequest) error {
 		m.Pages = append(m.Pages, shown)
 	}
 	sample, options := jsonText(l.Sample), jsonText(l.Options)
-	call := fmt.Sprintf("{\"templateId\": %q, \"templateData\": %s}", l.ID, sample)
 	m.Sample, m.HTML, m.Options = docs.Sample("sample.json", "json", sample), docs.Sample("template.html", "html", l.HTML), docs.Sample("options.json", "json", options)
-	m.Call = docs.Sample("API call", "sh", docs.Curl(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: call, File: l.ID + ".pdf"}))
+	m.Call = docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: templateCall(l.ID, sample), File: l.ID + ".pdf"})
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
 }

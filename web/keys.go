@@ -17,10 +17,8 @@ import (
 
 const keysPath = "/dashboard/keys"
 
-func (w *Web) showKeys(v *pageRequest) error { return w.keysPage(v, nil) }
-
-// keysPage shows the list, with a key that was just made.
-func (w *Web) keysPage(v *pageRequest, made *views.MadeKey) error {
+// showKeys shows the list, with the secret of a new key.
+func (w *Web) showKeys(v *pageRequest) error {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -29,7 +27,7 @@ func (w *Web) keysPage(v *pageRequest, made *views.MadeKey) error {
 	if err != nil {
 		return err
 	}
-	m := views.Keys{Made: made, New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
+	m := views.Keys{Made: takeOnce[views.MadeKey](v), New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
 	for _, k := range slices.Backward(keys) {
 		if k.Grant { // which is under the connected apps
 			continue
@@ -107,7 +105,7 @@ func (w *Web) showNewKey(v *pageRequest) error {
 	return v.show(http.StatusOK, views.NewKeyPage(v.page("Create key", keysPath), w.newKeyModel(v)))
 }
 
-// makeKey makes a key from the form, and shows its secret this once.
+// makeKey makes a key from the form.
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
@@ -137,10 +135,11 @@ func (w *Web) makeKey(v *pageRequest) error {
 	if err := v.record("key.made", key.Name, keyNote(key)); err != nil {
 		return err
 	}
+	page := keysPath
 	if v.value("first") != "" {
-		return w.firstRun(v, secret)
+		page = "/dashboard"
 	}
-	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
+	return v.redirectOnce(page, views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key)})
 }
 
 // keyEnd reads the number of days until a key expires; an empty text means never. It returns an error text, or
@@ -235,7 +234,7 @@ func (w *Web) rollKey(v *pageRequest) error {
 	if err := v.record("key.rolled", keyName(key), ""); err != nil {
 		return err
 	}
-	return w.keysPage(v, &views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
+	return v.redirectOnce(keysPath, views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
 }
 
 // keyNames returns the names of an account's keys by their ids.
@@ -250,6 +249,18 @@ func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string
 		choices = append(choices, views.Choice{Value: k.ID, Text: keyName(k)})
 	}
 	return names, choices, nil
+}
+
+// keyLink returns the place of a key in the dashboard: its row, or the page of its app.
+func keyLink(k store.Key) views.Link {
+	address := keysPath + "#" + k.ID
+	switch {
+	case k.Grant:
+		address = appsPath + "/" + k.ID
+	case k.RevokedAt != nil:
+		address = keysPath + "?state=revoked#" + k.ID
+	}
+	return views.Link{URL: address, Text: keyName(k)}
 }
 
 // dollars reads an amount of dollars; an empty text means none. It returns an error text, or nothing.

@@ -206,7 +206,7 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 		}
 		return code
 	}
-	v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}, "password": {password}})
+	v.once("/dashboard/settings/factor", url.Values{"code": {code()}, "password": {password}})
 	third := d.visitor(t)
 	if a := d.comes(third, "tom"); !strings.HasPrefix(a.header.Get("Location"), "/login/code") {
 		t.Fatalf("with a second factor: got status %d, %q", a.status, a.header.Get("Location"))

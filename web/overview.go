@@ -1,28 +1,38 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/views"
 )
 
-// showOverview shows the account at a glance, or, before its first document, how
-// to make that.
+// latestLimit is the number of calls on the overview.
+const latestLimit = 6
+
+func (w *Web) latestCalls(v *pageRequest) ([]store.Call, error) {
+	page, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: latestLimit}})
+	return page.Items, err
+}
+
+// showOverview shows the account at a glance, or, until its second document, the first run.
 func (w *Web) showOverview(v *pageRequest) error {
-	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 6}})
+	latest, err := w.latestCalls(v)
 	if err != nil {
 		return err
 	}
-	if len(latest.Items) == 0 {
-		return w.firstRun(v, "")
+	if made := takeOnce[views.MadeKey](v); made != nil {
+		return w.firstRun(v, latest, made.Secret)
+	}
+	if isFirstRun(latest) && v.value("days") == "" {
+		return w.firstRun(v, latest, "")
 	}
 	days := 30
 	switch v.value("days") {
@@ -39,8 +49,7 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	shown := w
-	if m.Latest, err = shown.documentsOf(v, latest.Items, names); err != nil {
+	if m.Latest, err = w.documentsOf(v, latest, names); err != nil {
 		return err
 	}
 	p := v.page("Overview", "/dashboard")
@@ -113,8 +122,29 @@ func pace(balance, spent credit.Amount, days int, words string) string {
 	return views.Plural(left, "day", "days") + " " + words
 }
 
-// firstRun shows the three steps to the first document. The secret is the secret of a new key.
-func (w *Web) firstRun(v *pageRequest, secret string) error {
+// isFirstRun reports whether the first run is shown: an account has created at most one document.
+func isFirstRun(latest []store.Call) bool {
+	created := 0
+	for _, call := range latest {
+		if call.Status == store.CallDone {
+			created++
+		}
+	}
+	return len(latest) < latestLimit && created < 2
+}
+
+// firstCall returns the completed call of the first run, or else its latest failed call, or nil.
+func firstCall(latest []store.Call) *store.Call {
+	for _, status := range []string{store.CallDone, store.CallFailed} {
+		if i := slices.IndexFunc(latest, func(c store.Call) bool { return c.Status == status }); i >= 0 {
+			return &latest[i]
+		}
+	}
+	return nil
+}
+
+// firstRun shows the three steps to the first document, and the document. The secret is the secret of a new key.
+func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error {
 	keys, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -124,31 +154,34 @@ func (w *Web) firstRun(v *pageRequest, secret string) error {
 	if name != "" {
 		name = ", " + strings.Fields(name)[0]
 	}
-	key := secret
-	if key == "" {
-		key = "YOUR_KEY"
-	}
 	price := w.cfg.Prices["pdf.create"]
 	m := views.FirstRun{
-		Greeting: "Welcome" + name, Balance: v.account.Balance, Secret: secret, HasKey: len(keys) > 0, Price: price,
-		Curl: fmt.Sprintf("curl %s/v1/pdf \\\n  -H \"Authorization: Bearer %s\" \\\n  -H \"Content-Type: application/json\" \\\n  -d '{\"html\":\"<h1>Hello</h1>\"}' \\\n  -o hello.pdf", w.cfg.BaseURL, key),
+		Greeting: "Welcome" + name, Balance: v.account.Balance, Secret: secret, HasKey: len(keys) > 0,
+		Curl: fmt.Sprintf("curl %s/v1/pdf \\\n  -H \"Authorization: Bearer %s\" \\\n  -H \"Content-Type: application/json\" \\\n  -d '{\"html\":\"<h1>Hello</h1>\",\"response\":\"url\"}'", w.cfg.BaseURL, cmp.Or(secret, "YOUR_KEY")),
 	}
 	if price > 0 {
 		m.PDFs = int64(v.account.Balance / price)
 	}
+	if call := firstCall(latest); call != nil {
+		documents, err := w.documentsOf(v, []store.Call{*call}, nil)
+		if err != nil {
+			return err
+		}
+		m.Document, m.Error = &documents[0], call.Failure.Message
+	}
 	return v.show(http.StatusOK, views.FirstRunPage(v.page("Welcome", "/dashboard"), m))
 }
 
-// awaitFirst sends the URL of the first document to the page of the first run, once there is one.
+// awaitFirst sends the ID of the call that the page of the first run shows next.
 func (w *Web) awaitFirst(v *pageRequest) error {
-	latest, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: store.List{Limit: 1, After: time.Time{}}})
+	latest, err := w.latestCalls(v)
 	if err != nil {
 		return err
 	}
-	address := ""
-	if len(latest.Items) > 0 && latest.Items[0].Status != store.CallRunning {
-		address = documentsPath + "/" + latest.Items[0].ID
+	id := ""
+	if call := firstCall(latest); call != nil {
+		id = call.ID
 	}
 	v.w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(v.w).Encode(map[string]string{"url": address})
+	return json.NewEncoder(v.w).Encode(map[string]string{"id": id})
 }

@@ -469,18 +469,29 @@ func (p *playground) showCall(m *views.Playground, body []byte) {
 	if len(body) <= maxPlayLink {
 		m.Input = string(body)
 	}
-	if len(body) > maxShownInput {
-		if short, err := shorter(body); err == nil {
-			body, m.Shortened = short, true
-		}
-	}
 	file := p.operation.ResultFile
 	if p.input.values["response"] == answerAddress || p.input.values["response"] == answerJob {
 		file = ""
 	}
-	m.Samples = append([]views.Sample{docs.Own("JSON", "json", jsonText(body))}, docs.Samples(docs.Request{
-		Method: http.MethodPost, URL: p.cfg.BaseURL + p.operation.Path, Body: string(body), File: file, Private: true,
-	})...)
+	body, m.Shortened = shownInput(body)
+	m.Samples = append([]views.Sample{docs.Own("JSON", "json", jsonText(body))}, p.callSamples(p.operation.Path, string(body), file)...)
+}
+
+// callSamples shows a user's call in every language.
+func (w *Web) callSamples(path, body, file string) []views.Sample {
+	return docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + path, Body: body, File: file, Private: true})
+}
+
+// shownInput returns an input as it is shown: the long texts of a large one are cut.
+func shownInput(body []byte) (shown []byte, cut bool) {
+	if len(body) <= maxShownInput {
+		return body, false
+	}
+	short, err := shorter(body)
+	if err != nil {
+		return body, false
+	}
+	return short, true
 }
 
 // shorter cuts the long texts of an input.

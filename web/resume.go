@@ -1,8 +1,6 @@
 package web
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,31 +60,16 @@ func (v *pageRequest) keep() (bool, error) {
 	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), keptPerAddress, triesWindow); !ok {
 		return false, nil
 	}
-	plain, err := json.Marshal(keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()})
-	if err != nil {
+	if err := v.putSealed(keptKey, keptPurpose, keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()}); err != nil {
 		return false, err
 	}
-	sealed, err := w.box.Seal(keptPurpose, plain)
-	if err != nil {
-		return false, err
-	}
-	w.scs.Put(v.ctx(), keptKey, base64.StdEncoding.EncodeToString(sealed))
 	v.flash("Your session has ended. Log in to send the form that you filled in.")
 	return true, nil
 }
 
 // kept returns the form that waits in the session, if there is one.
 func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
-	sealed, err := base64.StdEncoding.DecodeString(w.scs.GetString(v.ctx(), keptKey))
-	if err != nil || len(sealed) == 0 {
-		return form, false
-	}
-	// One that another key has sealed, or that is too old, is as good as none.
-	plain, err := w.box.Open(keptPurpose, sealed)
-	if err == nil {
-		err = json.Unmarshal(plain, &form)
-	}
-	return form, err == nil && w.now().Sub(form.At) <= keptLife
+	return form, v.openSealed(keptKey, keptPurpose, &form) && w.now().Sub(form.At) <= keptLife
 }
 
 // fieldWords are the labels of fields that differ from their names.

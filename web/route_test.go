@@ -17,7 +17,7 @@ func TestPagesAreCountedByTheirPatterns(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	registry := prometheus.NewRegistry()
 	var told strings.Builder
-	pages := middleware.Log(slog.New(slog.NewTextHandler(&told, nil)), registry, nil)(h.web.Handler())
+	pages := middleware.Log(slog.New(slog.NewTextHandler(&told, nil)), registry, nil, nil)(h.web.Handler())
 	for path, route := range map[string]string{
 		"/pricing":                               "/pricing",
 		"/pdf-templates/invoice/invoice-atelier": "/pdf-templates/{category}/{id}",

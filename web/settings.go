@@ -22,7 +22,7 @@ func (w *Web) settingsModel(v *pageRequest) (views.Settings, error) {
 		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
 		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
 		Close: views.Form{Errors: map[string]string{}}, ClosesAt: v.account.ClosesAt, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
-		Proof: w.proofOf(v), KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
+		Proof: w.proofOf(v), InviteLink: takeOnce[views.InviteLink](v), KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
@@ -77,7 +77,7 @@ var auditWords = map[string]string{
 	"key.revoked": "Key revoked:", "member.invited": "Invitation sent to", "member.joined": "Member joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
 	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Account suspended", "account.resumed": "Account resumed",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rotated:",
-	"webhook.activated": "New secret activated:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Delivery replayed:", "link.made": "Login link created for", "account.exported": "Account exported", "account.ending": "Account deletion scheduled", "account.kept": "Account deletion cancelled", "inputs.kept": "Storing of inputs enabled", "inputs.not_kept": "Storing of inputs disabled", "identity.linked": "Login linked with", "identity.unlinked": "Login unlinked from", "template.shared": "Editor link created for", "template.changed": "Template changed:", "template.published": "Template published:",
+	"webhook.activated": "New secret activated:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Delivery replayed:", "delivery.tried": "Delivery attempted:", "link.made": "Login link created for", "account.exported": "Account exported", "account.ending": "Account deletion scheduled", "account.kept": "Account deletion cancelled", "inputs.kept": "Storing of inputs enabled", "inputs.not_kept": "Storing of inputs disabled", "identity.linked": "Login linked with", "identity.unlinked": "Login unlinked from", "template.shared": "Editor link created for", "template.changed": "Template changed:", "template.published": "Template published:",
 	"template.made": "Template created:", "template.duplicated": "Template copied:", "template.described": "Template generated:", "template.discarded": "Draft discarded:", "template.restored": "Version restored:",
 	"template.deleted": "Template deleted:", "template.undeleted": "Template restored:", "partial.made": "Partial created:", "partial.changed": "Partial changed:", "partial.deleted": "Partial deleted:",
 	"account.credited": "Credited", "account.debited": "Debited", "operator.named": "Operator added:", "operator.ended": "Operator removed:", "person.removed": "User removed:",
@@ -278,10 +278,10 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("Invitation sent to " + email + ".")
 	if w.mail == nil {
-		v.flash("Invitation created. This server sends no email. Give " + email + " this link: " + address)
+		return v.redirectOnce(settingsPath, views.InviteLink{Email: email, URL: address})
 	}
+	v.flash("Invitation sent to " + email + ".")
 	return v.redirect(settingsPath)
 }
 

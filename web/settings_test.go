@@ -21,7 +21,7 @@ func TestExportHoldsEverythingAndNoSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := v.post("/dashboard/webhooks", http.StatusOK, url.Values{"url": {"https://hooks.example/in"}})
+		made := v.once("/dashboard/webhooks", url.Values{"url": {"https://hooks.example/in"}})
 		lease := acquire(t, h)
 		for range store.MaxList + 5 {
 			result := h.NewID("file")
@@ -30,13 +30,16 @@ func TestExportHoldsEverythingAndNoSecret(t *testing.T) {
 			}
 			h.clock.Advance(time.Millisecond)
 		}
+		if err := h.AddRequests(t.Context(), []store.Request{{AccountID: account.ID, Path: "/v1/pdf"}}); err != nil {
+			t.Fatal(err)
+		}
 		got := v.get("/dashboard/settings/export")
 		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/zip" || !strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") {
 			t.Fatalf("got status %d, %v", got.status, got.header)
 		}
 		files := unzip(t, got.body)
 		for name, want := range map[string]int{
-			"account.json": 1, "members.json": 1, "keys.json": 1, "endpoints.json": 1, "templates.json": 0, "calls.json": store.MaxList + 5,
+			"account.json": 1, "members.json": 1, "keys.json": 1, "endpoints.json": 1, "templates.json": 0, "calls.json": store.MaxList + 5, "requests.json": 1,
 			"ledger.json": store.MaxList + 6, "deliveries.json": 0, "audit.json": 3,
 		} {
 			var list []map[string]any

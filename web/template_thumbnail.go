@@ -23,7 +23,7 @@ import (
 // screens.
 const thumbnailScale = 0.5
 
-// blankThumbnail is the image of a template that cannot be printed.
+// blankThumbnail is the image of a template or a document that has no other.
 const blankThumbnail = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 210 297" width="595" height="842"><path fill="#fff" d="M0 0h210v297H0z"/><path fill="none" stroke="#8a919e" stroke-width="2" d="m105 128 22 38H83zM105 142v12M105 160v.1" stroke-linecap="round" stroke-linejoin="round"/></svg>`
 
 func (w *Web) showThumbnail(v *pageRequest) error {
@@ -32,9 +32,6 @@ func (w *Web) showThumbnail(v *pageRequest) error {
 		return err
 	}
 	image, err := w.thumbnail(v, found.Template)
-	h := v.w.Header()
-	h.Set("Content-Type", "image/png")
-	h.Set("Cache-Control", "private, max-age=3600")
 	if err != nil {
 		if v.ctx().Err() != nil {
 			return err
@@ -42,15 +39,23 @@ func (w *Web) showThumbnail(v *pageRequest) error {
 		if refused(err) == nil {
 			w.log.LogAttrs(v.ctx(), slog.LevelWarn, "thumbnail not drawn", slog.String("template", found.ID), slog.Any("error", err))
 		}
-		// An edit of a partial may fix it at any time.
+	}
+	return v.image(image)
+}
+
+// image responds with a PNG, or with a blank image if there is none, which may change at any time.
+func (v *pageRequest) image(png []byte) error {
+	h := v.w.Header()
+	h.Set("Content-Type", "image/png")
+	h.Set("Cache-Control", "private, max-age=3600")
+	if png == nil {
 		h.Set("Content-Type", "image/svg+xml")
 		h.Set("Cache-Control", "private, max-age=30")
-		image = []byte(blankThumbnail)
+		png = []byte(blankThumbnail)
 	}
 	v.w.WriteHeader(http.StatusOK)
-	_, err = v.w.Write(image)
-	if err != nil {
-		w.log.LogAttrs(v.ctx(), slog.LevelDebug, "thumbnail not delivered", slog.Any("error", err))
+	if _, err := v.w.Write(png); err != nil {
+		v.web.log.LogAttrs(v.ctx(), slog.LevelDebug, "thumbnail not delivered", slog.Any("error", err))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -111,6 +112,36 @@ func etagOf(t *testing.T, a answer) string {
 		t.Fatalf("no ETag in %s", textOf(a.body))
 	}
 	return strings.ReplaceAll(found[1], "&#34;", `"`)
+}
+
+// TestEditorShowsACallInEveryLanguage opens a published layout: the call has its sample data.
+func TestEditorShowsACallInEveryLanguage(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	path := v.post(templatesPath, http.StatusSeeOther, url.Values{"layout": {"invoice-atelier"}, "name": {"Atelier invoice"}, "category": {"invoice"}}).header.Get("Location")
+	if page := v.sees(path, "Atelier invoice"); strings.Contains(page.body, "Copy curl") {
+		t.Error("a template that is not published shows a call")
+	}
+	account := h.mayas(t)
+	made, err := h.Template(t.Context(), account.ID, "invoice-atelier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.PublishTemplate(t.Context(), account.ID, made.ID, 0, "First", nil); err != nil {
+		t.Fatal(err)
+	}
+	calls := regexp.MustCompile(`aria-label="Copy (curl|Go|JavaScript|Python|PHP)" data-copy="([^"]*)"`).FindAllStringSubmatch(v.get(path).body, -1)
+	if len(calls) != 5 {
+		t.Fatalf("the call is shown in %d languages", len(calls))
+	}
+	for _, call := range calls {
+		text := strings.ReplaceAll(html.UnescapeString(call[2]), `\"`, `"`)
+		for _, want := range []string{"/v1/pdf", `"templateId": "invoice-atelier"`, `"templateData": {`, "Mrs Eleanor Ashworth"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("in %s the call has no %s: %s", call[1], want, text)
+			}
+		}
+	}
 }
 
 // TestTwoTabsOfTheEditor saves from an outdated page: nothing is written, no text is lost, and either version can

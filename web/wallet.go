@@ -113,8 +113,8 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 		return err
 	}
 	for _, p := range page.Items {
-		if p.Wallet == 0 {
-			continue // a hold that was charged whole: it is listed below
+		if p.Wallet == 0 || p.Failed && p.Kind == store.KindHold {
+			continue // the end of a call that was charged whole, or the hold of one that failed: one line is enough
 		}
 		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
 		if p.CallID != "" {
@@ -124,6 +124,9 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 				line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(names[p.KeyID], "dashboard")
 				line.What = p.Operation
 			}
+		}
+		if p.Failed {
+			line.Amount, line.Note = 0, "failed · "+cmp.Or(names[p.KeyID], "dashboard")
 		}
 		if p.Kind == store.KindPayment && strings.HasPrefix(p.Reference, "stripe ") {
 			line.What, line.Note = p.Reason, "payment"

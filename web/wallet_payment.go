@@ -154,7 +154,7 @@ func returnBanner(p store.Payment) *views.Banner {
 	case store.PaymentOpen:
 		return &views.Banner{
 			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Card payments take a few seconds, other payments up to a few days.",
-			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Reload"},
+			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Reload"}, Refresh: true,
 		}
 	}
 	return &views.Banner{Is: views.StateWarn, Bold: "Payment not completed.", Text: cmp.Or(p.Reason, "The payment page was closed or expired.")}

@@ -86,11 +86,16 @@ func TestTopUpOnThePages(t *testing.T) {
 			t.Fatalf("payments: %+v, %v", page, err)
 		}
 		back := "/dashboard/wallet?payment=" + page.Items[0].ID
-		v.sees(back, "Waiting for Stripe", "$5.00")
+		if waiting := v.sees(back, "Waiting for Stripe", "Reload", "$5.00"); !strings.Contains(waiting.body, "data-refresh") {
+			t.Error("the page does not wait for the payment")
+		}
 		h.clock.Advance(time.Second)
 		h.fake.Pay(session, fakestripe.CardWorks)
 		h.tell(t)
 		got := v.sees(back, "Payment received. $20.00 was added", "$25.00", "Visa ending 4242, until Nov 2028", "Top-up", "Paid", "Receipt")
+		if strings.Contains(got.body, "data-refresh") {
+			t.Error("the page still waits for the payment")
+		}
 		if !strings.Contains(got.body, `href="https://checkout.stripe.com/receipt/ch_`) {
 			t.Error("the page has no link to the receipt")
 		}

@@ -75,6 +75,8 @@ type Config struct {
 	// reason for users why it was not repeated. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
+	// Thumbnail returns an image of page 1 of an account's result as a PNG, or nil; it may be nil.
+	Thumbnail func(ctx context.Context, account store.Account, resultID string) []byte
 	// Templates is the service of templates and partials.
 	Templates *templates.Service
 	// Interface executes the API requests of an account's member in the playground, as with a key: operations and

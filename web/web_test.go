@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -209,6 +211,17 @@ func (v *visitor) post(path string, status int, form url.Values) answer {
 	return a
 }
 
+// once sends a form that creates a secret, and returns the page that shows it. Reloading the page does not show it again.
+func (v *visitor) once(path string, form url.Values) answer {
+	v.t.Helper()
+	to := v.post(path, http.StatusSeeOther, form).header.Get("Location")
+	page := v.sees(to, "Shown once")
+	if again := v.get(to); strings.Contains(again.body, "Shown once") {
+		v.t.Errorf("GET %s shows the secret of %s again", to, path)
+	}
+	return page
+}
+
 // sees fails the test unless a page responds with 200 and holds the words.
 func (v *visitor) sees(path string, words ...string) answer {
 	v.t.Helper()
@@ -288,11 +301,66 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 		if account := h.mayas(t); account.Balance != 5*credit.Dollar {
 			t.Errorf("the account holds %v", account.Balance)
 		}
-		if a := v.get("/dashboard/first"); a.body != "{\"url\":\"\"}\n" {
+		if a := v.get("/dashboard/first"); a.body != "{\"id\":\"\"}\n" {
 			t.Errorf("the first document: got %q", a.body)
 		}
 	})
 }
+
+// TestFirstRunEndsOnTheDocument follows the page of the first run through a failed call, a call whose result is stored,
+// and another document.
+func TestFirstRunEndsOnTheDocument(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) {
+		c.Thumbnail = func(_ context.Context, _ store.Account, resultID string) []byte { return []byte("PNG of " + resultID) }
+	})
+	v := h.join(t, "maya@example.com")
+	account, lease := h.mayas(t), acquire(t, h)
+	begin := func() (result string) {
+		t.Helper()
+		result = h.NewID("file")
+		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "url", RequestID: "r", Quote: 2000, Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	settle := func(result string) {
+		t.Helper()
+		file := &store.File{ID: result, BlobKey: result, Filename: "hello.pdf", ContentType: "application/pdf", ExpiresAt: h.clock.Now().Add(time.Hour)}
+		if err := h.Settle(t.Context(), store.Settlement{CallID: store.CallID(result), Charge: 2000, Duration: 412 * time.Millisecond, File: file}); err != nil {
+			t.Fatal(err)
+		}
+		h.clock.Advance(time.Second)
+	}
+	v.sees("/dashboard", "Waiting for your first call", "View result", html.EscapeString(`"response":"url"`))
+	result := begin()
+	if err := h.Release(t.Context(), store.CallID(result), store.Failure{Code: "render_failed", Message: "The page did not load."}, nil); err != nil {
+		t.Fatal(err)
+	}
+	h.clock.Advance(time.Second)
+	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
+	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
+		t.Errorf("the page waits for the call that it shows: %s", a.body)
+	}
+	result = begin()
+	v.sees("/dashboard", "render_failed")
+	settle(result)
+	page = v.sees("/dashboard", "Your first document took 412 ms and cost $0.0020 .", "Download hello.pdf", "Completed", "Next steps", "Create a template", "2,499 PDFs")
+	image := documentsPath + store.CallID(result) + "/page.png"
+	if !strings.Contains(page.body, `<img src="`+image+`" alt="Page 1 of hello.pdf"`) || strings.Contains(page.body, "data-first-document") {
+		t.Errorf("the page of the document is not shown: %s", page.body)
+	}
+	if a := v.get(image); a.body != "PNG of "+result || a.header.Get("Content-Type") != "image/png" {
+		t.Errorf("the image is %q", a.body)
+	}
+	if a := h.join(t, "mallory@example.com").get(image); a.status != http.StatusNotFound {
+		t.Errorf("another account's image: got status %d", a.status)
+	}
+	v.sees(documentsPath+store.CallID(result), "Completed", "hello.pdf")
+	settle(begin())
+	v.sees("/dashboard", "Overview", "Latest documents")
+}
+
+const documentsPath = "/dashboard/documents/"
 
 func TestSignUpHidesKnownAddresses(t *testing.T) {
 	h := sqliteHouse(t, nil)
@@ -497,7 +565,7 @@ func TestSecondFactor(t *testing.T) {
 		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {"000000"}, "password": {password}})
 		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {code()}})
 		v.post("/dashboard/settings/factor", http.StatusUnprocessableEntity, url.Values{"code": {code()}, "password": {"wrong password"}})
-		shown := v.post("/dashboard/settings/factor", http.StatusOK, url.Values{"code": {code()}, "password": {password}})
+		shown := v.once("/dashboard/settings/factor", url.Values{"code": {code()}, "password": {password}})
 		codes := codeText.FindAllStringSubmatch(shown.body, -1)
 		if len(codes) != 10 {
 			t.Fatalf("got %d recovery codes: %s", len(codes), textOf(shown.body))
@@ -528,6 +596,45 @@ func TestSecondFactor(t *testing.T) {
 	})
 }
 
+// TestSecretsWaitSealed checks the secrets that the overview and the settings show once: the session stores them sealed,
+// and other pages leave them.
+func TestSecretsWaitSealed(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) { c.Mail = nil })
+	maya, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "maya@example.com", Verified: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := h.signedIn(t, maya)
+	link := regexp.MustCompile(h.url + `/invite/[A-Za-z0-9_-]+`)
+	for _, c := range []struct {
+		form, page string
+		values     url.Values
+		secret     *regexp.Regexp
+	}{
+		{"/dashboard/keys", "/dashboard", url.Values{"name": {"first"}, "first": {"yes"}}, liveSecret},
+		{"/dashboard/settings/invites", "/dashboard/settings", url.Values{"email": {"tom@example.com"}, "role": {"viewer"}}, link},
+	} {
+		if to := v.post(c.form, http.StatusSeeOther, c.values).header.Get("Location"); to != c.page {
+			t.Fatalf("%s leads to %q", c.form, to)
+		}
+		v.sees("/dashboard/documents")
+		sessions, err := h.Sessions().Of(t.Context(), maya.ID)
+		if err != nil || len(sessions) != 1 {
+			t.Fatalf("got %+v, %v", sessions, err)
+		}
+		data, _, err := h.Sessions().FindCtx(t.Context(), sessions[0].Token)
+		if err != nil || !bytes.Contains(data, []byte(`"once"`)) || c.secret.Match(data) {
+			t.Errorf("the session stores the secret of %s as %s, %v", c.form, data, err)
+		}
+		if !c.secret.MatchString(v.get(c.page).body) {
+			t.Errorf("%s does not show the secret", c.page)
+		}
+		if c.secret.MatchString(v.get(c.page).body) {
+			t.Errorf("%s shows the secret again", c.page)
+		}
+	}
+}
+
 var liveSecret = regexp.MustCompile(`pdf_test_[A-Za-z0-9]{40}`)
 
 func TestKeys(t *testing.T) {
@@ -537,7 +644,7 @@ func TestKeys(t *testing.T) {
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {""}})
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "limit": {"ten"}})
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "operations": {"pdf.burn"}})
-		made := v.post("/dashboard/keys", http.StatusOK, url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
+		made := v.once("/dashboard/keys", url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
 		secret := liveSecret.FindString(made.body)
 		key, of, err := h.KeyBySecret(t.Context(), secret)
 		if err != nil || of.ID != account.ID || key.Name != "production" || *key.SpendLimit != 10*credit.Dollar || key.ExpiresAt == nil || len(key.Operations) != 1 {
@@ -547,7 +654,7 @@ func TestKeys(t *testing.T) {
 			t.Error("the secret is shown again")
 		}
 		v.sees("/dashboard/keys/"+key.ID+"/roll", "Rotate “production”?")
-		rolled := v.post("/dashboard/keys/"+key.ID+"/roll", http.StatusOK, url.Values{})
+		rolled := v.once("/dashboard/keys/"+key.ID+"/roll", url.Values{})
 		next := liveSecret.FindString(rolled.body)
 		if next == secret || next == "" {
 			t.Fatalf("rolling showed %q", next)
@@ -582,7 +689,7 @@ func TestWebhooks(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		account := h.mayas(t)
 		v.post("/dashboard/webhooks", http.StatusUnprocessableEntity, url.Values{"url": {"http://inner.example/x"}})
-		made := v.post("/dashboard/webhooks", http.StatusOK, url.Values{"url": {"https://hooks.example/in"}, "events": {"job.completed"}})
+		made := v.once("/dashboard/webhooks", url.Values{"url": {"https://hooks.example/in"}, "events": {"job.completed"}})
 		secret := signingSecret.FindString(made.body)
 		list, err := h.Webhooks(t.Context(), account.ID)
 		if err != nil || len(list) != 1 || !strings.HasPrefix(secret, list[0].SecretPrefix) || len(list[0].Events) != 1 {
@@ -599,7 +706,7 @@ func TestWebhooks(t *testing.T) {
 		v.post(path+"/pause", http.StatusSeeOther, url.Values{})
 		v.sees("/dashboard/webhooks", "Paused")
 		v.post(path+"/resume", http.StatusSeeOther, url.Values{})
-		rolled := v.post(path+"/roll", http.StatusOK, url.Values{})
+		rolled := v.once(path+"/roll", url.Values{})
 		if next := signingSecret.FindString(rolled.body); next == "" || next == secret {
 			t.Errorf("rolling showed %q", next)
 		}
@@ -636,6 +743,22 @@ func TestWallet(t *testing.T) {
 		}
 		if a := v.get("/dashboard/wallet.csv"); a.status != http.StatusOK || !strings.Contains(a.body, "trial,5.000000") {
 			t.Errorf("the ledger as a file: %d, %q", a.status, a.body)
+		}
+
+		// A failed call is one line, and its hold and release are two lines of the file.
+		result := h.NewID("file")
+		if err := h.Begin(t.Context(), store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: h.mayas(t).ID, Operation: "pdf.create", Mode: "url", RequestID: "r", Quote: 2000, Lease: acquire(t, h)}); err != nil {
+			t.Fatal(err)
+		}
+		v.sees("/dashboard/wallet", "pdf.create", "call · dashboard", "−$0.0020", "$0.0020 held for running calls")
+		if err := h.Release(t.Context(), store.CallID(result), store.Failure{Code: "render_failed"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if a := v.sees("/dashboard/wallet", "pdf.create", "failed · dashboard", "not charged", "$5.00 00"); strings.Count(a.body, ">pdf.create</a>") != 1 || strings.Contains(textOf(a.body), "$0.0020") {
+			t.Errorf("the failed call in the ledger: %s", textOf(a.body))
+		}
+		if a := v.get("/dashboard/wallet.csv"); strings.Count(a.body, store.CallID(result)) != 2 {
+			t.Errorf("the failed call in the file: %s", a.body)
 		}
 	})
 }
@@ -801,7 +924,7 @@ func TestMembersAndRoles(t *testing.T) {
 			t.Errorf("a session from before the change of role: got status %d", a.status)
 		}
 		tom.post("/login", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "password": {password}})
-		tom.post("/dashboard/keys", http.StatusOK, url.Values{"name": {"x"}})
+		tom.once("/dashboard/keys", url.Values{"name": {"x"}})
 		owner.post("/dashboard/settings/members/"+person.ID+"/remove", http.StatusSeeOther, url.Values{})
 		tom.post("/login", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "password": {password}})
 		if a := tom.get("/dashboard/keys"); a.status != http.StatusForbidden {
@@ -1029,7 +1152,7 @@ func TestTextsAreShownAsTexts(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
-	v.post("/dashboard/keys", http.StatusOK, url.Values{"name": {attack}})
+	v.once("/dashboard/keys", url.Values{"name": {attack}})
 	v.post("/dashboard/settings/profile", http.StatusSeeOther, url.Values{"account": {attack}, "name": {attack}, "email": {"maya@example.com"}})
 	v.post("/dashboard/settings/profile", http.StatusUnprocessableEntity, url.Values{"email": {attack}})
 	for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/settings", "/dashboard/documents?q=" + url.QueryEscape(attack), "/login?next=" + url.QueryEscape(attack)} {

@@ -70,9 +70,8 @@ func endpointOf(e store.Webhook) views.Endpoint {
 	return shown
 }
 
-func (w *Web) showWebhooks(v *pageRequest) error { return w.webhooksPage(v, nil) }
-
-func (w *Web) webhooksPage(v *pageRequest, secret *views.EndpointSecret) error {
+// showWebhooks shows the endpoints, with the secret of a new one.
+func (w *Web) showWebhooks(v *pageRequest) error {
 	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -81,7 +80,7 @@ func (w *Web) webhooksPage(v *pageRequest, secret *views.EndpointSecret) error {
 	if err != nil {
 		return err
 	}
-	m := views.Webhooks{Max: store.MaxWebhooks, Secret: secret, Events: eventKinds(), New: w.endpointForm(v)}
+	m := views.Webhooks{Max: store.MaxWebhooks, Secret: takeOnce[views.EndpointSecret](v), Events: eventKinds(), New: w.endpointForm(v)}
 	for _, e := range list {
 		shown := endpointOf(e)
 		shown.Day, shown.Last = views.Digits(traffic[e.ID].Count), traffic[e.ID].Last
@@ -135,7 +134,7 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 	if err := v.record("webhook.made", made.URL, ""); err != nil {
 		return err
 	}
-	return w.webhooksPage(v, &views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Use this secret to verify the signature of each delivery."})
+	return v.redirectOnce(webhooksPath, views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Use this secret to verify the signature of each delivery."})
 }
 
 func (w *Web) wrongEndpoint(v *pageRequest, field, text string) error {
@@ -144,10 +143,10 @@ func (w *Web) wrongEndpoint(v *pageRequest, field, text string) error {
 	return v.show(http.StatusUnprocessableEntity, views.NewEndpointPage(v.page("Add endpoint", webhooksPath), m))
 }
 
-func (w *Web) showWebhook(v *pageRequest) error { return w.webhookPage(v, http.StatusOK, nil, nil) }
+func (w *Web) showWebhook(v *pageRequest) error { return w.webhookPage(v, http.StatusOK, nil) }
 
 // webhookPage shows one endpoint, with a new secret, or with the errors of its form.
-func (w *Web) webhookPage(v *pageRequest, status int, secret *views.EndpointSecret, wrong map[string]string) error {
+func (w *Web) webhookPage(v *pageRequest, status int, wrong map[string]string) error {
 	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
@@ -156,7 +155,7 @@ func (w *Web) webhookPage(v *pageRequest, status int, secret *views.EndpointSecr
 	if err != nil {
 		return err
 	}
-	m := views.EndpointDetail{Endpoint: endpointOf(e), Secret: secret, Change: w.endpointForm(v)}
+	m := views.EndpointDetail{Endpoint: endpointOf(e), Secret: takeOnce[views.EndpointSecret](v), Change: w.endpointForm(v)}
 	if wrong == nil {
 		m.Change.Values["url"], m.Change.Chosen = e.URL, m.Chosen
 	} else {
@@ -176,7 +175,7 @@ func (w *Web) changeWebhook(v *pageRequest) error {
 	address := v.value("url")
 	changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{URL: &address, Events: &events})
 	if errors.Is(err, errAddress) {
-		return w.webhookPage(v, http.StatusUnprocessableEntity, nil, map[string]string{"url": wrongAddress})
+		return w.webhookPage(v, http.StatusUnprocessableEntity, map[string]string{"url": wrongAddress})
 	}
 	return w.webhookChanged(v, changed.URL, err, "webhook.changed", "Endpoint saved.")
 }
@@ -220,7 +219,7 @@ func (w *Web) rollWebhook(v *pageRequest) error {
 	if err := v.record("webhook.rolled", rolled.URL, ""); err != nil {
 		return err
 	}
-	return w.webhookPage(v, http.StatusOK, &views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous secret still signs Service-Signature for 24 hours, or until you activate this one."}, nil)
+	return v.redirectOnce(webhooksPath+"/"+rolled.ID, views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous secret still signs Service-Signature for 24 hours, or until you activate this one."})
 }
 
 func (w *Web) activateWebhook(v *pageRequest) error {

@@ -111,7 +111,7 @@ func New(t testing.TB, o Options) *Server {
 		t.Fatalf("make the API: %v", err)
 	}
 	s.Handler = middleware.New(middleware.Config{
-		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, MaxDiscard: 2 * max(cfg.MaxBody, cfg.MaxFile), Logger: cfg.Logger, Registry: s.Registry, Tracer: cfg.Tracer,
+		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, MaxDiscard: 2 * max(cfg.MaxBody, cfg.MaxFile), Logger: cfg.Logger, Registry: s.Registry, Tracer: cfg.Tracer, LogRequest: s.Store.LogRequest,
 	})
 	server.Config.Handler = s.Handler
 	server.Start()

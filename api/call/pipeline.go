@@ -133,13 +133,17 @@ type paidCall struct {
 	trace     string // the trace that workers and deliveries of the call continue
 }
 
-// Do carries a request out. The caller closes the outcome's Body. The decision of the rate limits is returned in any
-// case.
+// Do carries a request out. The caller closes the outcome's Body. With an error, the outcome has only the ID of the
+// call, or is nil if none was begun. The decision of the rate limits is returned in any case.
 func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
 	p.running.Add(1)
 	defer p.running.Done()
 	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
 	err := c.carryOut(ctx, steps)
+	var failed *Outcome
+	if c.begun {
+		failed = &Outcome{CallID: c.id}
+	}
 	switch {
 	case errors.Is(err, errReplayed):
 		p.metrics.call(request.Operation.Name, "replayed", 0)
@@ -147,10 +151,10 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 		p.metrics.call(request.Operation.Name, "enqueued", 0)
 	case err != nil && ctx.Err() != nil:
 		p.metrics.call(request.Operation.Name, "canceled", 0)
-		return nil, c.verdict, err
+		return failed, c.verdict, err
 	case err != nil:
 		p.metrics.call(request.Operation.Name, string(Fault(err).Code), 0)
-		return nil, c.verdict, err
+		return failed, c.verdict, err
 	default:
 		p.metrics.call(request.Operation.Name, "ok", c.outcome.Charged)
 	}

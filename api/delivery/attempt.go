@@ -47,7 +47,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 		// The response contains nothing of the target, not even how long it took.
 		return store.Attempt{Error: "The URL is not allowed. Use https and a public host."}
 	case err != nil:
-		return store.Attempt{Error: sendFailure(err), Duration: &took}
+		return store.Attempt{Error: sendFailure(err), Duration: &took, Headers: store.AttemptHeaders{Request: lines(r.Header)}}
 	}
 	defer response.Body.Close()
 	// An answer that breaks off after its status is still an answer.
@@ -55,6 +55,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	took = time.Since(begun)
 	attempt := store.Attempt{
 		StatusCode: response.StatusCode, Response: bytes.ToValidUTF8(body, []byte("\uFFFD")), Duration: &took,
+		Headers:    store.AttemptHeaders{Request: lines(r.Header), Response: lines(response.Header)},
 		Delivered:  response.StatusCode >= 200 && response.StatusCode < 300,
 		Gone:       response.StatusCode == http.StatusGone,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), d.now()),
@@ -63,6 +64,13 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 		attempt.Error = statusFailure(response.StatusCode)
 	}
 	return attempt
+}
+
+// lines returns headers as text, one per line.
+func lines(h http.Header) string {
+	var b strings.Builder
+	_ = h.Write(&b)
+	return strings.ReplaceAll(b.String(), "\r\n", "\n")
 }
 
 // deliveryRequest returns the request of one attempt. Requests to endpoints are signed; requests to callbacks are

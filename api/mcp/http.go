@@ -73,7 +73,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "*, WWW-Authenticate")
 	if !d.fromHere(r) {
-		reply(w, http.StatusForbidden, problem(nil, codeInvalidRequest, "The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL()+". Operator: set RELAYPDF_BASE_URL to change that."))
+		reply(w, r, http.StatusForbidden, problem(nil, codeInvalidRequest, "The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL()+". Operator: set RELAYPDF_BASE_URL to change that."))
 		return
 	}
 	caller, err := d.api.Caller(w, r)
@@ -100,7 +100,7 @@ func (d *Handler) fromHere(r *http.Request) bool {
 // answer reads and answers one request of a caller.
 func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" && (err != nil || media != "application/json") {
-		reply(w, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
+		reply(w, r, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
 		return nil
 	}
 	body, done, err := d.read(w, r)
@@ -110,7 +110,7 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 	defer done()
 	messages, batch, wrong := split(body, r.Header.Get("Mcp-Protocol-Version"))
 	if wrong != nil {
-		reply(w, http.StatusBadRequest, wrong)
+		reply(w, r, http.StatusBadRequest, wrong)
 		return nil
 	}
 	if err := d.count(w, r, caller, messages); err != nil {
@@ -121,11 +121,11 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 		middleware.Note(w, slog.String("message", messages[0].label()))
 		if scope := messages[0].scope(d.scopes); scope != "" && !caller.Has(scope) {
 			d.api.StepUp(w, caller, scope)
-			reply(w, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+". Request it as described in the WWW-Authenticate header."))
+			reply(w, r, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+". Request it as described in the WWW-Authenticate header."))
 			return nil
 		}
 		answer := d.one(ctx, r, messages[0])
-		reply(w, answer.Status, answer.Body)
+		reply(w, r, answer.Status, answer.Body)
 		return nil
 	}
 	var answers [][]byte
@@ -135,10 +135,10 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 		}
 	}
 	if len(answers) == 0 {
-		reply(w, http.StatusAccepted, nil)
+		reply(w, r, http.StatusAccepted, nil)
 		return nil
 	}
-	reply(w, http.StatusOK, append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']'))
+	reply(w, r, http.StatusOK, append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']'))
 	return nil
 }
 
@@ -239,8 +239,11 @@ func (d *Handler) draw(ctx context.Context, id string) (picture []byte, why stri
 	return d.api.Calls.Thumbnail(x.ctx, x.caller.Account, id)
 }
 
-// reply sends a response of the protocol.
-func reply(w http.ResponseWriter, status int, body []byte) {
+// reply sends a response of the protocol. The log of the account shows errors.
+func reply(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	if status >= http.StatusBadRequest {
+		middleware.DescribeError(r.Context(), "", "", body)
+	}
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")
 	}

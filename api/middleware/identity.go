@@ -11,8 +11,11 @@ import (
 
 var acceptableID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// identity is the identity of a request.
-type identity struct{ request, client string }
+// identity is the identity of a request. entry is set if the request may be logged for its account.
+type identity struct {
+	request, client string
+	entry           *entry
+}
 
 type identityKey struct{}
 
@@ -37,6 +40,9 @@ func Identify(trusted AddressHeader) func(http.Handler) http.Handler {
 			}
 			w.Header().Set(wire.RequestIDHeader, id)
 			known := identity{request: id, client: clientIP(r, trusted)}
+			if Versioned(r.URL.Path) {
+				known.entry = &entry{}
+			}
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, known)))
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/internal/telemetry"
+	"relaypdf/store"
 )
 
 // StatusClientClosed is the status in the log for a client that left before its response; it is never sent.
@@ -94,8 +95,8 @@ const requestsMetric = "relaypdf_request_seconds"
 
 // Log logs one line for each request and counts it: by the route's pattern and never the path, which may hold a
 // file's id, nor the query, which may hold a key. It must be outside of every handler that may respond. The request's
-// span has the same attributes.
-func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tracer) func(http.Handler) http.Handler {
+// span has the same attributes. Requests of an account are also passed to account, which may be nil.
+func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tracer, account func(store.Request)) func(http.Handler) http.Handler {
 	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: requestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
 	}, []string{"method", "route", "status"})
@@ -111,6 +112,7 @@ func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tra
 			next.ServeHTTP(seen, r)
 			took := time.Since(begin)
 			endSpan(span, r, seen)
+			record(r, seen.Status, took, account)
 			requests.WithLabelValues(methodLabel(r.Method), seen.route, strconv.Itoa(seen.Status)).Observe(took.Seconds())
 			log.LogAttrs(r.Context(), slog.LevelInfo, "request", append([]slog.Attr{
 				slog.String("requestId", RequestID(r.Context())),

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"relaypdf/internal/telemetry"
+	"relaypdf/store"
 )
 
 // Config holds the handlers behind the edge, and its dependencies.
@@ -31,6 +32,8 @@ type Config struct {
 	Registry   prometheus.Registerer
 	// Tracer starts the traces of requests or continues those of their clients.
 	Tracer *telemetry.Tracer
+	// LogRequest receives each request of an account when it has ended, and must not wait; nil means none.
+	LogRequest func(store.Request)
 }
 
 // New returns the handler that every request passes before the API or the pages.
@@ -46,7 +49,7 @@ func New(c Config) http.Handler {
 		})
 	}
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
-	return chi.Chain(discardRest(c.MaxDiscard, discardTime), Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
+	return chi.Chain(discardRest(c.MaxDiscard, discardTime), Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), Keep, Recover(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 
 // Methods returns the methods that a route may accept.

@@ -157,6 +157,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	a.public.Handler = middleware.New(middleware.Config{
 		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
 		TrustedIPHeader: config.TrustedIPHeader, MaxDiscard: 2 * max(config.MaxBody, config.MaxFile), Logger: log, Registry: a.registry, Tracer: a.tracer,
+		LogRequest: a.Store.LogRequest,
 	})
 	a.private.Handler = middleware.OwnHost(PrivateHandler(a.registry, a.public.Handler), append(config.ownHosts(), config.MetricsListen)...)
 	return a, nil

@@ -110,6 +110,10 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {
 		return a.API.Calls.Input(ctx, accountID, callID)
 	}
+	config.Thumbnail = func(ctx context.Context, account store.Account, resultID string) []byte {
+		image, _ := a.API.Calls.Thumbnail(ctx, account, resultID)
+		return image
+	}
 	config.Again, config.Interface, config.Templates = a.again, a.API.ForPerson, a.API.Templates
 	config.MaxBody, config.MaxFile = a.Config.MaxBody, a.Config.MaxFile
 	started := time.Now()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -289,20 +288,14 @@ func (s *screen) join(email string) {
 	s.signIn(email)
 }
 
-// shell runs a line that a page shows, unchanged.
+// shell runs a line that a page shows, unchanged, and returns its output.
 func shell(t *testing.T, line string) string {
 	t.Helper()
-	run := exec.CommandContext(t.Context(), "sh", "-c", line)
-	run.Dir = t.TempDir()
-	out, err := run.CombinedOutput()
+	out, err := runs(t, "", t.TempDir(), "sh", "-c", line)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", line, err, out)
 	}
-	file, err := os.ReadFile(filepath.Join(run.Dir, "hello.pdf"))
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, out)
-	}
-	return string(file)
+	return out
 }
 
 // TestFromSignUpToTheFirstDocument signs up, makes a key, runs the line that the
@@ -325,10 +318,18 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	if err != nil || !strings.Contains(line, "pdf_test_") {
 		t.Fatalf("the line is %q, %v", line, err)
 	}
-	if file := shell(t, line); !strings.HasPrefix(file, "%PDF-") {
-		t.Fatalf("the line makes %.300q", file)
+	stored := regexp.MustCompile(`"url":"([^"]+)"`)
+	link := stored.FindStringSubmatch(shell(t, line))
+	if link == nil {
+		t.Fatalf("%s returns no URL", line)
 	}
-	maya.sees("Time per step") // the page of the first document, by itself
+	maya.sees("Your first document took") // without a reload
+	maya.holds("its page is shown", `document.querySelector(".paper img")?.naturalWidth > 200`)
+	maya.lookAt("first document")
+	if _, file := fetch(t, link[1]); !bytes.HasPrefix(file, []byte("%PDF-")) {
+		t.Errorf("%s is %.300q", link[1], file)
+	}
+	maya.follow("View details")
 	maya.sees("Layout and print")
 	maya.sees("Completed")
 	maya.open("/dashboard/documents")
@@ -359,8 +360,8 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	operator.fill("reason", "Resolved.")
 	operator.press("Lift suspension")
 	operator.sees("reactivated")
-	if file := shell(t, line); !strings.HasPrefix(file, "%PDF-") {
-		t.Errorf("after the suspension the line makes %.300q", file)
+	if answer := shell(t, line); !stored.MatchString(answer) {
+		t.Errorf("after the suspension the line returns %.300q", answer)
 	}
 	lookAtPages(t, app, browser, account.ID)
 	maya.calm("the owner's pages")
@@ -401,7 +402,7 @@ func lookAtPages(t *testing.T, app *app.App, browser *rod.Browser, accountID str
 		nobody: {"/login", "/signup", "/password/reset", "/nothing-here"},
 		owner: {
 			"/dashboard", "/dashboard/playground", "/dashboard/playground/pdf_create", "/dashboard/playground/pdf_stamp",
-			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries",
+			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries", "/dashboard/requests",
 			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
 			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor", "/dashboard/settings/factor/off",
 			"/dashboard/templates", "/dashboard/templates?q=nothing-has-this", "/dashboard/templates/new", "/dashboard/templates/gallery", "/dashboard/templates/import",

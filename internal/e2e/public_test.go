@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -271,7 +272,6 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[string][]string{"Go": {"sample.go", "go", "run"}, "JavaScript": {"sample.mjs", "node"}, "Python": {"sample.py", "python3"}, "PHP": {"sample.php", "php"}}
 	for _, o := range book.Operations {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "report.pdf"), []byte("%PDF-1.7\n"), 0o600); err != nil {
@@ -279,32 +279,104 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 		}
 		own := r.own(o.Path)
 		for _, sample := range o.Samples {
-			name, known := names[sample.Name]
-			if known && !slices.Contains(everywhere, o.ID) {
+			if sample.Name != "curl" && !slices.Contains(everywhere, o.ID) {
 				continue
 			}
-			text := own.Replace(sample.Text)
-			command := []string{"bash", "-e", "-c", curlFails + text}
-			if known {
-				if _, err := exec.LookPath(name[1]); err != nil {
-					t.Logf("%s is not here: its sample was not run", name[1])
-					continue
-				}
-				if err := os.WriteFile(filepath.Join(dir, name[0]), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				command = append(slices.Clone(name[1:]), name[0])
+			makes := ""
+			if o.ID == "pdf_create" {
+				makes = "result.pdf"
 			}
-			_ = os.Remove(filepath.Join(dir, "result.pdf"))
-			if out, err := runs(t, r.key, dir, command...); err != nil {
-				t.Errorf("%s in %s: %v\n%.2000s\n%.1000s", o.ID, sample.Name, err, text, out)
-				continue
-			}
-			if content, err := os.ReadFile(filepath.Join(dir, "result.pdf")); o.ID == "pdf_create" && (err != nil || !bytes.HasPrefix(content, []byte("%PDF-"))) {
-				t.Errorf("%s in %s makes %.50q, %v", o.ID, sample.Name, content, err)
+			runSample(t, r.key, dir, sample.Name, own.Replace(sample.Text), makes)
+		}
+	}
+}
+
+// runtimes maps the languages of samples, except curl, to a file and the command that runs it.
+var runtimes = map[string][]string{"Go": {"sample.go", "go", "run"}, "JavaScript": {"sample.mjs", "node"}, "Python": {"sample.py", "python3"}, "PHP": {"sample.php", "php"}}
+
+// runSample runs a sample in a folder, unless its language is not installed. It must not fail, and must make the PDF
+// with the given name, if any.
+func runSample(t *testing.T, key, dir, language, text, makes string) {
+	t.Helper()
+	command := []string{"bash", "-e", "-c", curlFails + text}
+	if runtime, ok := runtimes[language]; ok {
+		if _, err := exec.LookPath(runtime[1]); err != nil {
+			t.Logf("%s is not here: its sample was not run", runtime[1])
+			return
+		}
+		if err := os.WriteFile(filepath.Join(dir, runtime[0]), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command = append(slices.Clone(runtime[1:]), runtime[0])
+	}
+	if makes != "" {
+		_ = os.Remove(filepath.Join(dir, makes))
+	}
+	if out, err := runs(t, key, dir, command...); err != nil {
+		t.Errorf("in %s: %v\n%.2000s\n%.1000s", language, err, text, out)
+		return
+	}
+	if makes == "" {
+		return
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, makes)); err != nil || !bytes.HasPrefix(content, []byte("%PDF-")) {
+		t.Errorf("in %s: %s is %.50q, %v\n%.2000s", language, makes, content, err, text)
+	}
+}
+
+// TestCallsOfTheGalleryRun copies every layout of the gallery to an account, publishes it, and runs the call that the
+// editor shows: with curl, and for one layout in every language. The page of the layout shows the same calls.
+func TestCallsOfTheGalleryRun(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	app := startOpen(t)
+	post := pagesAs(t, app, "maya@example.com")
+	account, err := app.Store.AccountByEmail(t.Context(), "maya@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test", Test: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layouts, err := gallery.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range layouts.List("", "") {
+		made := regexp.MustCompile(`/dashboard/templates/[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(post("/dashboard/templates", url.Values{"layout": {l.ID}, "name": {l.Name}, "category": {l.Category}}))
+		_, public := fetch(t, app.BaseURL()+l.Href())
+		calls, listed := samplesOf(t, post(made+"/publish", url.Values{})), samplesOf(t, string(public))
+		if len(calls) != 5 || !maps.Equal(calls, listed) {
+			t.Errorf("%s: the editor shows %q, the gallery %q", l.ID, calls, listed)
+		}
+		for language, text := range calls {
+			if language == "curl" || i == 0 {
+				runSample(t, key, t.TempDir(), language, text, l.ID+".pdf")
 			}
 		}
 	}
+}
+
+// samplesOf returns the samples of a call on a page by their languages.
+func samplesOf(t *testing.T, page string) map[string]string {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for n := range doc.Descendants() {
+		attributes := map[string]string{}
+		for _, a := range n.Attr {
+			attributes[a.Key] = a.Val
+		}
+		language := strings.TrimPrefix(attributes["aria-label"], "Copy ")
+		if _, known := runtimes[language]; known || language == "curl" {
+			found[language] = attributes["data-copy"]
+		}
+	}
+	return found
 }
 
 // reader is a user with an account who tries the samples of the reference.

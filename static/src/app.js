@@ -100,11 +100,12 @@ const fresh = async (address) => {
   }
 };
 
-// put takes over the main part of a page. What had the focus has it again.
+// put takes over the main part of a page, and the balance. What had the focus has it again.
 const put = (page) => {
   const name = document.activeElement?.closest("#main")?.contains(document.activeElement) ? document.activeElement.name : "";
   const main = page.querySelector("#main");
   document.querySelector("#main").replaceWith(main);
+  document.querySelector(".side .chip")?.replaceWith(page.querySelector(".side .chip") ?? "");
   document.title = page.title;
   prepare(main);
   if (name) main.querySelector(`[name="${CSS.escape(name)}"]`)?.focus();
@@ -139,10 +140,10 @@ const narrows = (form) => form.addEventListener("submit", (event) => {
   go(form.action.split("?")[0] + (chosen.size ? "?" + chosen : ""));
 });
 
-// A page that waits for something looks again until it has come.
+// A page that waits for something looks again until it has come, but not while a form is filled in.
 const refreshes = (part) => {
   const again = async () => {
-    if (document.hidden) return setTimeout(again, 1000);
+    if (document.hidden || document.activeElement?.matches("#main form[method=post] :is(input, select, textarea)")) return setTimeout(again, 1000);
     if (!part.isConnected) return;
     const before = turn;
     const page = await fresh(location.href);
@@ -152,14 +153,13 @@ const refreshes = (part) => {
   setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
 };
 
-// The first document takes the place of the page that waits for it.
+// The page of the first run is loaded again when another call has ended.
 const awaitsFirst = (part) => {
   const look = async () => {
     if (!part.isConnected) return;
     try {
       const answer = await fetch("/dashboard/first", { headers: { Accept: "application/json" } });
-      const { url } = answer.ok ? await answer.json() : {};
-      if (url) return location.assign(url);
+      if (answer.ok && (await answer.json()).id !== part.dataset.firstDocument) return location.assign("/dashboard");
     } catch { /* looked at again below */ }
     setTimeout(look, document.hidden ? 5000 : 1000);
   };
