@@ -20,6 +20,10 @@ func (w *Web) showWallet(v *pageRequest) error { return w.walletPage(v, http.Sta
 type walletForms struct{ limits, topUp, reload *views.Form }
 
 func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
+	banner, err := w.paymentBanner(v)
+	if err != nil {
+		return err
+	}
 	now := w.now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	activity, err := w.store.Activity(v.ctx(), v.account.ID, month, now)
@@ -44,9 +48,7 @@ func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
 		return err
 	}
 	p := v.page("Wallet", walletPath)
-	if p.Banner, err = w.paymentBanner(v); err != nil {
-		return err
-	}
+	p.Banner = banner
 	return v.show(status, views.WalletPage(p, m))
 }
 

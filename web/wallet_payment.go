@@ -131,6 +131,12 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 		if errors.Is(err, store.ErrNotFound) || err == nil && p.AccountID != v.account.ID {
 			return nil, nil
 		}
+		if err != nil {
+			return nil, err
+		}
+		// The payment may have arrived after the visitor's account was read.
+		account, err := w.store.Account(v.ctx(), p.AccountID)
+		v.account = &account
 		return returnBanner(p), err
 	}
 	if !v.may(pays) || w.cfg.Payments == nil {

@@ -311,6 +311,7 @@ func TestTopUpOnTheTestPage(t *testing.T) {
 	maya.press("Pay with the test card 4242")
 	maya.sees("$20.00 was added to the wallet.") // the page looks again by itself
 	maya.holds("the balance is new everywhere", `[".chip", ".balance"].every(s => document.querySelector(s).textContent.includes("$25.00"))`)
+	maya.finds("/dashboard/wallet", "$20.0000\tReceipt") // a later event has it
 	maya.sees("Paid")
 	if got := maya.account().Balance; got != 25*credit.Dollar {
 		t.Errorf("the wallet holds %s", got)
@@ -416,7 +417,7 @@ func TestMemberJoinsAndLeaves(t *testing.T) {
 	maya.fillIn(`form[action="/dashboard/settings/invites"]`, "email", "tom@example.com")
 	maya.choose(`form[action="/dashboard/settings/invites"] select`, store.RoleViewer)
 	maya.press("Send invitation")
-	maya.sees("Give tom@example.com this link:")
+	maya.sees("Invitation for tom@example.com created")
 	link := regexp.MustCompile(`http\S+/invite/\S+`).FindString(maya.text())
 
 	tom.open(link)
