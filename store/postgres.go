@@ -72,13 +72,15 @@ var (
 	migrationBounds = bounds{lock: lockTimeout, idle: time.Minute}
 )
 
-// params are the bounds as parameters of a session.
+// params are the bounds as parameters of a session. Compiling a statement takes longer than any of ours that a page
+// or a call waits for: with many months of partitions, PostgreSQL would compile queries that read a few rows.
 func (b bounds) params() map[string]string {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	return map[string]string{
 		"statement_timeout": ms(b.statement), "lock_timeout": ms(b.lock), "idle_in_transaction_session_timeout": ms(b.idle),
 		"tcp_keepalives_idle": seconds(aliveIdle), "tcp_keepalives_interval": seconds(aliveInterval),
 		"tcp_keepalives_count": strconv.Itoa(aliveCount), "tcp_user_timeout": ms(deadAfter),
+		"jit": "off",
 	}
 }
 

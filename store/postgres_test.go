@@ -187,6 +187,10 @@ func TestBoundsOfConnections(t *testing.T) {
 					t.Errorf("%s, pool %s: %s is %s, %v", name, pool, setting, value, err)
 				}
 			}
+			var jit string
+			if err := db.QueryRowContext(t.Context(), "SHOW jit").Scan(&jit); err != nil || jit != "off" {
+				t.Errorf("%s, pool %s: jit is %s, %v", name, pool, jit, err)
+			}
 		}
 	}
 	db := storetest.Postgres(t)

@@ -277,8 +277,12 @@ func placeMarks(d *document, m mark) error {
 	if err != nil || len(pages) != d.pages {
 		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
 	}
+	sound := isSound(d.work, d.name)
 	m.replace(content, pages)
-	return os.WriteFile(d.work.Path(d.name), content, 0o600)
+	if err := os.WriteFile(d.work.Path(d.name), content, 0o600); err != nil || !sound {
+		return err
+	}
+	return markSound(d.work, d.name) // References of the same length cannot damage what qpdf wrote.
 }
 
 // joinedOutline returns the outline of the result; nil if no part has one.

@@ -222,7 +222,7 @@ var theBouncer = sync.OnceValues(func() (server, error) {
 const bouncerConns = 5
 
 // bouncerQuery is the query that, according to docs/operations/runbook.md, the pooler runs on each of its connections.
-const bouncerQuery = "SET lock_timeout = 2000; SET idle_in_transaction_session_timeout = 5000; SET statement_timeout = 30000"
+const bouncerQuery = "SET lock_timeout = 2000; SET idle_in_transaction_session_timeout = 5000; SET statement_timeout = 30000; SET jit = off"
 
 // bouncerScript starts the pooler $2 with the settings in $3, prints "ready" when it listens in $1, and ends it as
 // clusterScript does.
