@@ -143,7 +143,7 @@ func checkRetention(ctx context.Context, s *store.Store) finding {
 	if err != nil {
 		return broken("try again", "%v", err)[0]
 	}
-	text := fmt.Sprintf("retention: %d months before this one; older months stored: %d", months, len(old))
+	text := fmt.Sprintf("months retained before this one: %d; older months stored: %d", months, len(old))
 	blocked := false
 	for _, m := range old {
 		if m.Open != "" {

@@ -108,10 +108,10 @@ func TestDoctorAnnouncesOldMonths(t *testing.T) {
 		message string
 	}{
 		{0, false, good, "calls, deliveries and events of all months stay"},
-		{3, false, good, "retention: 3 months before this one; older months stored: 0"},
-		{2, false, warn, "retention: 2 months before this one; older months stored: 1; 2026-11 is retained because its books are not closed"},
-		{2, true, good, "retention: 2 months before this one; older months stored: 1; 2026-11 is removed in 7 days"},
-		{1, true, warn, "retention: 1 months before this one; older months stored: 2; 2026-11 is removed in 7 days; 2026-12 is removed in 7 days"},
+		{3, false, good, "months retained before this one: 3; older months stored: 0"},
+		{2, false, warn, "months retained before this one: 2; older months stored: 1; 2026-11 is retained because its books are not closed"},
+		{2, true, good, "months retained before this one: 2; older months stored: 1; 2026-11 is removed in 7 days"},
+		{1, true, warn, "months retained before this one: 1; older months stored: 2; 2026-11 is removed in 7 days; 2026-12 is removed in 7 days"},
 	} {
 		s := db.OpenAs(t, store.Config{Now: clock.Now, RetentionMonths: tt.months})
 		if tt.close {

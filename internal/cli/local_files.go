@@ -335,7 +335,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	}
 	content, err := l.read(name)
 	if err != nil {
-		l.miss("%s was not sent: %v", name, err)
+		l.miss("%s was not uploaded: %v", name, err)
 		return reference
 	}
 	if !slices.Contains(l.sent, name) {

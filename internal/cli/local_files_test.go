@@ -32,7 +32,7 @@ func TestInputsOfLocalFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, l := embed("page.html", "html", string(page))
-	if want := []string{"css/main.css", "css/more.css", "img/red.png"}; !slices.Equal(l.sent, want) || len(l.missed) != 1 || l.missed[0] != "img/none.png was not sent: the file does not exist" {
+	if want := []string{"css/main.css", "css/more.css", "img/red.png"}; !slices.Equal(l.sent, want) || len(l.missed) != 1 || l.missed[0] != "img/none.png was not uploaded: the file does not exist" {
 		t.Errorf("sent %q, missed %q", l.sent, l.missed)
 	}
 	for _, want := range []string{
@@ -50,8 +50,8 @@ func TestInputsOfLocalFiles(t *testing.T) {
 	}
 
 	for source, missed := range map[string]string{
-		`<img src="../outside.png">`:                              "../outside.png was not sent: it is outside the page's folder",
-		`<img src="img/link.png">`:                                "img/link.png was not sent: it is a symbolic link out of the page's folder",
+		`<img src="../outside.png">`:                              "../outside.png was not uploaded: it is outside the page's folder",
+		`<img src="img/link.png">`:                                "img/link.png was not uploaded: it is a symbolic link out of the page's folder",
 		`<img src="secret.txt">`:                                  "secret.txt was not uploaded: it is not a style, image, font or script",
 		`<img src="img">`:                                         "img was not uploaded: it is not a style, image, font or script",
 		`<img src="https://example.com/a.png">`:                   "",
@@ -101,7 +101,7 @@ func TestOperationMistakesWithLocalFiles(t *testing.T) {
 	b := newBench(t, nil)
 	dir := sharedtest.PageFolder(t)
 	r := b.run("", "doc", "print", filepath.Join(dir, "page.html"), "-o", filepath.Join(dir, "page.pdf"), "--json-output")
-	if got := decodeJSON[made](t, r.out); r.code != 0 || r.err != "relaypdf: img/none.png was not sent: the file does not exist\n" || len(got.LocalFiles) != 3 {
+	if got := decodeJSON[made](t, r.out); r.code != 0 || r.err != "relaypdf: img/none.png was not uploaded: the file does not exist\n" || len(got.LocalFiles) != 3 {
 		t.Errorf("got %+v", r)
 	}
 	r = b.run("", "doc", "create", filepath.Join(dir, "page.html"), "--no-local-files")
@@ -168,7 +168,7 @@ func TestLocalFilesAsAssets(t *testing.T) {
 	}
 	const frame, module = `<iframe src="in/frame.html#a"></iframe>`, `<script type=module>import x from "./in/parts/b.js"</script>`
 	if got, l := names("page.html", "html", frame+module); !slices.Equal(got, []string{"in/frame.html", "in/frame.css", "img/red.png", "in/deep.htm", "in/main.js", "in/parts/a.mjs", "in/parts/b.js"}) ||
-		!slices.Equal(l.missed, []string{"img/none.png was not sent: the file does not exist", "../outside.png was not sent: it is outside the page's folder"}) {
+		!slices.Equal(l.missed, []string{"img/none.png was not uploaded: the file does not exist", "../outside.png was not uploaded: it is outside the page's folder"}) {
 		t.Errorf("sent %q of a frame, missed %q", got, l.missed)
 	}
 	if got, l := names("page.html", "html", `<iframe srcdoc='<img src="img/red.png">'></iframe><script>import "./in/main.js"</script>`); !slices.Equal(got, []string{"img/red.png"}) || len(l.missed) > 0 {
