@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"relaypdf/api/schema/scan"
 )
 
 const (
@@ -37,7 +39,8 @@ const (
 // surrogates, trailing data, numbers beyond a double. Values are nil, bool, int64, float64, string, []any,
 // map[string]any and *Inline.
 type decoder struct {
-	*scanner
+	*scan.Scanner
+
 	keep   Files
 	files  []*Inline
 	faults Faults
@@ -71,23 +74,23 @@ func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *de
 	}
 	b := spareBuffers.Get().(*buffers) //nolint:errcheck,forcetypeassert // Nothing else is in there.
 	b.reader.Reset(contextReader{ctx, body})
-	return &decoder{scanner: &scanner{r: b.reader, left: maxStructure}, root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
+	return &decoder{Scanner: scan.New(b.reader, maxStructure), root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
 }
 
 // buffers are the read buffers of a text.
 type buffers struct {
 	reader  *bufio.Reader
 	scratch [4 << 10]byte
-	long    [scanBuffer]byte // the first part of a long text
+	long    [scan.BufferSize]byte // the first part of a long text
 }
 
-var spareBuffers = sync.Pool{New: func() any { return &buffers{reader: bufio.NewReaderSize(nil, scanBuffer)} }}
+var spareBuffers = sync.Pool{New: func() any { return &buffers{reader: bufio.NewReaderSize(nil, scan.BufferSize)} }}
 
 // release gives the buffers back: nothing is read any more.
 func (d *decoder) release() {
 	d.buffers.reader.Reset(nil)
 	spareBuffers.Put(d.buffers)
-	d.buffers, d.scratch, d.r = nil, nil, nil
+	d.buffers, d.scratch, d.Scanner = nil, nil, nil
 }
 
 // read reads the whole text, once. Its error is a Faults for invalid JSON, a *SizeError, a *BusyError, or the error
@@ -96,23 +99,23 @@ func (d *decoder) read() (any, error) {
 	defer d.release()
 	v, err := d.value(d.root, true)
 	if err == nil {
-		if _, err = d.peek(); err == nil {
+		if _, err = d.Peek(); err == nil {
 			err = Faults{{Message: "must be exactly one JSON object; remove the text after it"}}
-		} else if errors.Is(err, errCut) {
+		} else if errors.Is(err, scan.ErrCut) {
 			err = nil
 		}
 	}
 	var busy *BusyError
-	switch syntax := (*syntaxError)(nil); {
-	case d.faults.full() && (errors.Is(err, errStructure) || errors.As(err, &busy)):
+	switch syntax := (*scan.SyntaxError)(nil); {
+	case d.faults.full() && (errors.Is(err, scan.ErrStructure) || errors.As(err, &busy)):
 		d.faults.atLeast()
 		return nil, nil
-	case errors.Is(err, errCut):
+	case errors.Is(err, scan.ErrCut):
 		return nil, Faults{{Message: err.Error()}}
-	case errors.Is(err, errStructure):
+	case errors.Is(err, scan.ErrStructure):
 		return nil, &SizeError{Field: "request", Limit: maxStructure, Beside: true}
 	case errors.As(err, &syntax):
-		syntax.line, syntax.column = d.lines+1, syntax.at-d.lineStart+1
+		d.Locate(syntax)
 		return nil, Faults{{Field: d.field(), Message: err.Error()}}
 	}
 	return v, err
@@ -138,7 +141,7 @@ func (d *decoder) misfit(r *rule, got any) error {
 // weigh counts the memory of a stored value.
 func (d *decoder) weigh(n int) error {
 	if d.weight += int64(n); d.weight > maxWeight {
-		return errStructure
+		return scan.ErrStructure
 	}
 	return d.keep.Share.take(int64(n))
 }
@@ -146,7 +149,7 @@ func (d *decoder) weigh(n int) error {
 // value reads one value. A wrong value of the right type is stored all the same, so rules about several fields know
 // that it was given. A value that is not stored is read for its syntax only.
 func (d *decoder) value(whole *rule, keep bool) (any, error) {
-	c, err := d.peek()
+	c, err := d.Peek()
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +160,7 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 	}
 	switch {
 	case kind == 0:
-		return nil, d.invalid()
+		return nil, d.Invalid()
 	case kind == '[' && keep && !taken && r.kind == "object":
 		return d.emptyArray(whole)
 	case !taken:
@@ -207,13 +210,13 @@ func kindOf(c byte) byte {
 func (d *decoder) scalar(kind, c byte) (any, error) {
 	switch {
 	case kind == 'n':
-		return nil, d.literal("null")
+		return nil, d.Literal("null")
 	case c == 't':
-		return true, d.literal("true")
+		return true, d.Literal("true")
 	case c == 'f':
-		return false, d.literal("false")
+		return false, d.Literal("false")
 	}
-	text, err := d.number(d.scratch)
+	text, err := d.Number(d.scratch)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +235,7 @@ func (d *decoder) open() error {
 	if d.depth++; d.depth > maxDepth {
 		return Faults{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
 	}
-	return d.skip(1)
+	return d.Skip(1)
 }
 
 func (d *decoder) object(r *rule, keep bool) (any, error) {
@@ -269,23 +272,23 @@ func (d *decoder) object(r *rule, keep bool) (any, error) {
 
 // more reports whether an object or array continues, and consumes the separator.
 func (d *decoder) more(end byte, first bool) (bool, error) {
-	c, err := d.peek()
+	c, err := d.Peek()
 	switch {
 	case err != nil:
 		return false, err
 	case c == end:
-		return false, d.skip(1)
+		return false, d.Skip(1)
 	case first:
 		return true, nil
 	case c != ',':
-		return false, d.invalid()
+		return false, d.Invalid()
 	}
-	return true, d.skip(1)
+	return true, d.Skip(1)
 }
 
 // readMember reads a name and its value into an object, which is nil if nothing is stored.
 func (d *decoder) readMember(r *rule, object map[string]any, names *names) error {
-	if err := d.expect('"'); err != nil {
+	if err := d.Expect('"'); err != nil {
 		return err
 	}
 	name, err := d.short()
@@ -296,7 +299,7 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	if !names.add(name) {
 		return Faults{{Field: d.field(), Message: "is given more than once"}}
 	}
-	if err := d.expect(':'); err != nil {
+	if err := d.Expect(':'); err != nil {
 		return err
 	}
 	if err := d.memberValue(r, object, name); err != nil {
@@ -321,13 +324,13 @@ func (d *decoder) meant(name string) string {
 }
 
 func (d *decoder) memberValue(r *rule, object map[string]any, name string) error {
-	c, err := d.peek()
+	c, err := d.Peek()
 	if err != nil {
 		return err
 	}
 	member, taken := r.member(name)
 	if object != nil && r.strict() && c == 'n' && !member.clears() {
-		return d.literal("null") // is absent
+		return d.Literal("null") // is absent
 	}
 	keep := object != nil && taken
 	if most := maxMembers(r); keep && most > 0 && len(object) >= most {

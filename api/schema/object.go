@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/schema/scan"
 )
 
 // MaxObject is the size that an Object may have, in bytes. It does not count
@@ -54,17 +56,19 @@ func (o Object) IsZero() bool { return o.RawMessage == nil }
 
 // verbatim reads an object for its syntax, and keeps its text.
 func (d *decoder) verbatim() (any, error) {
-	d.free, d.tape = true, &rawCapture{most: MaxObject}
-	tape := d.tape
+	tape := &scan.Tape{Limit: MaxObject}
+	d.Free = true
+	d.Record(tape)
 	_, err := d.value(nil, false)
-	d.free, d.tape = false, nil
+	d.Free = false
+	d.Record(nil)
 	switch {
-	case errors.Is(err, errTape):
+	case errors.Is(err, scan.ErrTape):
 		return nil, &SizeError{Field: d.field(), Limit: MaxObject}
 	case err != nil:
 		return nil, err
 	}
-	return json.RawMessage(tape.text), d.keep.Share.take(int64(len(tape.text)))
+	return json.RawMessage(tape.Text), d.keep.Share.take(int64(len(tape.Text)))
 }
 
 // pinned is an input that fixes its dependencies when its call is accepted: it changes the decoded input, which a

@@ -10,7 +10,7 @@ import (
 
 // short reads a name, or a string that is part of the structure.
 func (d *decoder) short() (string, error) {
-	in, text := &stringReader{s: d.scanner}, d.scratch[:0]
+	in, text := d.Text(), d.scratch[:0]
 	for {
 		if len(text) == cap(text) {
 			text = slices.Grow(text, len(text))
@@ -28,7 +28,7 @@ func (d *decoder) short() (string, error) {
 
 // text reads a string.
 func (d *decoder) text(whole, r *rule, keep bool) (any, error) {
-	if err := d.skip(1); err != nil {
+	if err := d.Skip(1); err != nil {
 		return nil, err
 	}
 	if !keep {
@@ -64,9 +64,9 @@ type passedString int64
 // and its length is unlimited: a client that sends a file in the wrong place gets an error about the place, not about
 // the size.
 func (d *decoder) passed() (any, error) {
-	d.free = true
-	defer func() { d.free = false }()
-	in, size := &stringReader{s: d.scanner}, 0
+	d.Free = true
+	defer func() { d.Free = false }()
+	in, size := d.Text(), 0
 	var begin []byte
 	for {
 		n, err := in.Read(d.scratch)
@@ -90,9 +90,9 @@ const chunk = 128 << 10
 
 // long reads a text that has its own limit. Its parts are joined once, so it is never in memory more than twice.
 func (d *decoder) long(whole, r *rule) (any, error) {
-	d.free = true
-	defer func() { d.free = false }()
-	in := &stringReader{s: d.scanner}
+	d.Free = true
+	defer func() { d.Free = false }()
+	in := d.Text()
 	var parts [][]byte
 	part, size := d.buffers.long[:0], int64(0)
 	for {
@@ -127,19 +127,19 @@ func (d *decoder) long(whole, r *rule) (any, error) {
 
 // file decodes a file while it streams by, from Base64 into a sink.
 func (d *decoder) file() (any, error) {
-	if err := d.skip(1); err != nil {
+	if err := d.Skip(1); err != nil {
 		return nil, err
 	}
-	d.free = true
-	defer func() { d.free = false }()
-	in := &stringReader{s: d.scanner}
+	d.Free = true
+	defer func() { d.Free = false }()
+	in := d.Text()
 	file := &Inline{d.keep.Open()}
 	d.files = append(d.files, file)
 	// One byte over the limit is enough to know.
 	size, err := io.Copy(file.Sink, io.LimitReader(NewBase64Reader(in), d.keep.Limit+1))
 	switch {
-	case in.err != nil:
-		return nil, in.err
+	case in.Err() != nil:
+		return nil, in.Err()
 	case isCorrupt(err):
 		if _, err := io.Copy(io.Discard, in); err != nil {
 			return nil, err

@@ -1,4 +1,7 @@
-package schema
+// Package scan reads the tokens of a JSON text while it arrives. It returns strings in pieces, which Go's decoders do not
+// do, and counts what a text may cost. A fuzz test of package schema compares it with jsontext: the same texts, the same
+// values.
+package scan
 
 import (
 	"bufio"
@@ -14,48 +17,57 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the tokens of a JSON text. It returns strings in pieces, as they arrive, which Go's decoders do not
-// do. A fuzz test compares it with jsontext: the same texts, the same values.
-type scanner struct {
+// Scanner reads the tokens of a JSON text. After an error it must not be used.
+type Scanner struct {
 	r  *bufio.Reader
 	at int64 // bytes read
-	// left is the number of bytes that may still be read. It does not count free content: long texts and files,
-	// which have their own limits.
+	// left is the number of bytes that may still be read.
 	left int64
-	free bool
-	// rawCapture, if not nil, receives the bytes that are read, up to its capacity.
-	tape *rawCapture
+	// Free is true while content is read that does not count as structure: long texts and files, which have their
+	// own limits.
+	Free bool
+	tape *Tape
 	// lines have ended so far, the last of them before lineStart.
 	lines, lineStart int64
 }
 
-// rawCapture is a value's text as in the request.
-type rawCapture struct {
-	text []byte
-	most int64
+// Tape receives the text of a value as in the request, up to its limit.
+type Tape struct {
+	Text []byte
+	// Limit is the maximum number of bytes of Text.
+	Limit int64
 }
 
-// scanBuffer is the number of bytes of a body that are read at a time.
-const scanBuffer = 16 << 10
+// BufferSize is the size of the buffer of a text's reader, in bytes.
+const BufferSize = 16 << 10
+
+// New returns a scanner of a text that may have so many bytes, without free content.
+func New(r *bufio.Reader, structure int64) *Scanner { return &Scanner{r: r, left: structure} }
+
+// Record has the following bytes written to a tape, until it is nil.
+func (s *Scanner) Record(tape *Tape) { s.tape = tape }
+
+// Locate adds the line and column to an error in the text.
+func (s *Scanner) Locate(err *SyntaxError) { err.line, err.column = s.lines+1, err.at-s.lineStart+1 }
 
 var (
-	// errStructure means that the text has more structure than is taken.
-	errStructure = errors.New("too much JSON beside the long texts and files")
-	// errTape means that a value is longer than its tape.
-	errTape = errors.New("too long a value")
-	// errCut means that the text ends too early.
-	errCut = errors.New("is incomplete: the JSON is cut off")
+	// ErrStructure means that the text has more structure than is accepted.
+	ErrStructure = errors.New("too much JSON beside the long texts and files")
+	// ErrTape means that a value is longer than its tape.
+	ErrTape = errors.New("too long a value")
+	// ErrCut means that the text ends too early.
+	ErrCut = errors.New("is incomplete: the JSON is cut off")
 )
 
-// syntaxError means that a text is not JSON at a place.
-type syntaxError struct {
+// SyntaxError means that a text is not JSON at a place.
+type SyntaxError struct {
 	at int64
 	// broken means that it is a line break within a string.
 	broken       bool
 	line, column int64 // from 1, where known
 }
 
-func (e *syntaxError) Error() string {
+func (e *SyntaxError) Error() string {
 	switch {
 	case e.broken:
 		return fmt.Sprintf(`has a line break in a string (at line %d, column %d); write it as \n`, e.line, e.column)
@@ -66,7 +78,7 @@ func (e *syntaxError) Error() string {
 }
 
 // buffered returns the bytes that are available without waiting, at least one.
-func (s *scanner) buffered() ([]byte, error) {
+func (s *Scanner) buffered() ([]byte, error) {
 	if s.r.Buffered() == 0 {
 		if _, err := s.r.Peek(1); err != nil {
 			return nil, cut(err)
@@ -77,17 +89,17 @@ func (s *scanner) buffered() ([]byte, error) {
 
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errCut
+		return ErrCut
 	}
 	return err
 }
 
-// skip consumes n buffered bytes.
-func (s *scanner) skip(n int) error {
+// Skip consumes n buffered bytes.
+func (s *Scanner) Skip(n int) error {
 	s.at += int64(n)
-	if !s.free {
+	if !s.Free {
 		if s.left -= int64(n); s.left < 0 {
-			return errStructure
+			return ErrStructure
 		}
 	}
 	if s.tape != nil {
@@ -95,16 +107,16 @@ func (s *scanner) skip(n int) error {
 		if err != nil {
 			return cut(err)
 		}
-		if s.tape.text = append(s.tape.text, text...); int64(len(s.tape.text)) > s.tape.most {
-			return errTape
+		if s.tape.Text = append(s.tape.Text, text...); int64(len(s.tape.Text)) > s.tape.Limit {
+			return ErrTape
 		}
 	}
 	_, err := s.r.Discard(n)
 	return err
 }
 
-// peek returns the next byte that is not white space, without consuming it.
-func (s *scanner) peek() (byte, error) {
+// Peek returns the next byte that is not white space, without consuming it.
+func (s *Scanner) Peek() (byte, error) {
 	for {
 		text, err := s.buffered()
 		if err != nil {
@@ -118,7 +130,7 @@ func (s *scanner) peek() (byte, error) {
 				s.lineStart = s.at + int64(last) + 1
 			}
 		}
-		if err := s.skip(len(text) - len(rest)); err != nil {
+		if err := s.Skip(len(text) - len(rest)); err != nil {
 			return 0, err
 		}
 		if len(rest) > 0 {
@@ -128,32 +140,32 @@ func (s *scanner) peek() (byte, error) {
 }
 
 // next consumes the next byte, white space or not.
-func (s *scanner) next() (byte, error) {
+func (s *Scanner) next() (byte, error) {
 	text, err := s.buffered()
 	if err != nil {
 		return 0, err
 	}
 	c := text[0]
-	return c, s.skip(1)
+	return c, s.Skip(1)
 }
 
-// expect consumes the byte c, after any white space.
-func (s *scanner) expect(c byte) error {
-	got, err := s.peek()
+// Expect consumes the byte c, after any white space.
+func (s *Scanner) Expect(c byte) error {
+	got, err := s.Peek()
 	if err != nil {
 		return err
 	}
 	if got != c {
-		return s.invalid()
+		return s.Invalid()
 	}
-	return s.skip(1)
+	return s.Skip(1)
 }
 
-// invalid faults the text from the next byte on.
-func (s *scanner) invalid() error { return &syntaxError{at: s.at} }
+// Invalid faults the text from the next byte on.
+func (s *Scanner) Invalid() error { return &SyntaxError{at: s.at} }
 
-// literal consumes true, false or null, whose first byte has been seen.
-func (s *scanner) literal(word string) error {
+// Literal consumes true, false or null, whose first byte has been seen.
+func (s *Scanner) Literal(word string) error {
 	start := s.at
 	for i := range len(word) {
 		c, err := s.next()
@@ -161,18 +173,18 @@ func (s *scanner) literal(word string) error {
 			return err
 		}
 		if c != word[i] {
-			return &syntaxError{at: start}
+			return &SyntaxError{at: start}
 		}
 	}
 	return nil
 }
 
-// number consumes a number and returns its text, which is valid until the next call.
-func (s *scanner) number(scratch []byte) ([]byte, error) {
+// Number consumes a number and returns its text, which is valid until the next call.
+func (s *Scanner) Number(scratch []byte) ([]byte, error) {
 	start, text := s.at, scratch[:0]
 	for {
 		part, err := s.buffered()
-		if errors.Is(err, errCut) {
+		if errors.Is(err, ErrCut) {
 			break // a number may end at the end of the text
 		}
 		if err != nil {
@@ -184,7 +196,7 @@ func (s *scanner) number(scratch []byte) ([]byte, error) {
 		}
 		text = append(text, part[:n]...)
 		rest := len(part) - n
-		if err := s.skip(n); err != nil {
+		if err := s.Skip(n); err != nil {
 			return nil, err
 		}
 		if rest > 0 {
@@ -193,11 +205,11 @@ func (s *scanner) number(scratch []byte) ([]byte, error) {
 	}
 	if !isNumber(text) {
 		if digitsLack(text) {
-			if _, err := s.buffered(); errors.Is(err, errCut) {
-				return nil, errCut
+			if _, err := s.buffered(); errors.Is(err, ErrCut) {
+				return nil, ErrCut
 			}
 		}
-		return nil, &syntaxError{at: start}
+		return nil, &SyntaxError{at: start}
 	}
 	return text, nil
 }
@@ -243,9 +255,12 @@ func countDigits(text []byte) int {
 	return n
 }
 
-// stringReader decodes the characters of a JSON string after its opening quote. io.EOF means the closing quote.
-type stringReader struct {
-	s *scanner
+// Text returns a reader of the string whose opening quote has been read.
+func (s *Scanner) Text() *StringReader { return &StringReader{s: s} }
+
+// StringReader decodes the characters of a JSON string after its opening quote. io.EOF means the closing quote.
+type StringReader struct {
+	s *Scanner
 	// spare holds the decoded bytes of an escape that have not been read yet.
 	spare []byte
 	held  [2 * utf8.UTFMax]byte
@@ -253,7 +268,11 @@ type stringReader struct {
 	err   error
 }
 
-func (t *stringReader) Read(p []byte) (int, error) {
+// Err returns the error that ended the string early, if any.
+func (t *StringReader) Err() error { return t.err }
+
+// Read decodes characters into p.
+func (t *StringReader) Read(p []byte) (int, error) {
 	n := 0
 	for n < len(p) && !t.done && t.err == nil {
 		if len(t.spare) > 0 {
@@ -277,29 +296,29 @@ func (t *stringReader) Read(p []byte) (int, error) {
 }
 
 // piece reads characters as long as they are plain or a complete escape, or else one of another kind.
-func (t *stringReader) piece(p []byte) (int, error) {
+func (t *StringReader) piece(p []byte) (int, error) {
 	text, err := t.s.buffered()
 	if err != nil {
 		return 0, err
 	}
 	if taken, n := unescape(p, text); taken > 0 {
-		return n, t.s.skip(taken)
+		return n, t.s.Skip(taken)
 	}
 	switch c := text[0]; {
 	case c == '"':
 		t.done = true
-		return 0, t.s.skip(1)
+		return 0, t.s.Skip(1)
 	case c == '\\':
 		r, size := undo(text)
 		if size == 0 {
 			return 0, t.escape()
 		}
 		t.spare = utf8.AppendRune(t.held[:0], r)
-		return 0, t.s.skip(size)
+		return 0, t.s.Skip(size)
 	case c == '\n', c == '\r':
-		return 0, &syntaxError{at: t.s.at, broken: true}
+		return 0, &SyntaxError{at: t.s.at, broken: true}
 	case c < ' ':
-		return 0, t.s.invalid()
+		return 0, t.s.Invalid()
 	}
 	// A character that is cut by the buffer's end, or none at all.
 	if text, err = t.s.r.Peek(utf8.UTFMax); err != nil && !errors.Is(err, io.EOF) {
@@ -308,12 +327,12 @@ func (t *stringReader) piece(p []byte) (int, error) {
 	r, size := utf8.DecodeRune(text)
 	if r == utf8.RuneError && size <= 1 {
 		if !utf8.FullRune(text) {
-			return 0, errCut
+			return 0, ErrCut
 		}
-		return 0, t.s.invalid()
+		return 0, t.s.Invalid()
 	}
 	t.spare = append(t.held[:0], text[:size]...)
-	return 0, t.s.skip(size)
+	return 0, t.s.Skip(size)
 }
 
 const (
@@ -416,9 +435,9 @@ var hexDigits = func() (values [256]byte) {
 }()
 
 // escape undoes one escape into spare. Half of a surrogate pair is none.
-func (t *stringReader) escape() error {
+func (t *StringReader) escape() error {
 	start := t.s.at
-	if err := t.s.skip(1); err != nil {
+	if err := t.s.Skip(1); err != nil {
 		return err
 	}
 	c, err := t.s.next()
@@ -428,7 +447,7 @@ func (t *stringReader) escape() error {
 	if c != 'u' {
 		short := shortEscapes[c]
 		if short == 0 {
-			return &syntaxError{at: start}
+			return &SyntaxError{at: start}
 		}
 		t.spare = append(t.held[:0], short)
 		return nil
@@ -443,7 +462,7 @@ func (t *stringReader) escape() error {
 				return err
 			}
 			if c != want {
-				return &syntaxError{at: start}
+				return &SyntaxError{at: start}
 			}
 		}
 		low, err := t.hex(start)
@@ -451,7 +470,7 @@ func (t *stringReader) escape() error {
 			return err
 		}
 		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-			return &syntaxError{at: start}
+			return &SyntaxError{at: start}
 		}
 	}
 	t.spare = utf8.AppendRune(t.held[:0], r)
@@ -459,7 +478,7 @@ func (t *stringReader) escape() error {
 }
 
 // hex reads the four digits of an escape.
-func (t *stringReader) hex(start int64) (rune, error) {
+func (t *StringReader) hex(start int64) (rune, error) {
 	var digits [4]byte
 	for i := range digits {
 		c, err := t.s.next()
@@ -470,7 +489,7 @@ func (t *stringReader) hex(start int64) (rune, error) {
 	}
 	code, err := strconv.ParseUint(string(digits[:]), 16, 16)
 	if err != nil {
-		return 0, &syntaxError{at: start}
+		return 0, &SyntaxError{at: start}
 	}
 	return rune(code), nil
 }
