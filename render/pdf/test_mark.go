@@ -36,7 +36,7 @@ func testMark(ctx context.Context, w *engine.Work, in Input) ([]byte, error) {
 	if err := doc.markPages(ctx); err != nil {
 		return nil, err
 	}
-	job := qpdfJob{}
+	job := qpdfJob{"newlineBeforeEndstream": ""} // as PDF/A requires
 	if linear {
 		job["linearize"] = ""
 	}
@@ -161,8 +161,8 @@ type outlinePen interface {
 	ClosePath()
 }
 
-// outline is the band's word, in heights of the band from its top left.
-type outline struct {
+// markWord is the outline of the word in the band, in heights of the band from its top left.
+type markWord struct {
 	segments []sfnt.Segment // in 64ths of a thousandth
 	width    float64        // of the band
 }
@@ -177,13 +177,13 @@ const (
 )
 
 // markOutline returns the outline of the word.
-var markOutline = sync.OnceValue(func() outline {
+var markOutline = sync.OnceValue(func() markWord {
 	face, err := sfnt.Parse(gobold.TTF)
 	if err != nil {
 		panic("pdf: an embedded font does not parse: " + err.Error())
 	}
 	var buffer sfnt.Buffer
-	var word outline
+	var word markWord
 	size, x := fixed.I(markSize*markUnits), fixed.I(markPadding*markUnits)
 	for _, letter := range "Test" {
 		glyph, glyphErr := face.GlyphIndex(&buffer, letter)
@@ -208,12 +208,12 @@ var markOutline = sync.OnceValue(func() outline {
 })
 
 // trace draws the word.
-func (o outline) trace(pen outlinePen) {
+func (w markWord) trace(pen outlinePen) {
 	at := func(p fixed.Point26_6) (x, y float32) {
 		return float32(p.X) / (64 * markUnits), float32(p.Y) / (64 * markUnits)
 	}
 	open := false
-	for _, segment := range o.segments {
+	for _, segment := range w.segments {
 		x, y := at(segment.Args[0])
 		switch segment.Op {
 		case sfnt.SegmentOpMoveTo:
