@@ -664,7 +664,7 @@ func newKeyForm(m NewKey) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = check("test", "Test key", "Calls are free, up to "+Digits(m.MaxTests)+" a day per account. Each page and image of the results has a “Test” band.", m.Value("test") != "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = check("test", "Test key", "Calls are free, up to "+Digits(m.MaxTests)+" a day per account, and each page and image has a “Test” band.", m.Value("test") != "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
