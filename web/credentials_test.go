@@ -386,7 +386,7 @@ func TestOthersDoNotUseUpResets(t *testing.T) {
 
 // TestFormsOfAnotherSchemeAreRefused: requests from a page of the unencrypted site are foreign.
 func TestFormsOfAnotherSchemeAreRefused(t *testing.T) {
-	h := sqliteHouse(t, func(c *web.Config) { c.BaseURL = "https://pdf.example"; c.Local = false })
+	h := sqliteHouse(t, func(c *web.Config) { c.BaseURL = "https://pdf.example" })
 	for origin, want := range map[string]int{
 		"https://pdf.example": http.StatusUnprocessableEntity, "http://pdf.example": http.StatusForbidden, "https://evil.example": http.StatusForbidden,
 		"null": http.StatusForbidden, "": http.StatusUnprocessableEntity,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/call"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/views"
@@ -81,6 +82,9 @@ func keyNote(k store.Key) string {
 		operations = strconv.Itoa(len(k.Operations)) + " operations"
 	}
 	note := limit + " · " + operations
+	if k.Test {
+		note = "test · " + note
+	}
 	if k.ExpiresAt != nil {
 		note += " · expires " + k.ExpiresAt.UTC().Format("Jan 2, 2006")
 	}
@@ -88,8 +92,8 @@ func keyNote(k store.Key) string {
 }
 
 func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
-	m := views.NewKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
-	for _, name := range []string{"name", "limit", "expires"} {
+	m := views.NewKey{MaxTests: call.MaxTests, Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
+	for _, name := range []string{"name", "test", "limit", "expires"} {
 		m.Values[name] = v.value(name)
 	}
 	for _, name := range w.cfg.Operations {
@@ -108,7 +112,7 @@ func (w *Web) showNewKey(v *pageRequest) error {
 // makeKey makes a key from the form.
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
-	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
+	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != ""}
 	if n.Name == "" {
 		m.Errors["name"] = "Name is required. Use the name of the application, for example."
 	}

@@ -69,8 +69,6 @@ type Config struct {
 	IdentityName string
 	// TokenIssuer is the external issuer whose tokens the agent endpoint accepts besides its own; empty means none.
 	TokenIssuer string
-	// Local means that the base URL is loopback.
-	Local bool
 	// Input returns the stored input of a call as JSON, or store.ErrNotFound. Again repeats the call; refused is the
 	// reason for users why it was not repeated. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
@@ -175,7 +173,6 @@ type Web struct {
 	log         *slog.Logger
 	now         func() time.Time
 	secure      bool     // the base URL is https
-	local       bool     // the base URL is loopback: keys are test keys
 	paths       []string // that a visitor may have meant
 	started     time.Time
 }
@@ -217,7 +214,7 @@ func New(cfg Config) (*Web, error) {
 		gallery: layouts, drawnImages: newDrawnImages(), templates: cfg.Templates,
 		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
-		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
+		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: slices.Clone(cfg.Paths),
 	}
 	w.hooks = delivery.Endpoints{Store: kept, Box: cfg.Box, Check: w.checkURL}

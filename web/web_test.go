@@ -96,7 +96,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	server := httptest.NewUnstartedServer(nil)
 	h.url = "http://" + server.Listener.Addr().String()
 	cfg := web.Config{
-		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar, Local: true,
+		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar,
 		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
 		CheckURL: func(address string) error {
 			if !strings.HasPrefix(address, "https://") {
@@ -611,7 +611,7 @@ func TestSecretsWaitSealed(t *testing.T) {
 		values     url.Values
 		secret     *regexp.Regexp
 	}{
-		{"/dashboard/keys", "/dashboard", url.Values{"name": {"first"}, "first": {"yes"}}, liveSecret},
+		{"/dashboard/keys", "/dashboard", url.Values{"name": {"first"}, "first": {"yes"}}, keySecret},
 		{"/dashboard/settings/invites", "/dashboard/settings", url.Values{"email": {"tom@example.com"}, "role": {"viewer"}}, link},
 	} {
 		if to := v.post(c.form, http.StatusSeeOther, c.values).header.Get("Location"); to != c.page {
@@ -635,7 +635,7 @@ func TestSecretsWaitSealed(t *testing.T) {
 	}
 }
 
-var liveSecret = regexp.MustCompile(`pdf_test_[A-Za-z0-9]{40}`)
+var keySecret = regexp.MustCompile(`pdf_(?:live|test)_[A-Za-z0-9]{40}`)
 
 func TestKeys(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
@@ -645,7 +645,7 @@ func TestKeys(t *testing.T) {
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "limit": {"ten"}})
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "operations": {"pdf.burn"}})
 		made := v.once("/dashboard/keys", url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
-		secret := liveSecret.FindString(made.body)
+		secret := keySecret.FindString(made.body)
 		key, of, err := h.KeyBySecret(t.Context(), secret)
 		if err != nil || of.ID != account.ID || key.Name != "production" || *key.SpendLimit != 10*credit.Dollar || key.ExpiresAt == nil || len(key.Operations) != 1 {
 			t.Fatalf("the key that was shown: got %+v, %v", key, err)
@@ -655,7 +655,7 @@ func TestKeys(t *testing.T) {
 		}
 		v.sees("/dashboard/keys/"+key.ID+"/roll", "Rotate “production”?")
 		rolled := v.once("/dashboard/keys/"+key.ID+"/roll", url.Values{})
-		next := liveSecret.FindString(rolled.body)
+		next := keySecret.FindString(rolled.body)
 		if next == secret || next == "" {
 			t.Fatalf("rolling showed %q", next)
 		}
@@ -673,6 +673,12 @@ func TestKeys(t *testing.T) {
 			t.Error("a revoked key works")
 		}
 		v.sees("/dashboard/keys", "” revoked")
+		test := keySecret.FindString(v.once("/dashboard/keys", url.Values{"name": {"ci"}, "test": {"on"}}).body)
+		if key, _, err := h.KeyBySecret(t.Context(), test); err != nil || !key.Test || !strings.HasPrefix(test, store.TestPrefix) || !strings.HasPrefix(secret, store.LivePrefix) {
+			t.Errorf("the test key: got %+v, %v", key, err)
+		}
+		v.sees("/dashboard/keys", "test · no limit · all operations")
+		v.sees("/dashboard/keys/new", "Test key", "up to 500 a day")
 		got := h.actions(t, account.ID)
 		for _, want := range []string{"session.begun", "key.made", "key.rolled", "key.revoked"} {
 			if !slices.Contains(got, want) {

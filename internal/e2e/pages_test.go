@@ -315,7 +315,7 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := code.Text()
-	if err != nil || !strings.Contains(line, "pdf_test_") {
+	if err != nil || !strings.Contains(line, "pdf_live_") {
 		t.Fatalf("the line is %q, %v", line, err)
 	}
 	stored := regexp.MustCompile(`"url":"([^"]+)"`)
