@@ -247,12 +247,24 @@ func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string
 	if err != nil {
 		return nil, nil, err
 	}
-	names, choices := map[string]string{}, []views.Choice(nil)
+	return namesOf(keys), choicesOf(keys), nil
+}
+
+// namesOf returns the names of keys by their IDs.
+func namesOf(keys []store.Key) map[string]string {
+	names := map[string]string{}
 	for _, k := range keys {
 		names[k.ID] = keyName(k)
+	}
+	return names
+}
+
+// choicesOf returns keys by their names.
+func choicesOf(keys []store.Key) (choices []views.Choice) {
+	for _, k := range keys {
 		choices = append(choices, views.Choice{Value: k.ID, Text: keyName(k)})
 	}
-	return names, choices, nil
+	return choices
 }
 
 // keyLink returns the place of a key in the dashboard: its row, or the page of its app.

@@ -48,10 +48,10 @@ func (watcher) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 var mostStatements = map[string]int{
 	"/dashboard":                                     16,
 	"/dashboard/deliveries":                          8,
-	"/dashboard/documents":                           9,
+	"/dashboard/documents":                           10,
 	"/dashboard/keys":                                11,
 	"/dashboard/keys/new":                            6,
-	"/dashboard/playground":                          6,
+	"/dashboard/playground":                          8,
 	"/dashboard/playground/zip_create":               8,
 	"/dashboard/requests":                            8,
 	"/dashboard/settings":                            11,

@@ -165,6 +165,7 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
+		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},

@@ -80,7 +80,7 @@ type Config struct {
 	// Interface executes the API requests of an account's member in the playground, as with a key: operations and
 	// uploads. Nil means a service without them. MaxBody is the maximum size of one request, MaxFile that of one
 	// file, in bytes; 0 means the defaults of the service.
-	Interface        func(account store.Account) http.Handler
+	Interface        func(account store.Account, key *store.Key) http.Handler
 	MaxBody, MaxFile int64
 	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0
 	// means 96 MiB and 10 s.
@@ -165,6 +165,7 @@ type Web struct {
 	assets      *static.Files
 	gallery     *gallery.Gallery
 	drawnImages *drawnImages
+	looks       *looks
 	listed      []publicPage // the public pages
 	oauth       *oauth.Server
 	docs        *docs.Book
@@ -211,7 +212,7 @@ func New(cfg Config) (*Web, error) {
 	}
 	kept := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, drawnImages: newDrawnImages(), templates: cfg.Templates,
+		gallery: layouts, drawnImages: newDrawnImages(), looks: newLooks(), templates: cfg.Templates,
 		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),

@@ -331,18 +331,32 @@ func TestFirstRunEndsOnTheDocument(t *testing.T) {
 		}
 		h.clock.Advance(time.Second)
 	}
-	v.sees("/dashboard", "Waiting for your first call", "View result", html.EscapeString(`"response":"url"`))
+	page := v.sees("/dashboard", "Waiting for your first call", "View result", html.EscapeString(`"response":"url"`))
 	result := begin()
 	if err := h.Release(t.Context(), store.CallID(result), store.Failure{Code: "render_failed", Message: "The page did not load."}, nil); err != nil {
 		t.Fatal(err)
 	}
 	h.clock.Advance(time.Second)
-	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
+	page = v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
 	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
 		t.Errorf("the page waits for the call that it shows: %s", a.body)
 	}
+	// A request that was refused before it became a call is shown too, and the page waits for the next one.
+	if err := h.AddRequests(t.Context(), []store.Request{{AccountID: account.ID, Method: "POST", Path: "/v1/pdf", Status: 400, Code: "invalid_request", Message: "html must be a string.", At: h.clock.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	logged, err := h.Requests(t.Context(), store.RequestFilter{AccountID: account.ID})
+	if err != nil || len(logged.Items) != 1 {
+		t.Fatalf("got %+v, %v", logged, err)
+	}
+	refusal := logged.Items[0].ID
+	page = v.sees("/dashboard", "invalid_request html must be a string.", "The request was refused and not charged.", "Waiting for your next call")
+	if a := v.get("/dashboard/first"); a.body != `{"id":"`+refusal+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+refusal+`"`) || !strings.Contains(page.body, `href="/dashboard/requests/`+refusal+`"`) {
+		t.Errorf("the page waits for the refusal that it shows: %s", a.body)
+	}
+	h.clock.Advance(time.Second)
 	result = begin()
-	v.sees("/dashboard", "render_failed")
+	v.sees("/dashboard", "invalid_request")
 	settle(result)
 	page = v.sees("/dashboard", "Your first document took 412 ms and cost $0.0020 .", "Download hello.pdf", "Completed", "Next steps", "Create a template", "2,499 PDFs")
 	image := documentsPath + store.CallID(result) + "/page.png"

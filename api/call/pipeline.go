@@ -495,7 +495,19 @@ func (c *paidCall) settle(ctx context.Context) error {
 	if errors.As(err, &unknown) {
 		return &apierror.Error{Code: apierror.InternalError, Message: uncertain, Cause: err}
 	}
+	if err == nil {
+		c.store.LogTitle(c.title())
+	}
 	return err
+}
+
+// title returns the title of the call in lists. A template's name says more than a file name that nobody chose.
+func (c *paidCall) title() store.Title {
+	t := store.Title{CallID: c.id, AccountID: c.Caller.Account.ID, Filename: c.outcome.Filename}
+	if c.templates != nil && c.call.Filename == "" {
+		t.TemplateID = c.templates.used
+	}
+	return t
 }
 
 // uncertain is the message for a charge that was retried for as long as a client waits while the database did not

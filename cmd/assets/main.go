@@ -94,9 +94,13 @@ var bundles = []bundle{
 	{
 		// CodeMirror's packages have one author and one licence.
 		out: dist + "editor.js", source: pages + "editor.js", format: api.FormatIIFE, target: api.ES2022, short: true,
-		notice: []string{"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break"},
+		notice: codeMirror,
 	},
+	{out: dist + "fields.js", source: pages + "fields.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: codeMirror},
 }
+
+// codeMirror are the packages of the editor of texts.
+var codeMirror = []string{"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break"}
 
 // copies are embedded unchanged.
 var copies = []copied{

@@ -140,17 +140,20 @@ const narrows = (form) => form.addEventListener("submit", (event) => {
   go(form.action.split("?")[0] + (chosen.size ? "?" + chosen : ""));
 });
 
-// A page that waits for something looks again until it has come, but not while a form is filled in.
+// A page that waits for something looks again until it has come, but not while a form is filled in. A part with a
+// version stays as it is until that changes. A part with an address of its own is on the page there.
 const refreshes = (part) => {
+  const { refresh, version, from } = part.dataset, pause = 1000 * Number(refresh || 2);
   const again = async () => {
-    if (document.hidden || document.activeElement?.matches("#main form[method=post] :is(input, select, textarea)")) return setTimeout(again, 1000);
+    if (document.hidden || document.activeElement?.matches("#main form[method=post] :is(input, select, textarea), #main input[type=search]")) return setTimeout(again, 1000);
     if (!part.isConnected) return;
     const before = turn;
-    const page = await fresh(location.href);
-    if (page && part.isConnected && before === turn) return put(page);
-    setTimeout(again, 5000);
+    const page = await fresh(from ?? location.href);
+    const same = version && page?.querySelector("[data-version]")?.dataset.version === version;
+    if (page && !same && part.isConnected && before === turn) return put(page);
+    setTimeout(again, same ? pause : 5000);
   };
-  setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
+  setTimeout(again, pause);
 };
 
 // The page of the first run is loaded again when another call has ended.
