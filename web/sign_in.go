@@ -133,7 +133,7 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 			person.Email + " logged in with " + here + " from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",
 		},
-		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + settingsPath + "#sessions"},
+		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + securityPath + "#sessions"},
 	})
 }
 

@@ -48,6 +48,18 @@ const copies = (button) => {
   });
 };
 
+// A password is shown on request, and hidden again before its form is sent.
+const reveals = (button) => {
+  const field = button.parentElement.querySelector("input");
+  const show = (shown) => {
+    field.type = shown ? "text" : "password";
+    button.firstChild.data = shown ? "Hide" : "Show";
+  };
+  button.hidden = false;
+  button.addEventListener("click", () => show(field.type === "password"));
+  field.form.addEventListener("submit", () => show(false));
+};
+
 // A link to a form's own page opens it as a dialog of this one.
 const opensDialog = (link) => link.addEventListener("click", (event) => {
   const dialog = document.getElementById(link.dataset.dialog);
@@ -199,6 +211,7 @@ const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach
 const prepare = (scope) => {
   each(scope, "[data-theme-switch]", switchThemes);
   each(scope, "[data-copy]", copies);
+  each(scope, "[data-reveal]", reveals);
   each(scope, "[data-dialog]", opensDialog);
   each(scope, "[data-close]", closesDialog);
   each(scope, "[data-submit]", (control) => control.addEventListener("change", () => control.form.requestSubmit()));
