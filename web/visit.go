@@ -259,6 +259,9 @@ func (w *Web) admit(v *pageRequest, p page) error {
 	if err := identify(v); err != nil {
 		return err
 	}
+	if p.need != linked {
+		w.hint(v)
+	}
 	if v.r.Method == http.MethodPost {
 		leave, err := w.receive(v, p)
 		if err != nil {

@@ -3,6 +3,9 @@
 const root = document.documentElement;
 root.classList.add("js");
 
+// A cookie without a secret tells public pages, which are the same for all visitors, who is logged in.
+root.classList.toggle("member", /(^|; )relaypdf_member=1/.test(document.cookie));
+
 const remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
 const remember = (theme) => { try { localStorage.setItem("theme", theme); } catch { /* storage is off */ } };
 
