@@ -160,6 +160,7 @@ func (w *Web) memberPages() []page {
 
 		{"GET", "/dashboard", signedIn, overviewsPages.showOverview},
 		{"GET", "/dashboard/first", signedIn, overviewsPages.awaitFirst},
+		{"GET", "/dashboard/find", signedIn, w.find},
 
 		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},

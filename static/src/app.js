@@ -181,19 +181,35 @@ const awaitsFirst = (part) => {
   look();
 };
 
-// The editor is large, and only where there is room to write.
 const nonce = document.currentScript?.nonce;
+const load = (address) => {
+  const script = document.createElement("script");
+  script.src = address;
+  script.nonce = nonce;
+  document.head.append(script);
+  return script;
+};
+
+// The palette goes to any page by a part of its name. Its script is loaded on the first use, and opens it.
+const onMac = /Mac|iP/.test(navigator.platform);
+let palette;
+const goTo = (button) => {
+  if (palette) document.dispatchEvent(new Event("palette"));
+  else palette = load(button.dataset.palette);
+};
+const opensPalette = (button) => {
+  button.querySelector("kbd").textContent = onMac ? "⌘K" : "Ctrl K";
+  button.addEventListener("click", () => goTo(button));
+};
+
+// The editor is large, and only where there is room to write.
 const loadsEditor = (part) => {
   if (!matchMedia("(min-width: 48rem)").matches) {
     each(part, "textarea", (field) => { field.readOnly = true; });
     if (!part.querySelector(".stage img") && !location.search) location.replace(`${location.pathname}?preview=1`);
     return;
   }
-  const script = document.createElement("script");
-  script.src = part.dataset.editor;
-  script.nonce = nonce;
-  script.dataset.editorScript = "";
-  document.head.append(script);
+  load(part.dataset.editor).dataset.editorScript = "";
 };
 
 // A picture that is still on its way has the size of a sheet.
@@ -215,6 +231,7 @@ const prepare = (scope) => {
   each(scope, "[data-theme-switch]", switchThemes);
   each(scope, "[data-copy]", copies);
   each(scope, "[data-reveal]", reveals);
+  each(scope, "[data-palette]", opensPalette);
   each(scope, "[data-dialog]", opensDialog);
   each(scope, "[data-close]", closesDialog);
   each(scope, "[data-submit]", (control) => control.addEventListener("change", () => control.form.requestSubmit()));
@@ -229,10 +246,15 @@ const prepare = (scope) => {
   each(scope, "form.filters[method=get]", narrows);
 };
 
-// Keys: / searches, g and a letter goes to a section.
+// Keys: Ctrl-K opens the palette, / searches, g and a letter goes to a section.
 const sections = { o: "/dashboard", p: "/dashboard/playground", t: "/dashboard/templates", d: "/dashboard/documents", w: "/dashboard/webhooks", k: "/dashboard/keys", m: "/dashboard/wallet", s: "/dashboard/settings" };
 let going = 0;
 addEventListener("keydown", (event) => {
+  const button = document.querySelector("[data-palette]");
+  if (button && event.key.toLowerCase() === "k" && (onMac ? event.metaKey : event.ctrlKey) && !event.altKey && !event.shiftKey) {
+    event.preventDefault();
+    return goTo(button);
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, [contenteditable]")) return;
   if (event.key === "/") {
     const search = document.querySelector('input[type="search"]');
