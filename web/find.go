@@ -107,4 +107,6 @@ func documentPlace(id, title string, at time.Time) place {
 	return place{Group: "Documents", Title: title, Note: at.UTC().Format("Jan 2, 15:04 UTC"), URL: documentsPath + "/" + id}
 }
 
-func contains(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}

@@ -98,4 +98,3 @@ func (v *visitor) finds(text string) (lines []string) {
 	}
 	return lines
 }
-

@@ -1248,7 +1248,7 @@ func TestKeyScopes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(keys, func(k store.Key) bool { return k.Name == strings.TrimSpace("by " + scope) })
+		at := slices.IndexFunc(keys, func(k store.Key) bool { return k.Name == strings.TrimSpace("by "+scope) })
 		if at < 0 || !slices.Equal(keys[at].Operations, want) {
 			t.Errorf("the scope %q makes %+v, want %q", scope, keys, want)
 		}
