@@ -253,7 +253,7 @@ func (p *playground) usableKeys() (usable []store.Key, err error) {
 	}
 	for _, k := range p.keys {
 		ended := k.RevokedAt != nil || k.ExpiresAt != nil && !k.ExpiresAt.After(p.now())
-		if p.may(manages) && !ended && !k.Grant && (!k.Test || p.cfg.Local) && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
+		if p.may(manages) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
 			usable = append(usable, k)
 		}
 	}

@@ -89,6 +89,7 @@ var bundles = []bundle{
 	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "playground.js", source: pages + "playground.js", format: api.FormatIIFE, target: api.ES2022},
+	{out: dist + "palette.js", source: pages + "palette.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "public.js", source: pages + "public.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "format.js", source: pages + "format.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: []string{"js-beautify"}},
 	{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,7 +126,8 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
 		if !row.Off {
-			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
+			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
+			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads})
 		}
 	}
 	config.Outward = a.render.Webhooks()
