@@ -331,13 +331,13 @@ func TestFirstRunEndsOnTheDocument(t *testing.T) {
 		}
 		h.clock.Advance(time.Second)
 	}
-	page := v.sees("/dashboard", "Waiting for your first call", "View result", html.EscapeString(`"response":"url"`))
+	v.sees("/dashboard", "Waiting for your first call", "View result", html.EscapeString(`"response":"url"`))
 	result := begin()
 	if err := h.Release(t.Context(), store.CallID(result), store.Failure{Code: "render_failed", Message: "The page did not load."}, nil); err != nil {
 		t.Fatal(err)
 	}
 	h.clock.Advance(time.Second)
-	page = v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
+	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
 	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
 		t.Errorf("the page waits for the call that it shows: %s", a.body)
 	}
