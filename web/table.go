@@ -166,6 +166,9 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
+		{"GET", usagePath, signedIn, w.showUsage},
+		{"GET", usagePath + ".csv", signedIn, w.exportUsage},
+		{"POST", usagePath + "/alerts", owns, w.saveAlerts},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
