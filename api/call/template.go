@@ -13,6 +13,8 @@ type storedTemplates struct {
 	account string
 	// found is the last version that was found, for the run.
 	found *operation.TemplateVersion
+	// used is the ID of the last template that was found.
+	used string
 }
 
 // maxKept is the maximum size of a template that a waiting call stores, in bytes.
@@ -21,6 +23,9 @@ const maxKept = 64 << 10
 func (t *storedTemplates) Find(ctx context.Context, ref string, version int) (operation.TemplateVersion, error) {
 	id, stored, err := t.store.TemplateVersion(ctx, t.account, ref, version)
 	found := templateVersion(id, stored)
+	if err == nil {
+		t.used = id
+	}
 	if err == nil && size(found) <= maxKept {
 		t.found = &found
 	}
@@ -36,6 +41,7 @@ func size(v operation.TemplateVersion) int {
 }
 
 func (t *storedTemplates) Pinned(ctx context.Context, id string, version int) (operation.TemplateVersion, error) {
+	t.used = id
 	if t.found != nil && t.found.ID == id && t.found.Version == version {
 		return *t.found, nil
 	}
