@@ -48,11 +48,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 			return err
 		}
 	}
-	title := "Check your email"
-	if !m.Mail {
-		title = "Reset your password"
-	}
-	return v.show(http.StatusOK, views.ResetRequestPage(v.page(title, ""), m))
+	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Check your email", ""), m))
 }
 
 // sendReset emails a link. For an unknown address it takes the same time.

@@ -31,20 +31,17 @@ const (
 func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result, error) {
-	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI), TestMark: deps.Test}
+	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI)}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		image, archive, err := deps.Render.RasterPages(ctx, file, how)
-		if err != nil {
-			return schema.Result{}, err
-		}
-		result := schema.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}
 		switch {
+		case err != nil:
+			return schema.Result{}, err
 		case archive:
-			result = zipResult("pages", image)
+			return zipResult("pages", image), nil
 		case how.JPEG:
-			result.Extension, result.ContentType = ".jpeg", "image/jpeg"
+			return schema.Result{Stem: "page", Extension: ".jpeg", ContentType: "image/jpeg", Body: image}, nil
 		}
-		result.Marked = how.TestMark
-		return result, nil
+		return schema.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}, nil
 	})
 }

@@ -40,9 +40,6 @@ const (
 	NUpJob         = "pdf.nup"
 	BookletJob     = "pdf.booklet"
 
-	// TestMarkJob has an Input as its argument.
-	TestMarkJob = "pdf.test-mark"
-
 	ConvertImageJob      = "images.convert"
 	ExtractImagesJob     = "pdf.extract-images"
 	AttachmentsJob       = "pdf.attachments"
@@ -70,7 +67,6 @@ func Handlers() engine.Handlers {
 		OptimizeJob:    handle(optimize),
 		NUpJob:         handle(nUp),
 		BookletJob:     handle(booklet),
-		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),
