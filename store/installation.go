@@ -27,9 +27,6 @@ type AccountSearch struct {
 	State string // AccountActive or AccountSuspended
 }
 
-// likeSpecial are the characters that mean something in a pattern.
-var likeSpecial = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
-
 // SearchAccounts searches the accounts.
 func (s *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Account], error) {
 	text := strings.ToLower(strings.TrimSpace(f.Text))
@@ -46,9 +43,8 @@ func (s *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Accou
 		if text == "" {
 			return
 		}
-		pattern := "%" + likeSpecial.Replace(text) + "%"
 		q.Where(`(id = ?0 OR email LIKE ?1 ESCAPE '\' OR LOWER(name) LIKE ?1 ESCAPE '\'
-			OR id IN (SELECT account_id FROM keys WHERE id = ?0 OR prefix = ?2))`, text, pattern, keyPrefix(f.Text))
+			OR id IN (SELECT account_id FROM keys WHERE id = ?0 OR prefix = ?2))`, text, containing(text), keyPrefix(f.Text))
 	})
 	return page, wrapped("search accounts", err)
 }

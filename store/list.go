@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -123,11 +124,20 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
 	return page, nil
 }
 
+// maxSearch bounds the text of a search, in bytes.
+const maxSearch = 200
+
+// likeSpecial are the characters that mean something in a pattern, with their escapes.
+var likeSpecial = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
+
+// containing returns the pattern of LIKE, with the escape \, for lower-case texts that contain a text.
+func containing(text string) string { return "%" + likeSpecial.Replace(strings.ToLower(text)) + "%" }
+
 // requestSpan is the longest time from a request's ID to the ID of its call.
 const requestSpan = time.Hour
 
-// searchCalls narrows a query to the calls that match a text. Only an ID of a request that its client chose, and a
-// name, are compared with each call of the list's period.
+// searchCalls narrows a query to the calls that match a text. It compares the text with no call: an ID of a request that
+// its client chose is found in the request log, and a name among the stored results.
 func (s *Store) searchCalls(q *bun.SelectQuery, accountID, text string) {
 	switch at, _ := timeOf(text); {
 	case isID("call", text):
@@ -137,7 +147,7 @@ func (s *Store) searchCalls(q *bun.SelectQuery, accountID, text string) {
 	case isID("req", text):
 		q.Where("request_id = ? AND id >= ? AND id < ?", text, "call_"+idTime(at.Add(-requestSpan)), "call_"+idTime(at.Add(requestSpan)))
 	default:
-		q.Where("(request_id = ?3 OR id IN ("+callsByName+"))", containing(text), accountID, toMicros(s.now()), text)
+		q.Where("id IN (SELECT call_id FROM requests WHERE account_id = ?1 AND request_id = ?3 UNION "+callsByName+")", containing(text), accountID, toMicros(s.now()), text)
 	}
 }
 

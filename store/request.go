@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -260,7 +259,7 @@ func (s *Store) Requests(ctx context.Context, f RequestFilter) (Page[Request], e
 			q.Where(condition)
 		}
 		if text := clean(f.Text, maxSearch); text != "" {
-			q.Where("(request_id = ?3 OR call_id IN (?3, ?4) OR LOWER(path) LIKE ?0 ESCAPE '!' OR call_id IN ("+callsByName+"))",
+			q.Where("(request_id = ?3 OR call_id IN (?3, ?4) OR LOWER(path) LIKE ?0 ESCAPE '\\' OR call_id IN ("+callsByName+"))",
 				containing(text), f.AccountID, toMicros(s.now()), text, CallID(text))
 		}
 	})
@@ -280,14 +279,6 @@ func (s *Store) Request(ctx context.Context, accountID, id string) (Request, err
 	return row.item(s.now()), nil
 }
 
-// maxSearch bounds the text of a search, in bytes.
-const maxSearch = 200
-
 // callsByName selects the calls whose stored results have a name like ?0, of the account ?1. ?2 is now.
 const callsByName = `SELECT call_id FROM files WHERE account_id = ?1 AND call_id IS NOT NULL AND deleted_at IS NULL AND expires_at > ?2
-	AND LOWER(filename) LIKE ?0 ESCAPE '!'`
-
-// containing returns the pattern of LIKE for lower-case texts that contain a text.
-func containing(text string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
-}
+	AND LOWER(filename) LIKE ?0 ESCAPE '\'`

@@ -111,6 +111,9 @@ func TestCallsAreFoundByText(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if err := f.AddRequests(t.Context(), []store.Request{{AccountID: f.acc.ID, RequestID: first.RequestID, CallID: first.ID}}); err != nil {
+			t.Fatal(err)
+		}
 		for text, want := range map[string][]string{
 			first.ID: {first.ID}, second.ResultID: {second.ID}, "mine-1": {first.ID}, second.RequestID: {second.ID}, "merge_report": {second.ID},
 			"mergexreport": nil, first.ID + "x": nil, store.NewID("call"): nil, store.NewID("req"): nil, "pdf.": {second.ID, first.ID},

@@ -305,8 +305,7 @@ func (s *Store) Templates(ctx context.Context, f TemplateFilter) (Page[Template]
 			q.Where("published_version IS NOT NULL")
 		}
 		for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
-			like := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(clean(word, 200)) + "%"
-			q.Where(`(lower(name) LIKE ?0 ESCAPE '\' OR slug LIKE ?0 ESCAPE '\' OR lower(description) LIKE ?0 ESCAPE '\')`, like)
+			q.Where(`(lower(name) LIKE ?0 ESCAPE '\' OR slug LIKE ?0 ESCAPE '\' OR lower(description) LIKE ?0 ESCAPE '\')`, containing(clean(word, maxSearch)))
 		}
 	})
 	if err != nil {

@@ -191,6 +191,9 @@ func (w *Web) showDocument(v *pageRequest) error {
 		return err
 	}
 	m := views.DocumentDetail{Document: documentOf(call, names), RequestID: call.RequestID}
+	if w.now().Sub(call.CreatedAt) < store.RequestRetention {
+		m.RequestURL = requestsPath + "?q=" + url.QueryEscape(call.RequestID)
+	}
 	for _, step := range call.Steps.List() {
 		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
 	}

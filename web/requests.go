@@ -1,9 +1,7 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -68,7 +66,7 @@ func (w *Web) showRequest(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	m := views.RequestDetail{Request: requestOf(r, ""), RequestID: r.RequestID, Message: r.Message, Body: indented(r.Body)}
+	m := views.RequestDetail{Request: requestOf(r, ""), RequestID: r.RequestID, Message: r.Message, Body: jsonText([]byte(r.Body))}
 	if i := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == r.KeyID }); i >= 0 {
 		m.KeyLink = keyLink(keys[i])
 	}
@@ -76,13 +74,4 @@ func (w *Web) showRequest(v *pageRequest) error {
 		m.Document = views.Link{URL: documentsPath + "/" + r.CallID, Text: r.CallID}
 	}
 	return v.show(http.StatusOK, views.RequestPage(v.page(m.Method+" "+m.Path, requestsPath), m))
-}
-
-// indented returns JSON with line breaks, and other text as it is.
-func indented(text string) string {
-	var out bytes.Buffer
-	if json.Indent(&out, []byte(text), "", "  ") != nil {
-		return text
-	}
-	return out.String()
 }
