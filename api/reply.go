@@ -35,10 +35,15 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
+	return sendJSON(w, status, body)
+}
+
+// sendJSON responds with a JSON text.
+func sendJSON(w http.ResponseWriter, status int, body []byte) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(status)
-	_, err = w.Write(append(body, '\n'))
+	_, err := w.Write(append(body, '\n'))
 	return undelivered(err)
 }
 
@@ -84,11 +89,12 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	body := e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL)
-	if text, err := json.Marshal(body); err == nil {
-		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), text)
+	body, err := json.Marshal(e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL))
+	if err == nil {
+		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), body)
+		err = sendJSON(w, e.Status(), body)
 	}
-	if err := writeJSON(w, e.Status(), body); err != nil {
+	if err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
 }
