@@ -66,6 +66,8 @@ type Config struct {
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
+	// Dev is a developer's own server, where test keys are like live keys.
+	Dev bool
 	// RedirectFiles sends downloads of results to the bucket that has them.
 	RedirectFiles bool
 	// Version is shown by /health.
@@ -187,7 +189,7 @@ func New(cfg Config) (*API, error) {
 	a.Calls = call.New(call.Config{
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
-		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits,
+		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits, Dev: cfg.Dev,
 		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,
 	})
 	a.Templates = &templates.Service{Store: cfg.Store, Gallery: layouts, Table: table, Calls: a.Calls, Render: cfg.Render}

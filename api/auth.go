@@ -46,13 +46,10 @@ func (a *API) authenticate(ctx context.Context, secret, ip string, find func(con
 
 // callerOf finds the caller that a key belongs to.
 func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
-	known := strings.HasPrefix(secret, store.LivePrefix) || (a.local && strings.HasPrefix(secret, store.TestPrefix))
 	switch {
 	case secret == withoutBearer:
 		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: `The Authorization header has no Bearer prefix. Send "Authorization: Bearer pdf_live_…".`}
-	case !known && strings.HasPrefix(secret, store.TestPrefix):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "Test keys (" + store.TestPrefix + "…) work only on a local server. Use a live key (" + store.LivePrefix + "…)."}
-	case !known:
+	case !strings.HasPrefix(secret, store.LivePrefix) && !strings.HasPrefix(secret, store.TestPrefix):
 		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)

@@ -472,26 +472,6 @@ func TestKeysThatAreRefused(t *testing.T) {
 	account(suspended).Refused(t, apierror.AccountSuspended)
 }
 
-func TestTestKeysWorkOnlyLocally(t *testing.T) {
-	t.Parallel()
-	for base, local := range map[string]bool{
-		"http://localhost:8787": true, "http://LOCALHOST": true, "http://127.0.0.1:1": true, "http://[::1]:1": true, "http://app.localhost": true,
-		"https://pdf.example.net": false, "http://127.0.0.1.example.net": false, "http://127.example.net": false, "http://localhost.example.net": false, "http://10.0.0.1": false,
-	} {
-		t.Run(base, func(t *testing.T) {
-			t.Parallel()
-			s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.BaseURL = base }})
-			_, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Test: true})
-			got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/account", Header: bearerOf(secret)})
-			if local {
-				got.OK(t)
-				return
-			}
-			got.Refused(t, apierror.Unauthorized)
-		})
-	}
-}
-
 func TestAuthorizationIsIgnoredOnPublicPaths(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})

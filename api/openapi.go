@@ -70,7 +70,7 @@ func (a *API) describe() ([]byte, error) {
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
-				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are rejected.",
+				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are rejected. Calls with a test key (pdf_test_…) are free, up to " + strconv.Itoa(call.MaxTests) + " a day per account, and each page and image of the results has a band with the word Test. Test keys cannot create ZIP archives, office documents, HTML or SVG, and cannot use language models.",
 			}},
 			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(),
 		},

@@ -136,6 +136,7 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 	made := *doc
 	if doc.Default != nil {
 		made.Default, made.Extras = nil, map[string]any{defaultExtension: doc.Default}
+		maps.Copy(made.Extras, doc.Extras)
 		if !strings.Contains(doc.Description, "efault") {
 			made.Description = strings.TrimSpace(fmt.Sprintf("%s Default: %v.", doc.Description, doc.Default))
 		}

@@ -15,11 +15,14 @@ import (
 // lookPath is the path that shows the preview of a stored result to a member of the account.
 const lookPath = wire.FilePattern + "/look"
 
-// ForPerson serves the operations and uploads to a member of an account, without a key: the caller has authenticated
-// the member, checks the member's role, and counts the requests. Operations are charged to the account, and limited,
-// as ever.
-func (a *API) ForPerson(account store.Account) http.Handler {
+// ForPerson serves the operations and uploads to a member of an account, who needs no key, or uses one of the
+// account's: the caller has authenticated the member, checks the member's role and the state of the key, and counts the
+// requests. Operations are charged to the account, and limited, as ever.
+func (a *API) ForPerson(account store.Account, key *store.Key) http.Handler {
 	caller := call.Caller{Account: account, Kind: call.ByPerson}
+	if key != nil {
+		caller = call.OfKey(account, *key)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if account.Suspended && r.Method != http.MethodGet {
 			a.Fail(w, r, &apierror.Error{Code: apierror.AccountSuspended})

@@ -43,6 +43,8 @@ type Conversion struct {
 	// Address is the URL that the document was fetched from, and the base of its relative links if there are no
 	// assets. It is empty for a document that was sent in the request.
 	Address string
+	// TestMark draws the test mark on images of pages. PDFs are marked afterwards.
+	TestMark bool
 }
 
 // ConvertPrint holds the settings of the PDF.
@@ -66,6 +68,8 @@ type Converted struct {
 	Body *spool.File
 	// Archive is true if Body is a ZIP archive of several images.
 	Archive bool
+	// TestMark is true if the images have the test mark.
+	TestMark bool
 	// Warnings are the problems inside the document.
 	Warnings []chrome.Warning
 }
@@ -293,13 +297,14 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 		made.Body, err = a.drawHTML(ctx, file, c.Name)
 		return made, err
 	}
-	how := Raster{DPI: convertDPI}
+	how := Raster{DPI: convertDPI, TestMark: c.TestMark}
 	if source.Kind == office.KindImage {
 		if how.DPI, err = a.resolution(ctx, file); err != nil {
 			return Converted{}, err
 		}
 	}
 	made.Body, made.Archive, err = a.RasterPages(ctx, file, how)
+	made.TestMark = how.TestMark
 	return made, err
 }
 

@@ -19,12 +19,14 @@ type Raster struct {
 	Pages string // in the grammar of CheckPageRanges; empty is all
 	JPEG  bool   // or else PNG
 	DPI   int    // pixels per inch
+	// TestMark draws the test mark on the pages.
+	TestMark bool
 }
 
 // RasterPages renders pages of a PDF. It returns one image and false, or a ZIP archive of several images and true.
 func (t *Tools) RasterPages(ctx context.Context, file PDFFile, how Raster) (_ *spool.File, archive bool, err error) {
 	files, input := file.input()
-	args := pdf.RasterArgs{Input: input, Pages: how.Pages, JPEG: how.JPEG, DPI: how.DPI}
+	args := pdf.RasterArgs{Input: input, Pages: how.Pages, JPEG: how.JPEG, DPI: how.DPI, TestMark: how.TestMark}
 	result, err := t.runTool(ctx, engine.Job{Name: pdf.RasterJob, Args: args, Files: files})
 	if err != nil {
 		return nil, false, err

@@ -110,6 +110,9 @@ func isID(kind, text string) bool {
 	return ok && len(body) == idChars && strings.Trim(body, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
+// IsID reports whether a text is a whole ID of a kind, such as call.
+func IsID(kind, text string) bool { return isID(kind, text) }
+
 // CallID returns the ID of the call whose result has the ID. The result's ID, which opens a document, cannot be
 // derived from the call's, which appears in logs. An ID of another form has no call, and neither has the ID returned
 // for it.

@@ -12,7 +12,7 @@ import (
 	"relaypdf/store/credit"
 )
 
-// Prefixes of secret keys. Test keys work only if the server's URL is a loopback address.
+// Prefixes of secret keys. The results of test keys are free and have a test mark.
 const (
 	LivePrefix = "pdf_live_"
 	TestPrefix = "pdf_test_"

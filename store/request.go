@@ -279,6 +279,7 @@ func (s *Store) Request(ctx context.Context, accountID, id string) (Request, err
 	return row.item(s.now()), nil
 }
 
-// callsByName selects the calls whose stored results have a name like ?0, of the account ?1. ?2 is now.
+// callsByName selects the calls of the account ?1 whose titles, or whose stored results' names, are like ?0. ?2 is now.
 const callsByName = `SELECT call_id FROM files WHERE account_id = ?1 AND call_id IS NOT NULL AND deleted_at IS NULL AND expires_at > ?2
-	AND LOWER(filename) LIKE ?0 ESCAPE '\'`
+	AND LOWER(filename) LIKE ?0 ESCAPE '\'
+	UNION SELECT call_id FROM titles WHERE account_id = ?1 AND LOWER(title) LIKE ?0 ESCAPE '\'`

@@ -114,6 +114,7 @@ type base struct {
 	keyUses   chan string
 	downloads tally // not written yet
 	requests  requestLog
+	titles    titleLog
 	// renewEvery is the interval at which a lease is renewed.
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
@@ -161,6 +162,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.work(work, "key uses", s.recordKeyUses)
 	s.work(work, "downloads", func(ctx context.Context) { s.writeBehind(ctx, s.writeDownloads) })
 	s.work(work, "requests", func(ctx context.Context) { s.writeBehind(ctx, s.writeRequests) })
+	s.work(work, "titles", func(ctx context.Context) { s.writeBehind(ctx, s.writeTitles) })
 	if s.writer != nil {
 		s.work(work, "checkpoints", func(ctx context.Context) {
 			s.writer.checkpoints(ctx, func(err error) { s.log.Warn("checkpoint failed", "error", err) })

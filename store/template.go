@@ -284,6 +284,7 @@ type TemplateFilter struct {
 	Search    string // words of the name, the slug or the description
 	Category  string
 	State     string // draft or published
+	Bare      bool   // without sample data and options
 }
 
 func (r *templateRow) key() string             { return r.ID }
@@ -310,6 +311,9 @@ func (s *Store) Templates(ctx context.Context, f TemplateFilter) (Page[Template]
 	})
 	if err != nil {
 		return page, fmt.Errorf("list templates: %w", err)
+	}
+	if f.Bare {
+		return page, nil
 	}
 	if err := s.fillListed(ctx, &page); err != nil {
 		return page, fmt.Errorf("list templates: %w", err)

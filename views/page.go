@@ -116,6 +116,35 @@ var navigation = []navGroup{
 // operation is the operators' group below the rest.
 var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}}
 
+// creations are the pages that create something.
+var creations = []Link{
+	{"/dashboard/keys/new", "Create API key"}, {"/dashboard/templates/new", "Create template"}, {"/dashboard/templates/gallery", "Template gallery"},
+	{"/dashboard/webhooks/new", "Add webhook endpoint"},
+}
+
+// Pages lists the pages that the user may open, with their sections as notes.
+func (p *Person) Pages() []Choice {
+	var list []Choice
+	add := func(section string, links ...Link) {
+		for _, link := range links {
+			list = append(list, Choice{Value: link.URL, Text: link.Text, Note: section})
+		}
+	}
+	for _, group := range p.groups() {
+		for _, item := range group.Items {
+			add(group.Title, Link{item.URL, item.Text})
+		}
+	}
+	add("Settings", settingsPages...)
+	if p.Manages {
+		add("", creations...)
+	}
+	if p.Operator {
+		add(operation.Title, adminPages[1:]...)
+	}
+	return list
+}
+
 // groups returns the parts of the side bar for a user.
 func (p *Person) groups() []navGroup {
 	var groups []navGroup

@@ -11,9 +11,7 @@ import (
 // endAccount schedules the deletion of the account after a grace period and notifies all its owners.
 func (w *Web) endAccount(v *pageRequest) error {
 	if v.value("confirm") != v.account.Name {
-		return w.settingsPage(v, func(m *views.Settings) {
-			m.Close.Errors["confirm"] = "Enter the name of the account: " + v.account.Name + "."
-		})
+		return w.dataPage(v, views.Form{Errors: map[string]string{"confirm": "Enter the name of the account: " + v.account.Name + "."}})
 	}
 	at, err := w.store.EndAccount(v.ctx(), v.account.ID)
 	if err != nil {
@@ -29,7 +27,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 		return err
 	}
 	v.flash("API keys revoked. " + deletion)
-	return v.redirect(settingsPath)
+	return v.redirect(dataPath)
 }
 
 // keepAccount undoes the deletion.
@@ -44,7 +42,7 @@ func (w *Web) keepAccount(v *pageRequest) error {
 		return err
 	}
 	v.flash("Deletion cancelled. The API keys stay revoked. Create new ones.")
-	return v.redirect(settingsPath)
+	return v.redirect(dataPath)
 }
 
 func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
@@ -52,7 +50,7 @@ func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
 	for _, m := range members {
 		if m.Role == store.RoleOwner {
 			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Message{
-				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open settings", URL: w.cfg.BaseURL + settingsPath},
+				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open settings", URL: w.cfg.BaseURL + dataPath},
 			}))
 		}
 	}

@@ -116,7 +116,7 @@ func TestOperatorsSuspendAndResume(t *testing.T) {
 		op.sees("/admin?state=suspended", "maya@example.com", "Suspended")
 		op.sees("/admin/audit", "ticket 4418", "lena@ops.example", account.ID)
 		// The owner learns that it was the operator, and neither who nor why.
-		seen := owner.sees("/dashboard/settings", "Account suspended", "the operator")
+		seen := owner.sees("/dashboard/settings/audit", "Account suspended", "the operator")
 		file := owner.get("/dashboard/settings/audit.csv")
 		if text := seen.body + file.body; strings.Contains(text, "4418") || strings.Contains(text, "lena@") {
 			t.Error("the owner reads the operator's name or reason")

@@ -11,8 +11,6 @@ import (
 	"relaypdf/views"
 )
 
-const appsPath = "/dashboard/apps"
-
 // showApps lists the authorized apps, active ones first.
 func (w *Web) showApps(v *pageRequest) error {
 	list, err := w.store.Grants().List(v.ctx(), v.account.ID)

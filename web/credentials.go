@@ -169,7 +169,7 @@ func (w *Web) askSure(v *pageRequest, m views.Sure, wrong string) error {
 // them.
 func (w *Web) showConfirm(v *pageRequest) error {
 	if w.proofOf(v) != views.ProofElsewhere {
-		return v.redirect(settingsPath)
+		return v.redirect(securityPath)
 	}
 	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
 }
@@ -231,7 +231,7 @@ func (w *Web) confirmFactor(v *pageRequest) error {
 func (w *Web) confirmed(v *pageRequest) error {
 	w.setProven(v)
 	v.flash("Identity confirmed. You can change your password, email and login methods for 10 minutes.")
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }
 
 // showUndo and undo take the link of an email about a change of credentials.
@@ -280,5 +280,5 @@ func (w *Web) undo(v *pageRequest) error {
 	if err := v.record("person.undone", person.Email, ""); err != nil {
 		return err
 	}
-	return w.passed(v, person, settingsPath, false)
+	return w.passed(v, person, securityPath, false)
 }

@@ -200,7 +200,7 @@ func TestAnAddressThatAnotherRegisteredGetsANewPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.signedIn(t, person).sees("/dashboard/settings", "No password set.") // with a link of the operator
+		h.signedIn(t, person).sees("/dashboard/settings/security", "No password set.") // with a link of the operator
 		h.wantOut(t, thief, "ada@example.com")
 	})
 }
@@ -214,7 +214,7 @@ func TestProviderGivesAnAddressToItsOwner(t *testing.T) {
 	if a := d.comes(v, "maya"); a.header.Get("Location") != "/dashboard/keys" {
 		t.Fatalf("got status %d: %s", a.status, textOf(a.body))
 	}
-	v.sees("/dashboard/settings", "No password set.")
+	v.sees("/dashboard/settings/security", "No password set.")
 	d.wantOut(t, thief, "maya@example.com")
 }
 
@@ -231,7 +231,7 @@ func TestMembersWithoutPasswordConfirmElsewhere(t *testing.T) {
 				t.Errorf("another identity: got status %d", a.status)
 			}
 			back = d.goes(v, "/dashboard/settings/confirm/provider", "maya")
-			if a := v.get(back); a.header.Get("Location") != "/dashboard/settings" {
+			if a := v.get(back); a.header.Get("Location") != "/dashboard/settings/security" {
 				t.Errorf("the provider's word: got status %d: %s", a.status, textOf(a.body))
 			}
 		},
@@ -246,7 +246,7 @@ func TestMembersWithoutPasswordConfirmElsewhere(t *testing.T) {
 		d.comes(v, who)
 		d.clock.Advance(11 * time.Minute)
 		set := url.Values{"password": {"a first password"}}
-		v.sees("/dashboard/settings", "Confirm your identity")
+		v.sees("/dashboard/settings/security", "Confirm your identity")
 		v.sees("/dashboard/settings/factor", "Confirm your identity")
 		if a := v.post("/dashboard/settings/password", http.StatusOK, set); !strings.Contains(a.body, "Confirm your identity") {
 			t.Errorf("a password at once: %s", textOf(a.body))
@@ -386,7 +386,7 @@ func TestOthersDoNotUseUpResets(t *testing.T) {
 
 // TestFormsOfAnotherSchemeAreRefused: requests from a page of the unencrypted site are foreign.
 func TestFormsOfAnotherSchemeAreRefused(t *testing.T) {
-	h := sqliteHouse(t, func(c *web.Config) { c.BaseURL = "https://pdf.example"; c.Local = false })
+	h := sqliteHouse(t, func(c *web.Config) { c.BaseURL = "https://pdf.example" })
 	for origin, want := range map[string]int{
 		"https://pdf.example": http.StatusUnprocessableEntity, "http://pdf.example": http.StatusForbidden, "https://evil.example": http.StatusForbidden,
 		"null": http.StatusForbidden, "": http.StatusUnprocessableEntity,

@@ -110,7 +110,7 @@ func (w *Web) askAgain(v *pageRequest, m views.Device) error {
 }
 
 func (w *Web) approve(v *pageRequest, m views.Device) error {
-	n := store.NewKey{AccountID: v.account.ID, Name: m.KeyName, Test: w.local}
+	n := store.NewKey{AccountID: v.account.ID, Name: m.KeyName}
 	for name, read := range map[string]func(string) string{
 		"limit":   func(text string) (wrong string) { n.SpendLimit, wrong = dollars(text); return wrong },
 		"expires": func(text string) (wrong string) { n.ExpiresAt, wrong = keyEnd(text, w.now()); return wrong },

@@ -140,7 +140,7 @@ func TestDeviceFlow(t *testing.T) {
 		if actions := h.actions(t, account.ID); !slices.Contains(actions, "key.made") || !slices.Contains(actions, "device.approved") {
 			t.Errorf("the log tells %v", actions)
 		}
-		maya.sees("/dashboard/settings", "Command line authorized: cli lantern-ci-02")
+		maya.sees("/dashboard/settings/audit", "Command line authorized: cli lantern-ci-02")
 		p.refused("invalid_grant")
 		if _, _, err := h.KeyBySecret(t.Context(), got.Token); err == nil {
 			t.Error("a key whose code was used twice works")
@@ -260,7 +260,7 @@ func TestDeviceNamesAreShownAsTexts(t *testing.T) {
 	p.json(p.post("/oauth/device_authorization", http.StatusOK, url.Values{"client_id": {"relaypdf"}, "machine": {attack + "\r\nBcc: x@example.com\u202e"}, "system": {attack}}), &begun)
 	id, page := maya.types(begun.UserCode)
 	done := maya.post("/device/decision", http.StatusOK, url.Values{"id": {id}, "code": {attack}, "decision": {"approve"}})
-	for _, body := range []string{page.body, done.body, maya.get("/dashboard/settings").body} {
+	for _, body := range []string{page.body, done.body, maya.get("/dashboard/settings/audit").body} {
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "\u202e") || strings.Contains(body, "\r\nBcc") {
 			t.Error("a page shows the markup of a machine's name, or its control characters")
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,12 @@ func (w *Web) showDocuments(v *pageRequest) error {
 		return err
 	}
 	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
+	switch {
+	case slices.ContainsFunc(calls.Items, func(c store.Call) bool { return c.Status == store.CallRunning }):
+		m.Live = "2"
+	case f.Cursor == "":
+		m.Live = "10" // new calls come first
+	}
 	return v.show(http.StatusOK, views.DocumentsPage(v.page("Documents", documentsPath), m))
 }
 
@@ -87,8 +94,8 @@ func pager(v *pageRequest, path, next, shown string) views.Pager {
 	return p
 }
 
-// documentsOf shows calls of the account, with the names of their results while these are stored. One statement
-// reads the names of all.
+// documentsOf shows calls of the account, with their titles, and with their results while these are stored. One
+// statement reads the titles of all, another the results.
 func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys map[string]string) ([]views.Document, error) {
 	var results []string
 	for _, call := range calls {
@@ -106,15 +113,29 @@ func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys map[string]st
 			byID[file.ID] = file
 		}
 	}
+	titles, err := w.titlesOf(v, calls)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]views.Document, 0, len(calls))
 	for _, call := range calls {
 		d := documentOf(call, keys)
+		d.Name = cmp.Or(titles[call.ID], d.Name)
 		if file, lives := byID[call.ResultID]; lives {
 			withResult(&d, file)
 		}
 		list = append(list, d)
 	}
 	return list, nil
+}
+
+// titlesOf returns the titles of calls of the account that have one, by the calls' IDs.
+func (w *Web) titlesOf(v *pageRequest, calls []store.Call) (map[string]string, error) {
+	ids := make([]string, len(calls))
+	for i, call := range calls {
+		ids[i] = call.ID
+	}
+	return w.store.Titles(v.ctx(), v.account.ID, ids)
 }
 
 // documentOf shows a call.
@@ -139,9 +160,12 @@ func documentOf(call store.Call, keys map[string]string) views.Document {
 	return d
 }
 
-// withResult sets the name, the URL and the image of a call's result.
+// withResult sets the URL and the image of a call's result, and the title if there is no other.
 func withResult(d *views.Document, file store.File) {
-	d.Name, d.Download = file.Filename, "/v1/files/"+url.PathEscape(file.ID)
+	d.Download = "/v1/files/" + url.PathEscape(file.ID)
+	if d.Name == d.Operation {
+		d.Name = file.Filename
+	}
 	if call.HasThumbnail(file.ContentType) {
 		d.Image = documentsPath + "/" + d.ID + "/page.png"
 	}
@@ -194,6 +218,11 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if w.now().Sub(call.CreatedAt) < store.RequestRetention {
 		m.RequestURL = requestsPath + "?q=" + url.QueryEscape(call.RequestID)
 	}
+	titles, err := w.titlesOf(v, []store.Call{call})
+	if err != nil {
+		return err
+	}
+	m.Name = cmp.Or(titles[call.ID], m.Name)
 	for _, step := range call.Steps.List() {
 		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
 	}
@@ -211,8 +240,35 @@ func (w *Web) showDocument(v *pageRequest) error {
 		withResult(&m.Document, file)
 		m.ResultID, m.SizeBytes, m.ExpiresAt = file.ID, file.Size, &file.ExpiresAt
 		m.Link = w.cfg.BaseURL + m.Download
+		if err := v.addLook(&m); err != nil {
+			return err
+		}
 	}
 	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))
+}
+
+// addLook adds the preview of the result, or, until it exists, the URL of the page with it: the page itself does not
+// wait for the preview.
+func (v *pageRequest) addLook(m *views.DocumentDetail) error {
+	look, made := v.web.looks.find(m.ResultID)
+	switch {
+	case v.web.cfg.Interface == nil:
+		return nil
+	case !made && v.value("preview") == "":
+		m.LookURL = documentsPath + "/" + m.ID + "?preview=1"
+		return nil
+	case !made:
+		var err error
+		if look, err = v.lookAt(m.ResultID); err != nil {
+			return err
+		}
+	}
+	shown := previewOf(look, m.Name, imageOf(m.ID))
+	if len(look.Images) == 0 && look.Text == "" && look.Note == "" && m.Image != "" {
+		shown.Images = []string{m.Image} // browsers do not show the image itself
+	}
+	m.Look = &shown
+	return nil
 }
 
 // shownText is the maximum length that is shown of a text within an input.

@@ -80,7 +80,7 @@ func newOrigin(t *testing.T) *origin {
 	for _, c := range member.client.Jar.Cookies(request(t, http.MethodGet, o.url+"/dashboard").URL) {
 		o.cookie += c.Name + "=" + c.Value + "; "
 	}
-	if _, o.key, err = o.CreateKey(t.Context(), store.NewKey{AccountID: o.mayas(t).ID, Name: "edge", Test: true}); err != nil {
+	if _, o.key, err = o.CreateKey(t.Context(), store.NewKey{AccountID: o.mayas(t).ID, Name: "edge"}); err != nil {
 		t.Fatal(err)
 	}
 	whole := middleware.New(middleware.Config{

@@ -117,9 +117,14 @@ func (w *Web) showEditor(v *pageRequest) error {
 
 // editorPage shows the editor, whose script has its own styles.
 func (w *Web) editorPage(v *pageRequest, status int, m views.Editor) error {
+	v.allowStyles()
+	return v.show(status, views.EditorPage(v.page(m.Card.Name, templatesPath), m))
+}
+
+// allowStyles lets the page's scripts add styles: editors of texts do.
+func (v *pageRequest) allowStyles() {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "style-src 'self'", "style-src 'self' 'nonce-"+nonceOf(v.ctx())+"'", 1))
-	return v.show(status, views.EditorPage(v.page(m.Card.Name, templatesPath), m))
 }
 
 // fillPreview renders the pages for browsers without the script, or shows why it cannot.

@@ -54,6 +54,7 @@ type (
 	}
 	exportedCall struct {
 		ID        string        `json:"id"`
+		Title     string        `json:"title,omitempty"`
 		ResultID  string        `json:"resultId"`
 		Operation string        `json:"operation"`
 		Mode      string        `json:"mode"`
@@ -226,11 +227,16 @@ func (w *Web) exportTemplates(v *pageRequest, out *jsonList) error {
 }
 
 func (w *Web) exportCalls(v *pageRequest, out *jsonList) error {
+	var titles map[string]string
 	return eachPage(func(l store.List) (store.Page[store.Call], error) {
-		return w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: l})
+		page, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: l})
+		if err == nil {
+			titles, err = w.titlesOf(v, page.Items)
+		}
+		return page, err
 	}, func(c store.Call) error {
 		return out.add(exportedCall{
-			c.ID, c.ResultID, c.Operation, c.Mode, c.Status, c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
+			c.ID, titles[c.ID], c.ResultID, c.Operation, c.Mode, c.Status, c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
 			float64(c.Duration.Microseconds()) / 1000, c.CreatedAt, c.EndedAt,
 		})
 	})

@@ -132,9 +132,6 @@ func (w *Web) factorSetup(v *pageRequest, status int, address string, form views
 	return v.show(status, views.FactorSetupPage(v.page("Set up two-factor authentication", settingsPath), m))
 }
 
-// settingsPath is the page that the forms of a user's own matters lead back to.
-const settingsPath = "/dashboard/settings"
-
 // startFactor turns the second factor on, once its first code was given.
 func (w *Web) startFactor(v *pageRequest) error {
 	address := w.scs.GetString(v.ctx(), setupKey)
@@ -181,7 +178,7 @@ const codesPath = "/dashboard/settings/factor/codes"
 func (w *Web) showCodes(v *pageRequest) error {
 	codes := takeOnce[[]string](v)
 	if codes == nil {
-		return v.redirect(settingsPath)
+		return v.redirect(securityPath)
 	}
 	return v.show(http.StatusOK, views.RecoveryPage(v.page("Recovery codes", settingsPath), *codes))
 }
@@ -201,11 +198,11 @@ func (w *Web) newCodes(v *pageRequest, sealed []byte) ([]string, error) {
 var (
 	sureOff = views.Sure{
 		Title: "Disable two-factor authentication?", Text: "Logging in will then require only the password.",
-		Action: "/dashboard/settings/factor/off", Button: "Disable two-factor", Back: settingsPath, Crumb: "Two-factor authentication", Danger: true,
+		Action: "/dashboard/settings/factor/off", Button: "Disable two-factor", Back: securityPath, Crumb: "Two-factor authentication", Danger: true,
 	}
 	sureCodes = views.Sure{
 		Title: "Generate new recovery codes?", Text: "The current codes will stop working.",
-		Action: "/dashboard/settings/factor/recovery", Button: "Generate codes", Back: settingsPath, Crumb: "Two-factor authentication",
+		Action: "/dashboard/settings/factor/recovery", Button: "Generate codes", Back: securityPath, Crumb: "Two-factor authentication",
 	}
 )
 
@@ -218,7 +215,7 @@ func (w *Web) stopFactor(v *pageRequest) error {
 		return err
 	}
 	v.flash("Two-factor authentication disabled.")
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }
 
 func (w *Web) renewCodes(v *pageRequest) error {

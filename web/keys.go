@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/call"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/views"
@@ -81,6 +82,9 @@ func keyNote(k store.Key) string {
 		operations = strconv.Itoa(len(k.Operations)) + " operations"
 	}
 	note := limit + " · " + operations
+	if k.Test {
+		note = "test · " + note
+	}
 	if k.ExpiresAt != nil {
 		note += " · expires " + k.ExpiresAt.UTC().Format("Jan 2, 2006")
 	}
@@ -88,17 +92,82 @@ func keyNote(k store.Key) string {
 }
 
 func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
-	m := views.NewKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
-	for _, name := range []string{"name", "limit", "expires"} {
+	m := views.NewKey{MaxTests: call.MaxTests, Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
+	for _, name := range []string{"name", "test", "limit", "expires", "scope"} {
 		m.Values[name] = v.value(name)
 	}
-	for _, name := range w.cfg.Operations {
-		m.Operations = append(m.Operations, views.Choice{Value: name, Text: name})
+	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Everything that the account may do."}}
+	for _, s := range keyScopes {
+		m.Scopes = append(m.Scopes, s.Choice)
 	}
+	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Select each operation."})
+	for _, g := range operationGroups {
+		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
+	}
+	for _, name := range w.cfg.Operations {
+		group := &m.Groups[operationGroup(name)]
+		group.Names = append(group.Names, name)
+	}
+	m.Groups = slices.DeleteFunc(m.Groups, func(g views.KeyOperations) bool { return len(g.Names) == 0 })
 	for _, name := range v.r.Form["operations"] {
 		m.Chosen[name] = slices.Contains(w.cfg.Operations, name)
 	}
+	if m.Values["scope"] == "" {
+		m.Values["scope"] = scopeAll
+		if len(m.Chosen) > 0 {
+			m.Values["scope"] = views.ScopeChosen
+		}
+	}
 	return m
+}
+
+// scopeAll is the scope of a key for everything.
+const scopeAll = "all"
+
+// keyScope is a preset of a key's operations.
+type keyScope struct {
+	views.Choice
+	has func(Operation) bool
+}
+
+var keyScopes = []keyScope{
+	{views.Choice{Value: "render", Text: "Render only", Note: "Create PDFs and images from HTML, URLs, Markdown, templates and emails."}, func(o Operation) bool {
+		return slices.Contains([]string{"pdf.create", "templates.preview", "images.create", "email.create"}, o.Name)
+	}},
+	{views.Choice{Value: "tools", Text: "PDF tools", Note: "Read and change PDFs."}, isTool},
+	{views.Choice{Value: "read", Text: "Read only", Note: "Read the properties, text, data and form fields of PDFs."}, func(o Operation) bool { return isTool(o) && o.Reads }},
+}
+
+func isTool(o Operation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Name != "pdf.create" }
+
+// keyOperations returns the operations that the form allows, or an error text; a key without operations has all.
+func (w *Web) keyOperations(m views.NewKey, listed []string) (names []string, wrong string) {
+	scope := m.Value("scope")
+	if i := slices.IndexFunc(keyScopes, func(s keyScope) bool { return s.Value == scope }); i >= 0 {
+		for _, o := range w.cfg.Described {
+			if keyScopes[i].has(o) {
+				names = append(names, o.Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil, "This server has no operation of this kind."
+		}
+		return names, ""
+	}
+	switch {
+	case scope == scopeAll:
+		return nil, ""
+	case scope != views.ScopeChosen:
+		return nil, "Operations must be one of the listed choices."
+	case len(listed) == 0:
+		return nil, "Select at least one operation, or allow all operations."
+	}
+	for _, name := range listed {
+		if !m.Chosen[name] {
+			return nil, "No operation with the name " + name + "."
+		}
+	}
+	return listed, ""
 }
 
 func (w *Web) showNewKey(v *pageRequest) error {
@@ -108,7 +177,7 @@ func (w *Web) showNewKey(v *pageRequest) error {
 // makeKey makes a key from the form.
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
-	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: w.local}
+	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != ""}
 	if n.Name == "" {
 		m.Errors["name"] = "Name is required. Use the name of the application, for example."
 	}
@@ -119,11 +188,8 @@ func (w *Web) makeKey(v *pageRequest) error {
 	if n.ExpiresAt, wrong = keyEnd(v.value("expires"), w.now()); wrong != "" {
 		m.Errors["expires"] = wrong
 	}
-	for _, name := range v.r.Form["operations"] {
-		if !m.Chosen[name] {
-			m.Errors[""] = "No operation with the name " + name + "."
-		}
-		n.Operations = append(n.Operations, name)
+	if n.Operations, wrong = w.keyOperations(m, v.r.Form["operations"]); wrong != "" {
+		m.Errors[""] = wrong
 	}
 	if m.Failed() {
 		return v.show(http.StatusUnprocessableEntity, views.NewKeyPage(v.page("Create key", keysPath), m))
@@ -243,12 +309,24 @@ func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string
 	if err != nil {
 		return nil, nil, err
 	}
-	names, choices := map[string]string{}, []views.Choice(nil)
+	return namesOf(keys), choicesOf(keys), nil
+}
+
+// namesOf returns the names of keys by their IDs.
+func namesOf(keys []store.Key) map[string]string {
+	names := map[string]string{}
 	for _, k := range keys {
 		names[k.ID] = keyName(k)
+	}
+	return names
+}
+
+// choicesOf returns keys by their names.
+func choicesOf(keys []store.Key) (choices []views.Choice) {
+	for _, k := range keys {
 		choices = append(choices, views.Choice{Value: k.ID, Text: keyName(k)})
 	}
-	return names, choices, nil
+	return choices
 }
 
 // keyLink returns the place of a key in the dashboard: its row, or the page of its app.

@@ -107,15 +107,15 @@ func (w *Web) link(v *pageRequest) error {
 		return errNotFound
 	}
 	return w.sure(views.Sure{
-		Title: "Link " + w.cfg.IdentityName + "?", Text: "You can then log in here with your " + w.cfg.IdentityName + " account.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: settingsPath, Crumb: "Log in with " + w.cfg.IdentityName,
+		Title: "Link " + w.cfg.IdentityName + "?", Text: "You can then log in here with your " + w.cfg.IdentityName + " account.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: securityPath, Crumb: "Log in with " + w.cfg.IdentityName,
 	}, func(v *pageRequest) error {
-		return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID})
+		return w.leaveForProvider(v, outward{Next: securityPath, Person: v.person.ID})
 	})(v)
 }
 
 // confirmWithProvider sends a member to the provider to confirm that it is them.
 func (w *Web) confirmWithProvider(v *pageRequest) error {
-	return w.leaveForProvider(v, outward{Next: settingsPath, Person: v.person.ID, Sure: true})
+	return w.leaveForProvider(v, outward{Next: securityPath, Person: v.person.ID, Sure: true})
 }
 
 // comeBack continues after the provider.
@@ -178,7 +178,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	err := w.changeCredentials(v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on", "You can now log in with "+w.cfg.IdentityName+".")
 	if errors.Is(err, store.ErrExists) {
 		v.flash("Nothing was changed: that identity belongs to another user.")
-		return v.redirect(settingsPath)
+		return v.redirect(securityPath)
 	}
 	if err == nil {
 		err = v.record("identity.linked", w.cfg.IdentityName, claims.Email)
@@ -187,7 +187,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 		return err
 	}
 	v.flash(w.cfg.IdentityName + " linked. You can now log in with it.")
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }
 
 // stranger makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
@@ -248,11 +248,11 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 func (w *Web) unlink(v *pageRequest) error {
 	if v.person.Password == "" {
 		v.flash("Set a password first. Without one you could no longer log in.")
-		return v.redirect(settingsPath)
+		return v.redirect(securityPath)
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
 	return w.sure(views.Sure{
-		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end", Button: "Unlink " + name, Back: settingsPath, Crumb: "Log in with " + name, Danger: true,
+		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end", Button: "Unlink " + name, Back: securityPath, Crumb: "Log in with " + name, Danger: true,
 	}, func(v *pageRequest) error { return w.unlinkNow(v, name) })(v)
 }
 
@@ -266,5 +266,5 @@ func (w *Web) unlinkNow(v *pageRequest, name string) error {
 		return err
 	}
 	v.flash(name + " unlinked. You now log in with your password only.")
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }

@@ -131,7 +131,8 @@ func TestConfirmedAddressesGetAnAccount(t *testing.T) {
 		}
 		// Without a password the identity is the only way in.
 		v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{})
-		v.sees("/dashboard/settings", "Set a password first", "Login linked with Example ID")
+		v.sees("/dashboard/settings/security", "Set a password first")
+		v.sees("/dashboard/settings/audit", "Login linked with Example ID")
 		again := d.visitor(t)
 		if a := d.comes(again, who); a.header.Get("Location") != "/dashboard/keys" {
 			t.Errorf("the second time: got status %d, %s", a.status, textOf(a.body))
@@ -180,12 +181,13 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	if a := d.visitor(t).do(http.MethodPost, "/dashboard/settings/identity", url.Values{}); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/login") {
 		t.Errorf("nobody links an identity: got status %d", a.status)
 	}
-	v.sees("/dashboard/settings", "Log in with Example ID", "Link Example ID")
+	v.sees("/dashboard/settings/security", "Log in with Example ID", "Link Example ID")
 	back := d.goes(v, "/dashboard/settings/identity", "tom") // whatever its address is
-	if a := v.get(back); a.header.Get("Location") != "/dashboard/settings" {
+	if a := v.get(back); a.header.Get("Location") != "/dashboard/settings/security" {
 		t.Fatalf("got status %d: %s", a.status, textOf(a.body))
 	}
-	v.sees("/dashboard/settings", "Example ID linked. You can now log in with it.", "Unlink", "Login linked with Example ID")
+	v.sees("/dashboard/settings/security", "Example ID linked. You can now log in with it.", "Unlink")
+	v.sees("/dashboard/settings/audit", "Login linked with Example ID")
 	if letter := d.mail.last(t, "maya@example.com"); letter.Subject != "Login with Example ID was turned on" {
 		t.Errorf("the owner was sent %q", letter.Subject)
 	}
@@ -219,15 +221,16 @@ func TestIdentitiesAreLinkedBySignedInUsersOnly(t *testing.T) {
 	third.sees("/dashboard/settings", "maya@example.com")
 
 	nina := d.join(t, "nina@example.com")
-	if a := nina.get(d.goes(nina, "/dashboard/settings/identity", "tom")); a.header.Get("Location") != "/dashboard/settings" {
+	if a := nina.get(d.goes(nina, "/dashboard/settings/identity", "tom")); a.header.Get("Location") != "/dashboard/settings/security" {
 		t.Errorf("got status %d", a.status)
 	}
-	nina.sees("/dashboard/settings", "belongs to another user")
+	nina.sees("/dashboard/settings/security", "belongs to another user")
 
 	v.post("/dashboard/settings/identity/end", http.StatusOK, url.Values{}) // asks for the password
 	v.post("/dashboard/settings/identity/end", http.StatusUnprocessableEntity, url.Values{"password": {"wrong password"}})
 	v.post("/dashboard/settings/identity/end", http.StatusSeeOther, url.Values{"password": {password}})
-	v.sees("/dashboard/settings", "with your password only", "Login unlinked from Example ID")
+	v.sees("/dashboard/settings/security", "with your password only")
+	v.sees("/dashboard/settings/audit", "Login unlinked from Example ID")
 	gone := d.visitor(t)
 	d.provider.People["tom"] = fakeoidc.Person{Subject: tom.Subject, Email: "maya@example.com", Verified: true}
 	wantNobody(t, gone, "an identity that was unlinked", d.comes(gone, "tom"), "has an account here")
@@ -303,7 +306,7 @@ func TestProviderThatIsDown(t *testing.T) {
 func TestPagesWithoutAProviderDoNotNameOne(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
-	for _, path := range []string{"/dashboard/settings"} {
+	for _, path := range []string{"/dashboard/settings", "/dashboard/settings/security"} {
 		if page := v.sees(path); strings.Contains(page.body, "identity") {
 			t.Errorf("%s tells of a provider", path)
 		}

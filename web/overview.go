@@ -169,17 +169,48 @@ func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error
 		}
 		m.Document, m.Error = &documents[0], call.Failure.Message
 	}
+	refusal, err := w.refusal(v, latest)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		m.Refusal = &views.RequestDetail{Request: requestOf(*refusal, ""), Message: refusal.Message}
+	}
 	return v.show(http.StatusOK, views.FirstRunPage(v.page("Welcome", "/dashboard"), m))
 }
 
-// awaitFirst sends the ID of the call that the page of the first run shows next.
+// refusal returns the latest request, if it was refused before it became a call and no document exists yet. Otherwise
+// it returns nil.
+func (w *Web) refusal(v *pageRequest, latest []store.Call) (*store.Request, error) {
+	call := firstCall(latest)
+	if call != nil && call.Status == store.CallDone {
+		return nil, nil
+	}
+	page, err := w.store.Requests(v.ctx(), store.RequestFilter{AccountID: v.account.ID, Outcome: "failed", List: store.List{Limit: 1}})
+	if err != nil || len(page.Items) == 0 {
+		return nil, err
+	}
+	r := page.Items[0]
+	if r.CallID != "" || call != nil && r.At.Before(call.CreatedAt) {
+		return nil, nil
+	}
+	return &r, nil
+}
+
+// awaitFirst sends the ID of the call, or of the refused request, that the page of the first run shows next.
 func (w *Web) awaitFirst(v *pageRequest) error {
 	latest, err := w.latestCalls(v)
 	if err != nil {
 		return err
 	}
+	refusal, err := w.refusal(v, latest)
+	if err != nil {
+		return err
+	}
 	id := ""
-	if call := firstCall(latest); call != nil {
+	if call := firstCall(latest); refusal != nil {
+		id = refusal.ID
+	} else if call != nil {
 		id = call.ID
 	}
 	v.w.Header().Set("Content-Type", "application/json")

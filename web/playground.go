@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,17 +65,23 @@ type playground struct {
 	operation views.Operation
 	name      string // of the row: pdf.create
 	input     *playInput
-	problem   string // with the form as a whole
+	keys      []store.Key // of the account; nil until they are read
+	key       *store.Key  // that makes the call; nil is the member
+	problem   string      // with the form as a whole
 }
 
 // openPlayground returns the operation that the address names, with nothing filled in.
 func (w *Web) openPlayground(v *pageRequest) (*playground, error) {
-	o, ok := w.docs.Operation(chi.URLParam(v.r, "operation"))
+	return w.playgroundOf(v, chi.URLParam(v.r, "operation"))
+}
+
+func (w *Web) playgroundOf(v *pageRequest, id string) (*playground, error) {
+	o, ok := w.docs.Operation(id)
 	name := w.rowOf(o)
 	if !ok || name == "" {
 		return nil, errNotFound
 	}
-	return &playground{Web: w, pageRequest: v, operation: o, name: name, input: newPlayInput(o.Inputs)}, nil
+	return &playground{Web: w, pageRequest: v, operation: o, name: name, input: newPlayInput(o)}, nil
 }
 
 // rowOf returns the operation's name in the playground, or nothing if the playground does not offer it.
@@ -88,12 +93,21 @@ func (w *Web) rowOf(o views.Operation) string {
 	return w.cfg.Described[i].Name
 }
 
-// showPlaygrounds lists the operations, or redirects to the chosen one.
+// showPlaygrounds shows the first operation, or redirects to the chosen one.
 func (w *Web) showPlaygrounds(v *pageRequest) error {
 	if chosen := v.value("operation"); chosen != "" {
 		return v.redirect(playgroundPath + "/" + url.PathEscape(chosen))
 	}
-	return v.show(http.StatusOK, views.PlaygroundsPage(v.page("Playground", playgroundPath), w.playable()))
+	groups := w.playable()
+	if len(groups) == 0 {
+		return errNotFound
+	}
+	p, err := w.playgroundOf(v, groups[0].List[0].ID)
+	if err != nil {
+		return err
+	}
+	p.fill("")
+	return p.page(http.StatusOK, nil)
 }
 
 // playable are the operations that can be tried, by groups.
@@ -153,12 +167,19 @@ func (w *Web) changePlayground(v *pageRequest) error {
 	does, path, _ := strings.Cut(sent["then"], ":")
 	switch does {
 	case "fill":
-		p.input = newPlayInput(p.operation.Inputs)
+		p.input = newPlayInput(p.operation)
 		p.fill(sent["input"])
+	case "sample":
+		err = p.fillSample(path)
 	case "add":
 		p.input.add(path)
 	case "drop":
 		p.input.drop(path)
+	case "raise":
+		p.input.raise(path)
+	}
+	if err != nil {
+		return err
 	}
 	return p.page(http.StatusOK, nil)
 }
@@ -172,7 +193,7 @@ func (p *playground) receive() (map[string]string, error) {
 			sent[name] = values[0]
 		}
 		p.input.read(sent)
-		return sent, nil
+		return sent, p.useKey(sent["key"])
 	}
 	left := int64(maxTyped)
 	var files []playUpload
@@ -185,6 +206,10 @@ func (p *playground) receive() (map[string]string, error) {
 			return nil, errForm
 		}
 		if path, ok := strings.CutPrefix(part.FormName(), "upload:"); ok && part.FileName() != "" {
+			// The key comes before the files: a restricted key reads only its own uploads.
+			if err := p.useKey(sent["key"]); err != nil {
+				return nil, err
+			}
 			file, err := p.upload(path, part)
 			if err != nil {
 				return nil, err
@@ -202,7 +227,37 @@ func (p *playground) receive() (map[string]string, error) {
 	for _, file := range files {
 		p.place(file)
 	}
-	return sent, nil
+	return sent, p.useKey(sent["key"])
+}
+
+// useKey lets a key of the account make the call.
+func (p *playground) useKey(id string) error {
+	if id == "" || p.key != nil {
+		return nil
+	}
+	keys, err := p.usableKeys()
+	if i := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == id }); i >= 0 {
+		p.key = &keys[i]
+	} else {
+		p.problem = "The chosen key cannot call this operation. Choose another key."
+	}
+	return err
+}
+
+// usableKeys returns the keys of the account that may call the operation.
+func (p *playground) usableKeys() (usable []store.Key, err error) {
+	if p.keys == nil {
+		if p.keys, err = p.store.Keys(p.ctx(), p.account.ID); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range p.keys {
+		ended := k.RevokedAt != nil || k.ExpiresAt != nil && !k.ExpiresAt.After(p.now())
+		if p.may(manages) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
+			usable = append(usable, k)
+		}
+	}
+	return usable, nil
 }
 
 // response is the API's response to the playground.
@@ -212,19 +267,20 @@ type response struct {
 	request string
 }
 
-// send sends a request to the API, and returns its response, whatever it is.
-func (p *playground) send(method, path string, body io.Reader, header http.Header) (*response, error) {
-	if p.cfg.Interface == nil {
+// send sends a request of the member to the API, or of a key unless that is nil, and returns its response, whatever it
+// is.
+func (v *pageRequest) send(key *store.Key, method, path string, body io.Reader, header http.Header) (*response, error) {
+	if v.web.cfg.Interface == nil {
 		return nil, store.ErrNotFound
 	}
-	r, err := http.NewRequestWithContext(p.ctx(), method, path, body)
+	r, err := http.NewRequestWithContext(v.ctx(), method, path, body)
 	if err != nil {
 		return nil, err
 	}
 	r.Header = header
 	got := &response{request: method + " " + path}
-	p.cfg.Interface(*p.account).ServeHTTP(got, r)
-	return got, p.ctx().Err()
+	v.web.cfg.Interface(*v.account, key).ServeHTTP(got, r)
+	return got, v.ctx().Err()
 }
 
 // read reads the JSON of a response into out. The error is an *apierror.Error if the request was refused.
@@ -259,7 +315,7 @@ func (p *playground) upload(path string, part *multipart.Part) (playUpload, erro
 		return u, errTooMany
 	}
 	kind := cmp.Or(part.Header.Get("Content-Type"), "application/octet-stream")
-	answer, err := p.send(http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
+	answer, err := p.send(p.key, http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
 	if err != nil {
 		return u, err
 	}
@@ -289,7 +345,7 @@ func (p *playground) place(u playUpload) {
 		p.input.wrong[path] = u.wrong
 		return
 	}
-	p.input.uploaded(path, u.stored.ID, u.name, u.name+" · "+views.Bytes(u.stored.SizeBytes))
+	p.input.uploaded(path, u.stored.ID, u.name, u.name+uploadSeparator+views.Bytes(u.stored.SizeBytes))
 }
 
 // freeItem is a thing in a list that has no file yet: the first, or a new one.
@@ -323,7 +379,7 @@ func (w *Web) runPlayground(v *pageRequest) error {
 		return err
 	}
 	body := p.call()
-	if len(p.input.wrong) > 0 {
+	if len(p.input.wrong) > 0 || p.problem != "" {
 		return p.page(http.StatusUnprocessableEntity, nil)
 	}
 	result, status, err := p.run(body)
@@ -350,7 +406,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.cfg.Prices[p.name]), 10))
 	}
 	began := time.Now()
-	answer, err := p.send(http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
+	answer, err := p.send(p.key, http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -383,47 +439,25 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	m.Download = "/v1/files/" + url.PathEscape(file.ID)
 	m.Link = p.cfg.BaseURL + m.Download
-	return m, http.StatusOK, p.look(m)
+	look, err := p.lookAt(file.ID)
+	if err != nil {
+		return nil, 0, err
+	}
+	m.ResultPreview = previewOf(look, m.Filename, inline(look))
+	return m, http.StatusOK, nil
 }
 
 // tellFaults shows the API's errors at their fields, and the other errors above the fields.
 func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
 	m.Code, m.Message = string(r.Code), r.Error()
 	for _, detail := range r.Details {
+		if name := p.input.fileName(detail.Field); name != "" {
+			m.Message = strings.ReplaceAll(m.Message, detail.Field, name)
+		}
 		if p.input.fault(detail.Field, detail.Message) {
 			m.AtFields = true
 		}
 	}
-}
-
-// textLanguages maps the media types of readable results to their highlighting languages.
-var textLanguages = map[string]string{"application/json": "json", "image/svg+xml": "html", "text/html": "html"}
-
-// look shows the result. A result without a preview can still be downloaded.
-func (p *playground) look(m *views.PlayResult) error {
-	var seen wire.Look
-	answer, err := p.send(http.MethodGet, m.Download+"/look", http.NoBody, http.Header{})
-	if err == nil {
-		err = answer.read(&seen)
-	}
-	if r := refused(err); r != nil {
-		m.Note = r.Error()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	m.ContentType, m.Pages, m.Cut, m.Note = seen.ContentType, seen.Pages, seen.Cut, seen.Note
-	language := textLanguages[seen.ContentType]
-	if language == "json" {
-		seen.Text = jsonText([]byte(seen.Text))
-	}
-	m.Text = docs.Own(m.Filename, language, seen.Text)
-	m.Sheets = seen.ContentType == "application/pdf"
-	for _, image := range seen.Images {
-		m.Images = append(m.Images, "data:"+image.ContentType+";base64,"+base64.StdEncoding.EncodeToString(image.Data))
-	}
-	return nil
 }
 
 // row describes the operation's row.
@@ -440,7 +474,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	body := p.input.JSON() // it finds invalid JSON in the fields
 	row := p.row()
 	m := views.Playground{
-		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Fields: p.input.shown(p.operation.Example), Problem: p.problem,
+		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
 		Price: p.cfg.Prices[p.name], Varies: row.Varies, Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
 	}
 	for _, group := range p.playable() {
@@ -448,20 +482,63 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 			m.Choices = append(m.Choices, views.Choice{Value: o.ID, Text: p.rowOf(o)})
 		}
 	}
+	if err := p.offer(&m); err != nil {
+		return err
+	}
 	p.showCall(&m, body)
 	calls, err := p.store.Calls(p.ctx(), store.CallFilter{AccountID: p.account.ID, Operation: p.name, List: store.List{Limit: playHistory}})
 	if err != nil {
 		return err
 	}
-	names, _, err := p.keyNames(p.ctx(), p.account.ID)
+	if m.History, err = p.documentsOf(p.pageRequest, calls.Items, namesOf(p.keys)); err != nil {
+		return err
+	}
+	p.allowStyles()
+	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.name, playgroundPath), m))
+}
+
+// templateField is the field that names a template of the account.
+const templateField = "templateId"
+
+// offer offers the keys and the templates of the account.
+func (p *playground) offer(m *views.Playground) error {
+	keys, err := p.usableKeys()
 	if err != nil {
 		return err
 	}
-	shown := p.Web
-	if m.History, err = shown.documentsOf(p.pageRequest, calls.Items, names); err != nil {
-		return err
+	m.Keys = choicesOf(keys)
+	if p.key != nil {
+		m.Key = views.Choice{Value: p.key.ID, Text: keyName(*p.key)}
 	}
-	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.name, playgroundPath), m))
+	if p.input.field(templateField) == nil {
+		return nil
+	}
+	f := store.TemplateFilter{AccountID: p.account.ID, List: store.List{Limit: store.MaxList}}
+	if !strings.HasPrefix(p.name, "templates.") {
+		f.State = "published"
+	}
+	list, err := p.store.Templates(p.ctx(), f)
+	for _, t := range list.Items {
+		m.Templates = append(m.Templates, views.Choice{Value: t.Slug, Text: t.Name})
+	}
+	return err
+}
+
+// fillSample fills the data of a template, in the field of that path, with its sample data.
+func (p *playground) fillSample(path string) error {
+	ref, f := p.input.values[templateField], p.input.field(path)
+	if ref == "" || f == nil || f.Kind != views.InputJSON {
+		return nil
+	}
+	found, err := p.store.Template(p.ctx(), p.account.ID, ref)
+	if errors.Is(err, store.ErrNotFound) {
+		p.input.wrong[templateField] = "No template with this ID."
+		return nil
+	}
+	if err == nil {
+		p.input.values[path] = jsonText([]byte(found.Content.SampleData))
+	}
+	return err
 }
 
 // showCall shows the call of the fields, as JSON and in every language. Long texts are shortened.
@@ -474,7 +551,7 @@ func (p *playground) showCall(m *views.Playground, body []byte) {
 		file = ""
 	}
 	body, m.Shortened = shownInput(body)
-	m.Samples = append([]views.Sample{docs.Own("JSON", "json", jsonText(body))}, p.callSamples(p.operation.Path, string(body), file)...)
+	m.Samples = append(p.callSamples(p.operation.Path, string(body), file), docs.Own("JSON", "json", jsonText(body)))
 }
 
 // callSamples shows a user's call in every language.

@@ -2,8 +2,10 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,10 @@ import (
 // playInput is the input of an operation in the fields of its form.
 type playInput struct {
 	fields []views.InputField
+	// tabs are the tabs of a form with several sources, and source is the one whose fields are sent. It is empty if no
+	// source is filled in.
+	tabs   []string
+	source string
 	// values are by path: options.margin.top, files[0].url. counts are the lengths of lists, uploads the names of the
 	// uploaded files.
 	values  map[string]string
@@ -23,8 +29,59 @@ type playInput struct {
 	wrong map[string]string
 }
 
-func newPlayInput(fields []views.InputField) *playInput {
-	return &playInput{fields: fields, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
+// newPlayInput returns the empty input of an operation. The source of its example has the first tab.
+func newPlayInput(o views.Operation) *playInput {
+	in := &playInput{fields: o.Inputs, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
+	var used map[string]json.RawMessage
+	_ = json.Unmarshal(o.Example, &used) // an example that is not an object uses no fields
+	for _, f := range o.Inputs {
+		tab := tabOf(f)
+		if _, first := used[f.Name]; !f.Source || slices.Contains(in.tabs, tab) && !first {
+			continue
+		} else if first {
+			in.tabs = append([]string{tab}, slices.DeleteFunc(in.tabs, func(other string) bool { return other == tab })...)
+			continue
+		}
+		in.tabs = append(in.tabs, tab)
+	}
+	if len(in.tabs) == 1 {
+		in.tabs = nil
+	}
+	return in
+}
+
+// tabOf returns the tab of a field: that of its source, where a file and its ID have one. It is empty for a field of
+// every call.
+func tabOf(f views.InputField) string {
+	if f.Source {
+		return strings.TrimSuffix(f.Name, idSuffix)
+	}
+	return strings.TrimSuffix(f.Requires, idSuffix)
+}
+
+// given reports whether a field on top has a value of its own.
+func (in *playInput) given(f views.InputField) bool {
+	return in.values[f.Name] != "" && (f.Kind != views.InputCheck || in.values[f.Name] != f.Default)
+}
+
+// chooseSource chooses a tab by its name, or else the first one that is filled in.
+func (in *playInput) chooseSource(name string) {
+	in.source = ""
+	for _, tab := range in.tabs {
+		filled := slices.ContainsFunc(in.fields, func(f views.InputField) bool { return tabOf(f) == tab && in.given(f) })
+		if tab == name || in.source == "" && filled {
+			in.source = tab
+		}
+		if tab == name {
+			return
+		}
+	}
+}
+
+// unsent reports whether a field on top belongs to another source than the chosen one.
+func (in *playInput) unsent(f views.InputField) bool {
+	tab := tabOf(f)
+	return tab != "" && len(in.tabs) > 0 && in.source != "" && tab != in.source
 }
 
 // itemPath is the path of a thing in a list.
@@ -38,6 +95,13 @@ func (in *playInput) fill(text []byte) (unknown []string, err error) {
 		return nil, err
 	}
 	in.fillObject(in.fields, "", object, &unknown)
+	in.chooseSource("")
+	for _, f := range in.fields {
+		if in.unsent(f) && in.given(f) {
+			unknown = append(unknown, f.Name)
+			in.values[f.Name] = ""
+		}
+	}
 	slices.Sort(unknown)
 	return unknown, nil
 }
@@ -103,6 +167,7 @@ func (in *playInput) read(values map[string]string) {
 		}
 	}
 	in.readFields(in.fields, "", values)
+	in.chooseSource(values["source"])
 }
 
 func (in *playInput) readFields(fields []views.InputField, at string, values map[string]string) {
@@ -142,6 +207,9 @@ func (in *playInput) object(fields []views.InputField, at string) []byte {
 	var out bytes.Buffer
 	before := byte('{')
 	for _, f := range fields {
+		if at == "" && in.unsent(f) {
+			continue
+		}
 		value := in.member(f, at+f.Name)
 		if value == nil {
 			continue
@@ -259,33 +327,69 @@ func defaultsOf(fields []views.InputField, at string) map[string]string {
 
 // drop removes an item from its list, or a file from its field.
 func (in *playInput) drop(path string) {
-	list, rest, isItem := strings.Cut(path, "[")
-	number, ended := strings.CutSuffix(rest, "]")
-	n, err := strconv.Atoi(number)
-	if !isItem || !ended || err != nil {
+	list, n, isItem := itemOf(path)
+	if !isItem {
 		in.forget(path)
 		return
 	}
 	if n < 0 || n >= in.counts[list] {
 		return
 	}
-	// The items behind it move up.
-	for _, texts := range []map[string]string{in.values, in.uploads} {
-		for at := n; at < in.counts[list]; at++ {
-			from, to := itemPath(list, at+1)+".", itemPath(list, at)+"."
-			for name := range texts {
-				if strings.HasPrefix(name, to) {
-					delete(texts, name)
-				}
-			}
-			for name, text := range texts {
-				if rest, ok := strings.CutPrefix(name, from); ok {
-					texts[to+rest] = text
-				}
-			}
+	in.renumber(list, func(i int) int {
+		switch {
+		case i == n:
+			return -1
+		case i > n:
+			return i - 1
 		}
-	}
+		return i
+	})
 	in.counts[list]--
+}
+
+// raise moves an item of a list before the one above it.
+func (in *playInput) raise(path string) {
+	list, n, ok := itemOf(path)
+	if !ok || n < 1 || n >= in.counts[list] {
+		return
+	}
+	in.renumber(list, func(i int) int {
+		switch i {
+		case n:
+			return n - 1
+		case n - 1:
+			return n
+		}
+		return i
+	})
+}
+
+// renumber moves the items of a list. An item without a new place is removed.
+func (in *playInput) renumber(list string, place func(int) int) {
+	for _, texts := range []map[string]string{in.values, in.uploads} {
+		moved := map[string]string{}
+		for name, text := range texts {
+			if rest, inside := strings.CutPrefix(name, list+"["); inside {
+				number, field, _ := strings.Cut(rest, "]")
+				i, err := strconv.Atoi(number)
+				if err != nil || place(i) < 0 {
+					continue
+				}
+				name = itemPath(list, place(i)) + field
+			}
+			moved[name] = text
+		}
+		clear(texts)
+		maps.Copy(texts, moved)
+	}
+}
+
+// itemOf returns the list and the number of an item's path.
+func itemOf(path string) (list string, n int, ok bool) {
+	list, rest, isItem := strings.Cut(path, "[")
+	number, ended := strings.CutSuffix(rest, "]")
+	n, err := strconv.Atoi(number)
+	return list, n, isItem && ended && err == nil
 }
 
 // forget empties a field of a file, and the one of its id.
@@ -295,6 +399,9 @@ func (in *playInput) forget(path string) {
 		delete(in.uploads, name)
 	}
 }
+
+// uploadSeparator is between the name of an upload and its size.
+const uploadSeparator = " · "
 
 // idSuffix is the suffix that turns the name of a file field into the name of its ID field.
 const idSuffix = "Id"
@@ -306,6 +413,9 @@ func (in *playInput) uploaded(path, id, name, about string) {
 	at := path[:strings.LastIndexByte(path, '.')+1]
 	in.values[path+idSuffix], in.uploads[path+idSuffix] = id, about
 	delete(in.values, at+"url")
+	if at == "" {
+		in.chooseSource(path)
+	}
 	for _, field := range []string{"filename", "sourceFilename"} {
 		if f := in.field(at + field); f != nil && in.values[at+field] == "" && (at != "" || field != "filename") {
 			in.values[at+field] = name
@@ -330,7 +440,8 @@ func (in *playInput) field(path string) *views.InputField {
 	}
 }
 
-// fault records an error of the API at its field or at the one around it. It reports whether there is one.
+// fault records an error of the API at its field or at the one around it. It reports whether there is one. An error of
+// a file has the file's name, and an error of a source is shown at the chosen one.
 func (in *playInput) fault(path, message string) bool {
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		f := in.field(at)
@@ -343,10 +454,53 @@ func (in *playInput) fault(path, message string) bool {
 		for f.Kind != views.InputList && strings.HasSuffix(at, "]") {
 			at = at[:strings.LastIndexByte(at, '[')] // errors inside JSON are reported for its field
 		}
-		in.wrong[at] = strings.TrimSpace(in.wrong[at] + " " + asSentence(message))
+		message = asSentence(message)
+		if name := in.fileName(at); name != "" {
+			message = name + ": " + message
+		}
+		at = in.placeOf(*f, at)
+		in.wrong[at] = strings.TrimSpace(in.wrong[at] + " " + message)
 		return true
 	}
 	return false
+}
+
+// placeOf returns the place of an error of a field: an item of a list for its sources, the chosen source for another.
+func (in *playInput) placeOf(f views.InputField, path string) string {
+	if i := strings.LastIndexByte(path, '.'); f.Source && strings.HasSuffix(path[:max(i, 0)], "]") {
+		return path[:i]
+	}
+	if path != f.Name || !f.Source || len(in.tabs) == 0 {
+		return path
+	}
+	tab := cmp.Or(in.source, in.tabs[0])
+	for _, other := range in.fields {
+		if other.Source && tabOf(other) == tab {
+			return other.Name
+		}
+	}
+	return path
+}
+
+// fileName returns the name of the file that a field or an item of a list holds, or nothing.
+func (in *playInput) fileName(path string) string {
+	at := path + "."
+	if f := in.field(path); f != nil && !strings.HasSuffix(path, "]") {
+		if !f.Source {
+			return ""
+		}
+		at = path[:strings.LastIndexByte(path, '.')+1]
+	}
+	name, _, uploaded := strings.Cut(in.uploads[at+"fileId"], uploadSeparator)
+	switch {
+	case uploaded:
+		return name
+	case in.values[at+"file"] == "" && in.values[at+"url"] == "":
+		return ""
+	case at == "": // filename is the name of the result
+		return in.values["sourceFilename"]
+	}
+	return in.values[at+"filename"]
 }
 
 // asSentence begins a text with a capital and ends it.
@@ -358,58 +512,4 @@ func asSentence(text string) string {
 		text += "."
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// shown returns the fields as the page shows them. Fields that an example uses, that are required, filled in or wrong
-// are expanded; the rest is folded.
-func (in *playInput) shown(example json.RawMessage) []views.PlayField {
-	return in.shownFields(in.fields, "", example)
-}
-
-func (in *playInput) shownFields(fields []views.InputField, at string, example json.RawMessage) []views.PlayField {
-	var used map[string]json.RawMessage
-	_ = json.Unmarshal(example, &used) // an example that is not an object uses no fields
-	var list []views.PlayField
-	for _, f := range fields {
-		path := at + f.Name
-		p := views.PlayField{InputField: f, Path: path, Value: in.values[path], Wrong: in.wrong[path], Upload: in.uploads[path]}
-		_, p.Open = used[f.Name]
-		p.Open = p.Open || f.Required || p.Wrong != ""
-		switch f.Kind {
-		case views.InputGroup:
-			p.Fields = in.shownFields(f.Fields, path+".", used[f.Name])
-			p.Open = p.Open || slices.ContainsFunc(p.Fields, views.PlayField.Touched)
-		case views.InputList:
-			var first []json.RawMessage
-			_ = json.Unmarshal(used[f.Name], &first)
-			first = append(first, nil)
-			for i := range max(in.counts[path], 1) {
-				p.Items = append(p.Items, views.PlayItem{Path: itemPath(path, i), Wrong: in.wrong[itemPath(path, i)], Fields: in.shownFields(f.Fields, itemPath(path, i)+".", first[0])})
-			}
-		case views.InputFile:
-			p.Upload = in.uploads[path+idSuffix]
-		default:
-			p.Open = p.Open || p.Touched()
-		}
-		list = append(list, p)
-	}
-	return besideFile(list)
-}
-
-// besideFile puts a file before its URL and its ID, which are alternatives: they are expanded with it.
-func besideFile(list []views.PlayField) []views.PlayField {
-	i := slices.IndexFunc(list, func(p views.PlayField) bool { return p.Kind == views.InputFile })
-	if i < 0 {
-		return list
-	}
-	file := list[i]
-	file.Open = true
-	sorted := []views.PlayField{file}
-	for _, p := range slices.Delete(list, i, i+1) {
-		if p.Name == file.Name+idSuffix || p.Name == "url" {
-			p.Open = true
-		}
-		sorted = append(sorted, p)
-	}
-	return sorted
 }

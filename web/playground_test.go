@@ -50,7 +50,7 @@ func TestPlaygroundListsOfferedOperations(t *testing.T) {
 	})
 	v := h.join(t, "maya@example.com")
 	list := v.get("/dashboard/playground")
-	if list.status != http.StatusOK || !strings.Contains(list.body, "/playground/pdf_merge") || strings.Contains(list.body, "/playground/pdf_ocr") {
+	if list.status != http.StatusOK || !strings.Contains(list.body, `value="pdf_merge"`) || strings.Contains(list.body, `value="pdf_ocr"`) {
 		t.Errorf("the list is %d %s", list.status, list.body)
 	}
 	for name, want := range map[string]int{"pdf_merge": http.StatusOK, "pdf_ocr": http.StatusNotFound} {
@@ -123,7 +123,7 @@ func formOf(t *testing.T, body string) url.Values {
 					value, _ = attribute(option, "value")
 				}
 			}
-		case kind == "checkbox":
+		case kind == "checkbox" || kind == "radio":
 			if _, checked := attribute(field, "checked"); !checked {
 				continue
 			}
@@ -174,7 +174,7 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 	slow.Test(t)
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
-	list := v.sees("/dashboard/playground", "POST /v1/pdf/merge", "Merge PDFs in order")
+	list := v.sees("/dashboard/playground", "POST /v1/pdf", "Create a PDF from HTML")
 	for _, row := range operation.Rows {
 		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
 		if err != nil {
@@ -182,16 +182,16 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 		}
 		o := table.All()[0]
 		path := "/dashboard/playground/" + o.Tool()
-		if !strings.Contains(list.body, `href="`+path+`"`) {
-			t.Errorf("no link leads to %s", path)
+		if !strings.Contains(list.body, `value="`+o.Tool()+`"`) {
+			t.Errorf("%s cannot be chosen", o.Name)
 		}
 		example, err := json.Marshal(o.Example)
 		if err != nil {
 			t.Fatal(err)
 		}
 		page := v.sees(path, "Load example")
-		if !strings.Contains(html.UnescapeString(page.body), "<h1>"+o.Summary+"</h1>") {
-			t.Errorf("%s is not called %q", path, o.Summary)
+		if !strings.Contains(html.UnescapeString(textOf(page.body)), o.Summary+": POST "+o.Path()) {
+			t.Errorf("%s does not say %q", path, o.Summary)
 		}
 		word := "Run for"
 		if o.Varies {
@@ -247,7 +247,15 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 		{"zip_create", url.Values{"count:files": {"2"}, "files[1].filename": {"b"}}, `{"files":[{},{"filename":"b"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"drop:files[0]"}}, `{"files":[{"filename":"b"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"9999999"}, "files[0].filename": {"a"}}, `{"files":[{"filename":"a"}]}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"raise:files[1]"}}, `{"files":[{"filename":"b"},{"filename":"a"}]}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"raise:files[0]"}}, `{"files":[{"filename":"a"},{"filename":"b"}]}`, ""},
 		{"pdf_info", url.Values{"file": {"JVBERi0="}, "then": {"drop:file"}}, `{}`, ""},
+		// Only the open tab is sent, with the fields that belong to it.
+		{"pdf_create", url.Values{"source": {"url"}, "html": {"<b>"}, "url": {"https://example.com/"}, "strict": {"on"}, "options.printBackground": {"on"}}, `{"url":"https://example.com/"}`, ""},
+		{"pdf_create", url.Values{"source": {"template"}, "html": {"<b>"}, "templateId": {"letter"}, "templateData": {`{"a":1}`}, "strict": {"on"}, "options.printBackground": {"on"}}, `{"templateId":"letter","templateData":{"a":1},"strict":true}`, ""},
+		{"pdf_create", url.Values{"source": {"nothing"}, "markdown": {"# A"}, "options.printBackground": {"on"}}, `{"markdown":"# A"}`, ""},
+		{"pdf_create", url.Values{"then": {"fill"}, "input": {`{"html":"a","url":"https://example.com/"}`}}, `{"html":"a"}`, "Ignored unknown or invalid fields: url"},
+		{"pdf_info", url.Values{"source": {"url"}, "file": {"JVBERi0="}, "url": {"https://example.com/a.pdf"}}, `{"url":"https://example.com/a.pdf"}`, ""},
 		{"pdf_info", url.Values{"then": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
 		{"barcodes_create", url.Values{"then": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
 	} {
@@ -311,7 +319,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 		t.Fatalf("got status %d: %s", got.status, textOf(got.body))
 	}
 	text := textOf(got.body)
-	for _, words := range []string{"Completed", "one.txt: 5 bytes", "two &amp; three.txt: 6 bytes", "charged $0.0002", "Open document", "one.txt · 5 B", "Latest zip.create calls"} {
+	for _, words := range []string{"Completed", "one.txt: 5 bytes", "two &amp; three.txt: 6 bytes", "charged $0.0002", "Open document", "one.txt 5 B", "Latest zip.create calls"} {
 		if !strings.Contains(text, words) {
 			t.Errorf("the page does not say %q: %s", words, text)
 		}
@@ -326,6 +334,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	if !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`"`) || !regexp.MustCompile(`href="/v1/files/file_[0-9a-z]+"`).MatchString(got.body) {
 		t.Error("no link leads to the call or to its result")
 	}
+	v.sees("/dashboard/documents/"+calls.Items[0].ID, "Content", "one.txt: 5 bytes")
 	// The fields still contain the sent values, so that the call can be run again.
 	again := formOf(t, got.body)
 	if again.Get("files[0].filename") != "one.txt" || !strings.HasPrefix(again.Get("files[1].fileId"), "file_") || again.Get("count:files") != "2" {
@@ -358,7 +367,9 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 		{"barcodes_create", url.Values{"type": {"qr"}}, "text", "Is required"},
 		{"pdf_create", url.Values{"html": {"x"}, "options.margin.top": {"wide"}, "options.printBackground": {"on"}}, "options.margin.top", "Must be a number of CSS pixels"},
 		{"pdf_create", url.Values{"html": {"x"}, "options.cookies": {`[{"name":"a"}]`}, "options.printBackground": {"on"}}, "options.cookies", "Options.cookies[0].value is required"},
-		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0].file", "Is required unless another source"},
+		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0]", "Is required unless another source"},
+		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a.txt"}, "files[0].file": {"not Base64"}}, "files[0]", "a.txt: Must be"},
+		{"pdf_create", url.Values{"source": {"url"}, "html": {"x"}, "options.printBackground": {"on"}}, "url", "Is required unless another source"},
 		{"zip_create", url.Values{"count:files": {"1"}}, "files", "Is required"},
 	} {
 		h.clock.Advance(time.Minute) // the limits of calls apply
@@ -449,6 +460,77 @@ func TestPlaygroundIsForRoles(t *testing.T) {
 	}
 	if files, err := h.Files(t.Context(), store.FileFilter{AccountID: h.mayas(t).ID}); err != nil || len(files.Items) > 0 {
 		t.Errorf("got %+v, %v", files, err)
+	}
+}
+
+// TestPlaygroundCallsWithAKey chooses a key of the account: the call counts for it. No other key makes calls.
+func TestPlaygroundCallsWithAKey(t *testing.T) {
+	h := playHouse(t)
+	v := h.join(t, "maya@example.com")
+	h.join(t, "mallory@example.com")
+	keyOf := func(accountID, name string, operations ...string) store.Key {
+		key, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: accountID, Name: name, Operations: operations})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	mine := h.mayas(t).ID
+	production, restricted, elsewhere, revoked := keyOf(mine, "production"), keyOf(mine, "zips", "zip.create"), keyOf(mine, "merges", "pdf.merge"), keyOf(mine, "old")
+	if err := h.RevokeKey(t.Context(), mine, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"count:files": {"1"}, "response": {""}}
+	file := [3]string{"files[]", "one.txt", "first"}
+	page := v.sees("/dashboard/playground/zip_create", "production", "zips")
+	for _, not := range []store.Key{elsewhere, revoked} {
+		if strings.Contains(page.body, not.ID) {
+			t.Errorf("the key %s is offered", not.Name)
+		}
+		form.Set("key", not.ID)
+		if got := v.play("/dashboard/playground/zip_create/run", form, file); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "Choose another key") {
+			t.Errorf("the key %s: status %d: %s", not.Name, got.status, textOf(got.body))
+		}
+	}
+	for _, key := range []store.Key{production, restricted} {
+		form.Set("key", key.ID)
+		got := v.play("/dashboard/playground/zip_create/run", form, file)
+		if got.status != http.StatusOK || formOf(t, got.body).Get("key") != key.ID {
+			t.Errorf("the key %s: status %d: %s", key.Name, got.status, textOf(got.body))
+		}
+		calls, err := h.Calls(t.Context(), store.CallFilter{AccountID: mine, KeyID: key.ID})
+		if err != nil || len(calls.Items) != 1 {
+			t.Errorf("the key %s made %d calls, %v; want 1", key.Name, len(calls.Items), err)
+		}
+	}
+}
+
+// TestPlaygroundOffersTemplates chooses a template and fills in its sample data.
+func TestPlaygroundOffersTemplates(t *testing.T) {
+	h := playHouse(t)
+	v := h.join(t, "maya@example.com")
+	v.sees("/dashboard/playground/pdf_create", "The account has no templates")
+	made, err := h.CreateTemplate(t.Context(), store.NewTemplate{AccountID: h.mayas(t).ID, Slug: "letter", Name: "Letter", Content: store.TemplateContent{HTML: "<p>{{name}}", SampleData: []byte(`{"name":"Ada"}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.sees("/dashboard/playground/templates_preview", `Letter`)
+	if page := v.get("/dashboard/playground/pdf_create"); strings.Contains(page.body, `value="letter"`) {
+		t.Error("a draft is offered for calls of published templates")
+	}
+	if _, err := h.PublishTemplate(t.Context(), made.AccountID, made.ID, 0, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if page := v.get("/dashboard/playground/pdf_create"); !strings.Contains(page.body, `value="letter"`) {
+		t.Error("a published template is not offered")
+	}
+	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "then": {"sample:templateData"}}
+	if shown := callOf(t, v.post("/dashboard/playground/pdf_create", http.StatusOK, form).body); !sameJSON(t, shown, `{"templateId":"letter","templateData":{"name":"Ada"}}`) {
+		t.Errorf("the sample data comes as %s", shown)
+	}
+	form.Set("templateId", "gone")
+	if page := v.post("/dashboard/playground/pdf_create", http.StatusOK, form); !strings.Contains(page.body, "No template with this ID") {
+		t.Error("a template that is not there has sample data")
 	}
 }
 

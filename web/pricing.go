@@ -24,6 +24,7 @@ const (
 type Operation struct {
 	Name, Summary, Note string
 	Varies              bool // the price depends on the request
+	Reads               bool // the result is JSON about the input
 }
 
 // priceLines is the price list in the order of the table.
@@ -37,21 +38,29 @@ func (w *Web) priceLines() []views.PriceLine {
 	return lines
 }
 
-// priceGroups are the parts of the price list, with the names of their operations;
-// all others work on PDFs.
-var priceGroups = []struct{ title, names string }{
+// operationGroups are the parts of lists of operations, with the names of the operations. All others work on PDFs.
+var operationGroups = []struct{ title, names string }{
 	{"Create documents", "pdf.create templates.preview templates.generate images.create email.create"},
+	{"Work on PDFs", ""},
 	{"Convert", "convert.create images.convert"},
 	{"Barcodes and archives", "barcodes.create zip.create"},
+}
+
+// operationGroup returns the index of an operation's group.
+func operationGroup(name string) int {
+	for i, g := range operationGroups {
+		if slices.Contains(strings.Fields(g.names), name) {
+			return i
+		}
+	}
+	return 1
 }
 
 // showPricing shows the price list, and calculates the cost of a month.
 func (w *Web) showPricing(v *pageRequest) error {
 	m := views.Pricing{Trial: w.cfg.Trial, SignUp: w.signUpOpen()}
-	tools := views.PriceGroup{Title: "Work on PDFs"}
-	groups := make([]views.PriceGroup, len(priceGroups))
-	for i, g := range priceGroups {
-		groups[i].Title = g.title
+	for _, g := range operationGroups {
+		m.Groups = append(m.Groups, views.PriceGroup{Title: g.title})
 	}
 	for _, line := range w.priceLines() {
 		count := views.PriceCount{Line: line, Count: v.value(line.Name)}
@@ -59,16 +68,10 @@ func (w *Web) showPricing(v *pageRequest) error {
 		count.Wrong = err != nil
 		count.Comes = line.Price * credit.Amount(n)
 		m.Sum += count.Comes
-		group := &tools
-		for i, g := range priceGroups {
-			if slices.Contains(strings.Fields(g.names), line.Name) {
-				group = &groups[i]
-			}
-		}
+		group := &m.Groups[operationGroup(line.Name)]
 		group.Lines = append(group.Lines, count)
 		group.Counted = group.Counted || count.Count != ""
 	}
-	m.Groups = append([]views.PriceGroup{groups[0], tools}, groups[1:]...)
 	p := w.publicPage("Pricing", pricingDescription, pricingPath, pricingPath)
 	return v.show(http.StatusOK, views.PricingPage(p, m))
 }

@@ -348,3 +348,42 @@ func TestDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestPublicPagesKnowMembers: a cookie without a secret, which scripts can read, is set as long as the visitor is logged
+// in. Pages do not depend on it.
+func TestPublicPagesKnowMembers(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	const name = "relaypdf_member"
+	hint := func(a answer) string {
+		for _, line := range a.header.Values("Set-Cookie") {
+			if strings.HasPrefix(line, name+"=") {
+				return line
+			}
+		}
+		return ""
+	}
+	h.join(t, "maya@example.com")
+	v := h.visitor(t)
+	guest := v.get("/pricing")
+	login := url.Values{"email": {"maya@example.com"}, "password": {password}}
+	if got := hint(v.post("/login", http.StatusSeeOther, login)); got != name+"=1; Path=/; SameSite=Lax" {
+		t.Errorf("the login sets %q", got)
+	}
+	if got := hint(v.sees("/dashboard")); got != "" {
+		t.Errorf("a page sets it again: %q", got)
+	}
+	if member := v.get("/pricing"); member.body != guest.body || member.header.Get("ETag") != guest.header.Get("ETag") {
+		t.Error("a public page depends on the visitor")
+	}
+	if got := hint(v.post("/logout", http.StatusSeeOther, url.Values{})); !strings.Contains(got, "Max-Age=0") {
+		t.Errorf("the logout sets %q", got)
+	}
+	login.Set("remember", "on")
+	if got := hint(v.post("/login", http.StatusSeeOther, login)); !strings.Contains(got, "Max-Age=2592000") {
+		t.Errorf("the login of a remembered user sets %q", got)
+	}
+	h.clock.Advance(31 * 24 * time.Hour) // The session ends, and the next page of the dashboard notes that.
+	if got := hint(v.get("/dashboard")); !strings.Contains(got, "Max-Age=0") {
+		t.Errorf("after the end of the session: %q", got)
+	}
+}

@@ -48,7 +48,11 @@ func (w *Web) requestReset(v *pageRequest) error {
 			return err
 		}
 	}
-	return v.show(http.StatusOK, views.ResetRequestPage(v.page("Check your email", ""), m))
+	title := "Check your email"
+	if !m.Mail {
+		title = "Reset your password"
+	}
+	return v.show(http.StatusOK, views.ResetRequestPage(v.page(title, ""), m))
 }
 
 // sendReset emails a link. For an unknown address it takes the same time.

@@ -17,47 +17,128 @@ import (
 // auditShown is the number of entries of the audit log on the page.
 const auditShown = 20
 
-func (w *Web) settingsModel(v *pageRequest) (views.Settings, error) {
-	m := views.Settings{
-		Profile:  views.Form{Values: map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}, Errors: map[string]string{}},
-		Password: views.Form{Errors: map[string]string{}}, Invite: views.Form{Values: map[string]string{"role": store.RoleDeveloper}, Errors: map[string]string{}},
-		Close: views.Form{Errors: map[string]string{}}, ClosesAt: v.account.ClosesAt, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
-		Proof: w.proofOf(v), InviteLink: takeOnce[views.InviteLink](v), KeepInput: v.account.KeepInputs, Provider: w.cfg.provider(), Linked: v.person.Identity != "",
+// The pages of the settings, to which their forms lead back.
+const (
+	settingsPath = views.SettingsPath
+	securityPath = views.SecurityPath
+	membersPath  = views.MembersPath
+	appsPath     = views.AppsPath
+	dataPath     = views.DataPath
+	auditPath    = views.AuditPath
+)
+
+// settingsPages are the pages of the settings, and their forms.
+func (w *Web) settingsPages() []page {
+	return []page{
+		{"GET", settingsPath, signedIn, w.showProfile},
+		{"POST", settingsPath + "/profile", signedIn, w.saveProfile},
+		{"GET", securityPath, signedIn, w.showSecurity},
+		{"POST", settingsPath + "/password", signedIn, w.savePassword},
+		{"POST", settingsPath + "/sessions/{id}/end", signedIn, w.endSession},
+		{"POST", settingsPath + "/sessions/end", signedIn, w.endSessions},
+		{"GET", membersPath, signedIn, w.showMembers},
+		{"POST", settingsPath + "/invites", owns, w.inviteMember},
+		{"POST", settingsPath + "/invites/{id}/cancel", owns, w.cancelInvite},
+		{"POST", membersPath + "/{id}/role", owns, w.changeRole},
+		{"POST", membersPath + "/{id}/remove", owns, w.removeMember},
+		{"GET", dataPath, signedIn, w.showData},
+		{"POST", settingsPath + "/kept", manages, w.saveKept},
+		{"GET", settingsPath + "/export", owns, w.exportAccount},
+		{"POST", settingsPath + "/delete", owns, w.endAccount},
+		{"POST", settingsPath + "/delete/undo", owns, w.keepAccount},
+		{"GET", auditPath, signedIn, w.showAuditLog},
+		{"GET", settingsPath + "/audit.csv", signedIn, w.exportAudit},
+	}
+}
+
+// emptyForm returns a form with values and without errors.
+func emptyForm(values map[string]string) views.Form {
+	return views.Form{Values: values, Errors: map[string]string{}}
+}
+
+// statusOf is the status of a page with a form.
+func statusOf(form views.Form) int {
+	if form.Failed() {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusOK
+}
+
+func (w *Web) showProfile(v *pageRequest) error {
+	return w.profilePage(v, emptyForm(map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}))
+}
+
+func (w *Web) profilePage(v *pageRequest, form views.Form) error {
+	return v.show(statusOf(form), views.ProfilePage(v.page("Settings", settingsPath), form))
+}
+
+func (w *Web) showSecurity(v *pageRequest) error { return w.securityPage(v, emptyForm(nil)) }
+
+// securityPage shows how the user logs in, with the form that changes the password.
+func (w *Web) securityPage(v *pageRequest, password views.Form) error {
+	m := views.Security{
+		Password: password, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0}, Proof: w.proofOf(v), Provider: w.cfg.provider(), Linked: v.person.Identity != "",
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
 	}
+	var err error
+	if m.Factor.Recovery, err = w.people.RecoveryCodes(v.ctx(), v.person.ID); err != nil {
+		return err
+	}
+	if m.Sessions, err = w.sessionLines(v); err != nil {
+		return err
+	}
+	return v.show(statusOf(password), views.SecurityPage(v.page("Security", settingsPath), m))
+}
+
+func (w *Web) showMembers(v *pageRequest) error {
+	return w.membersPage(v, emptyForm(map[string]string{"role": store.RoleDeveloper}))
+}
+
+// membersPage shows the members and invitations of the account, with the form that invites one.
+func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
+	m := views.Members{Invite: invite, InviteLink: takeOnce[views.InviteLink](v)}
 	for _, role := range store.Roles() {
 		m.Roles = append(m.Roles, views.Choice{Value: role, Text: role})
 	}
-	var err error
-	if m.Factor.Recovery, err = w.people.RecoveryCodes(v.ctx(), v.person.ID); err != nil {
-		return m, err
-	}
-	if m.Sessions, err = w.sessionLines(v); err != nil {
-		return m, err
-	}
 	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
-		return m, err
+		return err
 	}
 	for _, member := range members {
-		m.Members = append(m.Members, views.Member{
+		m.List = append(m.List, views.Member{
 			ID: member.Person.ID, Name: member.Person.Name, Email: member.Person.Email, Role: member.Role, Joined: member.JoinedAt, Self: member.Person.ID == v.person.ID,
 		})
 	}
 	invites, err := w.members.Invites(v.ctx(), v.account.ID)
 	if err != nil {
-		return m, err
+		return err
 	}
 	for _, invite := range invites {
 		m.Invites = append(m.Invites, views.Invite{ID: invite.ID, Email: invite.Email, Role: invite.Role, Expires: invite.ExpiresAt})
 	}
+	return v.show(statusOf(invite), views.MembersPage(v.page("Members", settingsPath), m))
+}
+
+func (w *Web) showData(v *pageRequest) error { return w.dataPage(v, emptyForm(nil)) }
+
+// dataPage shows what is stored about the account, with the form that deletes it.
+func (w *Web) dataPage(v *pageRequest, closing views.Form) error {
+	m := views.Data{KeepInput: v.account.KeepInputs, Close: closing, ClosesAt: v.account.ClosesAt}
+	return v.show(statusOf(closing), views.DataPage(v.page("Data", settingsPath), m))
+}
+
+func (w *Web) showAuditLog(v *pageRequest) error {
 	entries, err := w.audit.Of(v.ctx(), v.account.ID, "", auditShown)
-	for _, e := range entries {
-		m.Audit = append(m.Audit, auditLine(forMembers(e)))
+	if err != nil {
+		return err
 	}
-	return m, err
+	var lines []views.AuditLine
+	for _, e := range entries {
+		lines = append(lines, auditLine(forMembers(e)))
+	}
+	return v.show(http.StatusOK, views.AuditPage(v.page("Audit log", settingsPath), lines))
 }
 
 func (w *Web) sessionLines(v *pageRequest) ([]views.Session, error) {
@@ -107,22 +188,6 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}
 }
 
-func (w *Web) showSettings(v *pageRequest) error { return w.settingsPage(v, nil) }
-
-// settingsPage shows the settings, after change has filled in the submitted values and their errors.
-func (w *Web) settingsPage(v *pageRequest, change func(*views.Settings)) error {
-	m, err := w.settingsModel(v)
-	if err != nil {
-		return err
-	}
-	status := http.StatusOK
-	if change != nil {
-		status = http.StatusUnprocessableEntity
-		change(&m)
-	}
-	return v.show(status, views.SettingsPage(v.page("Settings", settingsPath), m))
-}
-
 // sureEmail asks for the password before a change of the email.
 var sureEmail = views.Sure{
 	Title: "Change your email?", Text: "The change takes effect when you open the link sent to the new email.",
@@ -132,10 +197,9 @@ var sureEmail = views.Sure{
 func (w *Web) saveProfile(v *pageRequest) error {
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
-		return w.settingsPage(v, func(m *views.Settings) {
-			m.Profile.Values = map[string]string{"account": v.value("account"), "name": v.value("name"), "email": v.value("email")}
-			m.Profile.Errors["email"] = "Email must be an email address such as maya@example.com."
-		})
+		form := emptyForm(map[string]string{"account": v.value("account"), "name": v.value("name"), "email": v.value("email")})
+		form.Errors["email"] = "Email must be an email address such as maya@example.com."
+		return w.profilePage(v, form)
 	}
 	if email != v.person.Email {
 		wrong, ok, err := w.prove(v, "password")
@@ -198,12 +262,12 @@ func (w *Web) saveKept(v *pageRequest) error {
 		return err
 	}
 	v.flash(told)
-	return v.redirect(settingsPath)
+	return v.redirect(dataPath)
 }
 
 func (w *Web) savePassword(v *pageRequest) error {
 	wrong := func(field, text string) error {
-		return w.settingsPage(v, func(m *views.Settings) { m.Password.Errors[field] = text })
+		return w.securityPage(v, views.Form{Errors: map[string]string{field: text}})
 	}
 	text, ok, err := w.prove(v, "current")
 	switch {
@@ -226,7 +290,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 	if err := v.record("person.password", v.person.Email, ""); err != nil {
 		return err
 	}
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }
 
 func (w *Web) endSession(v *pageRequest) error {
@@ -234,7 +298,7 @@ func (w *Web) endSession(v *pageRequest) error {
 		return err
 	}
 	v.flash("Session ended.")
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }
 
 func (w *Web) endSessions(v *pageRequest) error {
@@ -242,14 +306,12 @@ func (w *Web) endSessions(v *pageRequest) error {
 		return err
 	}
 	v.flash("All other sessions ended.")
-	return v.redirect(settingsPath)
+	return v.redirect(securityPath)
 }
 
 func (w *Web) inviteMember(v *pageRequest) error {
 	wrong := func(text string) error {
-		return w.settingsPage(v, func(m *views.Settings) {
-			m.Invite.Values["email"], m.Invite.Values["role"], m.Invite.Errors["email"] = v.value("email"), v.value("role"), text
-		})
+		return w.membersPage(v, views.Form{Values: map[string]string{"email": v.value("email"), "role": v.value("role")}, Errors: map[string]string{"email": text}})
 	}
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
@@ -279,10 +341,10 @@ func (w *Web) inviteMember(v *pageRequest) error {
 		return err
 	}
 	if w.mail == nil {
-		return v.redirectOnce(settingsPath, views.InviteLink{Email: email, URL: address})
+		return v.redirectOnce(membersPath, views.InviteLink{Email: email, URL: address})
 	}
 	v.flash("Invitation sent to " + email + ".")
-	return v.redirect(settingsPath)
+	return v.redirect(membersPath)
 }
 
 func (w *Web) cancelInvite(v *pageRequest) error {
@@ -293,7 +355,7 @@ func (w *Web) cancelInvite(v *pageRequest) error {
 		return err
 	}
 	v.flash("Invitation cancelled.")
-	return v.redirect(settingsPath)
+	return v.redirect(membersPath)
 }
 
 // memberOf returns the member that an address names.
@@ -342,7 +404,7 @@ func (w *Web) memberChanged(v *pageRequest, err error, done string) error {
 		return err
 	}
 	v.flash(done)
-	return v.redirect(settingsPath)
+	return v.redirect(membersPath)
 }
 
 func (w *Web) exportAudit(v *pageRequest) error {

@@ -103,7 +103,7 @@ func TestDeleteAccount(t *testing.T) {
 		if letter := h.mail.last(t, "maya@example.com"); letter.Subject != "Your account will be deleted" {
 			t.Errorf("the owner was sent %q", letter.Subject)
 		}
-		v.sees("/dashboard/settings", "Cancel deletion of maya@example.com")
+		v.sees("/dashboard/settings/data", "Cancel deletion of maya@example.com")
 		v.post("/dashboard/settings/delete/undo", http.StatusSeeOther, url.Values{})
 		if page := v.get("/dashboard"); strings.Contains(page.body, "will be deleted on") {
 			t.Error("the account is still to be deleted")

@@ -101,6 +101,7 @@ func (w *Web) enter(v *pageRequest, person store.Person, next string, remember b
 	w.scs.Put(v.ctx(), addressKey, w.cfg.ClientIP(v.r))
 	w.scs.RememberMe(v.ctx(), remember)
 	v.person = &person
+	w.hint(v)
 	if err := w.identifyMember(v); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 			person.Email + " logged in with " + here + " from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",
 		},
-		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + settingsPath + "#sessions"},
+		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + securityPath + "#sessions"},
 	})
 }
 
@@ -151,6 +152,8 @@ func (w *Web) signOut(v *pageRequest) error {
 	if err := w.scs.Destroy(v.ctx()); err != nil {
 		return err
 	}
+	v.person = nil
+	w.hint(v)
 	v.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	return v.redirect("/login")
 }

@@ -78,7 +78,12 @@ func (w *Web) signUp(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, views.ConfirmSentPage(v.page("Check your email", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
+	return w.showUnconfirmed(v, http.StatusOK, email)
+}
+
+// showUnconfirmed reports how the user of an address that is not verified yet opens the account.
+func (w *Web) showUnconfirmed(v *pageRequest, status int, email string) error {
+	return v.show(status, views.ConfirmSentPage(v.page("Confirm your email address", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
 }
 
 // remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that

@@ -35,7 +35,7 @@ type page struct {
 
 // pages lists all pages and the handlers of their forms.
 func (w *Web) pages() []page {
-	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.walletPages(), w.operatorPages())
+	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.settingsPages(), w.walletPages(), w.operatorPages())
 }
 
 // publicPages are the pages without a login.
@@ -134,7 +134,7 @@ func (w *Web) walletPages() []page {
 func (w *Web) memberPages() []page {
 	deliveriesPages, documentsPages, endpointsPages, entrancePages := w, w, w, w
 	factorsPages, joiningPages, keysPages := w, w, w
-	overviewsPages, settingsPages := w, w
+	overviewsPages := w
 	return []page{
 		{"GET", "/login", anybody, entrancePages.showSignIn},
 		{"POST", "/login", anybody, entrancePages.signIn},
@@ -160,11 +160,13 @@ func (w *Web) memberPages() []page {
 
 		{"GET", "/dashboard", signedIn, overviewsPages.showOverview},
 		{"GET", "/dashboard/first", signedIn, overviewsPages.awaitFirst},
+		{"GET", "/dashboard/find", signedIn, w.find},
 
 		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
+		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
@@ -193,21 +195,6 @@ func (w *Web) memberPages() []page {
 		{"POST", "/dashboard/keys/{id}/revoke", manages, keysPages.revokeKey},
 		{"GET", "/dashboard/keys/{id}/roll", manages, keysPages.showRollKey},
 		{"POST", "/dashboard/keys/{id}/roll", manages, keysPages.rollKey},
-
-		{"GET", "/dashboard/settings", signedIn, settingsPages.showSettings},
-		{"POST", "/dashboard/settings/profile", signedIn, settingsPages.saveProfile},
-		{"POST", "/dashboard/settings/kept", manages, settingsPages.saveKept},
-		{"POST", "/dashboard/settings/password", signedIn, settingsPages.savePassword},
-		{"POST", "/dashboard/settings/sessions/{id}/end", signedIn, settingsPages.endSession},
-		{"POST", "/dashboard/settings/sessions/end", signedIn, settingsPages.endSessions},
-		{"POST", "/dashboard/settings/invites", owns, settingsPages.inviteMember},
-		{"POST", "/dashboard/settings/invites/{id}/cancel", owns, settingsPages.cancelInvite},
-		{"POST", "/dashboard/settings/members/{id}/role", owns, settingsPages.changeRole},
-		{"POST", "/dashboard/settings/members/{id}/remove", owns, settingsPages.removeMember},
-		{"GET", "/dashboard/settings/export", owns, w.exportAccount},
-		{"POST", "/dashboard/settings/delete", owns, w.endAccount},
-		{"POST", "/dashboard/settings/delete/undo", owns, w.keepAccount},
-		{"GET", "/dashboard/settings/audit.csv", signedIn, settingsPages.exportAudit},
 	}
 }
 

@@ -143,7 +143,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 		if at := v.account.ClosesAt; at != nil {
 			p.Banner = &views.Banner{
 				Is: views.StateBad, Bold: v.member.AccountName + " will be deleted on " + at.UTC().Format("January 2, 2006") + ".", Text: "An owner can cancel the deletion until then.",
-				Link: views.Link{URL: settingsPath + "#close", Text: "Settings"},
+				Link: views.Link{URL: dataPath + "#close", Text: "Settings"},
 			}
 		}
 		p.Person.Account, p.Person.Role, p.Person.Balance = v.member.AccountName, v.member.Role, v.account.Balance
@@ -259,6 +259,9 @@ func (w *Web) admit(v *pageRequest, p page) error {
 	if err := identify(v); err != nil {
 		return err
 	}
+	if p.need != linked {
+		w.hint(v)
+	}
 	if v.r.Method == http.MethodPost {
 		leave, err := w.receive(v, p)
 		if err != nil {
@@ -274,6 +277,8 @@ func (w *Web) admit(v *pageRequest, p page) error {
 		return p.handle(v)
 	case v.person == nil:
 		return v.askToSignIn()
+	case v.member == nil && p.need != operates && v.person.VerifiedAt == nil:
+		return w.showUnconfirmed(v, http.StatusForbidden, v.person.Email)
 	case v.member == nil && p.need != operates:
 		return errNoAccount
 	}

@@ -69,8 +69,6 @@ type Config struct {
 	IdentityName string
 	// TokenIssuer is the external issuer whose tokens the agent endpoint accepts besides its own; empty means none.
 	TokenIssuer string
-	// Local means that the base URL is loopback.
-	Local bool
 	// Input returns the stored input of a call as JSON, or store.ErrNotFound. Again repeats the call; refused is the
 	// reason for users why it was not repeated. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
@@ -82,7 +80,7 @@ type Config struct {
 	// Interface executes the API requests of an account's member in the playground, as with a key: operations and
 	// uploads. Nil means a service without them. MaxBody is the maximum size of one request, MaxFile that of one
 	// file, in bytes; 0 means the defaults of the service.
-	Interface        func(account store.Account) http.Handler
+	Interface        func(account store.Account, key *store.Key) http.Handler
 	MaxBody, MaxFile int64
 	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0
 	// means 96 MiB and 10 s.
@@ -167,6 +165,7 @@ type Web struct {
 	assets      *static.Files
 	gallery     *gallery.Gallery
 	drawnImages *drawnImages
+	looks       *looks
 	listed      []publicPage // the public pages
 	oauth       *oauth.Server
 	docs        *docs.Book
@@ -175,7 +174,6 @@ type Web struct {
 	log         *slog.Logger
 	now         func() time.Time
 	secure      bool     // the base URL is https
-	local       bool     // the base URL is loopback: keys are test keys
 	paths       []string // that a visitor may have meant
 	started     time.Time
 }
@@ -214,10 +212,10 @@ func New(cfg Config) (*Web, error) {
 	}
 	kept := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, drawnImages: newDrawnImages(), templates: cfg.Templates,
+		gallery: layouts, drawnImages: newDrawnImages(), looks: newLooks(), templates: cfg.Templates,
 		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
-		secure: strings.HasPrefix(cfg.BaseURL, "https:"), local: cfg.Local, started: cfg.Now(),
+		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: slices.Clone(cfg.Paths),
 	}
 	w.hooks = delivery.Endpoints{Store: kept, Box: cfg.Box, Check: w.checkURL}

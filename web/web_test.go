@@ -96,7 +96,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	server := httptest.NewUnstartedServer(nil)
 	h.url = "http://" + server.Listener.Addr().String()
 	cfg := web.Config{
-		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar, Local: true,
+		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar,
 		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
 		CheckURL: func(address string) error {
 			if !strings.HasPrefix(address, "https://") {
@@ -341,8 +341,22 @@ func TestFirstRunEndsOnTheDocument(t *testing.T) {
 	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
 		t.Errorf("the page waits for the call that it shows: %s", a.body)
 	}
+	// A request that was refused before it became a call is shown too, and the page waits for the next one.
+	if err := h.AddRequests(t.Context(), []store.Request{{AccountID: account.ID, Method: "POST", Path: "/v1/pdf", Status: 400, Code: "invalid_request", Message: "html must be a string.", At: h.clock.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	logged, err := h.Requests(t.Context(), store.RequestFilter{AccountID: account.ID})
+	if err != nil || len(logged.Items) != 1 {
+		t.Fatalf("got %+v, %v", logged, err)
+	}
+	refusal := logged.Items[0].ID
+	page = v.sees("/dashboard", "invalid_request html must be a string.", "The request was refused and not charged.", "Waiting for your next call")
+	if a := v.get("/dashboard/first"); a.body != `{"id":"`+refusal+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+refusal+`"`) || !strings.Contains(page.body, `href="/dashboard/requests/`+refusal+`"`) {
+		t.Errorf("the page waits for the refusal that it shows: %s", a.body)
+	}
+	h.clock.Advance(time.Second)
 	result = begin()
-	v.sees("/dashboard", "render_failed")
+	v.sees("/dashboard", "invalid_request")
 	settle(result)
 	page = v.sees("/dashboard", "Your first document took 412 ms and cost $0.0020 .", "Download hello.pdf", "Completed", "Next steps", "Create a template", "2,499 PDFs")
 	image := documentsPath + store.CallID(result) + "/page.png"
@@ -584,7 +598,7 @@ func TestSecondFactor(t *testing.T) {
 		lost := h.visitor(t)
 		lost.post("/login", http.StatusSeeOther, login)
 		lost.post("/login/code", http.StatusSeeOther, url.Values{"code": {strings.ToLower(codes[0][1])}})
-		lost.sees("/dashboard/settings", "9 recovery codes left")
+		lost.sees("/dashboard/settings/security", "9 recovery codes left")
 		twice := h.visitor(t)
 		twice.post("/login", http.StatusSeeOther, login)
 		twice.post("/login/code", http.StatusUnprocessableEntity, url.Values{"code": {codes[0][1]}})
@@ -611,8 +625,8 @@ func TestSecretsWaitSealed(t *testing.T) {
 		values     url.Values
 		secret     *regexp.Regexp
 	}{
-		{"/dashboard/keys", "/dashboard", url.Values{"name": {"first"}, "first": {"yes"}}, liveSecret},
-		{"/dashboard/settings/invites", "/dashboard/settings", url.Values{"email": {"tom@example.com"}, "role": {"viewer"}}, link},
+		{"/dashboard/keys", "/dashboard", url.Values{"name": {"first"}, "first": {"yes"}}, keySecret},
+		{"/dashboard/settings/invites", "/dashboard/settings/members", url.Values{"email": {"tom@example.com"}, "role": {"viewer"}}, link},
 	} {
 		if to := v.post(c.form, http.StatusSeeOther, c.values).header.Get("Location"); to != c.page {
 			t.Fatalf("%s leads to %q", c.form, to)
@@ -635,7 +649,7 @@ func TestSecretsWaitSealed(t *testing.T) {
 	}
 }
 
-var liveSecret = regexp.MustCompile(`pdf_test_[A-Za-z0-9]{40}`)
+var keySecret = regexp.MustCompile(`pdf_(?:live|test)_[A-Za-z0-9]{40}`)
 
 func TestKeys(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
@@ -645,7 +659,7 @@ func TestKeys(t *testing.T) {
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "limit": {"ten"}})
 		v.post("/dashboard/keys", http.StatusUnprocessableEntity, url.Values{"name": {"x"}, "operations": {"pdf.burn"}})
 		made := v.once("/dashboard/keys", url.Values{"name": {"production"}, "limit": {"$10"}, "expires": {"30"}, "operations": {"pdf.create"}})
-		secret := liveSecret.FindString(made.body)
+		secret := keySecret.FindString(made.body)
 		key, of, err := h.KeyBySecret(t.Context(), secret)
 		if err != nil || of.ID != account.ID || key.Name != "production" || *key.SpendLimit != 10*credit.Dollar || key.ExpiresAt == nil || len(key.Operations) != 1 {
 			t.Fatalf("the key that was shown: got %+v, %v", key, err)
@@ -655,7 +669,7 @@ func TestKeys(t *testing.T) {
 		}
 		v.sees("/dashboard/keys/"+key.ID+"/roll", "Rotate “production”?")
 		rolled := v.once("/dashboard/keys/"+key.ID+"/roll", url.Values{})
-		next := liveSecret.FindString(rolled.body)
+		next := keySecret.FindString(rolled.body)
 		if next == secret || next == "" {
 			t.Fatalf("rolling showed %q", next)
 		}
@@ -673,6 +687,12 @@ func TestKeys(t *testing.T) {
 			t.Error("a revoked key works")
 		}
 		v.sees("/dashboard/keys", "” revoked")
+		test := keySecret.FindString(v.once("/dashboard/keys", url.Values{"name": {"ci"}, "test": {"on"}}).body)
+		if key, _, err := h.KeyBySecret(t.Context(), test); err != nil || !key.Test || !strings.HasPrefix(test, store.TestPrefix) || !strings.HasPrefix(secret, store.LivePrefix) {
+			t.Errorf("the test key: got %+v, %v", key, err)
+		}
+		v.sees("/dashboard/keys", "test · no limit · all operations")
+		v.sees("/dashboard/keys/new", "Test key", "up to 500 a day")
 		got := h.actions(t, account.ID)
 		for _, want := range []string{"session.begun", "key.made", "key.rolled", "key.revoked"} {
 			if !slices.Contains(got, want) {
@@ -897,12 +917,12 @@ func acquire(t *testing.T, h *house) string {
 func TestMembersAndRoles(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		owner := h.join(t, "maya@example.com")
-		if page := owner.sees("/dashboard/settings", "Members"); strings.Contains(textOf(page.body), "Actions") {
+		if page := owner.sees("/dashboard/settings/members", "Members"); strings.Contains(textOf(page.body), "Actions") {
 			t.Error("a list of one has a column of what can be done with others")
 		}
 		owner.post("/dashboard/settings/invites", http.StatusUnprocessableEntity, url.Values{"email": {"nonsense"}, "role": {"viewer"}})
 		owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
-		owner.sees("/dashboard/settings", "Actions", "Cancel invitation of tom@example.com")
+		owner.sees("/dashboard/settings/members", "Actions", "Cancel invitation of tom@example.com")
 		link := strings.TrimPrefix(h.mail.last(t, "tom@example.com").Link.URL, h.url)
 		tom := h.visitor(t)
 		tom.sees(link, "Join maya@example.com", "as viewer")
@@ -915,8 +935,8 @@ func TestMembersAndRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		owner.sees("/dashboard/settings", "Actions", "Remove tom@example.com")
-		if page := tom.sees("/dashboard/settings", "tom@example.com"); strings.Contains(textOf(page.body), "Actions") {
+		owner.sees("/dashboard/settings/members", "Actions", "Remove tom@example.com")
+		if page := tom.sees("/dashboard/settings/members", "tom@example.com"); strings.Contains(textOf(page.body), "Actions") {
 			t.Error("a viewer has a column of what only owners do")
 		}
 		owner.post("/dashboard/settings/members/"+person.ID+"/role", http.StatusSeeOther, url.Values{"role": {"developer"}})
@@ -935,7 +955,7 @@ func TestMembersAndRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 		owner.post("/dashboard/settings/members/"+self.ID+"/remove", http.StatusSeeOther, url.Values{})
-		owner.sees("/dashboard/settings", "must have at least one owner")
+		owner.sees("/dashboard/settings/members", "must have at least one owner")
 	})
 }
 
@@ -944,7 +964,7 @@ func TestSettings(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		elsewhere := h.visitor(t)
 		elsewhere.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
-		v.sees("/dashboard/settings", "Firefox on Linux", "203.0.113.40", "current session")
+		v.sees("/dashboard/settings/security", "Firefox on Linux", "203.0.113.40", "current session")
 		v.post("/dashboard/settings/sessions/end", http.StatusSeeOther, url.Values{})
 		if a := elsewhere.get("/dashboard"); a.status != http.StatusSeeOther {
 			t.Errorf("an ended session: got status %d", a.status)
@@ -957,7 +977,8 @@ func TestSettings(t *testing.T) {
 		}
 		profile.Set("password", "a new password")
 		v.post("/dashboard/settings/profile", http.StatusSeeOther, profile)
-		v.sees("/dashboard/settings", "Paper Lantern", "Password changed", "maya@example.com")
+		v.sees("/dashboard/settings", "Paper Lantern", "maya@example.com")
+		v.sees("/dashboard/settings/audit", "Password changed")
 		link := strings.TrimPrefix(h.mail.last(t, "new@example.com").Link.URL, h.url)
 		if letter := h.mail.last(t, "maya@example.com"); !strings.Contains(letter.Subject, "Email change requested") {
 			t.Errorf("the old address was sent %q", letter.Subject)
@@ -1095,7 +1116,7 @@ func TestMissingPagesShowAPage(t *testing.T) {
 		{http.MethodGet, "/dashbord/keys", http.StatusNotFound, "", `<a href="/dashboard/keys"`},
 		{http.MethodGet, "/opnapi.json", http.StatusNotFound, "", `<a href="/openapi.json"`},
 		{http.MethodGet, "/nothing/of/the/kind/at/all", http.StatusNotFound, "", ""},
-		{http.MethodGet, "/dashboard/settings/kepd", http.StatusNotFound, "", `<a href="/dashboard/settings"`},
+		{http.MethodGet, "/dashboard/settings/membres", http.StatusNotFound, "", `<a href="/dashboard/settings/members"`},
 		{http.MethodDelete, "/dashboard/keys", http.StatusMethodNotAllowed, "GET, HEAD, POST", ""},
 		{http.MethodPost, "/dashboard", http.StatusMethodNotAllowed, "GET, HEAD", ""},
 		{http.MethodGet, "/logout", http.StatusMethodNotAllowed, "POST", ""},
@@ -1216,11 +1237,92 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 		t.Errorf("another account's call: got status %d", a.status)
 	}
 	v.post("/dashboard/settings/kept", http.StatusSeeOther, url.Values{"inputs": {"on"}})
-	if page := v.sees("/dashboard/settings", "are now stored for 7 days"); !h.mayas(t).KeepInputs || !strings.Contains(page.body, `name="inputs" value="on" checked`) {
+	if page := v.sees("/dashboard/settings/data", "are now stored for 7 days"); !h.mayas(t).KeepInputs || !strings.Contains(page.body, `name="inputs" value="on" checked`) {
 		t.Error("the inputs are not kept")
 	}
 	v.post("/dashboard/settings/kept", http.StatusSeeOther, url.Values{})
 	if h.mayas(t).KeepInputs {
 		t.Error("the inputs are still kept")
+	}
+}
+
+// TestKeyScopes creates keys by the presets of the form, which come from the list of operations.
+func TestKeyScopes(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) {
+		c.Operations = []string{"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.text"}
+		c.Described = nil
+		for _, name := range c.Operations {
+			c.Described = append(c.Described, web.Operation{Name: name, Reads: name == "pdf.text"})
+		}
+	})
+	v := h.join(t, "maya@example.com")
+	form := v.sees("/dashboard/keys/new", "All operations", "Render only", "PDF tools", "Read only", "Selected operations", "Work on PDFs pdf.merge pdf.text", "Convert convert.create")
+	if strings.Contains(textOf(form.body), "Barcodes") {
+		t.Error("a group without operations is listed")
+	}
+	for scope, want := range map[string][]string{
+		"all": nil, "render": {"pdf.create", "images.create"}, "tools": {"pdf.merge", "pdf.text"}, "read": {"pdf.text"}, "chosen": {"convert.create"}, "": {"convert.create"},
+	} {
+		v.once("/dashboard/keys", url.Values{"name": {"by " + scope}, "scope": {scope}, "operations": {"convert.create"}})
+		keys, err := h.Keys(t.Context(), h.mayas(t).ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(keys, func(k store.Key) bool { return k.Name == strings.TrimSpace("by "+scope) })
+		if at < 0 || !slices.Equal(keys[at].Operations, want) {
+			t.Errorf("the scope %q makes %+v, want %q", scope, keys, want)
+		}
+	}
+	for _, wrong := range []url.Values{{"scope": {"chosen"}}, {"scope": {"root"}}, {"scope": {"chosen"}, "operations": {"pdf.burn"}}} {
+		wrong.Set("name", "wrong")
+		v.post("/dashboard/keys", http.StatusUnprocessableEntity, wrong)
+	}
+}
+
+// TestSignUpWithoutEmail: a server without email gives one explanation, at sign-up, at login and for a lost password.
+func TestSignUpWithoutEmail(t *testing.T) {
+	h := sqliteHouse(t, func(c *web.Config) { c.Mail = nil })
+	v := h.visitor(t)
+	signUp := v.post("/signup", http.StatusOK, url.Values{"email": {"maya@example.com"}, "password": {password}})
+	again := v.post("/signup", http.StatusOK, url.Values{"email": {"maya@example.com"}, "password": {password}})
+	lost := v.sees("/password/reset")
+	asked := v.post("/password/reset", http.StatusOK, url.Values{"email": {"it's@example.com"}})
+	v.post("/login", http.StatusSeeOther, url.Values{"email": {"maya@example.com"}, "password": {password}})
+	waiting := v.get("/dashboard")
+	if waiting.status != http.StatusForbidden || !strings.Contains(waiting.body, "Log out") {
+		t.Errorf("the dashboard before the confirmation: got status %d", waiting.status)
+	}
+	for what, page := range map[string]struct{ body, command string }{
+		"sign-up": {signUp.body, "maya@example.com"}, "again": {again.body, "maya@example.com"}, "login": {waiting.body, "maya@example.com"},
+		"password": {lost.body, "EMAIL"}, "password asked": {asked.body, `&#39;it&#39;\&#39;&#39;s@example.com&#39;`},
+	} {
+		if !strings.Contains(page.body, "Ask the operator for a link") || !strings.Contains(page.body, `data-copy="relaypdf people link `+page.command+`"`) {
+			t.Errorf("%s: no way to a link: %s", what, textOf(page.body))
+		}
+		if text := textOf(page.body); strings.Contains(text, "Check your email") || strings.Contains(text, "was sent") || strings.Contains(text, "You were removed") {
+			t.Errorf("%s: it says something else, too: %s", what, text)
+		}
+	}
+}
+
+// TestPasswordsCanBeShown: each field of a password has the button that shows it.
+func TestPasswordsCanBeShown(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	owner := h.join(t, "maya@example.com")
+	owner.post("/dashboard/settings/invites", http.StatusSeeOther, url.Values{"email": {"tom@example.com"}, "role": {"viewer"}})
+	invite := h.link(t, "tom@example.com")
+	nobody := h.visitor(t)
+	nobody.post("/password/reset", http.StatusOK, url.Values{"email": {"maya@example.com"}})
+	for who, paths := range map[*visitor][]string{
+		nobody: {"/login", "/signup", invite, h.link(t, "maya@example.com")},
+		owner:  {"/dashboard/settings/security", "/dashboard/settings/factor"},
+	} {
+		for _, path := range paths {
+			page := who.sees(path)
+			fields, buttons := strings.Count(page.body, `type="password"`), strings.Count(page.body, "data-reveal hidden")
+			if fields == 0 || fields != buttons {
+				t.Errorf("%s: %d fields and %d buttons", path, fields, buttons)
+			}
+		}
 	}
 }

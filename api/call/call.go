@@ -52,6 +52,8 @@ type Config struct {
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.
 	NoBilling, NoRateLimits bool
+	// Dev is a developer's own server, where test keys are like live keys.
+	Dev bool
 	// Registry receives the metrics.
 	Registry prometheus.Registerer
 	// Tracer receives the spans of calls; nil means none.
@@ -99,6 +101,7 @@ type Pipeline struct {
 	previews   *previewLine
 	billing    bool
 	rateLimits bool
+	dev        bool
 	running    sync.WaitGroup // paid calls under way
 	underWay   sync.Map       // ids of the calls that this process works on
 }
@@ -108,7 +111,7 @@ func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, box: cfg.Box, limiter: cfg.Limiter,
 		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
-		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits,
+		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
 	}
 	p.inputs = schema.NewBudget(inputBudget)
 	p.files = schema.Files{Limit: cfg.MaxFile, Open: func() schema.Sink { return render.NewFile() }}

@@ -38,6 +38,8 @@ type Caller struct {
 	// Operations are the operations that the caller may use. Empty means all operations and everything else that
 	// the account may do.
 	Operations []string
+	// Test marks a test key.
+	Test bool
 	// Cap is the most that one call may cost; nil leaves that to the limits of
 	// the key and of the account, which are checked when the price is held.
 	Cap *credit.Amount
@@ -45,7 +47,7 @@ type Caller struct {
 
 // OfKey is the caller that has shown a key.
 func OfKey(account store.Account, key store.Key) Caller {
-	return Caller{Account: account, Kind: ByKey, ID: key.ID, Operations: key.Operations}
+	return Caller{Account: account, Kind: ByKey, ID: key.ID, Operations: key.Operations, Test: key.Test}
 }
 
 // OfGrant is the agent that has shown a token of a grant.

@@ -11,6 +11,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/jobs"
+	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
@@ -38,10 +39,14 @@ func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, i
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
-		known = append(known, JobKind(operation.Name))
+		known = append(known, JobKind(operation.Name), testJobKind(operation.Name))
 	}
 	return known
 }
+
+// testJobKind is JobKind for a call with a test key. The previous release does not know the kind, and would not mark the
+// result.
+func testJobKind(operation string) string { return JobKind(operation) + "/test" }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -118,9 +123,10 @@ func continueTrace(ctx context.Context, c *paidCall, wait time.Duration) (contex
 }
 
 // checkActive refuses a job whose account was suspended, or whose key was revoked,
-// while it waited.
-func (p *Pipeline) checkActive(ctx context.Context, call store.Call) error {
-	account, err := p.store.Account(ctx, call.AccountID)
+// while it waited. It reads whether the key is a test key.
+func (c *paidCall) checkActive(ctx context.Context) error {
+	call := c.job.Call
+	account, err := c.store.Account(ctx, call.AccountID)
 	switch {
 	case err != nil:
 		return err
@@ -129,13 +135,15 @@ func (p *Pipeline) checkActive(ctx context.Context, call store.Call) error {
 	case call.KeyID == "":
 		return nil
 	}
-	keys, err := p.store.Keys(ctx, account.ID)
+	keys, err := c.store.Keys(ctx, account.ID)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(keys, func(k store.Key) bool { return k.ID == call.KeyID && k.RevokedAt == nil }) {
+	at := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == call.KeyID && k.RevokedAt == nil })
+	if at < 0 {
 		return &apierror.Error{Code: apierror.Unauthorized, Message: "The API key of this job was revoked."}
 	}
+	c.Caller.Test = keys[at].Test
 	return nil
 }
 
@@ -181,6 +189,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 		return nil, err
 	}
 	job := &store.NewJob{Kind: JobKind(operationName(c))}
+	if c.test() {
+		job.Kind = testJobKind(operationName(c))
+	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
 	}
@@ -229,6 +240,9 @@ const busyPause = 200 * time.Millisecond
 func (c *paidCall) runPatiently(ctx context.Context) (schema.Result, error) {
 	for {
 		result, err := c.call.Run(ctx, c.env())
+		if err == nil && c.test() {
+			result, err = operation.MarkTest(ctx, c.env(), c.call.Input(), result)
+		}
 		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
 			return result, err

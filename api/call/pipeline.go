@@ -77,7 +77,7 @@ type step struct {
 // the held amount. The request of a job ends after hold, and a worker continues with jobSteps.
 var (
 	steps    = slices.Concat(requestSteps, runSteps)
-	jobSteps = slices.Concat([]step{{"standing", func(c *paidCall, ctx context.Context) error { return c.checkActive(ctx, c.job.Call) }}, {"load", (*paidCall).load}}, runSteps)
+	jobSteps = slices.Concat([]step{{"standing", (*paidCall).checkActive}, {"load", (*paidCall).load}}, runSteps)
 )
 
 var requestSteps = []step{
@@ -244,6 +244,9 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 		if c.digest, err = c.call.Digest(); err != nil {
 			return err
 		}
+		if c.test() {
+			c.digest = append([]byte("test "), c.digest...) // A live key's result is not a test key's.
+		}
 	}
 	return nil
 }
@@ -275,15 +278,24 @@ func notAllowed(refused schema.Faults) error {
 }
 
 // authorize checks the permissions that the account's owner gave to the caller.
-func (c *paidCall) authorize(context.Context) error {
+func (c *paidCall) authorize(ctx context.Context) error {
 	if !c.Caller.May(c.Operation.Name) {
 		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + ". Use one that includes this operation."}
 	}
-	return nil
+	if !c.test() {
+		return nil
+	}
+	if err := operation.CheckTest(c.Operation.Info, c.call.Input()); err != nil {
+		return err
+	}
+	return c.limitTests(ctx)
 }
 
-// quoteCall prices the call, and refuses it when the client's cap is lower.
+// quoteCall prices the call, and refuses it when the client's cap is lower. A test is free.
 func (c *paidCall) quoteCall(ctx context.Context) error {
+	if c.test() {
+		return nil
+	}
 	c.quote = c.prices[c.Operation.Name]
 	own, err := c.call.Price(ctx, c.env())
 	if err != nil {
@@ -332,7 +344,7 @@ func (c *paidCall) env() *operation.Deps {
 	return &operation.Deps{
 		NoOCR:  ocr != nil && ocr.Off,
 		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
-		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now},
+		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now}, Test: c.test(),
 	}
 }
 
@@ -431,6 +443,9 @@ func (c *paidCall) run(ctx context.Context) error {
 		}
 		body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
 	}
+	if c.test() {
+		result.Charge = nil
+	}
 	charge, err := chargeFor(operationName(c), c.quote, result)
 	if err != nil {
 		return errors.Join(err, body.Close())
@@ -480,7 +495,19 @@ func (c *paidCall) settle(ctx context.Context) error {
 	if errors.As(err, &unknown) {
 		return &apierror.Error{Code: apierror.InternalError, Message: uncertain, Cause: err}
 	}
+	if err == nil {
+		c.store.LogTitle(c.title())
+	}
 	return err
+}
+
+// title returns the title of the call in lists. A template's name says more than a file name that nobody chose.
+func (c *paidCall) title() store.Title {
+	t := store.Title{CallID: c.id, AccountID: c.Caller.Account.ID, Filename: c.outcome.Filename}
+	if c.templates != nil && c.call.Filename == "" {
+		t.TemplateID = c.templates.used
+	}
+	return t
 }
 
 // uncertain is the message for a charge that was retried for as long as a client waits while the database did not

@@ -21,7 +21,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		return doc
 	}
 	short := *doc
-	short.Version, short.ContentEncoding, short.Format, short.Pattern = "", "", "", ""
+	short.Version, short.ContentEncoding, short.Format, short.Pattern, short.Extras = "", "", "", "", nil
 	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
 	short.Minimum, short.Maximum = bounds(doc)
 	if doc.Default == false || doc.Default == json.Number("0") || len(doc.Enum) > 0 && doc.Default == doc.Enum[0] {

@@ -167,6 +167,9 @@ func (in *ConvertInput) noAssets() string {
 	return ""
 }
 
+// opens is the password of the result.
+func (in *ConvertInput) opens() string { return in.Options.Password }
+
 func (in *ConvertInput) target() office.Target {
 	return office.Target(cmp.Or(in.To, string(office.ToPDF)))
 }
@@ -184,7 +187,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))
@@ -274,7 +277,7 @@ func convertResult(in *ConvertInput, made render.Converted) schema.Result {
 	stem := strings.TrimSuffix(in.SourceFilename, path.Ext(in.SourceFilename))
 	result := schema.Result{
 		Stem: cmp.Or(Filename(stem, "document", ""), "document"), Extension: "." + string(in.target()),
-		ContentType: convertTypes[in.target()], Body: made.Body, Warnings: warnings(made.Warnings),
+		ContentType: convertTypes[in.target()], Body: made.Body, Warnings: warnings(made.Warnings), Marked: made.TestMark,
 	}
 	if made.Archive {
 		result.Extension, result.ContentType = ".zip", "application/zip"

@@ -32,9 +32,9 @@ type ImageInput struct {
 
 // ImageOptions are the options of images.create.
 type ImageOptions struct {
-	Type                  string   `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,enum=webp,default=png" jsonschema_description:"Image format."`
+	Type                  string   `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,enum=webp,default=png" jsonschema_extras:"x-common=true" jsonschema_description:"Image format."`
 	Quality               int      `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Quality of a jpeg or webp, from 1 to 100; ignored for png."`
-	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_description:"If true, capture the whole page, not only the viewport. Lazy images are loaded. At most 16384 pixels per side and 100 megapixels."`
+	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, capture the whole page, not only the viewport. Lazy images are loaded. At most 16384 pixels per side and 100 megapixels."`
 	Viewport              Viewport `json:"viewport,omitzero" jsonschema_description:"Browser window that lays out the page."`
 	Device                string   `json:"device,omitempty" jsonschema:"enum=iPhone SE,enum=iPhone XR,enum=iPhone 12 Pro,enum=iPhone 14 Pro Max,enum=Pixel 7,enum=Galaxy S8+,enum=Galaxy S20 Ultra,enum=iPad Mini,enum=iPad Air,enum=iPad Pro,enum=Surface Pro 7" jsonschema_description:"Device that provides the window size, scale and touch, unless viewport or mobile sets them."`
 	Mobile                *bool    `json:"mobile,omitempty" jsonschema_description:"If true, lay the page out as a phone does: with its viewport meta tag and touch. Default: true with device, false otherwise."`

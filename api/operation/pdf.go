@@ -26,13 +26,13 @@ type PDFInput struct {
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height."`
+	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height."`
 	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
 	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
-	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
 	Margin            Margin   `json:"margin,omitzero" jsonschema_description:"Page margins. Headers and footers are printed inside the margins: leave at least 15mm for each."`
-	Scale             float64  `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
-	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_description:"If true, print background colours and images."`
+	Scale             float64  `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_extras:"x-common=true" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
+	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_extras:"x-common=true" jsonschema_description:"If true, print background colours and images."`
 	PreferCSSPageSize bool     `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"If true, the size in the page's @page rule overrides format, width and height."`
 	PageRanges        string   `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, in document order: 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. Default: all."`
 	HeaderTemplate    string   `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the header, printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Set margin.top large enough."`

@@ -40,13 +40,16 @@ func described[In any, P describer[In]](run func(context.Context, *Deps, *In) (s
 			return result, nil
 		}
 		password := ""
-		if opened, ok := any(in).(interface{ opens() string }); ok {
+		if opened, ok := any(in).(opener); ok {
 			password = opened.opens()
 		}
 		result.Body, err = deps.Render.SetPDFInfo(ctx, made, password, info)
 		return result, err
 	}
 }
+
+// opener is an input whose result may be encrypted.
+type opener interface{ opens() string }
 
 // opens is the password of a result that is encrypted as its source was.
 func (s *PDFSource) opens() string { return s.Password }

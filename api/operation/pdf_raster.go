@@ -31,17 +31,20 @@ const (
 func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result, error) {
-	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI)}
+	how := render.Raster{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI), TestMark: deps.Test}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		image, archive, err := deps.Render.RasterPages(ctx, file, how)
-		switch {
-		case err != nil:
+		if err != nil {
 			return schema.Result{}, err
-		case archive:
-			return zipResult("pages", image), nil
-		case how.JPEG:
-			return schema.Result{Stem: "page", Extension: ".jpeg", ContentType: "image/jpeg", Body: image}, nil
 		}
-		return schema.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}, nil
+		result := schema.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}
+		switch {
+		case archive:
+			result = zipResult("pages", image)
+		case how.JPEG:
+			result.Extension, result.ContentType = ".jpeg", "image/jpeg"
+		}
+		result.Marked = how.TestMark
+		return result, nil
 	})
 }

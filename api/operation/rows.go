@@ -43,6 +43,8 @@ type Deps struct {
 	NoOCR bool
 	// View is the output of templates.preview. Calls have Printed.
 	View View
+	// Test means that the result gets a test mark. Images of several pages get it before they are in an archive.
+	Test bool
 }
 
 // The heavy programs that a server may run without.

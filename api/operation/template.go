@@ -45,9 +45,9 @@ type TemplateVersion struct {
 // TemplateInput holds the template fields of an operation.
 type TemplateInput struct {
 	TemplateID      *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: ID or slug of a published template of the account. Its own options are the defaults of options."`
-	TemplateVersion int           `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_description:"Version of the template; 0 for the latest."`
-	TemplateData    schema.Object `json:"templateData,omitzero" jsonschema_description:"Data that fills the template, at most 5 MiB."`
-	Strict          bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, refuse data that lacks a path of the template, and list all missing paths. If false, missing values stay empty."`
+	TemplateVersion int           `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_extras:"x-requires=templateId,x-common=true" jsonschema_description:"Version of the template; 0 for the latest."`
+	TemplateData    schema.Object `json:"templateData,omitzero" jsonschema_extras:"x-requires=templateId,x-common=true" jsonschema_description:"Data that fills the template, at most 5 MiB."`
+	Strict          bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=templateId,x-common=true" jsonschema_description:"If true, refuse data that lacks a path of the template, and list all missing paths. If false, missing values stay empty."`
 }
 
 // validate adds errors for fields that need a template.

@@ -115,6 +115,7 @@ type Call[Env any] struct {
 	schema *jsonschema.Schema
 	name   string // of the operation
 	input  any    // as decoded, with its files in place
+	in     any    // the same as a pointer to the operation's input type
 	run    func(context.Context, Env) (Result, error)
 	admit  func(Env) error
 	pin    func(context.Context, Env) error
@@ -149,6 +150,9 @@ func (c *Call[Env]) Price(ctx context.Context, env Env) (*Price, error) {
 	price, err := c.price(ctx, env)
 	return &price, err
 }
+
+// Input returns the input as a pointer to the operation's input type.
+func (c *Call[Env]) Input() any { return c.in }
 
 // Run carries the call out.
 func (c *Call[Env]) Run(ctx context.Context, env Env) (Result, error) { return c.run(ctx, env) }
@@ -193,6 +197,8 @@ type Result struct {
 	Pages int
 	// Warnings are the warnings about the source of the result.
 	Warnings []Warning
+	// Marked means that the run has put the test mark of calls with test keys on the result.
+	Marked bool
 	// Charge is the price of the call, at most its quote; nil is the quote.
 	Charge *credit.Amount
 }

@@ -42,6 +42,7 @@ var known = []string{
 	"type", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems",
 	"properties", "required", "additionalProperties", "maxProperties", "oneOf", "contentEncoding",
 	"description", "title", "default", "examples", "format", "deprecated", "readOnly", "writeOnly",
+	"x-common", "x-requires", // for forms
 }
 
 // newRule compiles a schema.

@@ -107,6 +107,7 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 			schema: shape.Schema,
 			name:   s.Name,
 			input:  bound.tree,
+			in:     bound.in,
 			close:  bound.close,
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, bound.in) },
 			pin: func(ctx context.Context, env Env) error {

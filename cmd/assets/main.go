@@ -89,14 +89,19 @@ var bundles = []bundle{
 	{out: dist + "app.css", source: pages + "app.css", target: api.ES2022},
 	{out: dist + "app.js", source: pages + "app.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "playground.js", source: pages + "playground.js", format: api.FormatIIFE, target: api.ES2022},
+	{out: dist + "palette.js", source: pages + "palette.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "public.js", source: pages + "public.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "format.js", source: pages + "format.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: []string{"js-beautify"}},
 	{
 		// CodeMirror's packages have one author and one licence.
 		out: dist + "editor.js", source: pages + "editor.js", format: api.FormatIIFE, target: api.ES2022, short: true,
-		notice: []string{"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break"},
+		notice: codeMirror,
 	},
+	{out: dist + "fields.js", source: pages + "fields.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: codeMirror},
 }
+
+// codeMirror are the packages of the editor of texts.
+var codeMirror = []string{"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break"}
 
 // copies are embedded unchanged.
 var copies = []copied{

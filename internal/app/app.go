@@ -138,7 +138,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 		AI: model, Limiter: limiter, Registry: a.registry,
 		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.Config.BaseURL, Region: config.Region,
 		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
-		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Version: Version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
+		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Dev: config.Dev, Version: Version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
 		Agents: func(d *api.MCPBackend) (http.Handler, error) { return openAgents(d, log) },
 	}
 	if a.money != nil {

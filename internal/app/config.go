@@ -84,7 +84,7 @@ type Config struct {
 	Warnings []string
 
 	// Dev is a server for one developer on this machine, where payments can be
-	// tried without Stripe.
+	// tried without Stripe, and test keys are like live keys.
 	Dev bool
 
 	Container bool           // the process runs in one

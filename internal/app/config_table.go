@@ -104,7 +104,7 @@ var settings = []Setting{
 		name: "base-url", Kind: "url", topic: topicProcess, group: GroupServer,
 		derivation: "localhost with the port of `RELAYPDF_LISTEN`",
 		derive:     func(c *Config, _ machine) (string, error) { return localURL(c.Listen), nil },
-		doc:        "Public URL of the server. All links are built from it, never from the Host header of a request. Test keys work only while it is a loopback URL.",
+		doc:        "Public URL of the server. All links are built from it, never from the Host header of a request.",
 		apply:      into(func(c *Config) *string { return &c.BaseURL }, parseBaseURL),
 	},
 	{

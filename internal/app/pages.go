@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	}
 	config := web.Config{
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.Config.BaseURL, Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial,
-		Prices: prices, Local: api.Loopback(a.Config.BaseURL), Logger: a.log,
+		Prices: prices, Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.Config.Region,
 		Settings: a.settings(), Counters: a.counters,
@@ -125,7 +126,8 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	for _, row := range table.All() {
 		config.Operations = append(config.Operations, row.Name)
 		if !row.Off {
-			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
+			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
+			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads})
 		}
 	}
 	config.Outward = a.render.Webhooks()

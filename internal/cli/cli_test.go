@@ -212,7 +212,6 @@ func TestMistakes(t *testing.T) {
 		{[]string{"keys", "create", "--account", "ada@example.com", "--operations", "pdf.crate", data}, 2, `"pdf.crate" is not an operation; the operations are pdf.create, `},
 		{[]string{"keys", "create", "--account", "ada@example.com", "--spend-limit", "much", data}, 2, "--spend-limit"},
 		{[]string{"keys", "create", "--account", "ada@example.com", "--expires", "1h ago", data}, 2, "--expires"},
-		{[]string{"keys", "create", "--account", "ada@example.com", "--test", "--base-url", "https://pdf.example.com", data}, 2, "test keys exist only while"},
 		{[]string{"keys", "revoke", "--account", "ada@example.com", "key_x", data}, 2, "has no key with the id key_x"},
 		{[]string{"keys", "list", data}, 2, "--account is missing"},
 		{[]string{"nonsense"}, 2, `unknown command "nonsense"`},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/app"
@@ -41,10 +40,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
-				if key.Test && !api.Loopback(config.BaseURL) {
-					return usagef("test keys exist only while RELAYPDF_BASE_URL is a loopback address; it is %s", config.BaseURL)
-				}
+			return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
 				account, err := accountByEmail(ctx, s, options.account)
 				if err != nil {
 					return err
@@ -62,7 +58,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&options.account, "account", "", "email address of the account (required)")
 	flags.StringVar(&options.name, "name", "", "name of the key")
-	flags.BoolVar(&options.test, "test", false, "create a test key (pdf_test_…). Test keys work only while the base URL of the server is a loopback address")
+	flags.BoolVar(&options.test, "test", false, "create a test key (pdf_test_…). Its calls are free, and results have a Test band on each page and image")
 	flags.StringVar(&options.expires, "expires", "", "expiry, such as 720h, 30d, 2027-01-31 or an RFC 3339 time. A date means 00:00 UTC on that day")
 	flags.StringVar(&options.spendLimit, "spend-limit", "", "maximum total spending of the key, in US dollars")
 	flags.StringSliceVar(&options.operations, "operations", nil, "allowed operations, separated by commas. Such a key cannot change limits or webhooks. Operations: "+strings.Join(operationNames(table), ", "))

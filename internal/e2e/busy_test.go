@@ -83,7 +83,7 @@ func newBusy(t *testing.T, config app.Config) *busy {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"production", "website", "back office"} {
-		key, _, err := b.past.CreateKey(t.Context(), store.NewKey{AccountID: b.account.ID, Name: name, Test: true})
+		key, _, err := b.past.CreateKey(t.Context(), store.NewKey{AccountID: b.account.ID, Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}

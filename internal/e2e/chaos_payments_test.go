@@ -84,7 +84,7 @@ func (c *chaos) newPayer(email string) *chaosPayer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, secret, err := c.store.CreateKey(ctx, store.NewKey{AccountID: account.ID, Name: "chaos", Test: true})
+	_, secret, err := c.store.CreateKey(ctx, store.NewKey{AccountID: account.ID, Name: "chaos"})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func (c *chaos) newCustomer(email string) *chaosCustomer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, secret, err := c.store.CreateKey(c.t.Context(), store.NewKey{AccountID: account.ID, Name: "chaos", Test: true})
+	_, secret, err := c.store.CreateKey(c.t.Context(), store.NewKey{AccountID: account.ID, Name: "chaos"})
 	if err != nil {
 		c.t.Fatal(err)
 	}

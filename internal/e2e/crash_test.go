@@ -63,7 +63,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := s.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "crash", Test: true})
+	_, secret, err := s.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "crash"})
 	if err != nil {
 		t.Fatal(err)
 	}

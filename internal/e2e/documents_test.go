@@ -20,7 +20,7 @@ import (
 func TestDocumentsFromARealService(t *testing.T) {
 	slow.Test(t)
 	dir, data := dataDir(t)
-	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
+	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))
 	config := loadConfig(t, []string{data, "--listen=127.0.0.1:0", "--render-slots=1"}, "RELAYPDF_METRICS_LISTEN=", "RELAYPDF_RATE_LIMITS=off")
 	app := startApp(t, config, io.Discard)
 	client := []string{"--api-url", app.URL, "--api-key", key}

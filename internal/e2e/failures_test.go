@@ -82,7 +82,7 @@ func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that acc
 	slow.Test(t)
 	t.Parallel()
 	_, data := dataDir(t)
-	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
+	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))
 	t.Run("accepted", func(t *testing.T) {
 		app, _ := startFailing(t, data, "RELAYPDF_ROLES=api", "RELAYPDF_SECRET_KEY="+strings.Repeat("a", 44))
 		for _, ask := range []struct {
@@ -157,7 +157,7 @@ func TestQueueIsFull(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	_, data := dataDir(t)
-	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
+	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))
 	app, _ := startFailing(t, data, "RELAYPDF_RATE_LIMITS=off")
 	becomesReady(t, app, `"browser":"ok"`)
 	open := make(chan struct{})

@@ -37,7 +37,7 @@ func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := c.store.CreateKey(t.Context(), store.NewKey{AccountID: other.ID, Name: "other", Test: true})
+	_, secret, err := c.store.CreateKey(t.Context(), store.NewKey{AccountID: other.ID, Name: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}

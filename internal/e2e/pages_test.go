@@ -315,7 +315,7 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := code.Text()
-	if err != nil || !strings.Contains(line, "pdf_test_") {
+	if err != nil || !strings.Contains(line, "pdf_live_") {
 		t.Fatalf("the line is %q, %v", line, err)
 	}
 	stored := regexp.MustCompile(`"url":"([^"]+)"`)
@@ -404,7 +404,7 @@ func lookAtPages(t *testing.T, app *app.App, browser *rod.Browser, accountID str
 			"/dashboard", "/dashboard/playground", "/dashboard/playground/pdf_create", "/dashboard/playground/pdf_stamp",
 			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries", "/dashboard/requests",
 			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
-			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/factor", "/dashboard/settings/factor/off",
+			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/security", "/dashboard/settings/members", "/dashboard/settings/data", "/dashboard/settings/audit", "/dashboard/apps", "/dashboard/settings/factor", "/dashboard/settings/factor/off",
 			"/dashboard/templates", "/dashboard/templates?q=nothing-has-this", "/dashboard/templates/new", "/dashboard/templates/gallery", "/dashboard/templates/import",
 			letter, letter + "/versions", letter + "/versions/1", letter + "/publish", letter + "/settings",
 			"/dashboard/templates/partials", "/dashboard/templates/partials/new", "/dashboard/templates/partials/sign", "/dashboard/templates/partials/sign/delete",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-rod/rod"
 
@@ -121,11 +122,10 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
 	maya.open("/dashboard/playground")
-	maya.sees("Merge PDFs in order")
-	maya.open("/dashboard/playground/pdf_create")
 	maya.attends()
+	maya.sees("Create a PDF from HTML, URL or Markdown")
 	const call = `document.querySelector('[data-call] pre[aria-label="JSON sample"]').textContent`
-	maya.fill("html", "<h1>Typed just now</h1>")
+	maya.writeInto("html", "<h1>Typed just now</h1>")
 	maya.holds("the call follows", call+`.includes("Typed just now")`)
 	maya.holds("in every language", `[...document.querySelectorAll("[data-call] pre")].every(pre => pre.textContent.includes("Typed just now"))`)
 	if calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: maya.account().ID}); err != nil || len(calls.Items) > 0 {
@@ -144,7 +144,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.holds("what was typed stays", `document.querySelector("[data-play] [name=html]").value === "<h1>Typed just now</h1>"`)
 
 	// An error of the page is shown next to it.
-	maya.fill("html", `<h1>Typed just now</h1><img src="gone.png">`)
+	maya.writeInto("html", `<h1>Typed just now</h1><img src="gone.png">`)
 	maya.click("[data-play] button[formaction]", "Run")
 	maya.sees("1 warning")
 	maya.sees("resource_failed")
@@ -166,7 +166,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.open("/dashboard/playground/zip_create?input=%7B%7D")
 	maya.attends()
 	choose(t, maya, `[name="upload:files[]"]`, filepath.Join(dir, "one.txt"), filepath.Join(dir, "two.txt"))
-	maya.sees("two.txt · 16 B")
+	maya.sees("two.txt")
 	maya.holds("two things are in the list", `document.querySelectorAll(".play-item").length === 2`)
 	maya.lookAt("playground files")
 	maya.click("[data-play] .play-item button", "Remove")
@@ -192,6 +192,119 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	plain.press("Run for")
 	plain.sees("a: 16 bytes")
 	plain.calm("the playground without script")
+}
+
+// TestPlaygroundMergesOnOneScreen merges two files: on a screen of 1440 by 900 pixels, the files, the button and the
+// result are visible together. A file that is wrong is named in the error.
+func TestPlaygroundMergesOnOneScreen(t *testing.T) {
+	t.Parallel()
+	app, browser := startPlayground(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	maya.width(1440)
+	maya.open("/dashboard/playground/pdf_merge")
+	maya.attends()
+	maya.click("[data-play] button[formaction]", "Run")
+	if word := maya.result(); word != "Completed" {
+		t.Fatalf("%s; the page says %.1500s", word, maya.text())
+	}
+	const parts = `[...document.querySelectorAll(".play-item, [data-play] button[formaction], #result, [data-result] .doc-view > :nth-child(-n+2) img")]`
+	maya.holds("the result is shown", parts+`.filter(part => part.naturalWidth > 0).length === 2`)
+	maya.holds("all is on one screen", `scrollY === 0 && `+parts+`.length === 6 && `+parts+`.every(part => part.getBoundingClientRect().top >= 0 && part.getBoundingClientRect().bottom <= 900)`)
+	maya.lookAt("playground merge result")
+	maya.width(1440)
+	maya.click(".play-item button", "Move files.1. up")
+	maya.holds("the second file is the first", `document.querySelector(".play-item b").textContent === "two.pdf"`)
+
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("no PDF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	choose(t, maya, `[name="upload:files[]"]`, filepath.Join(dir, "notes.txt"))
+	maya.sees("notes.txt")
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.result()
+	maya.holds("the error names the file", `[...document.querySelectorAll(".play-item")][2].textContent.includes("notes.txt: ") && document.querySelector("[data-result]").textContent.includes("notes.txt")`)
+	maya.forgives("502")
+	maya.calm("the merge")
+}
+
+// TestPlaygroundCancelsARun shows the time of a long call and cancels it: it is not charged.
+func TestPlaygroundCancelsARun(t *testing.T) {
+	t.Parallel()
+	app, browser := startPlayground(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	before := maya.account().Balance
+	maya.open("/dashboard/playground/pdf_create?input=" + url.QueryEscape(`{"html":"<p>Wait","options":{"waitForTimeout":25000}}`))
+	maya.attends()
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.holds("the time passes", `parseFloat(document.querySelector("[data-elapsed]")?.textContent) > 0.5`)
+	maya.lookAt("playground running")
+	maya.click("[data-cancel]", "Cancel run")
+	maya.sees("Cancelled after")
+	failed := func() bool {
+		calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: maya.account().ID})
+		return err == nil && len(calls.Items) == 1 && calls.Items[0].Status == store.CallFailed && maya.account().Balance == before
+	}
+	for deadline := time.Now().Add(pagePatience); !failed(); <-time.After(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the cancelled call is not released")
+		}
+	}
+	// It can be run again at once.
+	maya.writeInto("html", "<h1>Again</h1>")
+	maya.fill("options.waitForTimeout", "0")
+	maya.click("[data-play] button[formaction]", "Run")
+	if word := maya.result(); word != "Completed" {
+		t.Errorf("after a cancelled run: %s", word)
+	}
+	maya.calm("a cancelled run")
+}
+
+// TestPlaygroundHasTabsKeysAndTemplates opens the tabs of the sources, and calls with a template and a key.
+func TestPlaygroundHasTabsKeysAndTemplates(t *testing.T) {
+	t.Parallel()
+	app, browser := startPlayground(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	account := maya.account().ID
+	made, err := app.Store.CreateTemplate(t.Context(), store.NewTemplate{AccountID: account, Slug: "letter", Name: "Letter", Content: store.TemplateContent{HTML: "<h1>Dear {{name}}</h1>", SampleData: []byte(`{"name":"Ada"}`), Options: []byte(`{}`)}})
+	if err == nil {
+		_, err = app.Store.PublishTemplate(t.Context(), account, made.ID, 0, "", nil)
+	}
+	var key store.Key
+	if err == nil {
+		key, _, err = app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account, Name: "production"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	maya.open("/dashboard/playground")
+	maya.attends()
+	const call = `document.querySelector('[data-call] pre[aria-label="JSON sample"]').textContent`
+	maya.click("label[for=source-markdown]", "Markdown")
+	maya.writeInto("markdown", "# A heading")
+	maya.holds("the Markdown is sent, and not the HTML", call+`.includes("# A heading") && !`+call+`.includes("html")`)
+	maya.lookAt("playground markdown")
+	maya.width(1440)
+	maya.click("label[for=source-template]", "Template")
+	maya.choose(`[name=templateId]`, "Letter")
+	maya.holds("the sample data is filled in", call+`.includes("Ada") && `+call+`.includes('"letter"')`)
+	maya.inEditor("templateData", "Ada")
+	maya.choose(`[name=key]`, "production")
+	maya.lookAt("playground template")
+	maya.width(1440)
+	maya.click("[data-play] button[formaction]", "Run")
+	if word := maya.result(); word != "Completed" {
+		t.Fatalf("%s; the page says %.1500s", word, maya.text())
+	}
+	calls, err := app.Store.Calls(t.Context(), store.CallFilter{AccountID: account, KeyID: key.ID})
+	if err != nil || len(calls.Items) != 1 {
+		t.Errorf("the key made %d calls, %v; want 1", len(calls.Items), err)
+	}
+	maya.lookAt("playground template result")
+	maya.calm("tabs")
 }
 
 // choose chooses files in a field for them.

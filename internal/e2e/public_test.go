@@ -53,7 +53,7 @@ func keyOf(t *testing.T, app *app.App) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs", Test: true})
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestCallsOfTheGalleryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test", Test: true})
+	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

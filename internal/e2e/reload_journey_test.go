@@ -77,7 +77,7 @@ func TestAutoReload(t *testing.T) {
 	t.Parallel()
 	_, app, maya := startWithReceiver(t)
 	account := maya.account()
-	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "website", Test: true})
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "website"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestFailedRequestToItsCause(t *testing.T) {
 	maya.open("/dashboard/requests")
 	maya.sees("No requests yet")
 	maya.lookAt("requests none")
-	key, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: maya.account().ID, Name: "website", Test: true})
+	key, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: maya.account().ID, Name: "website"})
 	if err != nil {
 		t.Fatal(err)
 	}

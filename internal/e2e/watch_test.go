@@ -28,7 +28,7 @@ func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	_, data := dataDir(t)
-	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", "--test", data))
+	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))
 	config := loadConfig(t, []string{data, "--listen=127.0.0.1:0", "--render-slots=1"}, "RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_REDIS_URL=redis://127.0.0.1:1/0", "RELAYPDF_BLOBS=s3://bucket?endpoint=http://127.0.0.1:1",
 		"RELAYPDF_S3_ACCESS_KEY=a", "RELAYPDF_S3_SECRET_KEY=b", "RELAYPDF_ALLOW_HOSTS=127.0.0.1")
 	log := &apitest.Log{}

@@ -44,6 +44,8 @@ type ConvertImageArgs struct {
 	// Background is the colour behind transparent pixels. Nil keeps transparency, except in a JPEG, which does not
 	// support it and gets white.
 	Background *color.NRGBA
+	// TestMark is MarkOver or MarkBelow; empty means no test mark.
+	TestMark string
 }
 
 // imageOutput is the name of a converted image.
@@ -67,6 +69,9 @@ func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (C
 		img = middle(img, args.Width, args.Height)
 	}
 	img = args.paint(scale(img, width, height))
+	if args.TestMark != "" {
+		img = markImage(img, args.TestMark)
+	}
 	return ConvertedImage{More: first.more}, args.write(ctx, w, img, first.profile)
 }
 

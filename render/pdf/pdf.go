@@ -40,6 +40,9 @@ const (
 	NUpJob         = "pdf.nup"
 	BookletJob     = "pdf.booklet"
 
+	// TestMarkJob has an Input as its argument.
+	TestMarkJob = "pdf.test-mark"
+
 	ConvertImageJob      = "images.convert"
 	ExtractImagesJob     = "pdf.extract-images"
 	AttachmentsJob       = "pdf.attachments"
@@ -67,6 +70,7 @@ func Handlers() engine.Handlers {
 		OptimizeJob:    handle(optimize),
 		NUpJob:         handle(nUp),
 		BookletJob:     handle(booklet),
+		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),

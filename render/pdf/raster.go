@@ -33,6 +33,8 @@ type RasterArgs struct {
 	Pages string
 	JPEG  bool
 	DPI   int
+	// TestMark draws the test mark on the pages.
+	TestMark bool
 }
 
 // RasterResult describes the result of a RasterJob.
@@ -58,6 +60,11 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 	}
 	if _, err := decrypt(ctx, doc); err != nil {
 		return RasterResult{}, err
+	}
+	if args.TestMark {
+		if err := doc.markPages(ctx); err != nil {
+			return RasterResult{}, err
+		}
 	}
 	r := &rasterizer{document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.pages)))}
 	if err := r.checkSizes(ctx, pages); err != nil {

@@ -3,6 +3,9 @@
 const root = document.documentElement;
 root.classList.add("js");
 
+// A cookie without a secret tells public pages, which are the same for all visitors, who is logged in.
+root.classList.toggle("member", /(^|; )relaypdf_member=1/.test(document.cookie));
+
 const remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
 const remember = (theme) => { try { localStorage.setItem("theme", theme); } catch { /* storage is off */ } };
 
@@ -46,6 +49,18 @@ const copies = (button) => {
       announce("Not copied: the browser blocked clipboard access");
     }
   });
+};
+
+// A password is shown on request, and hidden again before its form is sent.
+const reveals = (button) => {
+  const field = button.parentElement.querySelector("input");
+  const show = (shown) => {
+    field.type = shown ? "text" : "password";
+    button.firstChild.data = shown ? "Hide" : "Show";
+  };
+  button.hidden = false;
+  button.addEventListener("click", () => show(field.type === "password"));
+  field.form.addEventListener("submit", () => show(false));
 };
 
 // A link to a form's own page opens it as a dialog of this one.
@@ -140,17 +155,20 @@ const narrows = (form) => form.addEventListener("submit", (event) => {
   go(form.action.split("?")[0] + (chosen.size ? "?" + chosen : ""));
 });
 
-// A page that waits for something looks again until it has come, but not while a form is filled in.
+// A page that waits for something looks again until it has come, but not while a form is filled in. A part with a
+// version stays as it is until that changes. A part with an address of its own is on the page there.
 const refreshes = (part) => {
+  const { refresh, version, from } = part.dataset, pause = 1000 * Number(refresh || 2);
   const again = async () => {
-    if (document.hidden || document.activeElement?.matches("#main form[method=post] :is(input, select, textarea)")) return setTimeout(again, 1000);
+    if (document.hidden || document.activeElement?.matches("#main form[method=post] :is(input, select, textarea), #main input[type=search]")) return setTimeout(again, 1000);
     if (!part.isConnected) return;
     const before = turn;
-    const page = await fresh(location.href);
-    if (page && part.isConnected && before === turn) return put(page);
-    setTimeout(again, 5000);
+    const page = await fresh(from ?? location.href);
+    const same = version && page?.querySelector("[data-version]")?.dataset.version === version;
+    if (page && !same && part.isConnected && before === turn) return put(page);
+    setTimeout(again, same ? pause : 5000);
   };
-  setTimeout(again, 1000 * Number(part.dataset.refresh || 2));
+  setTimeout(again, pause);
 };
 
 // The page of the first run is loaded again when another call has ended.
@@ -166,19 +184,35 @@ const awaitsFirst = (part) => {
   look();
 };
 
-// The editor is large, and only where there is room to write.
 const nonce = document.currentScript?.nonce;
+const load = (address) => {
+  const script = document.createElement("script");
+  script.src = address;
+  script.nonce = nonce;
+  document.head.append(script);
+  return script;
+};
+
+// The palette goes to any page by a part of its name. Its script is loaded on the first use, and opens it.
+const onMac = /Mac|iP/.test(navigator.platform);
+let palette;
+const goTo = (button) => {
+  if (palette) document.dispatchEvent(new Event("palette"));
+  else palette = load(button.dataset.palette);
+};
+const opensPalette = (button) => {
+  button.querySelector("kbd").textContent = onMac ? "⌘K" : "Ctrl K";
+  button.addEventListener("click", () => goTo(button));
+};
+
+// The editor is large, and only where there is room to write.
 const loadsEditor = (part) => {
   if (!matchMedia("(min-width: 48rem)").matches) {
     each(part, "textarea", (field) => { field.readOnly = true; });
     if (!part.querySelector(".stage img") && !location.search) location.replace(`${location.pathname}?preview=1`);
     return;
   }
-  const script = document.createElement("script");
-  script.src = part.dataset.editor;
-  script.nonce = nonce;
-  script.dataset.editorScript = "";
-  document.head.append(script);
+  load(part.dataset.editor).dataset.editorScript = "";
 };
 
 // A picture that is still on its way has the size of a sheet.
@@ -199,6 +233,8 @@ const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach
 const prepare = (scope) => {
   each(scope, "[data-theme-switch]", switchThemes);
   each(scope, "[data-copy]", copies);
+  each(scope, "[data-reveal]", reveals);
+  each(scope, "[data-palette]", opensPalette);
   each(scope, "[data-dialog]", opensDialog);
   each(scope, "[data-close]", closesDialog);
   each(scope, "[data-submit]", (control) => control.addEventListener("change", () => control.form.requestSubmit()));
@@ -213,10 +249,15 @@ const prepare = (scope) => {
   each(scope, "form.filters[method=get]", narrows);
 };
 
-// Keys: / searches, g and a letter goes to a section.
+// Keys: Ctrl-K opens the palette, / searches, g and a letter goes to a section.
 const sections = { o: "/dashboard", p: "/dashboard/playground", t: "/dashboard/templates", d: "/dashboard/documents", w: "/dashboard/webhooks", k: "/dashboard/keys", m: "/dashboard/wallet", s: "/dashboard/settings" };
 let going = 0;
 addEventListener("keydown", (event) => {
+  const button = document.querySelector("[data-palette]");
+  if (button && event.key.toLowerCase() === "k" && (onMac ? event.metaKey : event.ctrlKey) && !event.altKey && !event.shiftKey) {
+    event.preventDefault();
+    return goTo(button);
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, [contenteditable]")) return;
   if (event.key === "/") {
     const search = document.querySelector('input[type="search"]');

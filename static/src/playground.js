@@ -27,7 +27,7 @@ const say = (text) => {
 // What a person has opened and chosen stays so on the page that comes.
 const kept = () => ({
   open: all("details[data-keep][open]").map((part) => part.dataset.keep),
-  chosen: all("input[type=radio]:checked").map((radio) => radio.id),
+  chosen: all("input[type=radio]:not([name=source]):checked").map((radio) => radio.id),
 });
 const keep = ({ open, chosen }, scope) => {
   for (const part of all("details[data-keep]", scope)) part.open ||= open.includes(part.dataset.keep);
@@ -44,7 +44,7 @@ const dressed = (scope) => {
 
 // put shows the main part of another page, as app.js does.
 const put = (page) => {
-  const state = kept(), name = document.activeElement?.name, main = one("#main", page);
+  const state = kept(), at = document.activeElement, name = at?.name ?? at?.closest("[data-field]")?.dataset.field, main = one("#main", page);
   one("#main").replaceWith(main);
   keep(state, main);
   dressed(main);
@@ -74,24 +74,24 @@ let asked = 0, waiting, under;
 const typed = (form) => JSON.stringify([...new FormData(form)].filter(([, value]) => !(value instanceof File)));
 
 // send sends the form, or another thing in its place, and shows the page that comes.
-// Nobody types meanwhile but while a call runs: what is typed then stays, and the
-// result comes beside it.
-const send = async (address, body, button, runs) => {
+// Nobody types meanwhile but while a call runs, which a signal ends: what is typed then
+// stays, and the result comes beside it.
+const send = async (address, body, button, signal) => {
   const mine = ++asked, form = one("[data-play]"), before = typed(form);
   clearTimeout(waiting);
   under?.abort();
   button?.setAttribute("aria-busy", "true");
   form.setAttribute("aria-busy", "true");
-  form.inert = !runs;
+  form.inert = !signal;
   say("");
   try {
-    const page = await ask(address, body);
+    const page = await ask(address, body, signal);
     if (mine !== asked) return false;
     if (typed(form) === before) put(page);
-    else replace("[data-result]", page);
+    else for (const part of ["[data-result]", "[data-history]", "[data-balance]"]) replace(part, page);
     return true;
   } catch (error) {
-    if (mine === asked) say(error.message);
+    if (mine === asked && error.name !== "AbortError") say(error.message);
     return false;
   } finally {
     button?.removeAttribute("aria-busy");
@@ -129,14 +129,41 @@ const follow = (form) => {
   }, pause);
 };
 
+// While a call runs, its time is shown in the place of the result, and it can be cancelled.
+const moment = 250; // milliseconds, after which a call is a long one
+const watch = () => {
+  const began = performance.now(), cancel = new AbortController(), before = [...one("[data-result]").childNodes];
+  const seconds = () => `${((performance.now() - began) / 1000).toFixed(1)} s`;
+  let ticks;
+  const show = setTimeout(() => {
+    one("[data-result]").replaceChildren(document.importNode(one("#running").content, true));
+    const elapsed = one("[data-elapsed]"), tick = () => { elapsed.textContent = seconds(); };
+    tick();
+    ticks = setInterval(tick, 100);
+    one("[data-cancel]").addEventListener("click", () => cancel.abort());
+  }, moment);
+  const ends = (done) => {
+    clearTimeout(show);
+    clearInterval(ticks);
+    if (done) return;
+    if (!cancel.signal.aborted) return one("[data-result]").replaceChildren(...before);
+    const note = document.createElement("p");
+    Object.assign(note, { className: "play-empty", role: "status", textContent: `Cancelled after ${seconds()}. A call that has not finished is not charged.` });
+    one("[data-result]").replaceChildren(note);
+  };
+  return { signal: cancel.signal, ends };
+};
+
 const run = async (form, button) => {
-  if (!await send(button.getAttribute("formaction"), withoutFiles(form, button), button, true)) return;
+  const watched = watch();
+  const done = await send(button.getAttribute("formaction"), withoutFiles(form, button), button, watched.signal);
+  watched.ends(done);
+  if (!done) return;
   const wrong = one("[data-play] [aria-invalid=true]"), result = one("[data-result]");
-  if (wrong) wrong.focus();
-  else {
-    result.focus({ preventScroll: true });
-    result.scrollIntoView({ block: "nearest" });
-  }
+  if (wrong) return wrong.focus();
+  // Who has run the call from a field goes on writing there.
+  if (!one("[data-play]").contains(document.activeElement)) result.focus({ preventScroll: true });
+  result.scrollIntoView({ block: "nearest" });
 };
 
 document.addEventListener("submit", (event) => {
@@ -174,10 +201,21 @@ const uploads = (field) => {
 };
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-play] input[type=file]")) uploads(event.target);
+  else if (event.target.matches("[data-template]")) fillSample(event.target);
 });
+
+// The data of a template that is chosen is its sample data, unless other data was typed.
+let sample = "";
+const fillSample = async ({ form }) => {
+  const button = one("[data-sample]", form), data = () => document.getElementById(button.dataset.sample).value;
+  if (!button || data().trim() && data() !== sample) return;
+  if (await send(form.getAttribute("action"), withoutFiles(form, button), button)) sample = data();
+};
 for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
-    const box = event.target.closest?.("[data-drop]");
+    // A page with one place for files takes them anywhere.
+    const places = all("[data-play] [data-drop]").filter((place) => place.offsetParent);
+    const box = event.target.closest?.("[data-drop]") ?? (places.length === 1 ? places[0] : null);
     if (!box || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     box.classList.toggle("over", kind === "dragover");
@@ -223,6 +261,14 @@ const fillFromLink = () => {
   send(form.getAttribute("action"), data);
 };
 addEventListener("hashchange", fillFromLink);
+
+// The editors of texts are large, and only where there is room to write.
+const { nonce } = document.currentScript;
+if (matchMedia("(min-width: 48rem)").matches && one("[data-code]")) {
+  const script = document.createElement("script");
+  Object.assign(script, { src: one("[data-fields-script]").dataset.fieldsScript, nonce });
+  document.head.append(script);
+}
 
 dressed(document);
 fillFromLink();

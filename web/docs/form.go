@@ -3,14 +3,22 @@ package docs
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"relaypdf/views"
 )
 
 // longText is the length from which on a text gets a field of several lines.
 const longText = 1025
+
+// sourcePrefix begins the description of a field that holds the source of a call, of which a call has one.
+const sourcePrefix = "Source: "
+
+// chooseOne is the sentence about the other sources. A form has a tab for each.
+var chooseOne = regexp.MustCompile(` Send exactly one of [^.]*\.`)
 
 // inputs are the fields of an object as a form has them, in the document's order.
 func (d *openAPI) inputs(s schema) []views.InputField {
@@ -25,7 +33,10 @@ func (d *openAPI) inputs(s schema) []views.InputField {
 // input returns a field of a form: its schema determines its control, and how its text becomes JSON.
 func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	doc := d.field(name, s, required)
-	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required}
+	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required, Common: s.Common, Requires: s.Requires}
+	if text, isSource := strings.CutPrefix(doc.Description, sourcePrefix); isSource {
+		f.Source, f.Description = true, strings.ToUpper(text[:1])+chooseOne.ReplaceAllString(text[1:], "")
+	}
 	if s.Default != nil {
 		f.Default = fmt.Sprint(s.Default)
 	}

@@ -68,6 +68,8 @@ type schema struct {
 	AnyOf           []schema        `json:"anyOf"`
 	Enum            []any           `json:"enum"`
 	Default         any             `json:"x-default"`
+	Common          bool            `json:"x-common"`   // most calls set it
+	Requires        string          `json:"x-requires"` // the source without which the field is refused
 	Minimum         json.Number     `json:"minimum"`
 	Maximum         json.Number     `json:"maximum"`
 	MinLength       json.Number     `json:"minLength"`

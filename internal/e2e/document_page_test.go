@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"relaypdf/internal/app"
+	"relaypdf/store"
+)
+
+// TestDocumentsOnTheirPages follows an account from a refused first request: the page of the first run shows the refusal
+// and then the document. The page of a document shows its pages, its image or its text, and the list follows a job.
+func TestDocumentsOnTheirPages(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t, func(c *app.Config) { c.RateLimits = false }), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: maya.account().ID, Name: "website", Test: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: pagePatience}
+	send := func(path, body string, want int) (id string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		var result struct{ ID string }
+		if err := json.NewDecoder(answer.Body).Decode(&result); err != nil || answer.StatusCode != want {
+			t.Fatalf("%s: got status %d, %v; want %d", path, answer.StatusCode, err, want)
+		}
+		return result.ID
+	}
+	const twoPages = `<h1>Order</h1><p style=\"break-before: page\">Terms`
+	maya.open("/dashboard")
+	maya.sees("Waiting for your first call")
+	send("/v1/pdf", `{"html":"<h1>Order</h1>","options":{"formt":"A4"}}`, http.StatusBadRequest)
+	maya.sees("options.formt")
+	maya.sees("Waiting for your next call")
+	maya.holds("the refusal has a page", `document.querySelector('.steps a[href^="/dashboard/requests/"]')`)
+	maya.lookAt("first run refused")
+	result := send("/v1/pdf", `{"html":"`+twoPages+`","filename":"order-1042","response":"url"}`, http.StatusOK)
+	maya.sees("Your first document took")
+
+	const images = `[...document.querySelectorAll("aside .doc-view img")].filter(image => image.naturalWidth > 100).length`
+	maya.open("/dashboard/documents/" + store.CallID(result))
+	maya.holds("the pages are shown", `document.querySelectorAll("aside .doc-view img").length === 2 && `+images+` > 0`)
+	maya.sees("order-1042.pdf")
+	maya.sees("2 pages")
+	maya.lookAt("document pages")
+	maya.open("/dashboard/documents/" + store.CallID(send("/v1/images", `{"html":"<h1>Hello","response":"url","options":{"viewport":{"width":400,"height":300}}}`, http.StatusOK)))
+	maya.holds("the image is shown", images+` === 1`)
+	maya.lookAt("document image")
+	maya.open("/dashboard/documents/" + store.CallID(send("/v1/pdf/info", `{"fileId":"`+result+`","response":"url"}`, http.StatusOK)))
+	maya.sees(`"pageCount": 2`)
+	maya.lookAt("document text")
+
+	made, err := app.Store.CreateTemplate(t.Context(), store.NewTemplate{AccountID: maya.account().ID, Slug: "letter", Name: "Letter to a customer", Content: store.TemplateContent{HTML: "<h1>Dear {{name}}</h1>", SampleData: []byte(`{}`), Options: []byte(`{}`)}})
+	if err == nil {
+		_, err = app.Store.PublishTemplate(t.Context(), made.AccountID, made.ID, 0, "", nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	maya.open("/dashboard/documents")
+	maya.sees("order-1042.pdf")
+	send("/v1/pdf", `{"templateId":"letter","templateData":{"name":"Ada"},"response":"async"}`, http.StatusAccepted)
+	maya.sees("Letter to a customer")
+	maya.holds("the list follows the job", `[...document.querySelectorAll("tbody tr")].every(row => row.textContent.includes("Completed"))`)
+	maya.lookAt("documents live")
+	maya.calm("documents")
+
+	mallory := openScreen(t, browser, app)
+	mallory.join("mallory@example.com")
+	r, err := mallory.page.Eval(`async address => (await fetch(address)).status`, "/dashboard/documents/"+store.CallID(result)+"/images/1")
+	if err != nil || r.Value.Int() != http.StatusNotFound {
+		t.Errorf("another account gets status %v, %v", r, err)
+	}
+	plain := openScreen(t, browser, app)
+	plain.withoutScript()
+	plain.signIn("maya@example.com")
+	plain.open("/dashboard/documents/" + store.CallID(result))
+	plain.sees("2 pages")
+	another := send("/v1/pdf", `{"html":"`+twoPages+`","response":"url"}`, http.StatusOK)
+	plain.open("/dashboard/documents/" + store.CallID(another))
+	plain.follow("Show preview")
+	plain.sees("2 pages")
+	plain.calm("a document without script")
+}

@@ -1,0 +1,277 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	imagedraw "image/draw"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+	"golang.org/x/image/vector"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// testMark draws the test mark on each page of a document: a band with the word Test, in the bottom right corner of the
+// page as it is shown. It is part of the page's content, in shades of grey and without a font or transparency, so that
+// PDF/A stays PDF/A. The rest of the document stays as it is, its encryption and linearization included.
+func testMark(ctx context.Context, w *engine.Work, in Input) ([]byte, error) {
+	doc := &document{work: w, name: in.Name, password: in.Password}
+	linear, err := doc.linear()
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.checkHeader(); err != nil {
+		return nil, err
+	}
+	if err := doc.markPages(ctx); err != nil {
+		return nil, err
+	}
+	job := qpdfJob{"newlineBeforeEndstream": ""} // as PDF/A requires
+	if linear {
+		job["linearize"] = ""
+	}
+	return nil, doc.write(ctx, job)
+}
+
+// linear reports whether the document is linearized, which its first object shows.
+func (d *document) linear() (bool, error) {
+	content, err := d.content()
+	return bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("/Linearized")), err
+}
+
+// markPages draws the test mark on each page.
+func (d *document) markPages(ctx context.Context) error {
+	s, err := d.openStructure(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkPages(d.pages); err != nil {
+		return err
+	}
+	changes, made, done := s.NewUpdate(), map[string]string{}, map[string]bool{}
+	stream := func(content string) any {
+		if made[content] == "" {
+			made[content] = changes.Reserve()
+			changes.Set(made[content], pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(content)})
+		}
+		return made[content]
+	}
+	for i, at := range s.Pages {
+		if done[at.Object] {
+			continue // a page that occurs twice in the document
+		}
+		done[at.Object] = true
+		page := s.Dict(at.Object)
+		if page == nil {
+			return d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
+		}
+		streams, isList := s.Target(page["/Contents"]).([]any)
+		if !isList && pdffile.Reference(page["/Contents"]) != "" {
+			streams = []any{page["/Contents"]}
+		}
+		page["/Contents"] = slices.Concat([]any{stream("q\n")}, streams, []any{stream(pageMark(s.paper(page)))})
+		changes.Set(at.Object, page)
+	}
+	return d.change(changes)
+}
+
+// The height of the band: its share of the shorter side of the page or image, and its limits in points and pixels.
+const (
+	markShare                    = 0.03
+	minMarkPoints, maxMarkPoints = 6, 24
+	minMarkPixels, maxMarkPixels = 16, 72
+)
+
+// markHeight returns the height of the band on a page or an image, on which it fits.
+func markHeight(width, height, least, most float64) float64 {
+	return min(max(least, min(most, markShare*min(width, height))), height/2, width/markOutline().width)
+}
+
+// pageMark returns the content behind that of a page: the band, on the page as it is shown.
+func pageMark(p paper) string {
+	width, height := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	u := 1 / p.unit
+	matrix := [6]float64{u, 0, 0, u, p.box[0], p.box[1]}
+	switch p.turn {
+	case 90:
+		matrix = [6]float64{0, u, -u, 0, p.box[2], p.box[1]}
+	case 180:
+		matrix = [6]float64{-u, 0, 0, -u, p.box[2], p.box[3]}
+	case 270:
+		matrix = [6]float64{0, -u, u, 0, p.box[0], p.box[3]}
+	}
+	if p.turn%180 != 0 {
+		width, height = height, width
+	}
+	band := markHeight(width, height, minMarkPoints, maxMarkPoints)
+	label := markOutline()
+	var out strings.Builder
+	out.WriteString("\nQ\n/Artifact BMC\nq")
+	for _, n := range matrix {
+		out.WriteString(" " + number5(n))
+	}
+	// In heights of the band, from the top left of the band.
+	fmt.Fprintf(&out, " cm\n%s 0 0 %s %s %s cm\n", number5(band), number5(-band), number5(width-band*label.width), number5(band))
+	fmt.Fprintf(&out, "1 g 0 0 %s 1 re f\n0.2 g %s %s %s %s re f\n1 g\n", number5(label.width),
+		number5(markEdge), number5(markEdge), number5(label.width-2*markEdge), number5(1-2*markEdge))
+	label.trace(&contentPen{out: &out})
+	out.WriteString("f\nQ\nEMC\n")
+	return out.String()
+}
+
+// contentPen writes a path of a page's content.
+type contentPen struct {
+	out  *strings.Builder
+	x, y float32
+}
+
+func (p *contentPen) MoveTo(x, y float32) { p.to("m", x, y) }
+func (p *contentPen) LineTo(x, y float32) { p.to("l", x, y) }
+func (p *contentPen) ClosePath()          { p.out.WriteString("h\n") }
+
+// QuadTo writes the curve with two control points, because PDF has no other.
+func (p *contentPen) QuadTo(cx, cy, x, y float32) {
+	toward := func(from float32, control float32) float32 { return from + 2*(control-from)/3 }
+	for _, n := range []float32{toward(p.x, cx), toward(p.y, cy), toward(x, cx), toward(y, cy)} {
+		p.out.WriteString(number5(float64(n)) + " ")
+	}
+	p.to("c", x, y)
+}
+
+func (p *contentPen) to(operator string, x, y float32) {
+	fmt.Fprintf(p.out, "%s %s %s\n", number5(float64(x)), number5(float64(y)), operator)
+	p.x, p.y = x, y
+}
+
+// outlinePen draws an outline.
+type outlinePen interface {
+	MoveTo(x, y float32)
+	LineTo(x, y float32)
+	QuadTo(cx, cy, x, y float32)
+	ClosePath()
+}
+
+// markWord is the outline of the word in the band, in heights of the band from its top left.
+type markWord struct {
+	segments []sfnt.Segment // in 64ths of a thousandth
+	width    float64        // of the band
+}
+
+// The layout of the band, in its heights.
+const (
+	markSize     = 0.72 // of the font
+	markBaseline = 0.76
+	markPadding  = 0.45 // on the left and right
+	markEdge     = 0.06 // of the light line around the band, which shows it on dark pages
+	markUnits    = 1000
+)
+
+// markOutline returns the outline of the word.
+var markOutline = sync.OnceValue(func() markWord {
+	face, err := sfnt.Parse(gobold.TTF)
+	if err != nil {
+		panic("pdf: an embedded font does not parse: " + err.Error())
+	}
+	var buffer sfnt.Buffer
+	var word markWord
+	size, x := fixed.I(markSize*markUnits), fixed.I(markPadding*markUnits)
+	for _, letter := range "Test" {
+		glyph, glyphErr := face.GlyphIndex(&buffer, letter)
+		segments, segmentsErr := face.LoadGlyph(&buffer, glyph, size, nil)
+		if glyphErr != nil || segmentsErr != nil {
+			panic("pdf: an embedded font lacks a letter")
+		}
+		for _, segment := range segments {
+			for i := range segment.Args {
+				segment.Args[i] = segment.Args[i].Add(fixed.Point26_6{X: x, Y: fixed.I(markBaseline * markUnits)})
+			}
+			word.segments = append(word.segments, segment)
+		}
+		advance, err := face.GlyphAdvance(&buffer, glyph, size, font.HintingNone)
+		if err != nil {
+			panic("pdf: an embedded font lacks a width: " + err.Error())
+		}
+		x += advance
+	}
+	word.width = float64(x)/(64*markUnits) + markPadding
+	return word
+})
+
+// trace draws the word.
+func (w markWord) trace(pen outlinePen) {
+	at := func(p fixed.Point26_6) (x, y float32) {
+		return float32(p.X) / (64 * markUnits), float32(p.Y) / (64 * markUnits)
+	}
+	open := false
+	for _, segment := range w.segments {
+		x, y := at(segment.Args[0])
+		switch segment.Op {
+		case sfnt.SegmentOpMoveTo:
+			if open {
+				pen.ClosePath()
+			}
+			open = true
+			pen.MoveTo(x, y)
+		case sfnt.SegmentOpLineTo:
+			pen.LineTo(x, y)
+		default: // The font has no curves of the third degree.
+			toX, toY := at(segment.Args[1])
+			pen.QuadTo(x, y, toX, toY)
+		}
+	}
+	pen.ClosePath()
+}
+
+// scaledPen draws in pixels.
+type scaledPen struct {
+	*vector.Rasterizer
+
+	scale float32
+}
+
+func (p scaledPen) MoveTo(x, y float32) { p.Rasterizer.MoveTo(p.scale*x, p.scale*y) }
+func (p scaledPen) LineTo(x, y float32) { p.Rasterizer.LineTo(p.scale*x, p.scale*y) }
+func (p scaledPen) QuadTo(cx, cy, x, y float32) {
+	p.Rasterizer.QuadTo(p.scale*cx, p.scale*cy, p.scale*x, p.scale*y)
+}
+
+// The places of the test mark on an image.
+const (
+	// MarkOver is in the bottom right corner.
+	MarkOver = "over"
+	// MarkBelow is in a strip that is added below the image, in the colour of its corner. It covers nothing.
+	MarkBelow = "below"
+)
+
+// markImage returns an image with the test mark.
+func markImage(img *image.NRGBA, place string) *image.NRGBA {
+	width, height := img.Rect.Dx(), img.Rect.Dy()
+	band := max(1, int(markHeight(float64(width), float64(height), minMarkPixels, maxMarkPixels)))
+	bounds := image.Rect(0, 0, width, height)
+	if place == MarkBelow {
+		bounds.Max.Y += band
+	}
+	out := image.NewNRGBA(bounds)
+	if place == MarkBelow {
+		imagedraw.Draw(out, bounds, image.NewUniform(img.NRGBAAt(img.Rect.Max.X-1, img.Rect.Max.Y-1)), image.Point{}, imagedraw.Src)
+	}
+	imagedraw.Draw(out, image.Rect(0, 0, width, height), img, img.Rect.Min, imagedraw.Src)
+	label := markOutline()
+	box := image.Rect(max(0, width-int(label.width*float64(band)+0.5)), bounds.Max.Y-band, width, bounds.Max.Y)
+	imagedraw.Draw(out, box, image.White, image.Point{}, imagedraw.Src)
+	imagedraw.Draw(out, box.Inset(max(1, int(markEdge*float64(band)+0.5))), image.NewUniform(color.Gray{Y: 0x33}), image.Point{}, imagedraw.Src)
+	z := vector.NewRasterizer(box.Dx(), box.Dy())
+	label.trace(scaledPen{z, float32(band)})
+	z.Draw(out, box, image.White, image.Point{})
+	return out
+}

@@ -1,0 +1,24 @@
+package render
+
+import (
+	"context"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
+)
+
+// MarkPDF draws the test mark on each page of a PDF.
+func (a *Account) MarkPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+	files, input := file.input()
+	return a.runPDF(ctx, engine.Job{Name: pdf.TestMarkJob, Args: input, Files: files})
+}
+
+// markQuality is the quality of JPEGs and WebPs that are written again with the test mark.
+const markQuality = 90
+
+// MarkImage draws the test mark on an image of a format, such as png. Place is pdf.MarkOver or pdf.MarkBelow.
+func (a *Account) MarkImage(ctx context.Context, file engine.Content, format, place string) (*spool.File, error) {
+	marked, _, err := a.ConvertImage(ctx, file, pdf.ConvertImageArgs{To: format, Quality: markQuality, TestMark: place})
+	return marked, err
+}

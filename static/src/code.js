@@ -1,0 +1,59 @@
+// How texts are written in the template editor and in the playground.
+
+import { EditorState } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers, highlightActiveLine, highlightActiveLineGutter, drawSelection, Decoration, MatchDecorator, ViewPlugin } from "@codemirror/view";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { search, searchKeymap } from "@codemirror/search";
+import { lintKeymap } from "@codemirror/lint";
+import { tagHighlighter, tags } from "@lezer/highlight";
+
+const classes = tagHighlighter([
+  { tag: [tags.tagName, tags.angleBracket, tags.propertyName], class: "x-tag" },
+  { tag: tags.attributeName, class: "x-attr" },
+  { tag: [tags.attributeValue, tags.string], class: "x-str" },
+  { tag: [tags.number, tags.bool, tags.null, tags.unit, tags.color], class: "x-num" },
+  { tag: [tags.comment, tags.meta], class: "x-com" },
+  { tag: [tags.keyword, tags.className], class: "x-attr" },
+]);
+const look = EditorView.theme({
+  "&": { fontSize: ".8125rem", background: "var(--sheet)", color: "var(--ink)" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.62", fontVariantLigatures: "none" },
+  ".cm-content": { caretColor: "var(--blue)", padding: ".5rem 0" },
+  ".cm-gutters": { background: "var(--sheet)", color: "var(--ink-3)", border: "0" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--blue-wash)" },
+  ".cm-cursor": { borderLeftColor: "var(--blue)", borderLeftWidth: "2px" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "color-mix(in srgb, var(--cyan) 38%, transparent)" },
+  ".cm-tooltip": { background: "var(--sheet)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "4px", boxShadow: "var(--lift-3)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: ".8125rem", padding: ".25rem" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: ".125rem .5rem", borderRadius: "2px" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { background: "var(--blue-wash)", color: "var(--blue)" },
+  ".cm-completionDetail": { color: "var(--ink-3)", fontStyle: "normal", float: "right", marginLeft: "1.5rem" },
+  ".cm-panels": { background: "var(--bench)", color: "var(--ink)", borderColor: "var(--line)" },
+  ".cm-textfield": { background: "var(--sheet)", border: "1px solid var(--edge)", borderRadius: "2px", fontSize: ".8125rem" },
+  ".cm-button": { background: "var(--sheet)", border: "1px solid var(--edge)", borderRadius: "2px", fontSize: ".8125rem" },
+  ".cm-searchMatch": { background: "var(--warn-wash)", outline: "1px solid var(--warn)" },
+  ".cm-searchMatch-selected": { background: "color-mix(in srgb, var(--warn) 30%, transparent)" },
+  ".cm-foldPlaceholder": { background: "var(--tint)", border: "0", color: "var(--ink-3)" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: ".25em" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn) 1px", textUnderlineOffset: ".25em" },
+  "&.cm-focused .cm-matchingBracket, &.cm-focused .cm-nonmatchingBracket": { background: "var(--press)" },
+});
+
+const mustache = Decoration.mark({ class: "x-var" });
+export const mustaches = (() => {
+  const finds = new MatchDecorator({ regexp: /\{\{\{?[^{}]*\}?\}\}/g, decoration: mustache });
+  return ViewPlugin.define((view) => ({
+    marks: finds.createDeco(view),
+    update(change) { this.marks = finds.updateDeco(change, this.marks); },
+  }), { decorations: (plugin) => plugin.marks });
+})();
+
+// codeField is what all editors have. keys come before the usual ones.
+export const codeField = ({ nonce, attributes, keys }) => [
+  lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), indentOnInput(), bracketMatching(), closeBrackets(),
+  search({ top: true }), syntaxHighlighting(classes), look, EditorView.cspNonce.of(nonce), EditorState.tabSize.of(2), EditorView.contentAttributes.of(attributes),
+  keymap.of([...keys, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
+];

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+// maxFound is the maximum number of results of each kind in the palette.
+const maxFound = 5
+
+// place is somewhere that the palette leads to.
+type place struct {
+	Group string `json:"group"`
+	Title string `json:"title"`
+	Note  string `json:"note,omitempty"`
+	Words string `json:"words,omitempty"` // other words for it
+	URL   string `json:"url"`
+}
+
+// find responds with the places of the palette. Without a text these are the pages and the documentation, in which the
+// browser searches. With a text they are the account's templates, documents and keys that match it.
+func (w *Web) find(v *pageRequest) error {
+	list, err := w.places(v), error(nil)
+	if text := v.value("q"); text != "" {
+		list, err = w.findOwn(v, text)
+	}
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(v.w).Encode(list)
+}
+
+// places are the pages that the user may open, the guides and the operations.
+func (w *Web) places(v *pageRequest) []place {
+	var list []place
+	person := views.Person{Role: v.member.Role, Operator: v.person.Operator, Manages: v.may(manages)}
+	for _, page := range person.Pages() {
+		list = append(list, place{Group: "Pages", Title: page.Text, Note: page.Note, URL: page.Value})
+	}
+	for _, g := range w.docs.Guides {
+		list = append(list, place{Group: "Guides", Title: g.Title, Note: g.Group, Words: searchWords[g.Slug], URL: docsPath + "/" + g.Slug})
+	}
+	for _, o := range w.docs.Operations {
+		list = append(list, place{Group: "API reference", Title: o.Summary, Note: o.Method + " " + o.Path, Words: searchWords[o.ID], URL: referencePath + "/" + o.ID})
+	}
+	return list
+}
+
+// findOwn returns what the account has, at most maxFound of each kind. It costs the same for every account: documents are
+// found by a whole ID, or by a name among the latest files.
+func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
+	list := []place{}
+	templates, err := w.store.Templates(v.ctx(), store.TemplateFilter{AccountID: v.account.ID, Search: text, Bare: true, List: store.List{Limit: maxFound}})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range templates.Items {
+		list = append(list, place{Group: "Templates", Title: t.Name, Note: t.Slug, URL: pageOf(t.ID, "")})
+	}
+	documents, err := w.findDocuments(v, text)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := w.store.Keys(v.ctx(), v.account.ID)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, documents[:min(len(documents), maxFound)]...)
+	found := 0
+	for _, k := range slices.Backward(keys) {
+		if found < maxFound && !k.Grant && contains(keyName(k)+" "+k.Prefix, text) {
+			link := keyLink(k)
+			list = append(list, place{Group: "Keys", Title: link.Text, Note: k.Prefix + "…", URL: link.URL})
+			found++
+		}
+	}
+	return list, nil
+}
+
+func (w *Web) findDocuments(v *pageRequest, text string) (list []place, err error) {
+	if slices.ContainsFunc([]string{"call", "file", "req"}, func(kind string) bool { return store.IsID(kind, text) }) {
+		calls, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, Text: text, List: store.List{Limit: maxFound}})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range calls.Items {
+			list = append(list, documentPlace(c.ID, c.Operation, c.CreatedAt))
+		}
+		return list, nil
+	}
+	files, err := w.store.Files(v.ctx(), store.FileFilter{AccountID: v.account.ID, List: store.List{Limit: store.MaxList}})
+	for _, f := range files.Items {
+		if f.CallID != "" && contains(f.Filename, text) {
+			list = append(list, documentPlace(f.CallID, f.Filename, f.CreatedAt))
+		}
+	}
+	return list, err
+}
+
+func documentPlace(id, title string, at time.Time) place {
+	return place{Group: "Documents", Title: title, Note: at.UTC().Format("Jan 2, 15:04 UTC"), URL: documentsPath + "/" + id}
+}
+
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
