@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 )
 
@@ -17,8 +17,8 @@ const (
 	// pageTimeout bounds each statement of a page, the wait for a connection included:
 	// those take milliseconds, however much an account has.
 	pageTimeout = 5 * time.Second
-	// probeTimeout bounds the probe of a connection. It is longer than any healthy round trip,
-	// and short enough to try several dead connections within queryTimeout.
+	// probeTimeout limits the probe of a connection. It is longer than any healthy round trip, and far shorter than
+	// queryTimeout.
 	probeTimeout = 3 * time.Second
 	// probeIdle is the idle time after which a connection of a pool is probed.
 	probeIdle = time.Second
@@ -64,13 +64,9 @@ func (d deadlines) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	}
 }
 
-// probe pings a pooled connection that was idle, within probeTimeout, before it is used. One that
-// does not answer is closed, which the pool finds when it pings that again at once.
-func probe(ctx context.Context, p stdlib.ShouldPingParams) (again bool) {
-	if p.IdleDuration <= probeIdle {
-		return false
-	}
+// probe pings a pooled connection within probeTimeout, and closes one that does not answer.
+func probe(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return p.Conn.Ping(ctx) != nil
+	return conn.Ping(ctx)
 }

@@ -36,6 +36,9 @@ type Tx = txn
 // DB returns connections that write, for tests that spoil or inspect rows.
 func (s *Store) DB() *bun.DB { return s.write }
 
+// PagesDB returns the connections of pages.
+func (s *Store) PagesDB() *bun.DB { return s.pages }
+
 // InTx runs do in one writing transaction, as every method does.
 func (s *Store) InTx(ctx context.Context, do func(context.Context, Tx) error) error {
 	return s.inTx(ctx, do)

@@ -153,9 +153,15 @@ func (r route) open(b bounds, conns int) *sql.DB {
 	// equal and a cache of prepared statements would only fill up.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
-	demotions := discardDemoted(cfg)
-	db := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(probe), stdlib.OptionResetSession(func(_ context.Context, conn *pgx.Conn) error {
-		if conn.PgConn().CustomData()[demotionsSeen] != demotions.Load() {
+	renewals := discardDemoted(cfg)
+	current := func(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[renewalsSeen] == renewals.Load() }
+	db := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(func(ctx context.Context, p stdlib.ShouldPingParams) bool {
+		if p.IdleDuration > probeIdle && current(p.Conn) && probe(ctx, p.Conn) != nil && ctx.Err() == nil {
+			renewals.Add(1)
+		}
+		return false
+	}), stdlib.OptionResetSession(func(_ context.Context, conn *pgx.Conn) error {
+		if !current(conn) {
 			return driver.ErrBadConn
 		}
 		return nil
@@ -175,30 +181,30 @@ func (r route) config(b bounds) *pgx.ConnConfig {
 	return withBounds(r.ConnConfig, b)
 }
 
-// demotionsSeen is the key under which a connection notes the number of demotions before it.
-const demotionsSeen = "relaypdf demotions"
+// renewalsSeen is the key under which a connection notes the number of renewals before it.
+const renewalsSeen = "relaypdf renewals"
 
-// discardDemoted closes a connection whose server refuses a write, as one does that
-// is not the primary any more. It counts them: connections that were made before
-// are not to be used again.
+// discardDemoted closes a connection whose server refuses a write, as one does that is not the primary any more. It
+// counts them as renewals of the pool: connections that were made before the last one are not used again. A failed
+// probe also renews the pool: the others were mostly lost with that connection.
 func discardDemoted(cfg *pgx.ConnConfig) *atomic.Int64 {
-	demotions := new(atomic.Int64)
+	renewals := new(atomic.Int64)
 	onError, afterConnect := cfg.OnPgError, cfg.AfterConnect
 	cfg.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		if err.Code == codeReadOnly {
-			demotions.Add(1)
+			renewals.Add(1)
 			return false
 		}
 		return onError == nil || onError(conn, err)
 	}
 	cfg.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		conn.CustomData()[demotionsSeen] = demotions.Load()
+		conn.CustomData()[renewalsSeen] = renewals.Load()
 		if afterConnect != nil {
 			return afterConnect(ctx, conn)
 		}
 		return nil
 	}
-	return demotions
+	return renewals
 }
 
 // reach waits for the first connection, and finds out whether the way passes the
