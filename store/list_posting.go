@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -33,10 +34,17 @@ type Posted struct {
 type PostingFilter struct {
 	List
 
-	AccountID    string // needed
-	Kind         string
-	WithoutCalls bool // only those whose cause is not a call
+	AccountID string // needed
+	Kinds     []string
+	// WithoutCalls selects those whose cause is not a call.
+	WithoutCalls bool
 }
+
+// Kinds of postings that lists show together.
+var (
+	CallKinds    = []string{KindHold, KindSettle, KindRelease}
+	PaymentKinds = []string{KindPayment, KindRefund, KindChargeback}
+)
 
 type journalRow struct {
 	bun.BaseModel `bun:"table:journal,alias:j"`
@@ -71,8 +79,11 @@ const outsideCalls = "kind NOT IN ('hold', 'settle', 'release')"
 func (s *Store) Postings(ctx context.Context, f PostingFilter) (Page[Posted], error) {
 	page, err := readPage[Posted, journalRow](ctx, s, "jrn", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
-		equal(q, "kind", f.Kind)
-		if f.WithoutCalls || adds[f.Kind] != nil || takes[f.Kind] != nil {
+		if len(f.Kinds) > 0 {
+			q.Where("kind IN (?)", bun.List(f.Kinds))
+		}
+		ofCall := func(kind string) bool { return slices.Contains(CallKinds, kind) }
+		if f.WithoutCalls || len(f.Kinds) > 0 && !slices.ContainsFunc(f.Kinds, ofCall) {
 			q.Where(outsideCalls)
 		}
 	})

@@ -98,6 +98,12 @@ func TestListsOfCalls(t *testing.T) {
 		if err != nil || len(outside.Items) != 1 || outside.Items[0].Kind != store.KindTrial || outside.Items[0].Wallet != trial {
 			t.Errorf("postings without calls: got %+v, %v", outside, err)
 		}
+		for want, kinds := range map[int][]string{12 + 10: store.CallKinds, 0: store.PaymentKinds, 1: {store.KindTrial}} {
+			page, err := f.Postings(t.Context(), store.PostingFilter{AccountID: f.acc.ID, Kinds: kinds, List: store.List{Limit: 100}})
+			if err != nil || len(page.Items) != want {
+				t.Errorf("postings of %q: got %d, want %d, %v", kinds, len(page.Items), want, err)
+			}
+		}
 		f.acc = f.newAccount(t, "eve@example.com", 0)
 		if got := calls(store.CallFilter{}); len(got) != 0 {
 			t.Errorf("another account sees %q", got)

@@ -152,7 +152,7 @@ func TestPagesReadFewRows(t *testing.T) {
 		return sum, worst
 	}
 	pages := []string{
-		"/dashboard/wallet?kind=credits", "/dashboard/wallet?kind=payments", "/dashboard/wallet?by=key", "/dashboard/wallet?by=day", "/dashboard/documents?mode=async", "/dashboard/documents?q=my-own", "/dashboard/requests?q=my-own",
+		"/dashboard/wallet?kind=credits", "/dashboard/wallet?kind=payments", "/dashboard/wallet?kind=calls", "/dashboard/wallet?by=key", "/dashboard/wallet?by=day", "/dashboard/documents?mode=async", "/dashboard/documents?q=my-own", "/dashboard/requests?q=my-own",
 		"/dashboard/webhooks/" + hook.ID, "/dashboard/deliveries?status=failed", "/admin", "/admin/accounts/" + account.ID, "/admin/engine", "/admin/jobs", "/admin/deliveries", "/admin/audit",
 	}
 	for path := range mostStatements {

@@ -102,7 +102,9 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 	f := store.PostingFilter{AccountID: v.account.ID, List: store.List{Cursor: v.value("cursor")}}
 	switch m.Kind {
 	case "payments":
-		f.Kind = store.KindPayment
+		f.Kinds = store.PaymentKinds
+	case "calls":
+		f.Kinds = store.CallKinds
 	case "credits":
 		f.WithoutCalls = true
 	}

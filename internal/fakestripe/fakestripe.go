@@ -113,6 +113,7 @@ func (s *Server) API() http.Handler {
 		"GET /v1/payment_intents/{id}":           a.get,
 		"POST /v1/payment_intents/{id}/cancel":   a.cancelIntent,
 		"GET /v1/payment_intents":                a.list("payment_intent"),
+		"POST /v1/refunds":                       a.newRefund,
 		"GET /v1/refunds":                        a.list("refund"),
 		"GET /v1/disputes":                       a.list("dispute"),
 		"GET /v1/disputes/{id}":                  a.get,

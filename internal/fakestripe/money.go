@@ -185,15 +185,28 @@ func (s *Server) Refund(intent string, amount int64) string {
 	defer s.flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return text(s.refund(intent, amount), "id")
+}
+
+func (s api) newRefund(r *http.Request) (Object, error) {
+	o := s.refund(r.Form.Get("payment_intent"), number(r.Form, "amount"))
+	if o == nil {
+		return nil, invalid("A refund needs a payment_intent that was paid, and an amount of at most what is left of it.")
+	}
+	return o, nil
+}
+
+// refund returns nil if there is not as much to give back. The caller has the lock.
+func (s *Server) refund(intent string, amount int64) Object {
 	charge := s.inside(s.objects[intent], "latest_charge")
 	if charge == nil || amount <= 0 || whole(charge, "amount_refunded")+amount > whole(charge, "amount") {
-		return ""
+		return nil
 	}
 	charge["amount_refunded"] = whole(charge, "amount_refunded") + amount
 	charge["refunded"] = charge["amount_refunded"] == charge["amount"]
 	o := s.add("re", "refund", Object{"amount": amount, "currency": charge["currency"], "charge": charge["id"], "payment_intent": intent, "status": "succeeded", "metadata": Object{}})
 	s.happen("charge.refunded", charge)
-	return text(o, "id")
+	return o
 }
 
 // FailRefund makes the bank reject a refund, days after it was reported.

@@ -644,7 +644,7 @@ func (s *shop) agrees(t *testing.T, account store.Account, seed uint64) {
 		t.Errorf("seed %d: the wallet has %s and owes %s (%v), and Stripe says %d cents", seed, a.Balance, a.Owed, err, want)
 	}
 	credited := map[string]int{}
-	page, err := s.Postings(t.Context(), store.PostingFilter{AccountID: account.ID, Kind: store.KindPayment, List: store.List{Limit: store.MaxList}})
+	page, err := s.Postings(t.Context(), store.PostingFilter{AccountID: account.ID, Kinds: []string{store.KindPayment}, List: store.List{Limit: store.MaxList}})
 	if err != nil || len(page.Items) != len(mine) {
 		t.Errorf("seed %d: %d payments were credited (%v), and Stripe took %d", seed, len(page.Items), err, len(mine))
 	}
