@@ -24,8 +24,8 @@ const (
 
 // usageQuery asks for a span.
 type usageQuery struct {
-	From string `json:"from,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Start: a date or RFC 3339 time, at most 366 days before the end. Default: 30 days before."`
-	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"End: a date or RFC 3339 time. Default: now."`
+	From string `json:"from,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Start: a date or RFC 3339 time, at most 366 days before the end. Default: 30 days before."`
+	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"End: a date or RFC 3339 time. Default: now."`
 }
 
 // Validate checks that the parameters are times.
