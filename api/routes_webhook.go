@@ -63,7 +63,7 @@ func (e *eventTypes) SetJSON(v any) error {
 // newWebhook asks for an endpoint.
 type newWebhook struct {
 	URL    string     `json:"url" jsonschema:"required,format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL for events."`
-	Events eventTypes `json:"events,omitempty" jsonschema_description:"Event types; all if absent or null."`
+	Events eventTypes `json:"events,omitempty" jsonschema_description:"All if absent or null."`
 }
 
 // webhookPatch changes an endpoint. Absent members stay unchanged.
