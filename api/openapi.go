@@ -103,6 +103,7 @@ func splitObjects(doc *document, routes []route) {
 	}
 	all.learn(reflect.TypeFor[wire.ErrorBody]())
 	all.learn(reflect.TypeFor[store.WalletNews]())
+	all.learn(reflect.TypeFor[store.AlertNews]())
 	all.split()
 }
 

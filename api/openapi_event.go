@@ -42,7 +42,10 @@ func notification(id, summary, description string, body reference) *endpoint {
 // eventSchema describes the body of an event.
 func eventSchema(kind string) *jsonschema.Schema {
 	data := reflect.TypeFor[wire.JobStatus]()
-	if strings.HasPrefix(kind, "wallet.") {
+	switch {
+	case kind == store.EventAccountAlert:
+		data = reflect.TypeFor[store.AlertNews]()
+	case strings.HasPrefix(kind, "wallet."):
 		data = reflect.TypeFor[store.WalletNews]()
 	}
 	envelope := schema.AnswerSchema(reflect.TypeFor[store.Envelope]())

@@ -51,7 +51,7 @@ type Person struct {
 	// FailedDeliveries is how many of the last 24 hours have failed, at most 99.
 	FailedDeliveries int
 	// Members of an account that may not change anything see no buttons that do.
-	Manages, Pays bool
+	Manages, Pays, Owns bool
 }
 
 // Banner is a message that needs a look.
@@ -108,6 +108,7 @@ var navigation = []navGroup{
 	}},
 	{"Account", []navItem{
 		{"/dashboard/keys", "key", "Keys"},
+		{"/dashboard/usage", "usage", "Usage"},
 		{"/dashboard/wallet", "wallet", "Wallet"},
 		{"/dashboard/settings", "settings", "Settings"},
 	}},

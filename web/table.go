@@ -168,6 +168,9 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
+		{"GET", usagePath, signedIn, w.showUsage},
+		{"GET", usagePath + ".csv", signedIn, w.exportUsage},
+		{"POST", usagePath + "/alerts", owns, w.saveAlerts},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
