@@ -13,21 +13,21 @@ import (
 	"strconv"
 )
 
-// GalleryList holds the layouts of all categories, or of one.
+// GalleryList holds all layouts, or those of a category or a group.
 type GalleryList struct {
-	Title      string
-	Category   string
-	Categories []GalleryCategory
-	Text       string // of the search
-	Action     string // URL of the search; All is the URL of all layouts
-	All        string
-	Use        bool   // buttons create templates from them
-	Keep       string // category of the search; empty if the URL has it
-	Cards      []Card
+	Title    string
+	Category string // or the group
+	Groups   []GalleryGroup
+	Text     string // of the search
+	Action   string // URL of the search; All is the URL of all layouts
+	All      string
+	Use      bool   // buttons create templates from them
+	Keep     string // category of the search; empty if the URL has it
+	Cards    []Card
 }
 
-// GalleryCategory is a category with the number of its layouts.
-type GalleryCategory struct {
+// GalleryGroup is a group of categories with the number of its layouts.
+type GalleryGroup struct {
 	URL, Name string
 	Count     int
 	Open      bool
@@ -144,7 +144,7 @@ func layoutList(m GalleryList) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, c := range m.Categories {
+		for _, c := range m.Groups {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<li><a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -275,7 +275,7 @@ func layoutList(m GalleryList) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = blank("No matching templates", "Try fewer words, or choose a category.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = blank("No matching templates", "Try fewer words, or choose a group.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -53,31 +54,29 @@ func layoutCard(l gallery.Layout) views.Card {
 	}
 }
 
-// galleryList lists the layouts, all or those of a category. where returns the URL of a category. It is false for an
-// unknown category.
+// galleryList lists the layouts, all or those of a category or a group. where returns the URL of either. It is false for
+// an unknown one.
 func (w *Web) galleryList(category, text string, where func(category string) string) (views.GalleryList, bool) {
-	all := w.gallery.List("", "")
-	counts := map[string]int{}
-	for _, l := range all {
-		counts[l.Category]++
-	}
 	m := views.GalleryList{
 		Title: "PDF templates", Text: text, Category: category, Action: where(category), All: where(""),
-		Categories: []views.GalleryCategory{{URL: where(""), Name: "All", Count: len(all), Open: category == ""}},
+		Groups: []views.GalleryGroup{{URL: where(""), Name: "All", Count: len(w.gallery.List("", "")), Open: category == ""}},
 	}
 	if category != "" {
 		m.Title = categoryName(category) + " templates"
 	}
-	for _, name := range w.gallery.Categories() {
-		m.Categories = append(m.Categories, views.GalleryCategory{URL: where(name), Name: categoryName(name), Count: counts[name], Open: name == category})
+	for _, g := range gallery.Groups() {
+		if g.Slug == category {
+			m.Title = g.Name
+		}
+		m.Groups = append(m.Groups, views.GalleryGroup{URL: where(g.Slug), Name: g.Name, Count: len(w.gallery.List(g.Slug, "")), Open: g.Slug == category || slices.Contains(g.Categories, category)})
 	}
 	for _, l := range w.gallery.List(category, text) {
 		m.Cards = append(m.Cards, layoutCard(l))
 	}
-	return m, category == "" || counts[category] > 0
+	return m, len(w.gallery.List(category, "")) > 0
 }
 
-// showGallery lists the layouts, all or those of a category.
+// showGallery lists the layouts, all or those of a category or a group.
 func (w *Web) showGallery(v *pageRequest) error {
 	where := func(category string) string { return strings.TrimSuffix(galleryPath+"/"+category, "/") }
 	category := chi.URLParam(v.r, "category")

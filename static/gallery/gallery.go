@@ -7,6 +7,7 @@
 package gallery
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ type Layout struct {
 // Href is the path of the layout's public page.
 func (l Layout) Href() string { return "/pdf-templates/" + l.Category + "/" + l.ID }
 
-// Gallery is all layouts, ordered by category and name.
+// Gallery is all layouts, ordered by group, category and name.
 type Gallery struct {
 	all []Layout
 }
@@ -73,7 +74,7 @@ func New() (*Gallery, error) {
 		g.all = append(g.all, l)
 	}
 	slices.SortFunc(g.all, func(a, b Layout) int {
-		return strings.Compare(a.Category+"\x00"+a.Name, b.Category+"\x00"+b.Name)
+		return cmp.Or(cmp.Compare(place(a.Category), place(b.Category)), strings.Compare(a.Name, b.Name))
 	})
 	if err := g.stamp(); err != nil {
 		return nil, err
@@ -106,16 +107,17 @@ func (g *Gallery) Get(id string) (Layout, bool) {
 	return g.all[i], true
 }
 
-// List returns the layouts of a category in which each word of text occurs, in
-// the name, the category, the description or a tag. An empty argument selects all.
+// List returns the layouts of a category or a group in which each word of text occurs: in the name, the category, its
+// synonyms, the description or a tag. An empty argument selects all.
 func (g *Gallery) List(category, text string) []Layout {
 	words := strings.Fields(strings.ToLower(text))
 	found := []Layout{}
 	for _, l := range g.all {
-		if category != "" && l.Category != category {
+		group := GroupOf(l.Category)
+		if category != "" && l.Category != category && group.Slug != category {
 			continue
 		}
-		about := strings.ToLower(strings.Join(append([]string{l.Name, l.Category, l.Description}, l.Tags...), "\n"))
+		about := strings.ToLower(strings.Join(append([]string{l.Name, l.Category, synonyms[l.Category], group.Name, l.Description}, l.Tags...), "\n"))
 		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(about, word) }) {
 			found = append(found, l)
 		}
