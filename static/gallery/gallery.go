@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 //go:embed layouts
@@ -107,22 +108,33 @@ func (g *Gallery) Get(id string) (Layout, bool) {
 	return g.all[i], true
 }
 
-// List returns the layouts of a category or a group in which each word of text occurs: in the name, the category, its
+// List returns the layouts of a category or a group that mention each word of text: in the name, the category, its
 // synonyms, the description or a tag. An empty argument selects all.
 func (g *Gallery) List(category, text string) []Layout {
-	words := strings.Fields(strings.ToLower(text))
 	found := []Layout{}
 	for _, l := range g.all {
-		group := GroupOf(l.Category)
-		if category != "" && l.Category != category && group.Slug != category {
+		if category != "" && l.Category != category && GroupOf(l.Category).Slug != category {
 			continue
 		}
-		about := strings.ToLower(strings.Join(append([]string{l.Name, l.Category, synonyms[l.Category], group.Name, l.Description}, l.Tags...), "\n"))
-		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(about, word) }) {
+		about := wordsOf(strings.Join(append([]string{l.Name, l.Category, synonyms[l.Category], l.Description}, l.Tags...), "\n"))
+		if !slices.ContainsFunc(wordsOf(text), func(word string) bool { return !mentions(about, word) }) {
 			found = append(found, l)
 		}
 	}
 	return found
+}
+
+// mentions reports whether a text has a word that begins like this one, or like its singular. Words of one or two
+// letters, such as PO and CV, are whole words.
+func mentions(about []string, word string) bool {
+	if len(word) > 3 {
+		word = strings.TrimSuffix(word, "s")
+	}
+	return slices.ContainsFunc(about, func(w string) bool { return w == word || len(word) > 2 && strings.HasPrefix(w, word) })
+}
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // Categories returns the categories that have layouts, in order.

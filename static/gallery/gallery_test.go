@@ -122,6 +122,8 @@ func TestListFilters(t *testing.T) {
 		{"billing", "rechnung monospace", []string{"invoice-monospace"}},
 		{"", "dunning", []string{"reminder-steady"}},
 		{"people", "curriculum", []string{"resume-column", "resume-margin"}},
+		{"", "PO", []string{"purchase-order-grid"}},
+		{"", "Credit notes", []string{"credit-note-reverse"}},
 		{"", "GUILLOCHE landscape", []string{"certificate-laurel"}},
 		{"certificate", "invoice", nil},
 		{"nothing", "", nil},

@@ -47,14 +47,14 @@ func place(category string) int {
 
 // synonyms are other words for a category, which the search finds.
 var synonyms = map[string]string{
-	"invoice": "bill billing tax invoice faktura rechnung facture factura fattura", "receipt": "proof of payment sales slip paid quittung reçu recibo",
+	"invoice": "bill billing proforma tax invoice faktura rechnung facture factura fattura", "receipt": "proof of payment sales slip paid quittung reçu recu recibo",
 	"credit-note": "refund credit memo return storno gutschrift avoir", "statement": "account statement balance kontoauszug", "reminder": "dunning overdue late payment mahnung relance",
 	"quote": "quotation estimate offer bid proposal angebot devis presupuesto", "order-confirmation": "order acknowledgement auftragsbestätigung", "purchase-order": "po procurement bestellung",
-	"price-list": "rates tariff menu of services", "catalogue": "catalog brochure lookbook product sheet", "delivery-note": "dispatch note goods lieferschein", "packing-slip": "packing list pick list",
+	"price-list": "rates tariff menu of services", "catalogue": "catalog brochure lookbook product sheet", "delivery-note": "dispatch note goods shipping shipment lieferschein", "packing-slip": "packing list pick list shipping shipment",
 	"shipping-label": "address label parcel postage", "label": "sticker asset tag barcode", "work-order": "job card job sheet service order", "inspection": "checklist audit survey",
-	"letter": "letterhead correspondence cover letter brief", "contract": "agreement terms nda lease vertrag", "report": "white paper review summary", "dashboard": "kpi scorecard metrics",
-	"minutes": "meeting notes protocol", "agenda": "schedule programme timetable", "newsletter": "bulletin magazine", "resume": "cv curriculum vitae lebenslauf application",
-	"payslip": "pay stub salary slip wage payroll", "timesheet": "hours working time", "expense-report": "reimbursement travel expenses", "certificate": "diploma award accreditation",
-	"ticket": "admission pass entry", "badge": "name tag lanyard", "voucher": "gift card coupon", "invitation": "invite wedding card", "itinerary": "trip travel plan",
-	"medical": "prescription patient health doctor clinic", "menu": "restaurant card food drinks", "recipe": "cooking", "real-estate": "property listing exposé house flat",
+	"letter": "letterhead correspondence cover letter brief", "contract": "agreement terms vertrag contrat", "report": "white paper review summary", "dashboard": "kpi scorecard metrics",
+	"minutes": "meeting notes protocol", "agenda": "schedule programme timetable", "newsletter": "bulletin magazine", "resume": "cv curriculum vitae hr lebenslauf application",
+	"payslip": "pay stub salary slip wage payroll hr", "timesheet": "hours working time hr", "expense-report": "reimbursement travel expenses hr", "certificate": "diploma award accreditation",
+	"ticket": "admission pass entry", "badge": "name tag lanyard conference", "voucher": "gift card coupon", "invitation": "invite wedding card", "itinerary": "trip travel plan",
+	"medical": "prescription patient health doctor clinic", "menu": "restaurant card food drinks", "recipe": "cooking", "real-estate": "property listing exposé expose house flat",
 }
