@@ -22,7 +22,7 @@ func (s *screen) copies(selector string) string {
 	if err := permission.Call(browser); err != nil {
 		s.t.Fatal(err)
 	}
-	s.click(selector, "")
+	s.click(selector, "^")
 	s.holds("the text is copied", `navigator.clipboard.readText()`)
 	text, err := s.page.Eval(`() => navigator.clipboard.readText()`)
 	if err != nil {
@@ -96,7 +96,8 @@ func TestFromTheGalleryToACall(t *testing.T) {
 	maya.finds("/dashboard/documents", "Ridgeline equipment quote")
 	maya.lookAt("gallery documents")
 	maya.click("tbody a", "Ridgeline equipment quote")
-	maya.sees("1 page")
+	maya.sees("Completed")
+	maya.sees("quotes")
 	maya.lookAt("gallery document")
 	maya.calm("from the gallery to a call")
 }
