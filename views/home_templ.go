@@ -24,7 +24,7 @@ type Home struct {
 	PDF        credit.Amount
 	Samples    []Sample // the first call
 	Layouts    []Card   // some of them
-	LayoutsAll string   // count: "40 templates in 31 categories"
+	LayoutsAll string   // count: "60 templates in 8 groups"
 	SelfHost   Sample
 	Fault      Sample
 }

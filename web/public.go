@@ -13,6 +13,7 @@ import (
 
 	"relaypdf/api/middleware"
 	"relaypdf/static"
+	"relaypdf/static/gallery"
 	"relaypdf/views"
 )
 
@@ -153,6 +154,9 @@ type Drawer func(context.Context, RenderRequest) (Drawn, error)
 // list returns the public pages, as the sitemap has them.
 func (w *Web) list() []publicPage {
 	list := []publicPage{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
+	for _, g := range gallery.Groups() {
+		list = append(list, publicPage{galleryPath + "/" + g.Slug, g.Name, galleryDescription})
+	}
 	for _, category := range w.gallery.Categories() {
 		list = append(list, publicPage{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})
 	}

@@ -144,7 +144,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 func TestHomeIsForEverybody(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	nobody := h.visitor(t)
-	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "40 templates in")
+	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "60 templates in")
 	if h.join(t, "maya@example.com").get("/").body != a.body {
 		t.Error("a person who is logged in sees another page")
 	}
@@ -237,7 +237,11 @@ func TestGallery(t *testing.T) {
 	d := &drawer{}
 	h := openHouse(t, d)
 	v := h.visitor(t)
-	v.sees("/pdf-templates", "Atelier invoice", "Credit note", "All")
+	v.sees("/pdf-templates", "Atelier invoice", "Invoices and receipts", "All")
+	if a := v.sees("/pdf-templates/billing", "Atelier invoice", "Till receipt"); strings.Contains(textOf(a.body), "Verbena") {
+		t.Error("a group shows layouts of others")
+	}
+	v.sees("/pdf-templates?q=curriculum+vitae", "Margin résumé")
 	if a := v.sees("/pdf-templates/invoice", "Atelier invoice"); strings.Contains(textOf(a.body), "Verbena") {
 		t.Error("a category shows another's layouts")
 	}
