@@ -247,7 +247,7 @@ func TestGallery(t *testing.T) {
 	}
 	v.sees("/pdf-templates?q=serif+invoice", "Atelier invoice")
 	v.sees("/pdf-templates?q=nothing-has-this", "No matching templates")
-	a := v.sees("/pdf-templates/invoice/invoice-atelier", "Use this template", "Sample data", "printBackground", "templateData", "$0.0020")
+	a := v.sees("/pdf-templates/invoice/invoice-atelier", "Use this template", "A4 PDF", "Letter PDF", "Sample data", "printBackground", "templateData", "$0.0020")
 	for _, path := range []string{"/pdf-templates/nothing", "/pdf-templates/menu/invoice-atelier", "/pdf-templates/invoice/nothing"} {
 		if got := v.get(path); got.status != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, got.status)
