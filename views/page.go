@@ -39,6 +39,8 @@ type Public struct {
 	Description, URL, Image string
 	// SignUp reports whether anyone may create an account.
 	SignUp bool
+	// Links lead to the pages that the operator has written.
+	Links []Link
 }
 
 // Person is who is logged in, and for which account.

@@ -108,7 +108,7 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 func (w *Web) publicPage(title, description, open, path string) views.Page {
 	return views.Page{
 		Title: title, Open: open, Version: w.cfg.Version, Asset: w.assets.URL,
-		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen()},
+		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen(), Links: w.customLinks()},
 	}
 }
 
@@ -170,6 +170,9 @@ func (w *Web) list() []publicPage {
 	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
 	for _, o := range w.docs.Operations {
 		list = append(list, publicPage{referencePath + "/" + o.ID, o.Summary, o.About()})
+	}
+	for _, own := range w.cfg.CustomPages {
+		list = append(list, publicPage{own.Path, own.Title, customPageDescription(own)})
 	}
 	return list
 }

@@ -37,7 +37,7 @@ func (w *Web) showSignUp(v *pageRequest) error {
 func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
 
 func (w *Web) signUpModel(v *pageRequest) views.SignUp {
-	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider()}
+	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider(), Accepts: w.customLinks()}
 	if w.cfg.Trial > 0 {
 		m.Trial = views.Dollars(w.cfg.Trial)
 	}

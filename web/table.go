@@ -40,7 +40,7 @@ func (w *Web) pages() []page {
 
 // publicPages are the pages without a login.
 func (w *Web) publicPages() []page {
-	return []page{
+	return append([]page{
 		{"GET", "/", everyone, w.showHome},
 		{"POST", "/", everyone, w.tryLive},
 		{"GET", galleryPath, everyone, w.showGallery},
@@ -58,7 +58,7 @@ func (w *Web) publicPages() []page {
 		{"GET", drawnPath + "{name}", everyone, w.showDrawn},
 		{"GET", "/robots.txt", everyone, w.showRobots},
 		{"GET", "/sitemap.xml", everyone, w.showSitemap},
-	}
+	}, w.customPages()...)
 }
 
 // operatorPages returns the pages of the installation.

@@ -90,6 +90,8 @@ type Config struct {
 	// documents that have a field in the editor.
 	Helpers      []string
 	OptionFields []views.OptionField
+	// CustomPages are the operator's terms, privacy policy and contact page, as far as there are some.
+	CustomPages []docs.CustomPage
 	// Model means that a provider of language models writes templates.
 	Model bool
 	// Region is this process's.

@@ -342,6 +342,9 @@ func (a *App) Run(ctx context.Context) error {
 	if a.money != nil {
 		group.Go(a.background(ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.money.Tasks()) }))
 	}
+	if a.has(RoleAPI) {
+		group.Go(a.background(ctx, "uptime", a.recordUptime))
+	}
 	if a.has(RoleWorker) {
 		group.Go(func() error {
 			return a.API.Calls.Work(ctx, a.Config.Workers, a.Config.ShutdownTimeout)

@@ -131,36 +131,43 @@ func parse(page, source string) (Guide, error) {
 		return Guide{}, errors.New("begins without a heading")
 	}
 	description, body, _ := strings.Cut(rest, "\n\n")
-	lead := []byte(description)
-	g := Guide{
-		Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source,
-		Description: plain(goldmark.DefaultParser().Parse(text.NewReader(lead)), lead),
-	}
+	g := Guide{Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source, Description: plainText(description)}
 	g.Page = sync.OnceValues(func() (Page, error) { return render(page, g.Title, g.Description, []byte(body)) })
 	return g, nil
 }
 
 // render renders the Markdown below the title and the description of a page.
 func render(page, title, description string, src []byte) (Page, error) {
+	html, doc, err := toHTML(src, func(doc ast.Node, src []byte) {
+		nameHeadings(doc, src)
+		rewriteLinks(doc, page)
+	})
+	if err != nil {
+		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
+	}
+	p := Page{HTML: html, Sections: []Section{{Title: title, Text: description}}}
+	p.collect(doc, src)
+	return p, nil
+}
+
+// toHTML turns Markdown into HTML, after a change of the document. HTML in the source is left out.
+func toHTML(src []byte, change func(doc ast.Node, src []byte)) (html string, doc ast.Node, err error) {
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(&codeBlocks{}, 100))),
 	)
-	doc := md.Parser().Parse(text.NewReader(src))
-	nameHeadings(doc, src)
-	rewriteLinks(doc, page)
-	p := Page{Sections: []Section{{Title: title, Text: description}}}
-	p.collect(doc, src)
+	doc = md.Parser().Parse(text.NewReader(src))
+	change(doc, src)
 	var out bytes.Buffer
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
-		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
+		return "", nil, err
 	}
 	// A table that is wider than the page scrolls by itself.
-	p.HTML = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
-	for n := 1; strings.Contains(p.HTML, "<table>"); n++ {
-		p.HTML = strings.Replace(p.HTML, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
+	html = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
+	for n := 1; strings.Contains(html, "<table>"); n++ {
+		html = strings.Replace(html, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
 	}
-	return p, nil
+	return html, doc, nil
 }
 
 // nameHeadings gives headings that are one code span, such as an error code, that text as ID.
@@ -216,6 +223,12 @@ func (p *Page) collect(doc ast.Node, src []byte) {
 		last := &p.Sections[len(p.Sections)-1]
 		last.Text += " " + plain(n, src)
 	}
+}
+
+// plainText is the text of one paragraph of Markdown.
+func plainText(paragraph string) string {
+	src := []byte(paragraph)
+	return plain(goldmark.DefaultParser().Parse(text.NewReader(src)), src)
 }
 
 // plain is the text of a node.
