@@ -312,6 +312,43 @@ func TestSearchKnowsTheWordsOfCustomers(t *testing.T) {
 	}
 }
 
+// TestReferenceLinksToEachField checks that the fields of every operation have anchors, each once on its page, that those
+// of objects are folded, and that the examples are those of the OpenAPI document.
+func TestReferenceLinksToEachField(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	v := h.visitor(t)
+	ids, fields := regexp.MustCompile(` id="([^"]+)"`), 0
+	for _, path := range v.sitemap() {
+		if !strings.HasPrefix(path, "/docs/api/") {
+			continue
+		}
+		body, seen := v.get(path).body, map[string]bool{}
+		for _, found := range ids.FindAllStringSubmatch(body, -1) {
+			if seen[found[1]] {
+				t.Errorf("%s has the anchor %s twice", path, found[1])
+			}
+			seen[found[1]] = true
+		}
+		for _, found := range regexp.MustCompile(`class="anchor" href="#([^"]+)"`).FindAllStringSubmatch(body, -1) {
+			if fields++; !seen[found[1]] {
+				t.Errorf("%s links to the anchor %s, which it lacks", path, found[1])
+			}
+		}
+	}
+	if fields < 2000 {
+		t.Errorf("%d fields have an anchor", fields)
+	}
+	v.sees("/docs/api/pdf_create", "fields of options.margin", "200 PDF", "Content-Type: application/pdf", "charged-microdollars: 2000", "202 Job", "400 Error")
+	v.sees("/docs/api/pdf_info", "200 JSON", "Invoice 42", "200 URL")
+	for path, id := range map[string]string{
+		"pdf_create": "pdf-options-margin-top", "pdf_merge": "pdf-merge-200-url", "pdf_info": "pdf-info-200-PdfInfoResult-pageCount", "templates_update": "templates-id-path-id",
+	} {
+		if body := v.get("/docs/api/" + path).body; !strings.Contains(body, `<div id="`+id+`">`) {
+			t.Errorf("%s lacks the anchor %s", path, id)
+		}
+	}
+}
+
 func TestDocs(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	v := h.visitor(t)

@@ -810,6 +810,43 @@ func TestPublicPagesInABrowser(t *testing.T) {
 	visitor.calm("what was tried")
 }
 
+// TestReferenceUnfoldsToAField follows links to fields inside of folded objects, and looks at the three widths of the
+// reference.
+func TestReferenceUnfoldsToAField(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	visitor := openScreen(t, browser, app)
+	visitor.width(1440)
+	shown := func(id string) {
+		t.Helper()
+		visitor.page.MustWait(`id => {
+			const box = document.getElementById(id)?.getBoundingClientRect();
+			return box?.height > 0 && box.top >= 0 && box.bottom <= innerHeight;
+		}`, id)
+	}
+	visitor.open("/docs/api/pdf_create#pdf-options-margin-top")
+	shown("pdf-options-margin-top")
+	visitor.picture("reference-field")
+	visitor.page.MustEval(`() => { document.querySelectorAll(".folded").forEach(fold => { fold.open = false }); location.hash = "#pdf-assets-url" }`)
+	shown("pdf-assets-url")
+	// The example stays in sight beside the fields, and the field's own link appears with the focus.
+	shown("call-0")
+	if visible := visitor.page.MustEval(`() => { const link = document.querySelector("#pdf-assets-url .anchor"); link.focus(); link.dispatchEvent(new Event("focus")); return link === document.activeElement }`).Bool(); !visible {
+		t.Error("the link to a field does not get the focus")
+	}
+	for _, theme := range []string{"light", "dark"} {
+		for _, width := range []int{1440, 1024, 390} {
+			visitor.width(width)
+			for _, path := range []string{"/docs/api/pdf_info", "/docs/clients"} {
+				visitor.open(path)
+				visitor.page.MustEval(`theme => { document.documentElement.dataset.theme = theme }`, theme)
+				visitor.picture(fmt.Sprintf("reference%s-%d-%s", strings.ReplaceAll(path, "/", "-"), width, theme))
+			}
+		}
+	}
+	visitor.calm("the reference")
+}
+
 // TestStatusCoversAllProcesses reads the page.
 func TestStatusCoversAllProcesses(t *testing.T) {
 	t.Parallel()

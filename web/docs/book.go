@@ -118,7 +118,7 @@ func (b *Book) Guide(slug string) (Guide, bool) {
 func (b *Book) Operation(id string) (views.Operation, bool) {
 	for _, o := range b.Operations {
 		if o.ID == id {
-			o.Samples = coloured(o.Samples, Sample)
+			o.Samples, o.Responses = coloured(o.Samples, Sample), coloured(o.Responses, Sample)
 			return o, true
 		}
 	}
@@ -325,7 +325,7 @@ func (b *Book) Full(w io.Writer) error {
 	s.WriteString("# Operations\n")
 	for _, o := range b.Operations {
 		fmt.Fprintf(&s, "\n## %s %s\n\n%s. %s\n", o.Method, o.Path, o.Summary, o.Description)
-		for _, f := range append(append([]views.FieldDoc{}, o.Params...), o.Fields...) {
+		for f := range o.Accepts() {
 			fmt.Fprintf(&s, "- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)
 		}
 	}
