@@ -41,6 +41,8 @@ func (w *Web) contents(open string) views.Docs {
 		operations.Links = append(operations.Links, views.Link{URL: partOfReference(group.Title), Text: group.Title})
 	}
 	after := 1 + slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == "Reference" })
+	reference := &d.Groups[after-1]
+	reference.Links = append(reference.Links, views.Link{URL: changelogPath, Text: changelogTitle})
 	d.Groups = slices.Insert(d.Groups, after, operations)
 	return d
 }
@@ -194,7 +196,7 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 }
 
 // moreLinks are the pages outside the documentation, for language models.
-var moreLinks = []views.Link{{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
+var moreLinks = []views.Link{{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"}, {URL: changelogPath, Text: changelogTitle}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
 
 func (w *Web) showLLMs(v *pageRequest) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")

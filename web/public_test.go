@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"image"
@@ -95,7 +96,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)
 	titles := map[string]string{}
-	for _, path := range append(nobody.sitemap(), "/robots.txt", "/llms.txt", "/llms-full.txt", "/docs/search.json") {
+	for _, path := range append(nobody.sitemap(), "/robots.txt", "/llms.txt", "/llms-full.txt", "/docs/search.json", "/changelog.atom") {
 		a := nobody.get(path)
 		if a.status != http.StatusOK {
 			t.Errorf("%s: status %d", path, a.status)
@@ -346,6 +347,36 @@ func TestReferenceLinksToEachField(t *testing.T) {
 		if body := v.get("/docs/api/" + path).body; !strings.Contains(body, `<div id="`+id+`">`) {
 			t.Errorf("%s lacks the anchor %s", path, id)
 		}
+	}
+}
+
+// TestChangelog reads the page and the feed of the releases.
+func TestChangelog(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	v := h.visitor(t)
+	body := v.sees("/changelog", "Unreleased", "1.0.0", "The first release.", "Atom feed").body
+	for _, part := range []string{`<h2 id="unreleased">`, `<h2 id="v1.0.0">`, `<h3 id="unreleased-added">`, `<h3 id="v1.0.0-documents">`, `href="/changelog"`, `type="application/atom+xml"`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the changelog lacks %s", part)
+		}
+	}
+	var feed struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+		ID      string   `xml:"id"`
+		Updated string   `xml:"updated"`
+		Entries []struct {
+			Title   string `xml:"title"`
+			ID      string `xml:"id"`
+			Updated string `xml:"updated"`
+			Content string `xml:"content"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal([]byte(v.get("/changelog.atom").body), &feed); err != nil {
+		t.Fatal(err)
+	}
+	last := feed.Entries[len(feed.Entries)-1]
+	if feed.ID != h.url+"/changelog" || feed.Updated != feed.Entries[0].Updated || last.Title != "relaypdf 1.0.0" || last.ID != h.url+"/changelog#v1.0.0" || !strings.Contains(last.Content, "<h3") {
+		t.Errorf("the feed is %+v", feed)
 	}
 }
 

@@ -592,7 +592,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 
 // publicPages lists the pages to check.
 var publicPages = []string{
-	"/", "/pdf-templates", "/pdf-templates/invoice", "/pdf-templates/invoice/invoice-atelier", "/pricing", "/status",
+	"/", "/pdf-templates", "/pdf-templates/invoice", "/pdf-templates/invoice/invoice-atelier", "/pricing", "/status", "/changelog",
 	"/docs", "/docs/errors", "/docs/api", "/docs/api/pdf_create",
 }
 
@@ -837,7 +837,7 @@ func TestReferenceUnfoldsToAField(t *testing.T) {
 	for _, theme := range []string{"light", "dark"} {
 		for _, width := range []int{1440, 1024, 390} {
 			visitor.width(width)
-			for _, path := range []string{"/docs/api/pdf_info", "/docs/clients"} {
+			for _, path := range []string{"/docs/api/pdf_info", "/docs/clients", "/changelog"} {
 				visitor.open(path)
 				visitor.page.MustEval(`theme => { document.documentElement.dataset.theme = theme }`, theme)
 				visitor.picture(fmt.Sprintf("reference%s-%d-%s", strings.ReplaceAll(path, "/", "-"), width, theme))

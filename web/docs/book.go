@@ -28,6 +28,8 @@ type Book struct {
 	unlisted []Guide // decision records and the list of licences
 	// Operations have samples without HTML, which takes long to make of all: Operation has it.
 	Operations []views.Operation
+	// Changelog renders the changelog once, when it is first needed.
+	Changelog func() (views.Changelog, error)
 }
 
 // Guide is one page of Markdown: a heading, a sentence on its topic, and the rest.
@@ -58,7 +60,7 @@ type Example struct {
 
 // New reads the pages and the OpenAPI document. Examples call the server at baseURL.
 func New(baseURL string, openAPI []byte) (*Book, error) {
-	b := &Book{}
+	b := &Book{Changelog: sync.OnceValues(changelog)}
 	var err error
 	if b.Guides, err = Read(baseURL); err != nil {
 		return nil, err
