@@ -37,6 +37,8 @@ type Page struct {
 type Public struct {
 	// Description is one sentence, URL the full URL of the page, Image that of an image of 1200 × 630 pixels.
 	Description, URL, Image string
+	// Feed is the path of the page's Atom feed; empty means none.
+	Feed string
 	// SignUp reports whether anyone may create an account.
 	SignUp bool
 	// Links lead to the pages that the operator has written.

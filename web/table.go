@@ -48,6 +48,8 @@ func (w *Web) publicPages() []page {
 		{"GET", galleryPath + "/{category}/{id}", everyone, w.showLayout},
 		{"GET", pricingPath, everyone, w.showPricing},
 		{"GET", statusPath, everyone, w.showStatus},
+		{"GET", changelogPath, everyone, w.showChangelog},
+		{"GET", feedPath, everyone, w.showFeed},
 		{"GET", docsPath, everyone, w.showDocs},
 		{"GET", docsPath + "/search.json", everyone, w.showSearchIndex},
 		{"GET", docsPath + "/{guide}", everyone, w.showGuide},

@@ -28,6 +28,8 @@ type Book struct {
 	unlisted []Guide // decision records and the list of licences
 	// Operations have samples without HTML, which takes long to make of all: Operation has it.
 	Operations []views.Operation
+	// Changelog renders the changelog once, when it is first needed.
+	Changelog func() (views.Changelog, error)
 }
 
 // Guide is one page of Markdown: a heading, a sentence on its topic, and the rest.
@@ -58,7 +60,7 @@ type Example struct {
 
 // New reads the pages and the OpenAPI document. Examples call the server at baseURL.
 func New(baseURL string, openAPI []byte) (*Book, error) {
-	b := &Book{}
+	b := &Book{Changelog: sync.OnceValues(changelog)}
 	var err error
 	if b.Guides, err = Read(baseURL); err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func (b *Book) Guide(slug string) (Guide, bool) {
 func (b *Book) Operation(id string) (views.Operation, bool) {
 	for _, o := range b.Operations {
 		if o.ID == id {
-			o.Samples = coloured(o.Samples, Sample)
+			o.Samples, o.Responses = coloured(o.Samples, Sample), coloured(o.Responses, Sample)
 			return o, true
 		}
 	}
@@ -338,7 +340,7 @@ func (b *Book) Full(w io.Writer) error {
 	s.WriteString("# Operations\n")
 	for _, o := range b.Operations {
 		fmt.Fprintf(&s, "\n## %s %s\n\n%s. %s\n", o.Method, o.Path, o.Summary, o.Description)
-		for _, f := range append(append([]views.FieldDoc{}, o.Params...), o.Fields...) {
+		for f := range o.Accepts() {
 			fmt.Fprintf(&s, "- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)
 		}
 	}
