@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 
@@ -31,6 +32,29 @@ type lastPages struct {
 	Images [][]byte // PNG
 }
 
+// storedPages holds the keys of the pages that this process has stored last, by account and template: pages of text that is being
+// typed replace one another. Forgotten ones are swept after a day.
+type storedPages struct {
+	sync.Mutex
+
+	keys map[string]string
+}
+
+// maxStoredPages bounds the number of templates in storedPages.
+const maxStoredPages = 10_000
+
+// swap sets the key of a template and returns the one before.
+func (s *storedPages) swap(template, key string) (before string) {
+	s.Lock()
+	defer s.Unlock()
+	if s.keys == nil || len(s.keys) >= maxStoredPages {
+		s.keys = map[string]string{}
+	}
+	before = s.keys[template]
+	s.keys[template] = key
+	return before
+}
+
 // storePages stores the first pages of a preview under the hash of its source.
 func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call.Preview) {
 	var t wire.Template
@@ -50,7 +74,11 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 	}
 	body, err := json.Marshal(last)
 	if err == nil {
-		_, err = w.store.Blobs().Put(context.WithoutCancel(v.ctx()), imageKey(pagesKind, v.account.ID, t, partials), bytes.NewReader(body))
+		ctx, key := context.WithoutCancel(v.ctx()), imageKey(pagesKind, v.account.ID, t, partials)
+		_, err = w.store.Blobs().Put(ctx, key, bytes.NewReader(body))
+		if before := w.typed.swap(v.account.ID+"/"+v.ref().ID, key); before != "" && before != key {
+			err = errors.Join(err, w.store.Blobs().Delete(ctx, before))
+		}
 	}
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "pages not stored", slog.Any("error", err))
@@ -65,7 +93,8 @@ func (w *Web) lastPagesOf(v *pageRequest, t wire.Template) (last lastPages, err 
 	}
 	stored, err := readBlob(v.ctx(), w.store.Blobs(), imageKey(pagesKind, v.account.ID, t, partials))
 	if err == nil {
-		return last, json.Unmarshal(stored, &last)
+		err = json.Unmarshal(stored, &last)
+		return last, err
 	}
 	if errors.Is(err, blob.ErrMissing) {
 		stored, err = readBlob(v.ctx(), w.store.Blobs(), imageKey(thumbnailKind, v.account.ID, t, partials))
