@@ -227,6 +227,7 @@ func (w *Web) embedPages() []page {
 		{"POST", embedPath + "/draft", linked, script(w.saveEmbed)},
 		{"POST", embedPath + "/check", linked, script(w.checkEmbed)},
 		{"POST", embedPath + "/pages", linked, script(w.drawEmbed)},
+		{"GET", embedPath + "/pages/{page}", linked, w.showLastPage},
 		{"POST", embedPath + "/filled", linked, w.showFilledEmbed},
 		{"POST", embedPath + "/compare", linked, script(w.compareEmbed)},
 		{"GET", embedPath + "/publish", linked, w.showPublishEmbed},

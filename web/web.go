@@ -163,6 +163,7 @@ type Web struct {
 	templates   *templates.Service
 	limiter     ratelimit.Limiter
 	waiting     waitingRoom
+	typed       storedPages
 	forms       *formBudget
 	assets      *static.Files
 	gallery     *gallery.Gallery

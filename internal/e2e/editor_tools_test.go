@@ -97,7 +97,7 @@ func TestEditorFindsPlaces(t *testing.T) {
 
 	maya.write(`{{#each items}}<p>{{name}} {{note}}</p>{{/each}}`)
 	maya.writeInto("Sample data, JSON", `{"items":[{"name":"Lantern","note":"blue"},{"name":"Wick"}]}`)
-	maya.holds("what some items lack is told", `document.querySelector("[data-problems]").textContent.startsWith("items[].note is not in all of the data.Line 1")`)
+	maya.holds("what some items lack is told", `document.querySelector("[data-problems]").textContent.startsWith("Warningitems[].note is not in all of the data.Line 1")`)
 	maya.write(strings.Repeat("<p>a line</p>\n", 80) + "{{one}} {{two}} {{three}} {{four}}")
 	maya.holds("the list of what is missing leaves the line that is written in sight", `(() => {
 		const line = document.querySelector(".cm-content[aria-label=HTML] .cm-activeLine")?.getBoundingClientRect();
