@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"path"
 	"reflect"
@@ -95,7 +96,8 @@ func (a *API) exampleValues() []any {
 	listed.HTML = nil
 	version := wire.TemplateVersion{Version: 3, Comment: "New logo", PublishedAt: exampleTime}
 	partial := wire.Partial{Name: "footer", HTML: "<footer>Page {{page}}</footer>", UpdatedAt: exampleTime}
-	endpoint := wire.WebhookEndpoint{ID: exampleEndpoint, URL: exampleHook, Events: []string{store.EventJobCompleted, store.EventJobFailed}, SecretPrefix: "whsec_yI8X", Enabled: true, CreatedAt: exampleTime}
+	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte(exampleHash[:32]))
+	endpoint := wire.WebhookEndpoint{ID: exampleEndpoint, URL: exampleHook, Events: []string{store.EventJobCompleted, store.EventJobFailed}, SecretPrefix: secret[:10], Enabled: true, CreatedAt: exampleTime}
 	delivery := wire.Delivery{
 		ID: "dlv_" + exampleHash, EndpointID: new(exampleEndpoint), URL: exampleHook, Event: wire.DeliveryEvent{ID: "evt_" + exampleHash, Type: store.EventJobCompleted},
 		Status: "delivered", Attempts: 1, LastStatusCode: new(200), LastDurationMS: new(int64(84)), LastResponse: new("ok"), CreatedAt: exampleTime, DeliveredAt: &exampleTime,
@@ -128,7 +130,7 @@ func (a *API) exampleValues() []any {
 		wire.TemplateSession{URL: a.baseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate, Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour)},
 		wire.TemplateVersionList{Versions: []wire.TemplateVersion{version}},
 		wire.TemplateVersionContent{TemplateVersion: version, HTML: exampleHTML, SampleData: template.SampleData, Options: template.Options, Partials: map[string]string{}},
-		endpoint, wire.WebhookList{Webhooks: []wire.WebhookEndpoint{endpoint}}, wire.WebhookSecret{WebhookEndpoint: endpoint, Secret: "whsec_yI8XXU28l3UjR4xY0amIcguYuuBrsDmASo1vXakhfpc="},
+		endpoint, wire.WebhookList{Webhooks: []wire.WebhookEndpoint{endpoint}}, wire.WebhookSecret{WebhookEndpoint: endpoint, Secret: secret},
 		delivery, wire.DeliveryList{Deliveries: []wire.Delivery{delivery}}, wire.DeliveryContent{Delivery: delivery, Body: `{"id":"evt_` + exampleHash + `","type":"job.completed","createdAt":"2026-11-27T09:30:00Z","data":{}}`},
 	}
 }

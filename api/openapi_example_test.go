@@ -92,19 +92,19 @@ func TestExamplesAreLikeRealResponses(t *testing.T) {
 			t.Fatalf("%s: status %d, want %d: %s", q.input, got.Status, q.status, got.Body)
 		}
 		want, ok := post.Responses.Status(q.status).Value.Content["application/json"].Examples[q.example].Value.Value.(map[string]any)
-		var real map[string]any
-		if err := json.Unmarshal([]byte(got.Body), &real); err != nil || !ok {
+		var sent map[string]any
+		if err := json.Unmarshal([]byte(got.Body), &sent); err != nil || !ok {
 			t.Fatal(got.Body, err)
 		}
 		if q.example == "Error" {
-			want, real = inner(want), inner(real)
+			want, sent = inner(want), inner(sent)
 			for _, name := range []string{"code", "message", "docs"} {
-				if want[name] != real[name] {
-					t.Errorf("%d: the %s is %v, the example has %v", q.status, name, real[name], want[name])
+				if want[name] != sent[name] {
+					t.Errorf("%d: the %s is %v, the example has %v", q.status, name, sent[name], want[name])
 				}
 			}
 		}
-		if got, want := slices.Sorted(maps.Keys(real)), slices.Sorted(maps.Keys(want)); !slices.Equal(got, want) {
+		if got, want := slices.Sorted(maps.Keys(sent)), slices.Sorted(maps.Keys(want)); !slices.Equal(got, want) {
 			t.Errorf("%d: the response has %v, the example %v", q.status, got, want)
 		}
 	}

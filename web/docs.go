@@ -57,8 +57,8 @@ func (w *Web) referenceContents(open views.Operation) views.Docs {
 		}
 	}
 	api := slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == apiTitle })
-	first := []views.DocsGroup{group, d.Groups[api]}
-	d.Groups = append(first, slices.Delete(d.Groups, api, api+1)...)
+	all := d.Groups[api]
+	d.Groups = slices.Insert(slices.Delete(d.Groups, api, api+1), 0, group, all)
 	return d
 }
 
