@@ -52,7 +52,7 @@ func CustomPages(folder string) ([]CustomPage, error) {
 
 // readCustomPage reads a file of Markdown.
 func readCustomPage(name string) (string, error) {
-	file, err := os.Open(name) //nolint:gosec // the operator names the folder
+	file, err := os.Open(name)
 	if err != nil {
 		return "", withoutPath(err)
 	}
