@@ -131,7 +131,7 @@ func KeysPage(p Page, m Keys) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Keys", "API keys authenticate your applications. Use one key per application, with a spending limit: you can then revoke one without affecting the others.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Keys", "Use one key per application, so you can revoke it without affecting the others. A spending limit caps the cost of a leaked key.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

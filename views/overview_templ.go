@@ -1017,7 +1017,7 @@ func FirstRunPage(p Page, m FirstRun) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if m.done() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<section class=\"section\" aria-labelledby=\"next\"><header><h2 id=\"next\">Next steps</h2></header><div class=\"tiles\"><div class=\"tile\"><a href=\"/dashboard/templates/gallery\"><b>Create a template</b></a><span class=\"faint\">Start with a layout of the gallery</span></div><div class=\"tile\"><a href=\"/dashboard/playground\"><b>Try another operation</b></a><span class=\"faint\">A form for each one</span></div><div class=\"tile\"><a href=\"/dashboard/webhooks\"><b>Add a webhook endpoint</b></a><span class=\"faint\">Events about jobs and payments</span></div><div class=\"tile\"><a href=\"/docs\"><b>Read the guides</b></a><span class=\"faint\">Page breaks, headers, fonts</span></div></div></section>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<section class=\"section\" aria-labelledby=\"next\"><header><h2 id=\"next\">Next steps</h2></header><div class=\"tiles\"><div class=\"tile\"><a href=\"/dashboard/templates/gallery\"><b>Create a template</b></a><span class=\"faint\">Start from a gallery template</span></div><div class=\"tile\"><a href=\"/dashboard/playground\"><b>Try another operation</b></a><span class=\"faint\">A form for each one</span></div><div class=\"tile\"><a href=\"/dashboard/webhooks\"><b>Add a webhook endpoint</b></a><span class=\"faint\">Events about jobs and payments</span></div><div class=\"tile\"><a href=\"/docs\"><b>Read the guides</b></a><span class=\"faint\">Page breaks, headers, fonts</span></div></div></section>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1344,7 +1344,7 @@ func firstResult(m FirstRun) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 100, "<p>The page appears here when the call has ended.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 100, "<p>The first page of your PDF appears here.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

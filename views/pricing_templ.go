@@ -69,7 +69,7 @@ func PricingPage(p Page, m Pricing) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><header class=\"page-head\"><div><h1>Pricing</h1><p>Prepaid in US dollars, with no subscription. The API charges the prices of this list. Calls that fail, are rejected or are rate limited are free. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><header class=\"page-head\"><div><h1>Pricing</h1><p>Prepaid in US dollars, with no subscription. These are the prices that the API charges. Calls that fail, are rejected or are rate limited are free. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -707,7 +707,7 @@ func walletTopUp(p Page, m Wallet) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = label("other", "Other amount", true).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = label("other", "Other amount", false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

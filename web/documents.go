@@ -174,9 +174,9 @@ func withResult(d *views.Document, file store.File) {
 // stepWords describe the steps of a call.
 var stepWords = map[string]string{
 	"wait": "Job queue", "limit": "Rate limit", "decode": "Request parsing", "authorize": "Permissions", "quote": "Price", "pin": "Template version",
-	"admit": "Admission", "hold": "Price hold", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
+	"admit": "Admission", "hold": "Price reservation", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
 	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
-	"start": "Engine start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
+	"start": "Tool start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
 }
 
 // document returns the call that a page is about.

@@ -96,11 +96,11 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 	for _, name := range []string{"name", "test", "limit", "expires", "scope"} {
 		m.Values[name] = v.value(name)
 	}
-	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Everything that the account may do."}}
+	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Call all operations, and manage templates, webhooks and spending limits."}}
 	for _, s := range keyScopes {
 		m.Scopes = append(m.Scopes, s.Choice)
 	}
-	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Select each operation."})
+	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Only the operations that you select."})
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
 	}
@@ -135,7 +135,7 @@ var keyScopes = []keyScope{
 		return slices.Contains([]string{"pdf.create", "templates.preview", "images.create", "email.create"}, o.Name)
 	}},
 	{views.Choice{Value: "tools", Text: "PDF tools", Note: "Read and change PDFs."}, isTool},
-	{views.Choice{Value: "read", Text: "Read only", Note: "Read the properties, text, data and form fields of PDFs."}, func(o Operation) bool { return isTool(o) && o.Reads }},
+	{views.Choice{Value: "read", Text: "Read only", Note: "Get the properties, text, data and form fields of PDFs."}, func(o Operation) bool { return isTool(o) && o.Reads }},
 }
 
 func isTool(o Operation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Name != "pdf.create" }
@@ -179,7 +179,7 @@ func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != ""}
 	if n.Name == "" {
-		m.Errors["name"] = "Name is required. Use the name of the application, for example."
+		m.Errors["name"] = "Name is required. Use the name of your application."
 	}
 	var wrong string
 	if n.SpendLimit, wrong = dollars(v.value("limit")); wrong != "" {

@@ -864,7 +864,7 @@ func TestStatusCoversAllProcesses(t *testing.T) {
 			t.Fatalf("%s: %s", answer.Status, text)
 		}
 	}
-	if !strings.Contains(text, works) || !strings.Contains(text, "1 server process running; 0 jobs waiting, 0 running.") {
+	if !strings.Contains(text, works) || !strings.Contains(text, "Total of 1 server process: 0 jobs waiting, 0 running.") {
 		t.Error(text)
 	}
 }
