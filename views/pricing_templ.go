@@ -213,7 +213,7 @@ func PricingPage(p Page, m Pricing) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p class=\"muted\">Free: uploads, template storage, webhooks and their retries, and reading your account, jobs, usage and prices.</p></div><form class=\"panel stack\" action=\"/pricing\" data-calculator><div><h2>Cost calculator</h2><p class=\"muted\">Enter the number of calls per month.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p class=\"muted\">Free: calls with test keys, uploads, template storage, webhooks and their retries, and reading your account, jobs, usage and prices.</p></div><form class=\"panel stack\" action=\"/pricing\" data-calculator><div><h2>Cost calculator</h2><p class=\"muted\">Enter the number of calls per month. Additions, such as AI tokens, are not included.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

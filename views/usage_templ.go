@@ -563,7 +563,7 @@ func usageAlerts(p Page, m Usage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "It is sent once, until its value is within the threshold again or the next day (UTC) begins. An empty field turns its alert off.</p><div class=\"form-row\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "An alert is sent once, and again only after its value was back within the threshold, or on the next day (UTC). An empty field turns its alert off.</p><div class=\"form-row\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

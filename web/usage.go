@@ -90,7 +90,9 @@ func (w *Web) usageNames(v *pageRequest, group store.UsageGroup, members []store
 	var err error
 	switch group {
 	case store.ByKey:
-		names, _, err = w.keyNames(v.ctx(), v.account.ID)
+		var keys accountKeys
+		keys, _, err = w.keysOf(v.ctx(), v.account.ID)
+		return func(id string) string { return cmp.Or(keys.name(id), usageName(group, id)) }, err
 	case store.ByTemplate:
 		var ids []string
 		for _, u := range members {

@@ -49,6 +49,8 @@ type Config struct {
 	// Operations are the names of the operations. Prices holds their prices.
 	Operations []string
 	Prices     map[string]credit.Amount
+	// Dev is a developer's own server, where test keys are like live keys.
+	Dev bool
 	// Paths are further addresses of the service that a visitor may have meant.
 	Paths []string
 	// Wait waits before an attempt to log in is answered; nil means until the time has

@@ -104,7 +104,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	}
 	config := web.Config{
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.Config.BaseURL, Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial,
-		Prices: prices, Logger: a.log,
+		Prices: prices, Dev: a.Config.Dev, Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.Config.Region,
 		Settings: a.settings(), Counters: a.counters,
