@@ -337,7 +337,7 @@ func TestFirstRunEndsOnTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.clock.Advance(time.Second)
-	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. View the error, correct the request, then run it again.")
+	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. View the error , correct the request, then run it again.")
 	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
 		t.Errorf("the page waits for the call that it shows: %s", a.body)
 	}
