@@ -112,7 +112,10 @@ func (a *API) exampleValues() []any {
 		wire.Limits{MaxJobMicrodollars: new(int64(10_000)), MaxDayMicrodollars: new(int64(5_000_000))},
 		wire.Usage{
 			Currency: "usd", BalanceMicrodollars: 18_250_000, From: exampleTime.Truncate(24 * time.Hour), To: exampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour), TotalMicrodollars: 84_000,
-			Operations: []wire.OperationUsage{{Operation: "pdf.create", Count: 42, Microdollars: 84_000}}, Days: []wire.DayUsage{{Date: exampleTime.Format(time.DateOnly), Count: 42, Microdollars: 84_000}},
+			Operations: []wire.OperationUsage{{Operation: "pdf.create", Count: 42, Microdollars: 84_000}},
+			Keys:       []wire.KeyUsage{{KeyID: exampleHash, Count: 42, Failed: 1, Microdollars: 84_000}},
+			Templates:  []wire.TemplateUsage{{TemplateID: exampleTemplate, Count: 12, Microdollars: 24_000}},
+			Days:       []wire.DayUsage{{Date: exampleTime.Format(time.DateOnly), Count: 42, Microdollars: 84_000}},
 		},
 		wire.FileList{Files: []wire.FileEntry{{ID: exampleFile, Kind: "result", Filename: "invoice.pdf", SizeBytes: exampleSize, ContentType: "application/pdf", CreatedAt: exampleTime, ExpiresAt: end}}},
 		wire.Upload{ID: exampleFile, Filename: "report.pdf", SizeBytes: exampleSize, ContentType: "application/pdf", ExpiresAt: end},

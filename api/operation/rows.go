@@ -111,7 +111,7 @@ var Rows = []schema.Row[*Deps]{
 			Name: "templates.generate", Summary: "Generate a template from a description",
 			Details: "Returns HTML, sample data and options.",
 			Use:     "Use when the user describes a document and no template exists; store the result with templates_create. Not for HTML that you can write yourself: use pdf_create.",
-			Price:   2000 * credit.Microdollar, PriceNote: "Plus one pdf.create, and the AI tokens at 8 times the provider's price. Send quote: true for a fixed price.",
+			Price:   2000 * credit.Microdollar, PriceNote: "Plus one pdf.create and AI tokens at 8 times the provider's price. Send quote: true for a fixed price.",
 			Produces: []string{"application/json"}, Answer: templateAnswer, Codes: []string{string(apierror.AIUnavailable)},
 		},
 		Example: GenerateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
