@@ -14,7 +14,7 @@ import { codeField, mustaches } from "./code.js";
 import { describes } from "./describe.js";
 import { framesIn } from "./frame.js";
 import { indent, members } from "./json.js";
-import { paperOf, paperText } from "./paper.js";
+import { originOf, paperOf, paperText } from "./paper.js";
 import { lineAt, placeOf } from "./places.js";
 
 const main = document.querySelector("[data-editor]");
@@ -513,7 +513,9 @@ const placesOf = () => {
   if (placed.body !== body) {
     const list = ask("/pages?places=1", { body }).then(async (answer) => {
       if (!answer.ok) throw new Error((await messageOf(answer)).message);
-      return (await answer.json()).places;
+      // The browser leaves the margins out.
+      const [left, top] = originOf(readJSON("options") ?? {}, text("html"));
+      return (await answer.json()).places.map((place) => ({ ...place, x: place.x + left, y: place.y + top }));
     });
     list.catch(() => { if (placed.list === list) placed = { body: "", list: null }; });
     placed = { body, list };

@@ -62,6 +62,13 @@ export const paperOf = (options, source) => {
   return { width, height, margin: Object.fromEntries(sides.map((side, i) => [side, pixels(margin[i])])) };
 };
 
+// originOf is the distance of the first element's place from the left and from the top of the paper, whose sides are 1.
+export const originOf = (options, source) => {
+  const { width, height, margin } = paperOf(options, source), [across, down] = options.preferCSSPageSize ? [width, height] : sheet(options);
+  const turned = (width < height) !== (across < down), paper = turned ? [down, across] : [across, down];
+  return [(Math.max(0, paper[0] - width) / 2 + margin.left) / paper[0], (Math.max(0, paper[1] - height) / 2 + margin.top) / paper[1]];
+};
+
 // paperText says the same in words: "A4 · 20 mm 15 mm (from @page)".
 export const paperText = (options, source) => {
   const { size, margin, ruled } = inForce(options, source), [top, right, bottom, left] = margin.map(words);
