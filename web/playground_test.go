@@ -305,6 +305,7 @@ func (v *visitor) play(path string, form url.Values, files ...[3]string) answer 
 // TestTestKeyIsFree: the pages say that calls with a test key are free, except on a developer's own server, where they
 // are not.
 func TestTestKeyIsFree(t *testing.T) {
+	t.Parallel()
 	for dev, words := range map[bool][]string{false: {"Run for free", "Calls are free, up to 500 a day per account."}, true: {"Run for $0.0002", "treats test keys like live keys"}} {
 		t.Run("dev "+strconv.FormatBool(dev), func(t *testing.T) {
 			h := sqliteHouse(t, func(c *web.Config) {
