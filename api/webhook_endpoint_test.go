@@ -38,7 +38,7 @@ func TestWebhookEndpoint(t *testing.T) {
 			t.Helper()
 			return decode[wire.WebhookEndpoint](t, s.Send(t, apitest.Request{Method: http.MethodPatch, Path: webhooks + "/" + endpoint.ID, Body: body}).OK(t))
 		}
-		if got := patch(`{"url":"https://example.org/","events":null,"enabled":false}`); got.URL != "https://example.org/" || len(got.Events) != 6 || got.Enabled {
+		if got := patch(`{"url":"https://example.org/","events":null,"enabled":false}`); got.URL != "https://example.org/" || len(got.Events) != 7 || got.Enabled {
 			t.Errorf("the changed endpoint is %+v", got)
 		}
 		if got := patch(`[]`); got.URL != "https://example.org/" || got.Enabled {
