@@ -26,7 +26,7 @@ type PDFInput struct {
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height."`
+	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height."`
 	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
 	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
 	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
