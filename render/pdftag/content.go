@@ -1,0 +1,293 @@
+package pdftag
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"relaypdf/render/pdffile"
+)
+
+const (
+	// maxContent is the maximum decompressed size of all contents together, in bytes.
+	maxContent = 512 << 20
+	// maxForms is the maximum depth of form XObjects within others.
+	maxForms = 16
+	// unmarked is the number of drawing that is in no marked content with a number.
+	unmarked = -1
+)
+
+// stream is the content of a page or of a form XObject.
+type stream struct {
+	ref       string
+	page      int  // the first page that draws it
+	form      bool // false: it is the page's own
+	entries   pdffile.Dict
+	resources pdffile.Dict
+	plain     []byte
+	events    []event
+	forms     map[string]*stream // that it may draw, by their names
+	marks     map[int]*mark      // by number
+	drawn     int                // how often it is drawn in the document; 2 is often
+	scanned   bool
+	byNumber  map[int][]event // see drawings
+	text      bool            // it draws text
+	holds     bool            // it holds content of elements, itself or in its forms
+	key       int             // in the tree of parents; -1 is none
+	parents   []*element      // the owners of the new numbers
+}
+
+// mark is all content with one number of a stream.
+type mark struct {
+	text  bool
+	owner *element // nil makes it an artifact
+	kid   *kid
+}
+
+// event is a part of content that matters for its marks.
+type event struct {
+	kind       eventKind
+	start, end int
+	number     int     // of the mark around drawing
+	form       *stream // that is drawn
+}
+
+type eventKind uint8
+
+const (
+	drawing eventKind = iota // draws on the page
+	cut                      // an operator of marked content, left out
+	border                   // no mark may reach across: a text object with marks inside begins or ends
+)
+
+// readStreams reads the contents of all pages.
+func (d *document) readStreams() error {
+	for i := range d.pages {
+		p := &d.pages[i]
+		if p.entries["/Contents"] == nil {
+			continue
+		}
+		s, err := d.readStream(pdffile.Reference(p.entries["/Contents"]), i, 0)
+		if err != nil {
+			return err
+		}
+		if s.form {
+			return fmt.Errorf("pdftag: content of page %d: %w", i+1, pdffile.ErrUnread)
+		}
+		s.resources = d.file.Entry(p.entries["/Resources"])
+		if err := d.scan(s, 0); err != nil {
+			return err
+		}
+		s.drawn++
+		p.content = s
+	}
+	d.countDrawn()
+	return nil
+}
+
+// readStream reads a stream of content without scanning it.
+func (d *document) readStream(ref string, page, depth int) (*stream, error) {
+	if s := d.streams[ref]; s != nil {
+		return nil, fmt.Errorf("pdftag: content that is used twice: %w", pdffile.ErrUnread)
+	}
+	raw, ok := d.file.Stream(ref)
+	if !ok || depth > maxForms {
+		return nil, fmt.Errorf("pdftag: content %s: %w", ref, pdffile.ErrUnread)
+	}
+	plain, err := d.file.Plain(raw)
+	if err != nil {
+		return nil, fmt.Errorf("pdftag: content %s: %w", ref, err)
+	}
+	if d.budget -= len(plain); d.budget < 0 {
+		return nil, fmt.Errorf("pdftag: too much content: %w", pdffile.ErrUnread)
+	}
+	s := &stream{
+		ref: ref, page: page, entries: raw.Entries, plain: plain, key: -1, form: raw.Entries["/Subtype"] == "/Form",
+		forms: map[string]*stream{}, marks: map[int]*mark{},
+	}
+	d.streams[ref] = s
+	return s, nil
+}
+
+// scan finds the marks and the drawing of a stream, after those of the forms that it may draw.
+func (d *document) scan(s *stream, depth int) error {
+	if err := d.readResources(s, depth); err != nil {
+		return err
+	}
+	sc := scanner{lexer: lexer{data: s.plain}, stream: s, path: -1, object: -1}
+	sc.run()
+	d.order = append(d.order, s)
+	s.scanned = true
+	return nil
+}
+
+// countDrawn counts how often streams are drawn. Those that draw a form are after it.
+func (d *document) countDrawn() {
+	for _, s := range slices.Backward(d.order) {
+		for _, e := range s.events {
+			if e.form != nil {
+				e.form.drawn = min(2, e.form.drawn+s.drawn)
+			}
+		}
+	}
+}
+
+// scanner finds the events of a stream.
+type scanner struct {
+	lexer
+	*stream
+
+	stack   []int // for each open mark, the number of the innermost that has one
+	path    int   // where the open path begins; -1 is none
+	object  int   // where the open text object begins; -1 is none
+	first   int   // the number of events before it
+	inside  bool  // it has marks inside
+	operand int   // where the operands of the next operator begin; -1 is none
+	name    []byte
+}
+
+func (sc *scanner) run() {
+	sc.operand = -1
+	for {
+		kind, start := sc.next()
+		switch kind {
+		case endToken:
+			return
+		case nameToken:
+			sc.name = sc.data[start:sc.at]
+		case operatorToken:
+			begin := sc.operand
+			if begin < 0 {
+				begin = start
+			}
+			sc.operator(string(sc.data[start:sc.at]), begin)
+			sc.operand, sc.name = -1, nil
+			continue
+		}
+		if sc.operand < 0 {
+			sc.operand = start
+		}
+	}
+}
+
+// operator takes an operator, whose operands begin at an offset.
+func (sc *scanner) operator(word string, begin int) {
+	switch word {
+	case "m", "re":
+		if sc.path < 0 {
+			sc.path = begin
+		}
+	case "n":
+		sc.path = -1
+	case "f", "F", "f*", "B", "B*", "b", "b*", "S", "s":
+		if sc.path >= 0 {
+			sc.draw(sc.path, nil, false)
+		}
+		sc.path = -1
+	case "BT":
+		sc.object, sc.first, sc.inside = begin, len(sc.events), false
+	case "ET":
+		sc.endText()
+	case "Tj", "TJ", "'", "\"":
+		sc.draw(begin, nil, true)
+	case "BDC", "BMC", "EMC":
+		sc.marked(word, begin)
+	case "Do":
+		form := sc.forms[string(sc.name)]
+		sc.draw(begin, form, form != nil && form.text)
+	case "sh":
+		sc.draw(begin, nil, false)
+	case "BI":
+		sc.image()
+		sc.draw(begin, nil, false)
+	}
+}
+
+// number is the one of the innermost mark that has one.
+func (sc *scanner) number() int {
+	if len(sc.stack) == 0 {
+		return unmarked
+	}
+	return sc.stack[len(sc.stack)-1]
+}
+
+// draw adds drawing from an offset to here.
+func (sc *scanner) draw(start int, form *stream, text bool) {
+	number := sc.number()
+	sc.text = sc.text || text
+	if number != unmarked {
+		m := sc.marks[number]
+		if m == nil {
+			m = &mark{}
+			sc.marks[number] = m
+		}
+		m.text = m.text || text
+	}
+	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form})
+}
+
+// insert adds an event before those that begin after it.
+func (sc *scanner) insert(e event) {
+	at := len(sc.events)
+	for at > 0 && sc.events[at-1].start > e.start {
+		at--
+	}
+	sc.events = slices.Insert(sc.events, at, e)
+}
+
+// endText ends a text object. Without marks inside, it is drawn as one.
+func (sc *scanner) endText() {
+	if sc.object < 0 {
+		return
+	}
+	start := sc.object
+	sc.object = -1
+	if sc.inside {
+		sc.insert(event{kind: border, start: start, end: start})
+		sc.events = append(sc.events, event{kind: border, start: sc.at, end: sc.at})
+		return
+	}
+	if len(sc.events) > sc.first {
+		sc.events = sc.events[:sc.first]
+		sc.draw(start, nil, true)
+	}
+}
+
+// marked takes an operator of marked content.
+func (sc *scanner) marked(word string, begin int) {
+	sc.inside = true
+	sc.events = append(sc.events, event{kind: cut, start: begin, end: sc.at})
+	switch {
+	case word != "EMC":
+		number := unmarked
+		if word == "BDC" {
+			number = markNumber(sc.data[begin:sc.at])
+		}
+		if number == unmarked {
+			number = sc.number()
+		}
+		sc.stack = append(sc.stack, number)
+	case len(sc.stack) > 0:
+		sc.stack = sc.stack[:len(sc.stack)-1]
+	}
+}
+
+// markNumber reads the number in the properties of marked content.
+func markNumber(operands []byte) int {
+	const key, digits = "/MCID", 9
+	_, rest, found := bytes.Cut(operands, []byte(key))
+	if !found {
+		return unmarked
+	}
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	end := 0
+	for end < len(rest) && end < digits && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(string(rest[:end]))
+	if err != nil {
+		return unmarked
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package pdftag
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"relaypdf/render/pdffile"
+)
+
+// readResources reads the forms that a stream may draw, and checks its fonts and images.
+func (d *document) readResources(s *stream, depth int) error {
+	objects := d.file.Entry(s.resources["/XObject"])
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		ref := pdffile.Reference(objects[name])
+		entries := d.file.Dict(ref)
+		if entries["/Subtype"] != "/Form" {
+			d.checkImage(entries, s.page)
+			continue
+		}
+		form, err := d.readForm(ref, s.page, depth)
+		if err != nil {
+			return err
+		}
+		if form != nil {
+			s.forms[name] = form
+		}
+	}
+	fonts := d.file.Entry(s.resources["/Font"])
+	for _, name := range slices.Sorted(maps.Keys(fonts)) {
+		d.checkFont(pdffile.Reference(fonts[name]), s.page)
+	}
+	return d.readHidden(s, depth)
+}
+
+// readForm reads a form and all below it; nil means that it draws itself.
+func (d *document) readForm(ref string, page, depth int) (*stream, error) {
+	if known := d.streams[ref]; known != nil {
+		if !known.scanned {
+			return nil, nil //nolint:nilnil // as documented
+		}
+		return known, nil
+	}
+	form, err := d.readStream(ref, page, depth)
+	if err != nil {
+		return nil, err
+	}
+	form.resources = d.file.Entry(form.entries["/Resources"])
+	return form, d.scan(form, depth+1)
+}
+
+// readHidden reads the content of soft masks and patterns that has marks, so that it is written without them.
+func (d *document) readHidden(s *stream, depth int) error {
+	var refs []string
+	states := d.file.Entry(s.resources["/ExtGState"])
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		mask := d.file.Entry(d.file.Entry(states[name])["/SMask"])
+		refs = append(refs, pdffile.Reference(mask["/G"]))
+	}
+	patterns := d.file.Entry(s.resources["/Pattern"])
+	for _, name := range slices.Sorted(maps.Keys(patterns)) {
+		refs = append(refs, pdffile.Reference(patterns[name]))
+	}
+	for _, ref := range refs {
+		raw, ok := d.file.Stream(ref)
+		if !ok || d.streams[ref] != nil {
+			continue
+		}
+		if plain, err := d.file.Plain(raw); err != nil || !bytes.Contains(plain, []byte("BDC")) {
+			continue
+		}
+		if _, err := d.readForm(ref, s.page, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkImage reports an image that PDF/A excludes.
+func (d *document) checkImage(entries pdffile.Dict, page int) {
+	const cmyk = "/DeviceCMYK"
+	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
+		d.fault(Fault{Rule: ImageColor, Text: "An image has CMYK colours without a profile, or is interpolated.", Page: page + 1, Breaks: []Standard{A2A, A2B, A2U}})
+	}
+}
+
+// checkFont reports a font that is not in the file, or whose characters have no meaning.
+func (d *document) checkFont(ref string, page int) {
+	if ref == "" || d.fonts[ref] != nil {
+		return
+	}
+	entries := d.file.Dict(ref)
+	f := &font{wide: entries["/Subtype"] == "/Type0", unicode: pdffile.Reference(entries["/ToUnicode"])}
+	d.fonts[ref] = f
+	name, _ := entries["/BaseFont"].(string)
+	descriptor := d.file.Entry(entries["/FontDescriptor"])
+	if descendants, ok := d.file.Target(entries["/DescendantFonts"]).([]any); ok && len(descendants) == 1 {
+		descriptor = d.file.Entry(d.file.Entry(descendants[0])["/FontDescriptor"])
+	}
+	embedded := descriptor["/FontFile"] != nil || descriptor["/FontFile2"] != nil || descriptor["/FontFile3"] != nil
+	if !embedded && entries["/Subtype"] != "/Type3" {
+		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2B, A2U}})
+	}
+	if f.unicode == "" {
+		d.fault(Fault{Rule: FontUnicode, Text: "The characters of a font have no Unicode values.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2U}})
+	}
+}
