@@ -117,6 +117,7 @@ func (d *document) scan(s *stream, depth int) error {
 	}
 	sc := scanner{lexer: lexer{data: s.plain}, stream: s, path: -1, object: -1}
 	sc.run()
+	d.checkPrivate(s)
 	d.order = append(d.order, s)
 	s.scanned = true
 	return nil
@@ -138,13 +139,21 @@ type scanner struct {
 	lexer
 	*stream
 
-	stack   []int // for each open mark, the number of the innermost that has one
-	path    int   // where the open path begins; -1 is none
-	object  int   // where the open text object begins; -1 is none
-	first   int   // the number of events before it
-	inside  bool  // it has marks inside
-	operand int   // where the operands of the next operator begin; -1 is none
+	stack   []openSpan
+	path    int  // where the open path begins; -1 is none
+	object  int  // where the open text object begins; -1 is none
+	first   int  // the number of events before it
+	inside  bool // it has marks inside
+	operand int  // where the operands of the next operator begin; -1 is none
 	name    []byte
+}
+
+// openSpan is marked content that is not yet closed.
+type openSpan struct {
+	number     int  // of the innermost mark that has one
+	keeps      bool // it has a text of its own, which stays
+	start, end int  // of its operator
+	first      int  // the number of events before it
 }
 
 func (sc *scanner) run() {
@@ -209,7 +218,7 @@ func (sc *scanner) number() int {
 	if len(sc.stack) == 0 {
 		return unmarked
 	}
-	return sc.stack[len(sc.stack)-1]
+	return sc.stack[len(sc.stack)-1].number
 }
 
 // draw adds drawing from an offset to here.
@@ -254,22 +263,50 @@ func (sc *scanner) endText() {
 	}
 }
 
-// marked takes an operator of marked content.
+// marked takes an operator of marked content. Its text of its own, as Chromium writes around ligatures, stays.
 func (sc *scanner) marked(word string, begin int) {
+	if word == "EMC" {
+		sc.endSpan(begin)
+		return
+	}
+	span := openSpan{number: unmarked, start: begin, end: sc.at, first: len(sc.events)}
+	if word == "BDC" {
+		properties := sc.data[begin:sc.at]
+		span.number = markNumber(properties)
+		span.keeps = span.number == unmarked && bytes.Contains(properties, []byte("/ActualText"))
+	}
+	if span.number == unmarked {
+		span.number = sc.number()
+	}
+	sc.stack = append(sc.stack, span)
+	if !span.keeps {
+		sc.cut(begin, sc.at)
+	}
+}
+
+func (sc *scanner) cut(start, end int) {
 	sc.inside = true
-	sc.events = append(sc.events, event{kind: cut, start: begin, end: sc.at})
-	switch {
-	case word != "EMC":
-		number := unmarked
-		if word == "BDC" {
-			number = markNumber(sc.data[begin:sc.at])
+	sc.insert(event{kind: cut, start: start, end: end})
+}
+
+// endSpan takes the end of marked content. A text of its own stays if nothing is marked in it, and is drawn as one.
+func (sc *scanner) endSpan(begin int) {
+	if len(sc.stack) == 0 {
+		sc.cut(begin, sc.at)
+		return
+	}
+	span := sc.stack[len(sc.stack)-1]
+	sc.stack = sc.stack[:len(sc.stack)-1]
+	if !span.keeps || slices.ContainsFunc(sc.events[min(span.first, len(sc.events)):], func(e event) bool { return e.kind != drawing }) {
+		if span.keeps {
+			sc.cut(span.start, span.end)
 		}
-		if number == unmarked {
-			number = sc.number()
-		}
-		sc.stack = append(sc.stack, number)
-	case len(sc.stack) > 0:
-		sc.stack = sc.stack[:len(sc.stack)-1]
+		sc.cut(begin, sc.at)
+		return
+	}
+	if len(sc.events) > span.first {
+		sc.events = sc.events[:span.first]
+		sc.draw(span.start, nil, true)
 	}
 }
 

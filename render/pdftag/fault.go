@@ -28,6 +28,7 @@ const (
 	TableSize        Rule = "table-size"
 	FontFile         Rule = "font-file"
 	FontUnicode      Rule = "font-unicode"
+	PrivateText      Rule = "private-text"
 	ImageColor       Rule = "image-color"
 )
 

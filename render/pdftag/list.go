@@ -24,13 +24,16 @@ func (s *shaper) list(e *element, kids []*kid) []*kid {
 // item is an item of a list: labels, and all else in a body.
 func (s *shaper) item(e *element, kids []*kid) []*kid {
 	var parts, body []*kid
+	if len(kids) > 0 && isLine(kids[0]) && kids[0].element.kids[0].isLabel() {
+		kids = append(slices.Clone(kids[0].element.kids), kids[1:]...)
+	}
 	for _, k := range kids {
 		switch {
-		case k.element != nil && k.element.kind == "/Lbl" && len(body) == 0 && len(parts) == 0:
+		case k.isLabel() && len(body) == 0 && len(parts) == 0:
 			parts = append(parts, k)
 		case k.element != nil && k.element.kind == "/LBody":
 			body = append(body, k.element.kids...)
-		case k.element != nil && k.element.kind == "/Lbl":
+		case k.isLabel():
 			body = append(body, k.element.kids...)
 		default:
 			body = append(body, k)
@@ -46,10 +49,12 @@ func (s *shaper) item(e *element, kids []*kid) []*kid {
 	return []*kid{{element: e}}
 }
 
+func (k *kid) isLabel() bool { return k.element != nil && k.element.kind == "/Lbl" }
+
 // numberingOf returns the kind of labels that the first item has; empty if it has none.
 func (s *shaper) numberingOf(items []*kid) string {
 	first := items[0].element
-	if len(first.kids) == 0 || first.kids[0].element == nil || first.kids[0].element.kind != "/Lbl" {
+	if len(first.kids) == 0 || !first.kids[0].isLabel() {
 		return ""
 	}
 	label := []rune(s.textOf(first.kids[0].element))

@@ -90,7 +90,7 @@ func (d *document) checkFont(ref string, page int) {
 		return
 	}
 	entries := d.file.Dict(ref)
-	f := &font{wide: entries["/Subtype"] == "/Type0", unicode: pdffile.Reference(entries["/ToUnicode"])}
+	f := &font{wide: entries["/Subtype"] == "/Type0", means: map[uint16]string{}, private: map[uint16]bool{}}
 	d.fonts[ref] = f
 	name, _ := entries["/BaseFont"].(string)
 	descriptor := d.file.Entry(entries["/FontDescriptor"])
@@ -101,7 +101,35 @@ func (d *document) checkFont(ref string, page int) {
 	if !embedded && entries["/Subtype"] != "/Type3" {
 		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2B, A2U}})
 	}
-	if f.unicode == "" {
-		d.fault(Fault{Rule: FontUnicode, Text: "The characters of a font have no Unicode values.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2U}})
+	if raw, ok := d.file.Stream(pdffile.Reference(entries["/ToUnicode"])); ok {
+		plain, err := d.file.Plain(raw)
+		f.unknown = err != nil
+		f.readMap(plain)
 	}
+	if f.unknown || len(f.means) == 0 {
+		d.fault(Fault{Rule: FontUnicode, Text: "Characters of a font have no Unicode value.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2U}})
+	}
+}
+
+// checkPrivate reports private characters that no text replaces.
+func (d *document) checkPrivate(s *stream) {
+	fonts := d.file.Entry(s.resources["/Font"])
+	private := false
+	for _, ref := range fonts {
+		f := d.fonts[pdffile.Reference(ref)]
+		private = private || f != nil && len(f.private) > 0
+	}
+	if !private {
+		return
+	}
+	d.readShown(s, s.plain, func(f *font, codes []byte) {
+		if f == nil {
+			return
+		}
+		f.split(codes, func(code uint16) {
+			if f.private[code] {
+				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font.", Page: s.page + 1, Breaks: []Standard{A2A}})
+			}
+		})
+	})
 }

@@ -100,7 +100,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 	} else if tag != "" {
 		lang = tag
 	}
-	kids := s.kids(e, lang, pictured || meansDrawing(e.kind))
+	kids := linked(e, s.kids(e, lang, pictured || meansDrawing(e.kind)))
 	e.kids = kids
 	switch e.kind {
 	case "/NonStruct", "/Div", "/Span", "/Private":
@@ -273,9 +273,28 @@ func newElement(kind string, kids []*kid) *kid {
 	return &kid{element: &element{kind: kind, rows: 1, columns: 1, kids: kids}}
 }
 
+// linked puts the annotations in an element into links: a group with one is a link itself, as notes have them.
+func linked(e *element, kids []*kid) []*kid {
+	if e.kind == "/Link" || !slices.ContainsFunc(kids, isNote) {
+		return kids
+	}
+	if e.kind == "/NonStruct" || e.kind == "/Span" || e.kind == "/Reference" {
+		e.kind = "/Link"
+		return kids
+	}
+	for i, k := range kids {
+		if isNote(k) {
+			kids[i] = newElement("/Link", []*kid{k})
+		}
+	}
+	return kids
+}
+
+func isNote(k *kid) bool { return k.note != nil }
+
 // link is a link, if it has an annotation.
 func (s *shaper) link(e *element, kids []*kid) []*kid {
-	if !slices.ContainsFunc(kids, func(k *kid) bool { return k.note != nil }) {
+	if !slices.ContainsFunc(kids, isNote) {
 		return s.group(e, kids)
 	}
 	e.kids = s.flow(kids)

@@ -3,6 +3,7 @@ package pdftag
 import (
 	"bytes"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,10 +14,10 @@ import (
 
 // font is a font of the document, with the meanings of its codes.
 type font struct {
-	wide    bool   // codes have two bytes
-	unicode string // the reference of the map of codes
-	read    bool
+	wide    bool // codes have two bytes
 	means   map[uint16]string
+	unknown bool            // some codes have no meaning
+	private map[uint16]bool // codes whose meanings are private
 }
 
 // maxText is the maximum number of bytes of an element's text that is read.
@@ -76,11 +77,24 @@ func (s *stream) drawings(number int) []event {
 
 // appendShown adds the text that operators show.
 func (d *document) appendShown(out *strings.Builder, s *stream, content []byte) {
+	d.readShown(s, content, func(f *font, codes []byte) {
+		if f == nil {
+			out.WriteString(pdffile.Text("b:" + hex.EncodeToString(codes)))
+			return
+		}
+		f.decode(out, codes)
+	})
+}
+
+// readShown passes the strings that operators show to a function, with their fonts; a text that is to be read for them
+// comes first, without a font.
+func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)) {
 	l := lexer{data: content}
 	fonts := d.file.Entry(s.resources["/Font"])
 	var f *font
 	var name string
 	var strs [][]byte
+	replaced := false
 	for {
 		kind, start := l.next()
 		word := content[start:l.at]
@@ -95,9 +109,17 @@ func (d *document) appendShown(out *strings.Builder, s *stream, content []byte) 
 			switch string(word) {
 			case "Tf":
 				f = d.fonts[pdffile.Reference(fonts[name])]
+			case "BDC":
+				if replaced = len(strs) > 0; replaced {
+					show(nil, unquote(strs[0]))
+				}
+			case "EMC":
+				replaced = false
 			case "Tj", "TJ", "'", "\"":
 				for _, raw := range strs {
-					d.decode(out, f, unquote(raw))
+					if f != nil && !replaced {
+						show(f, unquote(raw))
+					}
 				}
 			}
 			strs = nil
@@ -125,28 +147,25 @@ func unquote(raw []byte) []byte {
 	return out
 }
 
-// decode adds the meaning of codes of a font.
-func (d *document) decode(out *strings.Builder, f *font, codes []byte) {
-	if f == nil {
-		return
-	}
-	if !f.read {
-		f.read = true
-		f.means = map[uint16]string{}
-		if raw, ok := d.file.Stream(f.unicode); ok {
-			if plain, err := d.file.Plain(raw); err == nil {
-				f.readMap(plain)
-			}
+// decode adds the meaning of codes.
+func (f *font) decode(out *strings.Builder, codes []byte) {
+	f.split(codes, func(code uint16) {
+		if out.Len() <= maxText {
+			out.WriteString(f.means[code])
 		}
-	}
-	for len(codes) > 0 && out.Len() <= maxText {
+	})
+}
+
+// split passes each code of a string to a function.
+func (f *font) split(codes []byte, use func(uint16)) {
+	for len(codes) > 0 {
 		code := uint16(codes[0])
 		codes = codes[1:]
 		if f.wide && len(codes) > 0 {
 			code = code<<8 | uint16(codes[0])
 			codes = codes[1:]
 		}
-		out.WriteString(f.means[code])
+		use(code)
 	}
 }
 
@@ -213,6 +232,10 @@ func (f *font) addRanges(strs []string) {
 func (f *font) add(code int, units []uint16) {
 	if code >= 0 && code <= 0xFFFF {
 		f.means[uint16(code)] = string(utf16.Decode(units))
+		if strings.ContainsFunc(f.means[uint16(code)], func(r rune) bool { return unicode.Is(unicode.Co, r) }) {
+			f.private[uint16(code)] = true
+		}
+		f.unknown = f.unknown || slices.ContainsFunc(units, func(u uint16) bool { return u == 0 || u == 0xFEFF || u == 0xFFFE })
 	}
 }
 
