@@ -197,7 +197,7 @@ func (sc *scanner) operator(word string, begin int) {
 	case "BT":
 		sc.object, sc.first, sc.inside = begin, len(sc.events), false
 	case "ET":
-		sc.endText()
+		sc.endText(begin)
 	case "Tj", "TJ", "'", "\"":
 		sc.draw(begin, nil, true)
 	case "BDC", "BMC", "EMC":
@@ -246,7 +246,7 @@ func (sc *scanner) insert(e event) {
 }
 
 // endText ends a text object. Without marks inside, it is drawn as one.
-func (sc *scanner) endText() {
+func (sc *scanner) endText(begin int) {
 	if sc.object < 0 {
 		return
 	}
@@ -254,7 +254,7 @@ func (sc *scanner) endText() {
 	sc.object = -1
 	if sc.inside {
 		sc.insert(event{kind: border, start: start, end: start})
-		sc.events = append(sc.events, event{kind: border, start: sc.at, end: sc.at})
+		sc.insert(event{kind: border, start: begin, end: begin})
 		return
 	}
 	if len(sc.events) > sc.first {

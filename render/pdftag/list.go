@@ -76,8 +76,8 @@ func (s *shaper) numberingOf(items []*kid) string {
 	return "/Disc"
 }
 
-// orphans puts items and rows that have no list or table around them into one.
-func orphans(kids []*kid, kind, parent string) []*kid {
+// orphans puts items, cells and rows that have no list, row or table around them into one, and shapes that.
+func orphans(kids []*kid, kind, parent string, shape func(*element, []*kid) []*kid) []*kid {
 	is := func(k *kid) bool { return k.element != nil && k.element.kind == kind }
 	if !slices.ContainsFunc(kids, is) {
 		return kids
@@ -85,7 +85,7 @@ func orphans(kids []*kid, kind, parent string) []*kid {
 	var out, run []*kid
 	end := func() {
 		if len(run) > 0 {
-			out = append(out, newElement(parent, run))
+			out = append(out, shape(newElement(parent, nil).element, run)...)
 			run = nil
 		}
 	}

@@ -100,10 +100,14 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 	} else if tag != "" {
 		lang = tag
 	}
+	leaf := !slices.ContainsFunc(e.kids, isElement)
 	kids := linked(e, s.kids(e, lang, pictured || meansDrawing(e.kind)))
 	e.kids = kids
 	switch e.kind {
 	case "/NonStruct", "/Div", "/Span", "/Private":
+		if leaf && e.lang == "" && e.alt == "" && e.actual == "" {
+			return kids
+		}
 		return s.group(e, kids)
 	case "/Figure":
 		return s.figure(e, kids)
@@ -163,8 +167,6 @@ func (s *shaper) group(e *element, kids []*kid) []*kid {
 		return []*kid{{element: e}}
 	case slices.ContainsFunc(kids, block):
 		return s.blocks(kids)
-	case !slices.ContainsFunc(kids, isElement): // text
-		return kids
 	}
 	if !slices.ContainsFunc(kids, func(k *kid) bool { return k.element == nil || k.element.kind != lineKind }) {
 		if len(kids) == 1 {
@@ -235,8 +237,8 @@ func (s *shaper) flow(kids []*kid) []*kid {
 
 // blocks makes paragraphs of text between blocks. A group of text is one of its own, unless it is next to other text.
 func (s *shaper) blocks(kids []*kid) []*kid {
-	kids = orphans(orphans(orphans(kids, "/TD", "/TR"), "/TH", "/TR"), "/TR", "/Table")
-	kids = captionsAsText(orphans(kids, "/LI", "/L"))
+	kids = orphans(orphans(kids, "/TD", "/TR", s.cell), "/TH", "/TR", s.cell)
+	kids = captionsAsText(orphans(orphans(kids, "/TR", "/Table", s.table), "/LI", "/L", s.list))
 	out := make([]*kid, 0, len(kids))
 	for start := 0; start < len(kids); {
 		if block(kids[start]) {

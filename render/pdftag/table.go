@@ -23,7 +23,7 @@ func (s *shaper) cell(e *element, kids []*kid) []*kid {
 // table is a table: a caption, and rows with as many columns each.
 func (s *shaper) table(e *element, kids []*kid) []*kid {
 	var caption, rows []*kid
-	for _, k := range orphans(orphans(kids, "/TD", "/TR"), "/TH", "/TR") {
+	for _, k := range orphans(orphans(kids, "/TD", "/TR", s.cell), "/TH", "/TR", s.cell) {
 		switch {
 		case k.element != nil && k.element.kind == "/Caption":
 			caption = append(caption, k)
