@@ -33,6 +33,8 @@ type Options struct {
 	Standards []Standard
 	// Title and Language replace the document's own; empty keeps them.
 	Title, Language string
+	// NoLanguage means that the document's language is not its author's, but Chromium's.
+	NoLanguage bool
 }
 
 // Result is a document and what is known about it.

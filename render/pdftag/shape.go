@@ -24,7 +24,11 @@ func (d *document) shape() error {
 
 // setLanguage chooses the language of the document. The caller's is the first; then come its own.
 func (d *document) setLanguage() {
-	for _, tag := range []any{"u:" + d.opt.Language, d.catalog["/Lang"]} {
+	own := d.catalog["/Lang"]
+	if d.opt.NoLanguage {
+		own = nil
+	}
+	for _, tag := range []any{"u:" + d.opt.Language, own} {
 		if d.opt.Language = language(pdffile.Text(tag)); d.opt.Language != "" {
 			return
 		}
