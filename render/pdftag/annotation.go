@@ -21,7 +21,7 @@ func (d *document) readAnnotation(ref string, page int) {
 		return
 	}
 	if entries["/Subtype"] != "/Link" {
-		d.fault(Fault{Rule: Annotation, Text: "An annotation is not a link.", Page: page + 1, Breaks: []Standard{UA1, A2A, A2B, A2U}})
+		d.fault(Fault{Rule: Annotation, Text: "An annotation is not a link.", Page: page + 1})
 		return
 	}
 	a := &annotation{ref: ref, page: page, entries: entries}

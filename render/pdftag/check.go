@@ -16,19 +16,20 @@ func (d *document) checkElements() error {
 			e.kind = fmt.Sprintf("/H%d", last)
 		default:
 			if level > last+1 {
-				d.faultAt(HeadingOrder, e, fmt.Sprintf("A heading of level %d follows one of level %d.", level, last), UA1)
+				text := fmt.Sprintf("A heading of level %d follows one of level %d.", level, last)
 				if last == 0 {
-					d.faults[len(d.faults)-1].Text = fmt.Sprintf("The first heading is of level %d, not 1.", level)
+					text = fmt.Sprintf("The first heading is of level %d, not 1.", level)
 				}
+				d.faultAt(HeadingOrder, e, text)
 			}
 			last = level
 		}
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				d.faultAt(FigureAlt, e, "An image has no alternative text: set alt, which is empty for decoration.", UA1)
+				d.faultAt(FigureAlt, e, "An image has no alternative text: set alt, which is empty for decoration.")
 			case "/Formula":
-				d.faultAt(FormulaAlt, e, "A formula has no alternative text.", UA1)
+				d.faultAt(FormulaAlt, e, "A formula has no alternative text.")
 			}
 		}
 	})

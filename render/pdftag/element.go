@@ -139,7 +139,7 @@ func (r *treeReader) addContent(e *element, page, form string, number int) {
 		return
 	}
 	if s.drawn > 1 {
-		r.fault(Fault{Rule: RepeatedForm, Text: "Content that is drawn more than once is left out of the structure.", Page: s.page + 1, Breaks: []Standard{UA1, A2A}})
+		r.fault(Fault{Rule: RepeatedForm, Text: "Content that is drawn more than once is left out of the structure.", Page: s.page + 1})
 		return
 	}
 	m.owner = e

@@ -5,10 +5,10 @@ import "fmt"
 // Fault is a fault of the document that cannot be repaired here.
 type Fault struct {
 	Rule    Rule
-	Text    string // what is wrong, as a sentence
-	Element string // the type of the element and its text, if the fault is in one
-	Page    int    // from 1; 0 means that it is in no page
-	Breaks  []Standard
+	Text    string     // what is wrong, as a sentence
+	Element string     // the type of the element and its text, if the fault is in one
+	Page    int        // from 1; 0 means that it is in no page
+	Breaks  []Standard // of the wanted ones
 }
 
 // Rule is a kind of fault.
@@ -32,28 +32,51 @@ const (
 	ImageColor       Rule = "image-color"
 )
 
-// maxFaults is the maximum number of faults that are listed. More are all alike.
+// breaks reports whether a document that breaks a rule breaks a standard.
+func (r Rule) breaks(s Standard) bool {
+	const none, b, u, a = 4, 1, 2, 3
+	lowest := none // the lowest level of PDF/A that demands it
+	switch r {
+	case ElementLanguage, LinkOutside:
+		return false
+	case Annotation, FontFile, ImageColor:
+		lowest = b
+	case FontUnicode:
+		lowest = u
+	case RepeatedForm, PrivateText:
+		lowest = a
+	}
+	if s == UA1 {
+		return r != PrivateText && r != ImageColor
+	}
+	return s.level() >= lowest
+}
+
+// maxFaults is the maximum number of faults that are listed. Of more, one of each rule is.
 const maxFaults = 1000
 
-// fault adds a fault once.
+// fault adds a fault once, with the standards that it breaks of those that are wanted.
 func (d *document) fault(f Fault) {
 	key := fmt.Sprint(f.Rule, f.Element, f.Page, f.Text)
-	if d.told[key] || len(d.faults) >= maxFaults && f.Breaks == nil {
+	if len(d.faults) >= maxFaults {
+		f = Fault{Rule: f.Rule, Text: "There are more faults of this kind."}
+		key = string(f.Rule)
+	}
+	if d.told[key] {
 		return
 	}
-	if len(d.faults) >= maxFaults {
-		f = Fault{Rule: f.Rule, Text: "There are more faults of this kind.", Breaks: f.Breaks}
-		if key = string(f.Rule); d.told[key] {
-			return
+	d.told[key] = true
+	for _, s := range d.opt.Standards {
+		if f.Rule.breaks(s) {
+			f.Breaks = append(f.Breaks, s)
 		}
 	}
-	d.told[key] = true
 	d.faults = append(d.faults, f)
 }
 
 // faultAt adds a fault of an element.
-func (d *document) faultAt(rule Rule, e *element, text string, breaks ...Standard) {
-	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(e), Breaks: breaks})
+func (d *document) faultAt(rule Rule, e *element, text string) {
+	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(e)})
 }
 
 // describe returns the type of an element and the beginning of its text.

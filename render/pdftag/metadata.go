@@ -53,7 +53,7 @@ func (d *document) setTitle(info pdffile.Dict) {
 		title = shorten(d.firstHeading, longest)
 	}
 	if title == "" {
-		d.fault(Fault{Rule: DocumentTitle, Text: "The document has no title: write a title element.", Breaks: []Standard{UA1}})
+		d.fault(Fault{Rule: DocumentTitle, Text: "The document has no title: write a title element."})
 		return
 	}
 	info["/Title"] = "u:" + title
@@ -100,7 +100,7 @@ func (d *document) xmp(info pdffile.Dict) string {
 	}
 	level := archival(d.claimed)
 	if level != "" {
-		fmt.Fprintf(&x, "<pdfaid:part>2</pdfaid:part><pdfaid:conformance>%s</pdfaid:conformance>", level)
+		fmt.Fprintf(&x, "<pdfaid:part>%c</pdfaid:part><pdfaid:conformance>%s</pdfaid:conformance>", level[2], strings.ToUpper(string(level[3:])))
 	}
 	if slices.Contains(d.claimed, UA1) {
 		x.WriteString("<pdfuaid:part>1</pdfuaid:part>")

@@ -23,9 +23,20 @@ type Standard string
 const (
 	UA1 Standard = "ua-1"
 	A2A Standard = "a-2a"
-	A2B Standard = "a-2b"
 	A2U Standard = "a-2u"
+	A2B Standard = "a-2b"
+	A3A Standard = "a-3a"
+	A3U Standard = "a-3u"
+	A3B Standard = "a-3b"
 )
+
+// level returns the level of a standard of PDF/A: 1 is B, 2 is U, 3 is A. PDF/UA-1 has none.
+func (s Standard) level() int {
+	if !strings.HasPrefix(string(s), "a-") {
+		return 0
+	}
+	return strings.IndexByte("bua", s[len(s)-1]) + 1
+}
 
 // Options are the settings of Conform.
 type Options struct {
@@ -132,24 +143,33 @@ func (d *document) writePages() error {
 	return nil
 }
 
-// claim returns the standards that the document keeps, of those that are wanted.
-func (d *document) claim() []Standard {
-	var kept []Standard
+// claim returns the standards that the document keeps, of those that are wanted. A file can only claim one part of
+// PDF/A, and that is the first.
+func (d *document) claim() (kept []Standard) {
+	part := byte(0)
 	for _, s := range d.opt.Standards {
-		broken := slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) })
-		if !broken && !slices.Contains(kept, s) {
-			kept = append(kept, s)
+		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) || slices.Contains(kept, s) {
+			continue
 		}
+		if s.level() > 0 {
+			if part == 0 {
+				part = s[2]
+			}
+			if s[2] != part {
+				continue
+			}
+		}
+		kept = append(kept, s)
 	}
 	return kept
 }
 
-// archival returns the level of PDF/A to claim, of 2; empty is none. A higher one includes the lower ones.
-func archival(claimed []Standard) string {
-	for _, s := range []Standard{A2A, A2U, A2B} {
-		if slices.Contains(claimed, s) {
-			return strings.ToUpper(string(s[len(s)-1:]))
+// archival returns the standard of PDF/A to claim, the highest level of all; empty is none.
+func archival(claimed []Standard) (highest Standard) {
+	for _, s := range claimed {
+		if s.level() > 0 && (highest == "" || s.level() > highest.level()) {
+			highest = s
 		}
 	}
-	return ""
+	return highest
 }

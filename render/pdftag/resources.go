@@ -80,7 +80,7 @@ func (d *document) readHidden(s *stream, depth int) error {
 func (d *document) checkImage(entries pdffile.Dict, page int) {
 	const cmyk = "/DeviceCMYK"
 	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
-		d.fault(Fault{Rule: ImageColor, Text: "An image has CMYK colours without a profile, or is interpolated.", Page: page + 1, Breaks: []Standard{A2A, A2B, A2U}})
+		d.fault(Fault{Rule: ImageColor, Text: "An image has CMYK colours without a profile, or is interpolated.", Page: page + 1})
 	}
 }
 
@@ -99,7 +99,7 @@ func (d *document) checkFont(ref string, page int) {
 	}
 	embedded := descriptor["/FontFile"] != nil || descriptor["/FontFile2"] != nil || descriptor["/FontFile3"] != nil
 	if !embedded && entries["/Subtype"] != "/Type3" {
-		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2B, A2U}})
+		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1})
 	}
 	if raw, ok := d.file.Stream(pdffile.Reference(entries["/ToUnicode"])); ok {
 		plain, err := d.file.Plain(raw)
@@ -107,7 +107,7 @@ func (d *document) checkFont(ref string, page int) {
 		f.readMap(plain)
 	}
 	if f.unknown || len(f.means) == 0 {
-		d.fault(Fault{Rule: FontUnicode, Text: "Characters of a font have no Unicode value.", Element: name, Page: page + 1, Breaks: []Standard{UA1, A2A, A2U}})
+		d.fault(Fault{Rule: FontUnicode, Text: "Characters of a font have no Unicode value.", Element: name, Page: page + 1})
 	}
 }
 
@@ -128,7 +128,7 @@ func (d *document) checkPrivate(s *stream) {
 		}
 		f.split(codes, func(code uint16) {
 			if f.private[code] {
-				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font.", Page: s.page + 1, Breaks: []Standard{A2A}})
+				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font.", Page: s.page + 1})
 			}
 		})
 	})

@@ -33,7 +33,7 @@ func (d *document) setLanguage() {
 			return
 		}
 	}
-	d.fault(Fault{Rule: DocumentLanguage, Text: "The document does not name its language: set lang on its html element.", Breaks: []Standard{UA1, A2A}})
+	d.fault(Fault{Rule: DocumentLanguage, Text: "The document does not name its language: set lang on its html element."})
 }
 
 // shaper shapes the tree.

@@ -44,7 +44,7 @@ func (s *shaper) table(e *element, kids []*kid) []*kid {
 	e.kids = append(caption, rows...)
 	g := grid{shaper: s, rows: rows}
 	if !g.regular() {
-		s.faultAt(TableSize, e, "A table is too large to be checked.", UA1)
+		s.faultAt(TableSize, e, "A table is too large to be checked.")
 	}
 	headers(rows)
 	return []*kid{{element: e}}
