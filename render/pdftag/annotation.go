@@ -16,10 +16,10 @@ type annotation struct {
 
 // readAnnotation reads an annotation of a page. Chromium writes links only.
 func (d *document) readAnnotation(ref string, page int) {
-	entries := d.file.Dict(ref)
-	if entries == nil || d.annots[ref] != nil {
+	if ref == "" || d.annots[ref] != nil {
 		return
 	}
+	entries := d.file.Dict(ref)
 	if entries["/Subtype"] != "/Link" {
 		d.fault(Fault{Rule: Annotation, Text: "An annotation is not a link.", Page: page + 1})
 		return

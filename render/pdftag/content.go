@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxContent is the maximum decompressed size of all contents together, in bytes.
-	maxContent = 512 << 20
+	maxContent = 128 << 20
 	// maxForms is the maximum depth of form XObjects within others.
 	maxForms = 16
 	// unmarked is the number of drawing that is in no marked content with a number.
@@ -75,7 +75,9 @@ func (d *document) readStreams() error {
 		if s.form {
 			return fmt.Errorf("pdftag: content of page %d: %w", i+1, pdffile.ErrUnread)
 		}
-		s.resources = d.file.Entry(p.entries["/Resources"])
+		if s.resources = d.file.Entry(p.entries["/Resources"]); s.resources == nil {
+			return fmt.Errorf("pdftag: resources of page %d: %w", i+1, pdffile.ErrUnread)
+		}
 		if err := d.scan(s, 0); err != nil {
 			return err
 		}
@@ -91,23 +93,43 @@ func (d *document) readStream(ref string, page, depth int) (*stream, error) {
 	if s := d.streams[ref]; s != nil {
 		return nil, fmt.Errorf("pdftag: content that is used twice: %w", pdffile.ErrUnread)
 	}
-	raw, ok := d.file.Stream(ref)
-	if !ok || depth > maxForms {
-		return nil, fmt.Errorf("pdftag: content %s: %w", ref, pdffile.ErrUnread)
+	if depth > maxForms {
+		return nil, fmt.Errorf("pdftag: forms within forms: %w", pdffile.ErrUnread)
 	}
-	plain, err := d.file.Plain(raw)
+	entries, plain, err := d.plain(ref)
 	if err != nil {
-		return nil, fmt.Errorf("pdftag: content %s: %w", ref, err)
-	}
-	if d.budget -= len(plain); d.budget < 0 {
-		return nil, fmt.Errorf("pdftag: too much content: %w", pdffile.ErrUnread)
+		return nil, err
 	}
 	s := &stream{
-		ref: ref, page: page, entries: raw.Entries, plain: plain, key: -1, form: raw.Entries["/Subtype"] == "/Form",
+		ref: ref, page: page, entries: entries, plain: plain, key: -1, form: entries["/Subtype"] == "/Form",
 		forms: map[string]*stream{}, marks: map[int]*mark{},
 	}
 	d.streams[ref] = s
 	return s, nil
+}
+
+// plain returns the dictionary and the decompressed content of a stream. All of them together are bounded.
+func (d *document) plain(ref string) (pdffile.Dict, []byte, error) {
+	raw, ok := d.file.Stream(ref)
+	if !ok {
+		return nil, nil, fmt.Errorf("pdftag: stream %s: %w", ref, pdffile.ErrUnread)
+	}
+	plain, err := d.file.Plain(raw)
+	if err == nil {
+		err = d.spend(len(plain))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("pdftag: stream %s: %w", ref, err)
+	}
+	return raw.Entries, plain, nil
+}
+
+// spend returns an error once the work on the document exceeds its bound.
+func (d *document) spend(work int) error {
+	if d.budget -= work; d.budget < 0 {
+		return fmt.Errorf("pdftag: too much content: %w", pdffile.ErrUnread)
+	}
+	return nil
 }
 
 // scan finds the marks and the drawing of a stream, after those of the forms that it may draw.
@@ -232,6 +254,13 @@ func (sc *scanner) draw(start int, form *stream, text bool) {
 			sc.marks[number] = m
 		}
 		m.text = m.text || text
+	}
+	if n := len(sc.events) - 1; n >= 0 && form == nil && sc.object < 0 {
+		// Outside text objects, drawing that follows other drawing of the same mark is one with it.
+		if last := &sc.events[n]; last.kind == drawing && last.form == nil && last.number == number && last.end <= start {
+			last.end = sc.at
+			return
+		}
 	}
 	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form})
 }

@@ -57,12 +57,12 @@ func (d *document) readTree() error {
 	if tree == nil && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
 		return ErrUntagged
 	}
-	r := &treeReader{document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, pages: map[string]int{}}
+	r := &treeReader{document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{}, pages: map[string]int{}}
 	for i, p := range d.pages {
 		r.pages[p.ref] = i
 	}
 	d.root = &element{kind: "/Document", rows: 1, columns: 1}
-	r.readKids(d.root, tree["/K"], "", 0)
+	r.readKid(d.root, tree["/K"], "", 0)
 	return nil
 }
 
@@ -72,32 +72,40 @@ type treeReader struct {
 	roles pdffile.Dict
 	seen  map[string]bool // elements, which may not be there twice
 	pages map[string]int
+	// values are the attributes that several elements refer to.
+	values map[string]any
 }
 
-// readKids adds the kids that a value holds; page is the reference of the element's page.
-func (r *treeReader) readKids(e *element, v any, page string, depth int) {
-	if list, ok := r.file.Target(v).([]any); ok {
-		for _, item := range list {
+// readKid adds the kids that a value holds: one, or a list. Page is the reference of the element's page.
+func (r *treeReader) readKid(e *element, v any, page string, depth int) {
+	ref := pdffile.Reference(v)
+	if ref != "" {
+		if r.seen[ref] || len(r.seen) > maxElements || depth > maxRead {
+			return
+		}
+		r.seen[ref] = true
+		v = r.file.Target(v)
+	}
+	switch v := v.(type) {
+	case float64:
+		r.addContent(e, page, "", int(v))
+	case []any:
+		if ref != "" {
+			depth++
+		}
+		for _, item := range v {
 			r.readKid(e, item, page, depth)
 		}
-		return
+	case pdffile.Dict:
+		if own := pdffile.Reference(v["/Pg"]); own != "" {
+			page = own
+		}
+		r.addKid(e, v, page, depth)
 	}
-	r.readKid(e, v, page, depth)
 }
 
-func (r *treeReader) readKid(e *element, v any, page string, depth int) {
-	if number, ok := v.(float64); ok {
-		r.addContent(e, page, "", int(number))
-		return
-	}
-	ref := pdffile.Reference(v)
-	if ref != "" && (r.seen[ref] || len(r.seen) > maxElements) {
-		return
-	}
-	entries := r.file.Entry(v)
-	if own := pdffile.Reference(entries["/Pg"]); own != "" {
-		page = own
-	}
+// addKid adds content, an annotation, or an element with all below it.
+func (r *treeReader) addKid(e *element, entries pdffile.Dict, page string, depth int) {
 	switch entries["/Type"] {
 	case "/MCR":
 		number, _ := entries["/MCID"].(float64)
@@ -108,18 +116,15 @@ func (r *treeReader) readKid(e *element, v any, page string, depth int) {
 			e.kids = append(e.kids, &kid{note: note})
 		}
 	default:
-		if ref == "" || entries["/S"] == nil {
+		if entries["/S"] == nil {
 			return
 		}
-		r.seen[ref] = true
 		if depth < maxDepth {
 			child := r.readElement(entries)
 			e.kids = append(e.kids, &kid{element: child})
 			e = child
 		}
-		if depth < maxRead {
-			r.readKids(e, entries["/K"], page, depth+1)
-		}
+		r.readKid(e, entries["/K"], page, depth+1)
 	}
 }
 
@@ -154,16 +159,32 @@ func (r *treeReader) readElement(entries pdffile.Dict) *element {
 	e.kind = r.standardType(e.kind)
 	e.alt, e.actual = pdffile.Text(entries["/Alt"]), pdffile.Text(entries["/ActualText"])
 	e.lang, e.id = pdffile.Text(entries["/Lang"]), pdffile.Text(entries["/ID"])
-	for _, attributes := range listOf(r.file.Target(entries["/A"])) {
-		r.readAttributes(e, r.file.Entry(attributes))
+	for _, attributes := range listOf(r.target(entries["/A"])) {
+		a, _ := r.target(attributes).(pdffile.Dict)
+		r.readAttributes(e, a)
 	}
 	return e
 }
 
-// listOf returns a list, or a list of one value; a revision number is none.
+// target is File.Target, which reads each object once.
+func (r *treeReader) target(v any) any {
+	ref := pdffile.Reference(v)
+	if ref == "" {
+		return v
+	}
+	value, known := r.values[ref]
+	if !known {
+		value = r.file.Target(v)
+		r.values[ref] = value
+	}
+	return value
+}
+
+// listOf returns the first items of a list, or a list of one value.
 func listOf(v any) []any {
+	const most = 100
 	if list, ok := v.([]any); ok {
-		return list
+		return list[:min(len(list), most)]
 	}
 	return []any{v}
 }
@@ -183,7 +204,7 @@ func (r *treeReader) readAttributes(e *element, a pdffile.Dict) {
 		if scope, ok := a["/Scope"].(string); ok {
 			e.scope = scope
 		}
-		for _, id := range listOf(r.file.Target(a["/Headers"])) {
+		for _, id := range listOf(r.target(a["/Headers"])) {
 			if text := pdffile.Text(id); text != "" {
 				e.headers = append(e.headers, text)
 			}

@@ -57,7 +57,7 @@ type Result struct {
 }
 
 // maxPages is the maximum number of pages of a document.
-const maxPages = 100_000
+const maxPages = 10_000
 
 // document is the work on one document.
 type document struct {
@@ -68,15 +68,17 @@ type document struct {
 	pages   []page
 	streams map[string]*stream // contents of pages and form XObjects, by their references
 	order   []*stream          // the same; a form is before all that draw it
-	budget  int                // decompressed bytes that may still be read
-	fonts   map[string]*font
-	annots  map[string]*annotation
-	links   []*annotation // in the order of the pages
-	root    *element
-	faults  []Fault
-	told    map[string]bool
-	claimed []Standard
-	tree    treeWriter
+	budget  int                // of decompressed bytes, and of the work on resources
+	// unmarked are patterns and masks whose content has no marks.
+	unmarked map[string]bool
+	fonts    map[string]*font
+	annots   map[string]*annotation
+	links    []*annotation // in the order of the pages
+	root     *element
+	faults   []Fault
+	told     map[string]bool
+	claimed  []Standard
+	tree     treeWriter
 	// firstHeading is the text of the first heading.
 	firstHeading string
 }
@@ -97,7 +99,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 	}
 	d := &document{
 		file: f, update: f.NewUpdate(), opt: opt, catalog: f.Catalog(), budget: maxContent,
-		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{},
+		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
 		d.readPages, d.readStreams, d.readTree, d.shape, d.checkElements,

@@ -10,7 +10,12 @@ import (
 
 // readResources reads the forms that a stream may draw, and checks its fonts and images.
 func (d *document) readResources(s *stream, depth int) error {
+	const entry = 64 // bytes of content that take as long
 	objects := d.file.Entry(s.resources["/XObject"])
+	fonts := d.file.Entry(s.resources["/Font"])
+	if err := d.spend(entry * (len(objects) + len(fonts))); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
 		ref := pdffile.Reference(objects[name])
 		entries := d.file.Dict(ref)
@@ -26,7 +31,6 @@ func (d *document) readResources(s *stream, depth int) error {
 			s.forms[name] = form
 		}
 	}
-	fonts := d.file.Entry(s.resources["/Font"])
 	for _, name := range slices.Sorted(maps.Keys(fonts)) {
 		d.checkFont(pdffile.Reference(fonts[name]), s.page)
 	}
@@ -62,11 +66,14 @@ func (d *document) readHidden(s *stream, depth int) error {
 		refs = append(refs, pdffile.Reference(patterns[name]))
 	}
 	for _, ref := range refs {
-		raw, ok := d.file.Stream(ref)
-		if !ok || d.streams[ref] != nil {
+		if ref == "" || d.streams[ref] != nil || d.unmarked[ref] {
 			continue
 		}
-		if plain, err := d.file.Plain(raw); err != nil || !bytes.Contains(plain, []byte("BDC")) {
+		if _, plain, err := d.plain(ref); err != nil || !bytes.Contains(plain, []byte("BDC")) {
+			d.unmarked[ref] = true
+			if d.budget < 0 {
+				return err
+			}
 			continue
 		}
 		if _, err := d.readForm(ref, s.page, depth); err != nil {
@@ -101,8 +108,8 @@ func (d *document) checkFont(ref string, page int) {
 	if !embedded && entries["/Subtype"] != "/Type3" {
 		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1})
 	}
-	if raw, ok := d.file.Stream(pdffile.Reference(entries["/ToUnicode"])); ok {
-		plain, err := d.file.Plain(raw)
+	if meanings := pdffile.Reference(entries["/ToUnicode"]); meanings != "" {
+		_, plain, err := d.plain(meanings)
 		f.unknown = err != nil
 		f.readMap(plain)
 	}

@@ -16,9 +16,13 @@ import (
 type font struct {
 	wide    bool // codes have two bytes
 	means   map[uint16]string
+	added   int             // the number of codes that were read
 	unknown bool            // some codes have no meaning
 	private map[uint16]bool // codes whose meanings are private
 }
+
+// maxCodes is the maximum number of codes of a font, which have two bytes.
+const maxCodes = 1 << 16
 
 // maxText is the maximum number of bytes of an element's text that is read.
 const maxText = 2000
@@ -211,7 +215,7 @@ func (f *font) addList(strs, list []string) {
 	}
 	f.addRanges(strs[:len(strs)-ends])
 	first := codeOf(strs[len(strs)-ends])
-	for i, meaning := range list {
+	for i, meaning := range list[:min(len(list), maxCodes)] {
 		f.add(first+i, utf16Of(meaning))
 	}
 }
@@ -219,7 +223,7 @@ func (f *font) addList(strs, list []string) {
 // addRanges adds ranges of codes: the first, the last, and the meaning of the first.
 func (f *font) addRanges(strs []string) {
 	const each = 3
-	for ; len(strs) >= each; strs = strs[each:] {
+	for ; len(strs) >= each && f.added <= maxCodes; strs = strs[each:] {
 		first, last, units := codeOf(strs[0]), codeOf(strs[1]), utf16Of(strs[2])
 		for code := first; code <= last && len(units) > 0; code++ {
 			f.add(code, units)
@@ -230,6 +234,10 @@ func (f *font) addRanges(strs []string) {
 }
 
 func (f *font) add(code int, units []uint16) {
+	if f.added++; f.added > maxCodes {
+		f.unknown = true
+		return
+	}
 	if code >= 0 && code <= 0xFFFF {
 		f.means[uint16(code)] = string(utf16.Decode(units))
 		if strings.ContainsFunc(f.means[uint16(code)], func(r rune) bool { return unicode.Is(unicode.Co, r) }) {
