@@ -28,6 +28,7 @@ type stream struct {
 	plain     []byte
 	events    []event
 	forms     map[string]*stream // that it may draw, by their names
+	fonts     map[string]*font   // by their names
 	marks     map[int]*mark      // by number
 	drawn     int                // how often it is drawn in the document; 2 is often
 	scanned   bool
@@ -102,7 +103,7 @@ func (d *document) readStream(ref string, page, depth int) (*stream, error) {
 	}
 	s := &stream{
 		ref: ref, page: page, entries: entries, plain: plain, key: -1, form: entries["/Subtype"] == "/Form",
-		forms: map[string]*stream{}, marks: map[int]*mark{},
+		forms: map[string]*stream{}, fonts: map[string]*font{}, marks: map[int]*mark{},
 	}
 	d.streams[ref] = s
 	return s, nil
@@ -139,6 +140,9 @@ func (d *document) scan(s *stream, depth int) error {
 	}
 	sc := scanner{lexer: lexer{data: s.plain}, stream: s, path: -1, object: -1}
 	sc.run()
+	if sc.missing {
+		d.fault(Fault{Rule: MissingGlyph, Text: "A font has no glyph for a character, which is a box on the page.", Page: s.page + 1})
+	}
 	d.checkPrivate(s)
 	d.order = append(d.order, s)
 	s.scanned = true
@@ -168,6 +172,8 @@ type scanner struct {
 	inside  bool // it has marks inside
 	operand int  // where the operands of the next operator begin; -1 is none
 	name    []byte
+	font    *font
+	missing bool // a code of a font has no glyph
 }
 
 // openSpan is marked content that is not yet closed.
@@ -187,6 +193,8 @@ func (sc *scanner) run() {
 			return
 		case nameToken:
 			sc.name = sc.data[start:sc.at]
+		case stringToken:
+			sc.missing = sc.missing || sc.font.lacks(sc.data[start:sc.at])
 		case operatorToken:
 			begin := sc.operand
 			if begin < 0 {
@@ -220,6 +228,8 @@ func (sc *scanner) operator(word string, begin int) {
 		sc.object, sc.first, sc.inside = begin, len(sc.events), false
 	case "ET":
 		sc.endText(begin)
+	case "Tf":
+		sc.font = sc.fonts[string(sc.name)]
 	case "Tj", "TJ", "'", "\"":
 		sc.draw(begin, nil, true)
 	case "BDC", "BMC", "EMC":

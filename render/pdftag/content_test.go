@@ -88,3 +88,16 @@ func TestFormsOutsideMarks(t *testing.T) {
 		t.Errorf("a form that is drawn twice: %s, %s", pageContent(t, f), streamText(t, f, object))
 	}
 }
+
+func TestMissingGlyphs(t *testing.T) {
+	t.Parallel()
+	wide := &font{wide: true}
+	for text, want := range map[string]bool{"<00010000>": true, "<00100001>": false, "<0001": false, "(\\000\\000)": true, "(\\001\\000\\000\\001)": false, "()": false} {
+		if wide.lacks([]byte(text)) != want {
+			t.Errorf("%s: got %v", text, !want)
+		}
+	}
+	if (&font{}).lacks([]byte("<0000>")) || (*font)(nil).lacks([]byte("<0000>")) {
+		t.Error("codes of one byte, and of no font, have no missing glyph")
+	}
+}

@@ -29,6 +29,7 @@ const (
 	FontFile         Rule = "font-file"
 	FontUnicode      Rule = "font-unicode"
 	PrivateText      Rule = "private-text"
+	MissingGlyph     Rule = "missing-glyph"
 	ImageColor       Rule = "image-color"
 )
 
@@ -39,7 +40,7 @@ func (r Rule) breaks(s Standard) bool {
 	switch r {
 	case ElementLanguage, LinkOutside:
 		return false
-	case Annotation, FontFile, ImageColor:
+	case Annotation, FontFile, MissingGlyph, ImageColor:
 		lowest = b
 	case FontUnicode:
 		lowest = u

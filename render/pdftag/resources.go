@@ -32,7 +32,9 @@ func (d *document) readResources(s *stream, depth int) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fonts)) {
-		d.checkFont(pdffile.Reference(fonts[name]), s.page)
+		ref := pdffile.Reference(fonts[name])
+		d.checkFont(ref, s.page)
+		s.fonts[name] = d.fonts[ref]
 	}
 	return d.readHidden(s, depth)
 }
@@ -120,10 +122,8 @@ func (d *document) checkFont(ref string, page int) {
 
 // checkPrivate reports private characters that no text replaces.
 func (d *document) checkPrivate(s *stream) {
-	fonts := d.file.Entry(s.resources["/Font"])
 	private := false
-	for _, ref := range fonts {
-		f := d.fonts[pdffile.Reference(ref)]
+	for _, f := range s.fonts {
 		private = private || f != nil && len(f.private) > 0
 	}
 	if !private {

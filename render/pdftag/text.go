@@ -94,7 +94,6 @@ func (d *document) appendShown(out *strings.Builder, s *stream, content []byte) 
 // comes first, without a font.
 func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)) {
 	l := lexer{data: content}
-	fonts := d.file.Entry(s.resources["/Font"])
 	var f *font
 	var name string
 	var strs [][]byte
@@ -112,7 +111,7 @@ func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)
 		case operatorToken:
 			switch string(word) {
 			case "Tf":
-				f = d.fonts[pdffile.Reference(fonts[name])]
+				f = s.fonts[name]
 			case "BDC":
 				if replaced = len(strs) > 0; replaced {
 					show(nil, unquote(strs[0]))
@@ -171,6 +170,25 @@ func (f *font) split(codes []byte, use func(uint16)) {
 		}
 		use(code)
 	}
+}
+
+// lacks reports whether a string has a code without a glyph: the first of a font with wide codes.
+func (f *font) lacks(raw []byte) bool {
+	const digits = 4 // of a code
+	if f == nil || !f.wide {
+		return false
+	}
+	if raw[0] != '<' {
+		missing := false
+		f.split(unquote(raw), func(code uint16) { missing = missing || code == 0 })
+		return missing
+	}
+	for raw = raw[1:]; len(raw) >= digits; raw = raw[digits:] {
+		if raw[0] == '0' && raw[1] == '0' && raw[2] == '0' && raw[3] == '0' {
+			return true
+		}
+	}
+	return false
 }
 
 // readMap reads a map of codes to Unicode.
