@@ -30,6 +30,7 @@ type stream struct {
 	forms     map[string]*stream // that it may draw, by their names
 	fonts     map[string]*font   // by their names
 	marks     map[int]*mark      // by number
+	last      drawnAt            // the last time that a form is drawn
 	drawn     int                // how often it is drawn in the document; 2 is often
 	scanned   bool
 	byNumber  map[int][]event // see drawings
@@ -37,6 +38,12 @@ type stream struct {
 	holds     bool            // it holds content of elements, itself or in its forms
 	key       int             // in the tree of parents; -1 is none
 	parents   []*element      // the owners of the new numbers
+}
+
+// drawnAt is the place of an event.
+type drawnAt struct {
+	stream *stream
+	event  int
 }
 
 // mark is all content with one number of a stream.
@@ -152,9 +159,10 @@ func (d *document) scan(s *stream, depth int) error {
 // countDrawn counts how often streams are drawn. Those that draw a form are after it.
 func (d *document) countDrawn() {
 	for _, s := range slices.Backward(d.order) {
-		for _, e := range s.events {
+		for i, e := range s.events {
 			if e.form != nil {
 				e.form.drawn = min(2, e.form.drawn+s.drawn)
+				e.form.last = drawnAt{s, i}
 			}
 		}
 	}

@@ -80,11 +80,13 @@ func TestFormsOutsideMarks(t *testing.T) {
 	if _, f := conform(t, doc); pageContent(t, f) != "/Figure<</MCID 0>>BDC /X Do EMC" {
 		t.Error("a form in a figure:", pageContent(t, f))
 	}
-	doc = makeDocument("/X Do /X Do", el("Document"), form("/P <</MCID 0 >>BDC "+plain+" EMC"))
+	repeated := el("Document", el("P").with("/K", pdffile.Dict{"/Type": "/MCR", "/MCID": 0, "/Stm": "5 0 R"}))
+	const text = "BT (a) Tj ET"
+	doc = makeDocument("/X Do /X Do", repeated, form("/P <</MCID 0 >>BDC "+text+" EMC"))
 	_, f := conform(t, doc)
 	pages, _ := f.Pages(1)
 	object := f.Entry(f.Entry(pages[0].Entries["/Resources"])["/XObject"])["/X"]
-	if pageContent(t, f) != "/Artifact BMC /X Do /X Do EMC" || streamText(t, f, object) != plain {
+	if pageContent(t, f) != "/Artifact BMC /X Do EMC /P<</MCID 0>>BDC /X Do EMC" || streamText(t, f, object) != text {
 		t.Errorf("a form that is drawn twice: %s, %s", pageContent(t, f), streamText(t, f, object))
 	}
 }

@@ -144,12 +144,31 @@ func (r *treeReader) addContent(e *element, page, form string, number int) {
 		return
 	}
 	if s.drawn > 1 {
-		r.fault(Fault{Rule: RepeatedForm, Text: "Content that is drawn more than once is left out of the structure.", Page: s.page + 1})
+		r.addRepeated(e, s)
 		return
 	}
 	m.owner = e
 	m.kid = &kid{stream: s, number: number}
 	e.kids = append(e.kids, m.kid)
+}
+
+// addRepeated adds a form that is drawn more than once, as shadows and masks are, to the first element that has a part
+// of it. A mark in it would be on the page twice, so the element has the last drawing of the form as a whole.
+func (r *treeReader) addRepeated(e *element, form *stream) {
+	const firstNew = 1 << 30 // above all numbers of marks
+	s := form.last.stream
+	event := &s.events[form.last.event]
+	if event.number >= firstNew && s.marks[event.number].owner == e {
+		return
+	}
+	if s.drawn != 1 || event.number >= firstNew {
+		r.fault(Fault{Rule: RepeatedForm, Text: "Content that is drawn more than once, such as with a filter, is left out of the structure.", Page: form.page + 1})
+		return
+	}
+	event.number = firstNew + len(s.marks)
+	k := &kid{stream: s, number: event.number}
+	s.marks[event.number] = &mark{text: form.text, owner: e, kid: k}
+	e.kids = append(e.kids, k)
 }
 
 // readElement reads an element without its kids.

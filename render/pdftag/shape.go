@@ -325,8 +325,17 @@ func (s *shaper) figure(e *element, kids []*kid) []*kid {
 		kids = unwrapped(kids, inner[0])
 	case slices.ContainsFunc(kids, func(k *kid) bool { return k.element != nil && (block(k) || k.element.kind == "/Figure") }):
 		return s.blocks(kids)
+	case onlyText(kids):
+		return s.group(e, kids)
 	}
 	return s.drawn(e, kids)
+}
+
+// onlyText reports whether kids have text, and no drawing beside it.
+func onlyText(kids []*kid) bool {
+	return !slices.ContainsFunc(kids, func(k *kid) bool {
+		return k.stream != nil && !k.stream.marks[k.number].text || k.element != nil && !onlyText(k.element.kids)
+	})
 }
 
 // unwrapped replaces an element in a list by its kids.

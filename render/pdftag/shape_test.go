@@ -72,6 +72,10 @@ func TestTreeIsShaped(t *testing.T) {
 			el("Document", el("Figure", el("Figure", 0).with("/Alt", "u:A"), el("Caption", leaf(1)))),
 			"Document(Figure(0 Caption(1)))",
 		},
+		"a figure of text": {
+			el("Document", el("Figure", el("NonStruct", el("Code", leaf(0))))),
+			"Document(P(Code(0)))",
+		},
 		"ruby": {
 			el("Document", el("P", el("Ruby", leaf(0), el("RT", leaf(1)), leaf(2), el("RT", leaf(3))))),
 			"Document(P(Ruby(RB(0) RT(1)) Ruby(RB(2) RT(3))))",
@@ -100,14 +104,14 @@ func TestFaultsAreNamed(t *testing.T) {
 		tree node
 		rule Rule
 	}{
-		"a figure without a text": {el("Document", el("Figure", 0)), FigureAlt},
+		"a figure without a text": {el("Document", el("Figure", 9)), FigureAlt},
 		"a skipped level":         {el("Document", el("H1", 0), el("H3", 1)), HeadingOrder},
 		"a first heading of 2":    {el("Document", el("H2", 0)), HeadingOrder},
 		"a formula":               {el("Document", el("Formula", 0)), FormulaAlt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := conform(t, makeDocument(texts(2), c.tree, nil))
+			r, _ := conform(t, makeDocument(texts(2)+"/F <</MCID 9>> BDC 0 0 1 1 re f EMC", c.tree, nil))
 			if len(r.Faults) != 1 || r.Faults[0].Rule != c.rule || r.Faults[0].Page != 1 || len(r.Claimed) != 3 || r.Claimed[0] != A2A {
 				t.Errorf("claimed %v with %+v", r.Claimed, r.Faults)
 			}

@@ -60,7 +60,9 @@ func (d *document) appendContent(out *strings.Builder, s *stream, number int) {
 		if out.Len() > maxText {
 			return
 		}
-		if e.form == nil && len(s.plain) > 0 {
+		if e.form != nil {
+			d.appendShown(out, e.form, e.form.plain)
+		} else if len(s.plain) > 0 {
 			d.appendShown(out, s, s.plain[e.start:e.end])
 		}
 	}
