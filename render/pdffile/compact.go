@@ -84,6 +84,10 @@ func (w *compactor) collect(roots ...string) error {
 		if err != nil {
 			return err
 		}
+		if value == nil {
+			w.numbers[ref] = 0 // it refers to nothing
+			continue
+		}
 		w.values = append(w.values, value)
 		w.numbers[ref] = len(w.values)
 		start := len(next)
@@ -238,7 +242,7 @@ func (w *compactor) item(out []byte, v any) []byte {
 
 // text writes a name, a reference or a string.
 func (w *compactor) text(out []byte, text string) []byte {
-	if number, ok := w.numbers[text]; ok {
+	if number := w.numbers[text]; number > 0 {
 		return append(strconv.AppendInt(out, int64(number), 10), " 0 R"...)
 	}
 	if unicode, ok := strings.CutPrefix(text, "u:"); ok {

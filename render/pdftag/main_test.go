@@ -122,7 +122,7 @@ func outline(f *pdffile.File) string {
 		for _, k := range kids {
 			list = append(list, write(k))
 		}
-		name := strings.TrimPrefix(entries["/S"].(string), "/")
+		name := strings.TrimPrefix(fmt.Sprint(entries["/S"]), "/")
 		a := f.Entry(entries["/A"])
 		for _, key := range []string{"/Scope", "/RowSpan", "/ColSpan", "/ListNumbering"} {
 			if a[key] != nil {

@@ -26,17 +26,18 @@ func profile() []byte {
 		{"bTRC", nil},
 	}
 	const header, row = 128, 12
-	out := make([]byte, header, header+4+row*len(tags))
-	copy(out[8:], "\x04\x20\x00\x00mntrRGB XYZ ")
-	copy(out[24:], "\x07\xE8\x00\x01\x00\x01") // a date
-	copy(out[36:], "acsp")
-	copy(out[68:], fixed(white...))
-	out = binary.BigEndian.AppendUint32(out, uint32(len(tags)))
+	var head [header]byte
+	copy(head[8:], "\x04\x20\x00\x00mntrRGB XYZ ")
+	copy(head[24:], "\x07\xE8\x00\x01\x00\x01") // a date
+	copy(head[36:], "acsp")
+	copy(head[68:], fixed(white...))
+	first := header + 4 + row*len(tags)
+	out := binary.BigEndian.AppendUint32(head[:], uint32(len(tags)))
 	var data []byte
 	start, length := 0, 0
 	for _, t := range tags {
 		if t.data != nil {
-			start, length = cap(out)+len(data), len(t.data)
+			start, length = first+len(data), len(t.data)
 			data = append(data, t.data...)
 			data = append(data, make([]byte, (4-len(data)%4)%4)...)
 		}

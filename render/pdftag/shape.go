@@ -96,20 +96,13 @@ func (s *shaper) kids(e *element, lang string, pictured bool) []*kid {
 
 // element shapes an element, and returns the kids that replace it in its parent: often it alone.
 func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
-	if tag := language(e.lang); tag == "" && e.lang != "" {
-		s.fault(Fault{Rule: ElementLanguage, Text: "A language is not a tag of BCP 47.", Element: e.lang})
-		e.lang = ""
-	} else if e.lang = tag; tag == lang {
-		e.lang = ""
-	} else if tag != "" {
-		lang = tag
-	}
+	lang = s.language(e, lang)
 	leaf := !slices.ContainsFunc(e.kids, isElement)
 	kids := linked(e, s.kids(e, lang, pictured || meansDrawing(e.kind)))
 	e.kids = kids
 	switch e.kind {
 	case "/NonStruct", "/Div", "/Span", "/Private":
-		if leaf && e.lang == "" && e.alt == "" && e.actual == "" {
+		if leaf && e.lang+e.alt+e.actual == "" {
 			return kids
 		}
 		return s.group(e, kids)
@@ -133,6 +126,22 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 		return s.ruby(e, kids)
 	}
 	return s.plain(e, kids)
+}
+
+// language gives an element its language only if it is not that around it, and returns the language in the element.
+func (s *shaper) language(e *element, around string) string {
+	tag := language(e.lang)
+	if tag == "" && e.lang != "" {
+		s.fault(Fault{Rule: ElementLanguage, Text: "A language is not a tag of BCP 47.", Element: e.lang})
+	}
+	e.lang = tag
+	if tag == around {
+		e.lang = ""
+	}
+	if tag == "" {
+		return around
+	}
+	return tag
 }
 
 // meansDrawing reports whether drawing without text has a meaning in an element.
@@ -161,7 +170,7 @@ func (s *shaper) group(e *element, kids []*kid) []*kid {
 	switch {
 	case len(kids) == 0:
 		return nil
-	case e.lang != "" || e.alt != "" || e.actual != "":
+	case e.lang+e.alt+e.actual != "":
 		e.kind = "/Span"
 		if slices.ContainsFunc(kids, block) {
 			e.kind = "/Div"
@@ -319,7 +328,7 @@ func (s *shaper) figure(e *element, kids []*kid) []*kid {
 		}
 	}
 	switch {
-	case e.alt != "" || e.actual != "":
+	case e.alt+e.actual != "":
 	case len(inner) == 1:
 		e.alt, e.actual = inner[0].alt, inner[0].actual
 		kids = unwrapped(kids, inner[0])
