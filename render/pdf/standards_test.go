@@ -14,7 +14,7 @@ func tagged() []byte {
 	pages, page, content, tree, heading := u.Reserve(), u.Reserve(), u.Reserve(), u.Reserve(), u.Reserve()
 	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": pages, "/StructTreeRoot": tree, "/Lang": "u:en"})
 	u.Set(pages, pdffile.Dict{"/Type": "/Pages", "/Count": 1, "/Kids": []any{page}})
-	u.Set(page, pdffile.Dict{"/Type": "/Page", "/Parent": pages, "/MediaBox": []any{0, 0, 200, 200}, "/Contents": content})
+	u.Set(page, pdffile.Dict{"/Type": "/Page", "/Parent": pages, "/MediaBox": []any{0, 0, 200, 200}, "/Contents": content, "/Resources": pdffile.Dict{}})
 	u.Set(content, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte("/H2 <</MCID 0>> BDC BT () Tj ET EMC")})
 	u.Set(tree, pdffile.Dict{"/Type": "/StructTreeRoot", "/K": heading})
 	u.Set(heading, pdffile.Dict{"/Type": "/StructElem", "/S": "/H2", "/P": tree, "/Pg": page, "/K": 0})
