@@ -16,9 +16,9 @@ type agent struct {
 // pattern of the route. Other routes, such as those for the secrets of endpoints and the limits of an account, are
 // for users.
 var agentUse = map[string]agent{
-	"GET /v1/account":        {name: "account_get", use: "Use when you check the balance before expensive work. Not for spending: use billing_usage."},
+	"GET /v1/account":        {name: "account_get", use: "Use when you check the balance. Not for spending: use billing_usage."},
 	"GET /v1/billing/prices": {name: "prices_list", use: "Use when the user asks for the cost of an operation. Not for past costs: use billing_usage."},
-	"GET /v1/billing/usage":  {name: "billing_usage", use: "Use when the user asks for spending by operation or day. Not for the balance: use account_get."},
+	"GET /v1/billing/usage":  {name: "billing_usage", use: "Use when the user asks for spending. Not for the balance: use account_get."},
 
 	"GET /v1/jobs":      {name: "jobs_list", use: "Use when you look for work started with async: true. Not for one job: use jobs_get."},
 	"GET /v1/jobs/{id}": {name: "jobs_get", use: "Use when you check a job once. Not for waiting: use jobs_wait."},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -72,9 +73,10 @@ func (a *API) describe() ([]byte, error) {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
 				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are rejected. Calls with a test key (pdf_test_…) are free, up to " + strconv.Itoa(call.MaxTests) + " a day per account, and each page and image of the results has a band with the word Test. Test keys cannot create ZIP archives, office documents, HTML or SVG, and cannot use language models.",
 			}},
-			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(),
+			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(), Examples: map[string]exampleDoc{},
 		},
 	}
+	a.addExamples(&doc)
 	doc.Components.Schemas["Error"] = errorSchema()
 	for _, route := range a.routes() {
 		a.addRoute(&doc, route)
@@ -95,7 +97,7 @@ func splitObjects(doc *document, routes []route) {
 		if r.operation != nil {
 			all.learn(r.operation.Input)
 			if r.operation.Answer != nil {
-				all.learn(r.operation.Answer)
+				all.learn(reflect.TypeOf(r.operation.Answer))
 			}
 		} else if r.answer != nil {
 			all.learn(shown(r.answer))
@@ -103,6 +105,7 @@ func splitObjects(doc *document, routes []route) {
 	}
 	all.learn(reflect.TypeFor[wire.ErrorBody]())
 	all.learn(reflect.TypeFor[store.WalletNews]())
+	all.learn(reflect.TypeFor[store.AlertNews]())
 	all.split()
 }
 
@@ -147,7 +150,7 @@ func (a *API) addRoute(doc *document, r route) {
 	} else {
 		addAnswers(doc, e, r)
 	}
-	addErrors(e, r)
+	addErrors(doc, e, r)
 	if doc.Paths[r.pattern] == nil {
 		doc.Paths[r.pattern] = map[string]*endpoint{}
 	}
@@ -175,11 +178,14 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 			Description: "Form fields with the same input, such as options.format=A4 or files[0].password=secret. Repeat a field for an array. Send files as parts with a file name.",
 		}},
 	}}
-	stored := addSchema(doc, wire.FileURL{})
-	content := map[string]mediaType{"application/json": {Schema: stored}}
+	stored := answerOf(doc, reflect.TypeFor[wire.FileURL]())
+	stored.Examples = exampleOf(doc, answerName(reflect.TypeFor[wire.FileURL]()), a.addFileExample(doc, operation.Info))
+	content := map[string]mediaType{"application/json": stored}
 	for _, media := range operation.Produces {
 		if media == "application/json" {
-			content[media] = mediaType{Schema: map[string]any{"anyOf": []any{stored, addResult(doc, operation.Info)}}}
+			result := addResult(doc, operation.Info)
+			maps.Copy(stored.Examples, result.Examples)
+			content[media] = mediaType{Schema: map[string]any{"anyOf": []any{stored.Schema, result.Schema}}, Examples: stored.Examples}
 			continue
 		}
 		content[media] = mediaType{Schema: binarySchema()}
@@ -190,10 +196,12 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}
+	job := answerOf(doc, reflect.TypeFor[wire.JobStatus]())
+	job.Examples = exampleOf(doc, answerName(reflect.TypeFor[wire.JobStatus]()), processingExample)
 	e.Responses["202"] = responseDoc{
 		Description: "The job, with response \"async\". Poll its pollUrl.",
 		Headers:     headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
-		Content:     map[string]mediaType{"application/json": {Schema: addSchema(doc, wire.JobStatus{})}},
+		Content:     map[string]mediaType{"application/json": job},
 	}
 }
 
@@ -202,7 +210,7 @@ func addAnswers(doc *document, e *endpoint, r route) {
 	answer := responseDoc{Description: "Success.", Headers: headerRefs(r.headers...), Content: map[string]mediaType{}}
 	switch {
 	case r.answer != nil:
-		answer.Content["application/json"] = mediaType{Schema: addSchemaOf(doc, r.answer)}
+		answer.Content["application/json"] = answerOf(doc, r.answer)
 	case r.content == "application/json":
 		answer.Content[r.content] = mediaType{Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema}}
 	default:
@@ -242,7 +250,7 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // addErrors describes the errors of a route, one response for each status.
-func addErrors(e *endpoint, r route) {
+func addErrors(doc *document, e *endpoint, r route) {
 	byStatus := map[int][]apierror.Code{}
 	for _, code := range r.errors() {
 		byStatus[code.Status()] = append(byStatus[code.Status()], code)
@@ -257,9 +265,16 @@ func addErrors(e *endpoint, r route) {
 			}
 			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
 		}
+		content := mediaType{Schema: schemaRef("Error")}
+		switch {
+		case status == http.StatusUnauthorized:
+			content.Examples = exampleOf(doc, "Error", errorExample(apierror.Unauthorized))
+		case status == http.StatusBadRequest && r.operation != nil:
+			content.Examples = exampleOf(doc, "Error", errorExample(apierror.InvalidRequest))
+		}
 		answer := responseDoc{
 			Description: strings.TrimSpace(text.String()), Headers: headerRefs(),
-			Content: map[string]mediaType{"application/json": {Schema: schemaRef("Error")}},
+			Content: map[string]mediaType{"application/json": content},
 		}
 		if status == http.StatusTooManyRequests {
 			answer.Headers = headerRefs("Retry-After", "RateLimit-Policy", "RateLimit")
@@ -401,32 +416,36 @@ func componentName(dotted, what string) string {
 	return name.String() + what
 }
 
-// addResult adds the schema of an operation's JSON result and returns a reference to it.
-func addResult(doc *document, info schema.Info) any {
+// addResult adds the schema of an operation's JSON result, and its example, and returns references to them.
+func addResult(doc *document, info schema.Info) mediaType {
 	if info.Answer == nil {
-		return &jsonschema.Schema{Type: "object"}
+		return mediaType{Schema: &jsonschema.Schema{Type: "object"}}
 	}
 	name := componentName(info.Name, "Result")
-	doc.Components.Schemas[name] = schema.AnswerSchema(info.Answer)
-	return schemaRef(name)
+	doc.Components.Schemas[name] = schema.AnswerSchema(reflect.TypeOf(info.Answer))
+	doc.Components.Examples[name] = exampleDoc{info.Answer}
+	return mediaType{Schema: schemaRef(name), Examples: exampleOf(doc, name, name)}
 }
 
-// addSchema adds the schema of a response's type and points to it.
-func addSchema(doc *document, answer any) reference { return addSchemaOf(doc, reflect.TypeOf(answer)) }
-
-func addSchemaOf(doc *document, shape reflect.Type) reference {
-	shape = shown(shape)
-	name := componentOf(shape.Name())
+// answerName returns the name of a response's schema.
+func answerName(shape reflect.Type) string {
 	switch shape { // the API has its own names for some
 	case reflect.TypeFor[wire.FileURL]():
-		name = "FileUrlResponse"
+		return "FileUrlResponse"
 	case reflect.TypeFor[wire.JobStatus]():
-		name = "JobStatusResponse"
+		return "JobStatusResponse"
 	}
+	return componentOf(shape.Name())
+}
+
+// answerOf adds the schema of a response's type and points to it and to its example.
+func answerOf(doc *document, shape reflect.Type) mediaType {
+	shape = shown(shape)
+	name := answerName(shape)
 	if doc.Components.Schemas[name] == nil {
 		doc.Components.Schemas[name] = schema.AnswerSchema(shape)
 	}
-	return schemaRef(name)
+	return mediaType{Schema: schemaRef(name), Examples: exampleOf(doc, name, name)}
 }
 
 // errorSchema describes the body of every error.

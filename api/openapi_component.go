@@ -21,7 +21,7 @@ import (
 // componentNames maps Go types to other names in the API.
 var componentNames = map[string]string{
 	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource", "FromImagesPage": "FromImagesOptions",
-	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData",
+	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData", "AlertNews": "AlertEventData",
 	"pdf.Permissions": "PdfPermissions", "pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
 	// Names of schemas without their own type, by place.
 	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "ErrorError": "ErrorContent",

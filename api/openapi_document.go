@@ -47,6 +47,7 @@ type documentComponents struct {
 	Headers         map[string]header             `json:"headers"`
 	Parameters      map[string]parameter          `json:"parameters"`
 	Callbacks       map[string]callbackDoc        `json:"callbacks"`
+	Examples        map[string]exampleDoc         `json:"examples"`
 }
 
 type securityScheme struct {
@@ -85,6 +86,8 @@ type requestBody struct {
 type mediaType struct {
 	Schema  any `json:"schema,omitempty"`
 	Example any `json:"example,omitempty"`
+	// Examples are named like the schemas that they are of.
+	Examples map[string]reference `json:"examples,omitempty"`
 }
 
 type responseDoc struct {
@@ -97,6 +100,8 @@ type header struct {
 	Description string             `json:"description"`
 	Required    bool               `json:"required,omitempty"`
 	Schema      *jsonschema.Schema `json:"schema"`
+	// Example is set on headers that every result has.
+	Example any `json:"example,omitempty"`
 }
 
 type parameter struct {
@@ -133,18 +138,18 @@ func sharedHeaders() map[string]header {
 	text := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
 	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
 	return map[string]header{
-		"x-request-id":                   {"ID of the request: the client's, or a new one.", true, text()},
-		"x-service-id":                   {"ID of the result.", false, text()},
-		"x-service-size":                 {"Size of the result in bytes.", false, number()},
-		"x-service-charged-microdollars": {"Amount charged for the call, in microdollars (1 USD = 1,000,000).", false, number()},
-		"Content-Disposition":            {"Name of the result, in ASCII (filename) and in UTF-8 (filename*).", false, text()},
-		"Idempotent-Replayed":            {"true if the response is that of an earlier call with the same Idempotency-Key.", false, text()},
-		"RateLimit-Policy":               {"Windows that the call counts in: name, quota (q) and length in seconds (w).", false, text()},
-		"RateLimit":                      {"Remaining calls (r) of each window, and seconds until the next call is available (t).", false, text()},
-		"Location":                       {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}},
-		"Retry-After":                    {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}},
-		"x-service-warnings":             {"Number of warnings about the source page; absent if there are none. The response \"url\" and jobs include the warnings.", false, number()},
-		"ETag":                           {"Version of the content, for If-None-Match.", false, text()},
+		"x-request-id":                   {"ID of the request: the client's, or a new one.", true, text(), exampleRequest},
+		"x-service-id":                   {"ID of the result.", false, text(), exampleFile},
+		"x-service-size":                 {"Size of the result in bytes.", false, number(), exampleSize},
+		"x-service-charged-microdollars": {"Amount charged for the call, in microdollars (1 USD = 1,000,000).", false, number(), nil},
+		"Content-Disposition":            {"Name of the result, in ASCII (filename) and in UTF-8 (filename*).", false, text(), nil},
+		"Idempotent-Replayed":            {"true if the response is that of an earlier call with the same Idempotency-Key.", false, text(), nil},
+		"RateLimit-Policy":               {"Windows that the call counts in: name, quota (q) and length in seconds (w).", false, text(), nil},
+		"RateLimit":                      {"Remaining calls (r) of each window, and seconds until the next call is available (t).", false, text(), nil},
+		"Location":                       {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}, nil},
+		"Retry-After":                    {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}, nil},
+		"x-service-warnings":             {"Number of warnings about the source page; absent if there are none. The response \"url\" and jobs include the warnings.", false, number(), nil},
+		"ETag":                           {"Version of the content, for If-None-Match.", false, text(), nil},
 	}
 }
 

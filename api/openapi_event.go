@@ -22,19 +22,19 @@ func addEvents(doc *document) {
 		name := componentName(kind.Type, "Event")
 		doc.Components.Schemas[name] = eventSchema(kind.Type)
 		doc.Webhooks[kind.Type] = map[string]*endpoint{"post": notification(strings.ReplaceAll(kind.Type, ".", "_")+"_event", kind.Summary,
-			"Signed request. relaypdf retries until the endpoint accepts it, eight attempts at most.", schemaRef(name))}
+			"Signed request. relaypdf retries until the endpoint accepts it, eight attempts at most.", mediaType{Schema: schemaRef(name)})}
 	}
 	ended := notification("call_ended", "A call ended",
-		"Unsigned request, for every value of response. relaypdf retries until your server accepts it, eight attempts at most.", addSchema(doc, wire.JobStatus{}))
+		"Unsigned request, for every value of response. relaypdf retries until your server accepts it, eight attempts at most.", answerOf(doc, reflect.TypeFor[wire.JobStatus]()))
 	doc.Components.Callbacks = map[string]callbackDoc{callbackName: {"{$request.body#/callbackUrl}": {"post": ended}}}
 }
 
 // notification describes a request that the service sends.
-func notification(id, summary, description string, body reference) *endpoint {
+func notification(id, summary, description string, body mediaType) *endpoint {
 	return &endpoint{
 		OperationID: id, Summary: summary, Description: description,
 		Tags: []string{"webhooks"}, Security: []map[string][]string{},
-		RequestBody: &requestBody{Required: true, Content: map[string]mediaType{"application/json": {Schema: body}}},
+		RequestBody: &requestBody{Required: true, Content: map[string]mediaType{"application/json": body}},
 		Responses:   map[string]responseDoc{"2XX": {Description: "The endpoint accepted the event. Redirects are not followed."}},
 	}
 }
@@ -42,7 +42,10 @@ func notification(id, summary, description string, body reference) *endpoint {
 // eventSchema describes the body of an event.
 func eventSchema(kind string) *jsonschema.Schema {
 	data := reflect.TypeFor[wire.JobStatus]()
-	if strings.HasPrefix(kind, "wallet.") {
+	switch {
+	case kind == store.EventAccountAlert:
+		data = reflect.TypeFor[store.AlertNews]()
+	case strings.HasPrefix(kind, "wallet."):
 		data = reflect.TypeFor[store.WalletNews]()
 	}
 	envelope := schema.AnswerSchema(reflect.TypeFor[store.Envelope]())

@@ -107,6 +107,7 @@ func TestEventsAreDescribed(t *testing.T) {
 	data := map[string]map[string]any{
 		store.EventJobCompleted: job, store.EventJobFailed: job, store.EventWalletTopUp: wallet,
 		store.EventAutoReload: wallet, store.EventAutoReloadFailed: wallet, store.EventPaymentRequired: wallet,
+		store.EventAccountAlert: {"kind": store.AlertDayLimit, "value": 83.0, "threshold": 80.0},
 	}
 	if got, want := slices.Sorted(maps.Keys(doc.Webhooks)), slices.Sorted(slices.Values(store.EventTypes())); !slices.Equal(got, want) {
 		t.Fatalf("the events %v are described, want %v", got, want)

@@ -373,12 +373,13 @@ func TestUsage(t *testing.T) {
 		}
 		want := `{"currency":"usd","balanceMicrodollars":4993500,"heldMicrodollars":0,"from":"2026-02-09T00:00:00Z","to":"2026-03-12T00:00:00Z",` +
 			`"totalMicrodollars":6500,"operations":[{"operation":"test.echo","count":3,"microdollars":6000},{"operation":"test.json","count":1,"microdollars":500}],` +
+			`"keys":[{"keyId":"` + s.Key.ID + `","count":4,"failed":0,"microdollars":6500}],"templates":[],` +
 			`"days":[{"date":"2026-03-10","count":3,"microdollars":4500},{"date":"2026-03-11","count":1,"microdollars":2000}]}`
 		if got := get(""); got != want {
 			t.Errorf("usage is\n%s\nwant\n%s", got, want)
 		}
 		want = `{"currency":"usd","balanceMicrodollars":4993500,"heldMicrodollars":0,"from":"2026-03-01T00:00:00Z","to":"2026-03-03T00:00:00Z",` +
-			`"totalMicrodollars":0,"operations":[],"days":[]}`
+			`"totalMicrodollars":0,"operations":[],"keys":[],"templates":[],"days":[]}`
 		if got := get("?from=2026-03-01&to=2026-03-02T10:00:00Z"); got != want {
 			t.Errorf("usage of an empty span is\n%s\nwant\n%s", got, want)
 		}

@@ -24,8 +24,8 @@ const (
 
 // usageQuery asks for a span.
 type usageQuery struct {
-	From string `json:"from,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Start of the period: a date, or a time in RFC 3339. Default: 30 days before the end. The period is 366 days at most."`
-	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"End of the period: a date, or a time in RFC 3339. Default: now."`
+	From string `json:"from,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Start: a date or RFC 3339 time, at most 366 days before the end. Default: 30 days before."`
+	To   string `json:"to,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"End: a date or RFC 3339 time. Default: now."`
 }
 
 // Validate checks that the parameters are times.
@@ -77,7 +77,17 @@ func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wir
 	answer := wire.Usage{
 		Currency: "usd", BalanceMicrodollars: int64(caller.Account.Balance), HeldMicrodollars: int64(caller.Account.Held),
 		From: usage.From, To: usage.To, TotalMicrodollars: int64(usage.Total),
-		Operations: []wire.OperationUsage{}, Days: []wire.DayUsage{},
+		Operations: []wire.OperationUsage{}, Keys: []wire.KeyUsage{}, Templates: []wire.TemplateUsage{}, Days: []wire.DayUsage{},
+	}
+	keys, templates, err := a.usageOf(ctx, caller.Account.ID, from, to)
+	if err != nil {
+		return wire.Usage{}, err
+	}
+	for _, k := range keys {
+		answer.Keys = append(answer.Keys, wire.KeyUsage{KeyID: k.Name, Count: k.Calls, Failed: k.Failures, Microdollars: int64(k.Amount)})
+	}
+	for _, t := range templates {
+		answer.Templates = append(answer.Templates, wire.TemplateUsage{TemplateID: t.Name, Count: t.Calls, Failed: t.Failures, Microdollars: int64(t.Amount)})
 	}
 	for _, o := range usage.Operations {
 		answer.Operations = append(answer.Operations, wire.OperationUsage{Operation: o.Operation, Count: o.Count, Microdollars: int64(o.Total)})
@@ -86,6 +96,16 @@ func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wir
 		answer.Days = append(answer.Days, wire.DayUsage{Date: d.Day.Format(time.DateOnly), Count: d.Count, Microdollars: int64(d.Total)})
 	}
 	return answer, nil
+}
+
+// usageOf returns the usage of an account by key and by template.
+func (a *API) usageOf(ctx context.Context, accountID string, from, to time.Time) (keys, templates []store.UsageSum, err error) {
+	keys, _, err = a.store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByKey})
+	if err != nil {
+		return nil, nil, err
+	}
+	templates, _, err = a.store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByTemplate})
+	return keys, templates, err
 }
 
 // maxLimit bounds a spending limit: the most that a wallet can hold.

@@ -15,7 +15,7 @@ import (
 // galleryQuery selects layouts.
 type galleryQuery struct {
 	Category string `json:"category,omitempty" in:"query" jsonschema:"maxLength=64,example=invoice" jsonschema_description:"Filter by category."`
-	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Filter by words. Each word must occur in the name, description, category or tags."`
+	Search   string `json:"search,omitempty" in:"query" jsonschema:"maxLength=200,example=serif elegant" jsonschema_description:"Filter by words. Each word must occur in the name, description, category, its synonyms or tags."`
 }
 
 func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {

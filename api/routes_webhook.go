@@ -62,15 +62,15 @@ func (e *eventTypes) SetJSON(v any) error {
 
 // newWebhook asks for an endpoint.
 type newWebhook struct {
-	URL    string     `json:"url" jsonschema:"required,format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL that receives the events."`
-	Events eventTypes `json:"events,omitempty" jsonschema_description:"Event types to send; all if absent or null."`
+	URL    string     `json:"url" jsonschema:"required,format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL for events."`
+	Events eventTypes `json:"events,omitempty" jsonschema_description:"All if absent or null."`
 }
 
 // webhookPatch changes an endpoint. Absent members stay unchanged.
 type webhookPatch struct {
 	byID
 
-	URL     *string    `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL that receives the events."`
+	URL     *string    `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL for events."`
 	Events  eventTypes `json:"events,omitempty" jsonschema_description:"Event types to send; null for all."`
 	Enabled *bool      `json:"enabled,omitempty" jsonschema_description:"If true, send events. If false, stop, and cancel pending deliveries."`
 }

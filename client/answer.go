@@ -55,6 +55,10 @@ type (
 	Usage = wire.Usage
 	// OperationUsage is the calls of one operation.
 	OperationUsage = wire.OperationUsage
+	// KeyUsage is the calls of one key.
+	KeyUsage = wire.KeyUsage
+	// TemplateUsage is the calls of one template.
+	TemplateUsage = wire.TemplateUsage
 	// DayUsage is the calls of one UTC day.
 	DayUsage = wire.DayUsage
 	// Limits is an account's own spending limits.

@@ -20,6 +20,8 @@ const (
 	EventAutoReload       = "wallet.auto_reload"
 	EventAutoReloadFailed = "wallet.auto_reload_failed"
 	EventPaymentRequired  = "wallet.payment_required"
+	// EventAccountAlert reports a usage alert. Its data is an AlertNews.
+	EventAccountAlert = "account.alert"
 )
 
 // EventCallback is the type of a callback to a call's URL. It is in the outbox like an event, and no endpoint can
@@ -41,6 +43,7 @@ func EventKinds() []EventKind {
 		{EventAutoReload, "Auto-reload added funds to the wallet"},
 		{EventAutoReloadFailed, "Auto-reload failed"},
 		{EventPaymentRequired, "A call was rejected because the wallet does not cover it; sent at most once an hour"},
+		{EventAccountAlert, "A usage alert of the account: spending limit, low balance or failed calls"},
 	}
 }
 

@@ -50,9 +50,7 @@ func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, cha
 	if tell == nil {
 		return nil
 	}
-	var to []string
-	err := tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
-		Where("m.account_id = ? AND m.role IN (?, ?)", accountID, RoleOwner, RoleBilling).Order("p.email").Scan(ctx, &to)
+	to, err := emailsOf(ctx, tx, accountID, RoleOwner, RoleBilling)
 	if err != nil || len(to) == 0 {
 		return err
 	}
@@ -61,6 +59,13 @@ func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, cha
 		return err
 	}
 	return keepLetters(ctx, tx, letters, at)
+}
+
+// emailsOf returns the addresses of an account's members with one of the roles.
+func emailsOf(ctx context.Context, tx txn, accountID string, roles ...string) (to []string, err error) {
+	err = tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
+		Where("m.account_id = ? AND m.role IN (?)", accountID, bun.List(roles)).Order("p.email").Scan(ctx, &to)
+	return to, err
 }
 
 // keepLetters puts emails into the queue, in the transaction of the change that they report.

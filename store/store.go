@@ -115,6 +115,7 @@ type base struct {
 	downloads tally // not written yet
 	requests  requestLog
 	titles    titleLog
+	usage     usageTally
 	// renewEvery is the interval at which a lease is renewed.
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all
@@ -163,6 +164,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.work(work, "downloads", func(ctx context.Context) { s.writeBehind(ctx, s.writeDownloads) })
 	s.work(work, "requests", func(ctx context.Context) { s.writeBehind(ctx, s.writeRequests) })
 	s.work(work, "titles", func(ctx context.Context) { s.writeBehind(ctx, s.writeTitles) })
+	s.work(work, "usage", func(ctx context.Context) { s.writeBehind(ctx, s.writeUsage) })
 	if s.writer != nil {
 		s.work(work, "checkpoints", func(ctx context.Context) {
 			s.writer.checkpoints(ctx, func(err error) { s.log.Warn("checkpoint failed", "error", err) })

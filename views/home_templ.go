@@ -24,7 +24,7 @@ type Home struct {
 	PDF        credit.Amount
 	Samples    []Sample // the first call
 	Layouts    []Card   // some of them
-	LayoutsAll string   // count: "40 templates in 31 categories"
+	LayoutsAll string   // count: "60 templates in 8 groups"
 	SelfHost   Sample
 	Fault      Sample
 }
@@ -99,7 +99,7 @@ func HomePage(p Page, m Home) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"hero\"><h1>HTML in. PDF out.</h1><p>relaypdf is an open-source document API. Send HTML, a URL, Markdown or a template, and get the PDF in the response. Merge, stamp, fill, convert and take screenshots with the same API key. Run it on your own server, or call this one for ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"hero\"><h1>HTML in. PDF out.</h1><p>relaypdf is an open-source document API. Send HTML, a URL, Markdown or a template, and get the PDF in the response. Merge, stamp, fill, convert and take screenshots with the same API key. Run it on your own server, or use this server for ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -112,7 +112,7 @@ func HomePage(p Page, m Home) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " per document.</p><div class=\"row\"><a class=\"btn primary for-members\" href=\"/dashboard\">Open dashboard</a> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " per PDF.</p><div class=\"row\"><a class=\"btn primary for-members\" href=\"/dashboard\">Open dashboard</a> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -37,8 +37,12 @@ type Page struct {
 type Public struct {
 	// Description is one sentence, URL the full URL of the page, Image that of an image of 1200 × 630 pixels.
 	Description, URL, Image string
+	// Feed is the path of the page's Atom feed; empty means none.
+	Feed string
 	// SignUp reports whether anyone may create an account.
 	SignUp bool
+	// Links lead to the pages that the operator has written.
+	Links []Link
 }
 
 // Person is who is logged in, and for which account.
@@ -51,7 +55,7 @@ type Person struct {
 	// FailedDeliveries is how many of the last 24 hours have failed, at most 99.
 	FailedDeliveries int
 	// Members of an account that may not change anything see no buttons that do.
-	Manages, Pays bool
+	Manages, Pays, Owns bool
 }
 
 // Banner is a message that needs a look.
@@ -108,6 +112,7 @@ var navigation = []navGroup{
 	}},
 	{"Account", []navItem{
 		{"/dashboard/keys", "key", "Keys"},
+		{"/dashboard/usage", "usage", "Usage"},
 		{"/dashboard/wallet", "wallet", "Wallet"},
 		{"/dashboard/settings", "settings", "Settings"},
 	}},

@@ -176,7 +176,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = blank("No endpoints yet", "Your endpoints appear here. Add an https URL of your application to be notified when documents are ready or payments arrive.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = blank("No endpoints yet", "Your endpoints appear here. Add an https URL of your application to be notified when jobs end or payments arrive.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -312,7 +312,7 @@ func endpointSecret(m EndpointSecret) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, " <div class=\"row end\"><a class=\"btn small\" href=\"/dashboard/webhooks\">I have stored it</a></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, " <div class=\"row end\"><a class=\"btn small\" href=\"/dashboard/webhooks\">Hide secret</a></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -145,7 +145,7 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 
 // attemptOf shows an attempt, the number-th of its delivery.
 func attemptOf(a store.PastAttempt, h store.AttemptHeaders, number int) views.Attempt {
-	shown := views.Attempt{Is: views.StateBad, At: a.At, Answer: strings.ToValidUTF8(string(a.Response), "\uFFFD"), Request: h.Request, Response: h.Response}
+	shown := views.Attempt{Number: number, Is: views.StateBad, At: a.At, Answer: strings.ToValidUTF8(string(a.Response), "\uFFFD"), Request: h.Request, Response: h.Response}
 	title := a.Error
 	if a.StatusCode != 0 {
 		title = strconv.Itoa(a.StatusCode)

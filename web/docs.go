@@ -17,6 +17,9 @@ const (
 	referencePath = docsPath + "/api"
 	searchPath    = docsPath + "/search.json"
 
+	// apiTitle is the title of the reference in the table of contents.
+	apiTitle = "API"
+
 	docsTitle            = "Documentation"
 	docsDescription      = "Create PDFs and images over HTTP: quick start, guides, and a reference of every operation, field, limit and error."
 	referenceTitle       = "API reference"
@@ -33,14 +36,33 @@ func (w *Web) contents(open string) views.Docs {
 		last := &d.Groups[len(d.Groups)-1]
 		last.Links = append(last.Links, views.Link{URL: docsPath + "/" + g.Slug, Text: g.Title})
 	}
-	operations := views.DocsGroup{Title: "API", Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
+	operations := views.DocsGroup{Title: apiTitle, Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
 	for _, group := range w.referenceGroups() {
 		operations.Links = append(operations.Links, views.Link{URL: partOfReference(group.Title), Text: group.Title})
 	}
 	after := 1 + slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == "Reference" })
+	reference := &d.Groups[after-1]
+	reference.Links = append(reference.Links, views.Link{URL: changelogPath, Text: changelogTitle})
 	d.Groups = slices.Insert(d.Groups, after, operations)
 	return d
 }
+
+// referenceContents is the table of contents of an operation's page: the operations of its group come first.
+func (w *Web) referenceContents(open views.Operation) views.Docs {
+	d := w.contents(operationPath(open.ID))
+	group := views.DocsGroup{Title: groupTitle(open.Tag)}
+	for _, o := range w.docs.Operations {
+		if o.Tag == open.Tag {
+			group.Links = append(group.Links, views.Link{URL: operationPath(o.ID), Text: o.Summary})
+		}
+	}
+	api := slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == apiTitle })
+	all := d.Groups[api]
+	d.Groups = slices.Insert(slices.Delete(d.Groups, api, api+1), 0, group, all)
+	return d
+}
+
+func operationPath(id string) string { return referencePath + "/" + id }
 
 // showDocs leads to the first guide: it is where to begin.
 func (w *Web) showDocs(v *pageRequest) error {
@@ -106,8 +128,7 @@ func (w *Web) showOperation(v *pageRequest) error {
 	if !ok {
 		return errNotFound
 	}
-	path := referencePath + "/" + o.ID
-	return v.show(http.StatusOK, views.OperationPage(w.publicPage(o.Summary, o.About(), docsPath, path), w.contents(partOfReference(groupTitle(o.Tag))), o))
+	return v.show(http.StatusOK, views.OperationPage(w.publicPage(o.Summary, o.About(), docsPath, operationPath(o.ID)), w.referenceContents(o), o))
 }
 
 // searchEntry is a part of the documentation that can be found.
@@ -120,7 +141,7 @@ type searchEntry struct {
 }
 
 // maxSearchText is the maximum length of the text of an entry, in bytes.
-const maxSearchText = 800
+const maxSearchText = 600
 
 // searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
 var searchWords = map[string]string{
@@ -132,9 +153,9 @@ var searchWords = map[string]string{
 	"barcodes_create": "qr code, ean, datamatrix", "zip_create": "archive", "email_create": "eml, outlook",
 	"money": "bill, invoice, cost, price, charge, credits", "limits": "rate limit, 429, quota, maximum size", "clients": "sdk, library, zapier, make, n8n, php, java",
 	"webhooks": "signature, callback, hook", "jobs": "async, queue, batch, callback", "headers-and-footers": "page numbers, watermark", "page-breaks": "new page, split table",
-	"accounts-and-keys": "api key, token, team, members, roles, login", "install": "docker, podman, compose, self-hosting", "deploy": "kubernetes, helm, fly, s3, postgresql, redis, cluster",
+	"accounts-and-keys": "api key, test key, sandbox, free, token, team, members, roles, login", "install": "docker, podman, compose, self-hosting", "deploy": "kubernetes, helm, fly, s3, postgresql, redis, cluster",
 	"monitoring": "prometheus, grafana, metrics, health check", "security": "ssrf, sandbox, gdpr, privacy, retention", "migrate": "gotenberg, puppeteer, playwright, wkhtmltopdf, api2pdf",
-	"agents": "mcp, claude, oauth, llm", "templates": "handlebars, mail merge, iframe editor", "hardening": "seccomp, landlock, apparmor, namespaces",
+	"agents": "mcp, claude, oauth, llm", "templates": "handlebars, mail merge, iframe editor", "dashboard": "playground, try, request log, errors, history", "hardening": "seccomp, landlock, apparmor, namespaces",
 }
 
 // showSearchIndex sends the index of the search in the browser.
@@ -160,11 +181,11 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 	}
 	for _, o := range w.docs.Operations {
 		names := []string{}
-		for _, f := range slices.Concat(o.Params, o.Fields) {
+		for f := range o.Accepts() {
 			names = append(names, f.Name)
 		}
 		entries = append(entries, searchEntry{
-			URL: referencePath + "/" + o.ID, Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: o.Path + " " + strings.Join(names, " "),
+			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: o.Path + " " + strings.Join(names, " "),
 		})
 	}
 	text, err := json.Marshal(entries)
@@ -175,7 +196,7 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 }
 
 // moreLinks are the pages outside the documentation, for language models.
-var moreLinks = []views.Link{{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
+var moreLinks = []views.Link{{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"}, {URL: changelogPath, Text: changelogTitle}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
 
 func (w *Web) showLLMs(v *pageRequest) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")

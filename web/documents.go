@@ -41,7 +41,7 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 
 func (w *Web) showDocuments(v *pageRequest) error {
 	shown, f := w.callFilter(v)
-	names, choices, err := w.keyNames(v.ctx(), v.account.ID)
+	keys, choices, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (w *Web) showDocuments(v *pageRequest) error {
 		return err
 	}
 	m := views.Documents{Filter: shown, Export: documentsPath + ".csv?" + v.r.URL.Query().Encode()}
-	if m.List, err = w.documentsOf(v, calls.Items, names); err != nil {
+	if m.List, err = w.documentsOf(v, calls.Items, keys); err != nil {
 		return err
 	}
 	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
@@ -96,7 +96,7 @@ func pager(v *pageRequest, path, next, shown string) views.Pager {
 
 // documentsOf shows calls of the account, with their titles, and with their results while these are stored. One
 // statement reads the titles of all, another the results.
-func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys map[string]string) ([]views.Document, error) {
+func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys accountKeys) ([]views.Document, error) {
 	var results []string
 	for _, call := range calls {
 		if call.ResultID != "" {
@@ -139,9 +139,9 @@ func (w *Web) titlesOf(v *pageRequest, calls []store.Call) (map[string]string, e
 }
 
 // documentOf shows a call.
-func documentOf(call store.Call, keys map[string]string) views.Document {
+func documentOf(call store.Call, keys accountKeys) views.Document {
 	d := views.Document{
-		ID: call.ID, Name: call.Operation, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys[call.KeyID], "dashboard"), At: call.CreatedAt,
+		ID: call.ID, Name: call.Operation, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys.name(call.KeyID), "dashboard"), Test: keys[call.KeyID].Test, At: call.CreatedAt,
 		Status: views.Status{Is: views.StateRun, Word: "Processing"}, Price: call.Quote, Charged: true,
 	}
 	if call.Status == store.CallRunning {
@@ -174,9 +174,9 @@ func withResult(d *views.Document, file store.File) {
 // stepWords describe the steps of a call.
 var stepWords = map[string]string{
 	"wait": "Job queue", "limit": "Rate limit", "decode": "Request parsing", "authorize": "Permissions", "quote": "Price", "pin": "Template version",
-	"admit": "Admission", "hold": "Price hold", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
+	"admit": "Admission", "hold": "Price reservation", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
 	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
-	"start": "Engine start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
+	"start": "Tool start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
 }
 
 // document returns the call that a page is about.
@@ -210,11 +210,11 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
-	m := views.DocumentDetail{Document: documentOf(call, names), RequestID: call.RequestID}
+	m := views.DocumentDetail{Document: documentOf(call, keys), RequestID: call.RequestID}
 	if w.now().Sub(call.CreatedAt) < store.RequestRetention {
 		m.RequestURL = requestsPath + "?q=" + url.QueryEscape(call.RequestID)
 	}
@@ -345,7 +345,7 @@ const maxExport = 50_000
 
 func (w *Web) exportDocuments(v *pageRequest) error {
 	_, f := w.callFilter(v)
-	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -361,7 +361,7 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 		}
 		for _, c := range page.Items {
 			row := []string{
-				c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, c.Status, names[c.KeyID],
+				c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, c.Status, keys.name(c.KeyID),
 				strconv.FormatInt(c.Duration.Milliseconds(), 10), decimal(c.Charge), c.Failure.Code, c.RequestID,
 			}
 			if err := out.Write(plainCells(row)); err != nil {

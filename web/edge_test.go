@@ -266,7 +266,7 @@ type asked struct{ method, path string }
 
 // publicPath matches the paths that caches may store; written here again, as an independent check of the edge's
 // table.
-var publicPath = regexp.MustCompile(`^/($|(static|gallery|drawn|docs|pdf-templates)(/|$)|(pricing|status|openapi\.json|llms\.txt|llms-full\.txt|robots\.txt|sitemap\.xml|v1/templates/gallery|v1/billing/prices)$)`)
+var publicPath = regexp.MustCompile(`^/($|(static|gallery|drawn|docs|pdf-templates)(/|$)|(pricing|status|changelog|changelog\.atom|openapi\.json|llms\.txt|llms-full\.txt|robots\.txt|sitemap\.xml|v1/templates/gallery|v1/billing/prices)$)`)
 
 func (a asked) public() bool {
 	return (a.method == http.MethodGet || a.method == http.MethodHead) && publicPath.MatchString(a.path)

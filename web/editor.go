@@ -35,6 +35,7 @@ func (w *Web) editorPages() []page {
 		{"POST", "/dashboard/templates/{id}/draft", manages, script(w.saveDraft)},
 		{"POST", "/dashboard/templates/{id}/check", signedIn, script(w.check)},
 		{"POST", "/dashboard/templates/{id}/pages", signedIn, script(w.draw)},
+		{"GET", "/dashboard/templates/{id}/pages/{page}", signedIn, w.showLastPage},
 		{"POST", "/dashboard/templates/{id}/filled", signedIn, w.showFilled},
 		{"POST", "/dashboard/templates/{id}/compare", signedIn, script(w.compareDraft)},
 		{"POST", "/dashboard/templates/{id}/describe", manages, script(w.describeDraft)},
@@ -107,10 +108,19 @@ func (w *Web) showEditor(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if v.value("preview") != "" {
-		if err := w.fillPreview(v, &m, found.Template); err != nil {
+	return w.openEditor(v, found.Template, m)
+}
+
+// openEditor shows the editor with the pages of its last preview, or with new ones for browsers without the script.
+func (w *Web) openEditor(v *pageRequest, t wire.Template, m views.Editor) error {
+	switch {
+	case !m.Sees():
+	case v.value("preview") != "":
+		if err := w.fillPreview(v, &m, t); err != nil {
 			return err
 		}
+	default:
+		m.Last = w.lastPagesIn(v, t, m.Path)
 	}
 	return w.editorPage(v, http.StatusOK, m)
 }
@@ -310,7 +320,11 @@ func (w *Web) draw(v *pageRequest, body []byte) error {
 	if scaleErr != nil || pagesErr != nil {
 		return errForm
 	}
-	return v.answerScript(w.templates.Preview(v.ctx(), in))
+	made, err := w.templates.Preview(v.ctx(), in)
+	if err == nil && in.View != operation.Placed {
+		w.storePages(v, body, in.Scale, made)
+	}
+	return v.answerScript(made, err)
 }
 
 // compareDraft shows the submitted text next to the stored one.

@@ -14,7 +14,7 @@ const framesPerMinute = 300
 // framePolicy is the policy of a filled template: no script, no network, and an opaque origin.
 const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
-// showFilled responds with the HTML of a draft, for the frame that is shown until the pages are ready. For a draft
+// showFilled responds with the HTML of a draft, for the frame that shows it without page breaks. For a draft
 // that cannot be filled the response is empty, and the frame keeps its content; the error is shown with the pages.
 func (w *Web) showFilled(v *pageRequest) error {
 	if err := v.r.ParseMultipartForm(maxDraft); err != nil {

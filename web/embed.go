@@ -80,12 +80,7 @@ func (w *Web) showEmbed(v *pageRequest) error {
 	m.Fixed = views.FixedFields{HTML: !s.May(embedding.Edit), Sample: !s.May(embedding.Data), Options: !s.May(embedding.Options)}
 	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
 	m.Embedded = &views.Embedded{ID: s.ID, Origin: s.Origin, ReturnURL: s.ReturnURL, Previews: s.May(embedding.Preview), Publishes: s.May(embedding.Publish)}
-	if v.value("preview") != "" && m.Embedded.Previews {
-		if err := w.fillPreview(v, &m, found.Template); err != nil {
-			return err
-		}
-	}
-	return w.editorPage(v, http.StatusOK, m)
+	return w.openEditor(v, found.Template, m)
 }
 
 // fieldOf maps each field of a draft to the capability that lets a link change it.
@@ -176,7 +171,7 @@ func (w *Web) drawEmbed(v *pageRequest, body []byte) error {
 	return w.wholeOf(v, body, "", w.draw, embedding.Preview)
 }
 
-// showFilledEmbed responds with the HTML that is shown until the pages are ready.
+// showFilledEmbed responds with the HTML that is shown without page breaks.
 func (w *Web) showFilledEmbed(v *pageRequest) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies

@@ -164,6 +164,14 @@ func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 		if got := l.frame.get(path); got.status != http.StatusOK {
 			t.Errorf("a link for %v shows nothing: status %d", may, got.status)
 		}
+		// No pages are stored yet.
+		want := http.StatusForbidden
+		if slices.Contains(may, embedding.Preview) {
+			want = http.StatusNotFound
+		}
+		if got := l.frame.get(path + "/pages/1"); got.status != want {
+			t.Errorf("a link for %v: got status %d for the last pages, want %d", may, got.status, want)
+		}
 	}
 	// A link cannot change names or use the account's other permissions.
 	full := l.link(all, nil)

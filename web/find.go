@@ -36,14 +36,20 @@ func (w *Web) find(v *pageRequest) error {
 	return json.NewEncoder(v.w).Encode(list)
 }
 
+// pageWords are other words for pages.
+var pageWords = map[string]string{requestsPath: "log, request log, errors, 401"}
+
 // places are the pages that the user may open, the guides and the operations.
 func (w *Web) places(v *pageRequest) []place {
 	var list []place
 	person := views.Person{Role: v.member.Role, Operator: v.person.Operator, Manages: v.may(manages)}
 	for _, page := range person.Pages() {
-		list = append(list, place{Group: "Pages", Title: page.Text, Note: page.Note, URL: page.Value})
+		list = append(list, place{Group: "Pages", Title: page.Text, Note: page.Note, Words: pageWords[page.Value], URL: page.Value})
 	}
 	for _, g := range w.docs.Guides {
+		if g.Internal && !person.Operator {
+			continue
+		}
 		list = append(list, place{Group: "Guides", Title: g.Title, Note: g.Group, Words: searchWords[g.Slug], URL: docsPath + "/" + g.Slug})
 	}
 	for _, o := range w.docs.Operations {

@@ -45,6 +45,9 @@ func TestPaletteFindsPlaces(t *testing.T) {
 		if slices.ContainsFunc(pages, func(p string) bool { return strings.Contains(p, "/admin") }) || slices.ContainsFunc(viewer.finds(""), func(p string) bool { return strings.Contains(p, "/keys/new") }) {
 			t.Error("a page is listed for those who may not open it")
 		}
+		if slices.Contains(pages, "Guides: Runbook /docs/runbook") {
+			t.Error("a page for operators is listed for others")
+		}
 		person, err := h.PersonByEmail(t.Context(), "maya@example.com")
 		if err == nil {
 			err = h.SetOperator(t.Context(), person.ID, true)
@@ -52,7 +55,7 @@ func TestPaletteFindsPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if operator := h.signedIn(t, person).finds(""); !slices.Contains(operator, "Pages: Jobs /admin/jobs") {
+		if operator := h.signedIn(t, person).finds(""); !slices.Contains(operator, "Pages: Jobs /admin/jobs") || !slices.Contains(operator, "Guides: Runbook /docs/runbook") {
 			t.Errorf("an operator finds %q", operator)
 		}
 		count := map[string]int{}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -48,36 +49,34 @@ func paperOf(l gallery.Layout) string {
 func layoutCard(l gallery.Layout) views.Card {
 	width, height := l.ThumbnailSize()
 	return views.Card{
-		ID: l.ID, URL: l.Href(), Name: l.Name, Note: views.Plural(l.Pages, "page", "pages") + " · " + paperOf(l),
+		ID: l.ID, URL: l.Href(), Name: l.Name, Note: views.Plural(l.Pages, "page", "pages") + " · " + strings.Join(l.Formats, ", "),
 		Image: l.ThumbnailPath(), Width: width, Height: height,
 	}
 }
 
-// galleryList lists the layouts, all or those of a category. where returns the URL of a category. It is false for an
-// unknown category.
+// galleryList lists the layouts, all or those of a category or a group. where returns the URL of either. It is false for
+// an unknown one.
 func (w *Web) galleryList(category, text string, where func(category string) string) (views.GalleryList, bool) {
-	all := w.gallery.List("", "")
-	counts := map[string]int{}
-	for _, l := range all {
-		counts[l.Category]++
-	}
 	m := views.GalleryList{
 		Title: "PDF templates", Text: text, Category: category, Action: where(category), All: where(""),
-		Categories: []views.GalleryCategory{{URL: where(""), Name: "All", Count: len(all), Open: category == ""}},
+		Groups: []views.GalleryGroup{{URL: where(""), Name: "All", Count: len(w.gallery.List("", "")), Open: category == ""}},
 	}
 	if category != "" {
 		m.Title = categoryName(category) + " templates"
 	}
-	for _, name := range w.gallery.Categories() {
-		m.Categories = append(m.Categories, views.GalleryCategory{URL: where(name), Name: categoryName(name), Count: counts[name], Open: name == category})
+	for _, g := range gallery.Groups() {
+		if g.Slug == category {
+			m.Title = g.Name
+		}
+		m.Groups = append(m.Groups, views.GalleryGroup{URL: where(g.Slug), Name: g.Name, Count: len(w.gallery.List(g.Slug, "")), Open: g.Slug == category || slices.Contains(g.Categories, category)})
 	}
 	for _, l := range w.gallery.List(category, text) {
 		m.Cards = append(m.Cards, layoutCard(l))
 	}
-	return m, category == "" || counts[category] > 0
+	return m, len(w.gallery.List(category, "")) > 0
 }
 
-// showGallery lists the layouts, all or those of a category.
+// showGallery lists the layouts, all or those of a category or a group.
 func (w *Web) showGallery(v *pageRequest) error {
 	where := func(category string) string { return strings.TrimSuffix(galleryPath+"/"+category, "/") }
 	category := chi.URLParam(v.r, "category")
@@ -99,7 +98,7 @@ func (w *Web) layout(v *pageRequest) (gallery.Layout, error) {
 	return l, nil
 }
 
-// drawings are the pages of a layout, and its document.
+// drawings are the pages of a layout, and its documents.
 func (w *Web) drawings(rest string) []drawing {
 	l, ok := w.gallery.Get(rest)
 	if !ok {
@@ -110,24 +109,29 @@ func (w *Web) drawings(rest string) []drawing {
 	if !ok {
 		return nil
 	}
-	list := []drawing{}
-	for page := range l.Pages + 1 {
-		d, err := layoutDrawing(l, page)
-		if err != nil {
-			return nil
-		}
-		list = append(list, d)
+	documents, pages, err := layoutDrawings(l)
+	if err != nil {
+		return nil
 	}
-	return list
+	return append(documents, pages...)
 }
 
-// layoutDrawing is a page of a layout with its sample; page 0 is the document.
-func layoutDrawing(l gallery.Layout, page int) (drawing, error) {
+// layoutDrawings are a layout with its sample: a document in each format, and the pages in its own format.
+func layoutDrawings(l gallery.Layout) (documents, pages []drawing, err error) {
 	o, err := optionsOf(l)
 	if err != nil {
-		return drawing{}, fmt.Errorf("the options of layout %s: %w", l.ID, err)
+		return nil, nil, fmt.Errorf("the options of layout %s: %w", l.ID, err)
 	}
-	return drawing{pdf: page == 0, sheet: RenderRequest{Template: l.HTML, Data: l.Sample, Format: o.Format, Landscape: o.Landscape, Page: page, DPI: 110}}, nil
+	sheet := RenderRequest{Template: l.HTML, Data: l.Sample, Format: o.Format, Landscape: o.Landscape, DPI: 110}
+	for page := range l.Pages {
+		sheet.Page = page + 1
+		pages = append(pages, drawing{sheet: sheet})
+	}
+	sheet.Page = 0
+	for _, sheet.Format = range l.Formats {
+		documents = append(documents, drawing{sheet: sheet, pdf: true})
+	}
+	return documents, pages, nil
 }
 
 // showLayout shows one layout: its pages, its data, its HTML, and how it is called.
@@ -141,17 +145,16 @@ func (w *Web) showLayout(v *pageRequest) error {
 		ID: l.ID, Name: l.Name, Description: l.Description, Paper: paperOf(l), Formats: strings.Join(l.Formats, " and "), Tags: l.Tags,
 		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)}, Price: w.cfg.Prices["pdf.create"], Use: newTemplatePath + "?layout=" + l.ID,
 	}
-	for page := range l.Pages + 1 {
-		d, err := layoutDrawing(l, page)
-		if err != nil {
-			return err
-		}
-		if page == 0 {
-			m.PDF = drawnPath + d.nameOf("layout_"+l.ID)
-			continue
-		}
-		shown := views.LayoutPage{Number: page, Large: drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, page)), Width: width, Height: height}
-		if page == 1 {
+	documents, pages, err := layoutDrawings(l)
+	if err != nil {
+		return err
+	}
+	for i, d := range documents {
+		m.PDFs = append(m.PDFs, views.Link{URL: drawnPath + d.nameOf("layout_"+l.ID), Text: l.Formats[i]})
+	}
+	for i, d := range pages {
+		shown := views.LayoutPage{Number: i + 1, Large: drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, i+1)), Width: width, Height: height}
+		if i == 0 {
 			shown.Small = l.ThumbnailPath()
 		}
 		m.Pages = append(m.Pages, shown)

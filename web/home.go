@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/static/gallery"
 	"relaypdf/views"
 	"relaypdf/web/docs"
 )
@@ -56,7 +57,7 @@ func (w *Web) home() views.Home {
 	d := exampleDrawing()
 	m := views.Home{
 		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Described), PDF: w.cfg.Prices["pdf.create"],
-		LayoutsAll: fmt.Sprintf("%d templates in %d categories", len(w.gallery.List("", "")), len(w.gallery.Categories())),
+		LayoutsAll: fmt.Sprintf("%d templates in %d groups", len(w.gallery.List("", "")), len(gallery.Groups())),
 		Live: views.Live{
 			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages per hour", livePerHour),
 			Page: views.LivePage{Image: drawnPath + d.nameOf("example"), Width: 595, Height: 842, Facts: "A4 · rendered from this HTML"},

@@ -92,15 +92,18 @@ func keyNote(k store.Key) string {
 }
 
 func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
-	m := views.NewKey{MaxTests: call.MaxTests, Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
+	m := views.NewKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
+	if !w.cfg.Dev {
+		m.MaxTests = call.MaxTests
+	}
 	for _, name := range []string{"name", "test", "limit", "expires", "scope"} {
 		m.Values[name] = v.value(name)
 	}
-	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Everything that the account may do."}}
+	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Call all operations, and manage templates, webhooks and spending limits."}}
 	for _, s := range keyScopes {
 		m.Scopes = append(m.Scopes, s.Choice)
 	}
-	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Select each operation."})
+	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Only the operations that you select."})
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
 	}
@@ -135,7 +138,7 @@ var keyScopes = []keyScope{
 		return slices.Contains([]string{"pdf.create", "templates.preview", "images.create", "email.create"}, o.Name)
 	}},
 	{views.Choice{Value: "tools", Text: "PDF tools", Note: "Read and change PDFs."}, isTool},
-	{views.Choice{Value: "read", Text: "Read only", Note: "Read the properties, text, data and form fields of PDFs."}, func(o Operation) bool { return isTool(o) && o.Reads }},
+	{views.Choice{Value: "read", Text: "Read only", Note: "Get the properties, text, data and form fields of PDFs."}, func(o Operation) bool { return isTool(o) && o.Reads }},
 }
 
 func isTool(o Operation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Name != "pdf.create" }
@@ -179,7 +182,7 @@ func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != ""}
 	if n.Name == "" {
-		m.Errors["name"] = "Name is required. Use the name of the application, for example."
+		m.Errors["name"] = "Name is required. Use the name of your application."
 	}
 	var wrong string
 	if n.SpendLimit, wrong = dollars(v.value("limit")); wrong != "" {
@@ -303,22 +306,32 @@ func (w *Web) rollKey(v *pageRequest) error {
 	return v.redirectOnce(keysPath, views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
 }
 
-// keyNames returns the names of an account's keys by their ids.
-func (w *Web) keyNames(ctx context.Context, accountID string) (map[string]string, []views.Choice, error) {
+// accountKeys are keys of an account by their IDs.
+type accountKeys map[string]store.Key
+
+// name returns the name of a key, or nothing if the key is unknown.
+func (k accountKeys) name(id string) string {
+	if key, known := k[id]; known {
+		return keyName(key)
+	}
+	return ""
+}
+
+// keysOf returns an account's keys.
+func (w *Web) keysOf(ctx context.Context, accountID string) (accountKeys, []views.Choice, error) {
 	keys, err := w.store.Keys(ctx, accountID)
 	if err != nil {
 		return nil, nil, err
 	}
-	return namesOf(keys), choicesOf(keys), nil
+	return byID(keys), choicesOf(keys), nil
 }
 
-// namesOf returns the names of keys by their IDs.
-func namesOf(keys []store.Key) map[string]string {
-	names := map[string]string{}
+func byID(keys []store.Key) accountKeys {
+	found := accountKeys{}
 	for _, k := range keys {
-		names[k.ID] = keyName(k)
+		found[k.ID] = k
 	}
-	return names
+	return found
 }
 
 // choicesOf returns keys by their names.

@@ -45,11 +45,11 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
-	if m.Latest, err = w.documentsOf(v, latest, names); err != nil {
+	if m.Latest, err = w.documentsOf(v, latest, keys); err != nil {
 		return err
 	}
 	p := v.page("Overview", "/dashboard")
@@ -174,7 +174,7 @@ func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error
 		return err
 	}
 	if refusal != nil {
-		m.Refusal = &views.RequestDetail{Request: requestOf(*refusal, ""), Message: refusal.Message}
+		m.Refusal = &views.RequestDetail{Request: requestOf(*refusal, store.Key{}), Message: refusal.Message}
 	}
 	return v.show(http.StatusOK, views.FirstRunPage(v.page("Welcome", "/dashboard"), m))
 }

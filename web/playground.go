@@ -425,7 +425,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		m.CallID = store.CallID(id)
 	}
 	if charged, err := strconv.ParseInt(answer.Header().Get(wire.ChargedHeader), 10, 64); err == nil {
-		m.Charged, m.Price = true, credit.Amount(charged)
+		m.Charged, m.Price, m.Free = true, credit.Amount(charged), p.free()
 	}
 	if m.Async || file.URL == "" {
 		if !m.Async {
@@ -460,6 +460,9 @@ func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
 	}
 }
 
+// free reports whether the call is free, because a test key makes it.
+func (p *playground) free() bool { return p.key != nil && p.key.Test && !p.cfg.Dev }
+
 // row describes the operation's row.
 func (p *playground) row() Operation {
 	i := slices.IndexFunc(p.cfg.Described, func(o Operation) bool { return o.Name == p.name })
@@ -475,7 +478,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	row := p.row()
 	m := views.Playground{
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
-		Price: p.cfg.Prices[p.name], Varies: row.Varies, Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
+		Price: p.cfg.Prices[p.name], Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
 	}
 	for _, group := range p.playable() {
 		for _, o := range group.List {
@@ -490,7 +493,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	if err != nil {
 		return err
 	}
-	if m.History, err = p.documentsOf(p.pageRequest, calls.Items, namesOf(p.keys)); err != nil {
+	if m.History, err = p.documentsOf(p.pageRequest, calls.Items, byID(p.keys)); err != nil {
 		return err
 	}
 	p.allowStyles()

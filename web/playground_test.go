@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -299,6 +300,30 @@ func (v *visitor) play(path string, form url.Values, files ...[3]string) answer 
 		v.t.Fatal(err)
 	}
 	return v.upload(path, w.FormDataContentType(), &body)
+}
+
+// TestTestKeyIsFree: the pages say that calls with a test key are free, except on a developer's own server, where they
+// are not.
+func TestTestKeyIsFree(t *testing.T) {
+	t.Parallel()
+	for dev, words := range map[bool][]string{false: {"Run for free", "Calls are free, up to 500 a day per account."}, true: {"Run for $0.0002", "treats test keys like live keys"}} {
+		t.Run("dev "+strconv.FormatBool(dev), func(t *testing.T) {
+			h := sqliteHouse(t, func(c *web.Config) {
+				c.OpenAPI, c.Dev, c.Prices = described(t), dev, map[string]credit.Amount{"zip.create": 200}
+				c.Described = []web.Operation{{Name: "zip.create"}}
+			})
+			v := h.join(t, "maya@example.com")
+			key, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: h.mayas(t).ID, Name: "ci", Test: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"then": {"show"}, "key": {key.ID}})
+			if !strings.Contains(textOf(got.body), words[0]) {
+				t.Errorf("dev %v: the playground does not say %q: %s", dev, words[0], textOf(got.body))
+			}
+			v.sees("/dashboard/keys/new", words[1])
+		})
+	}
 }
 
 // TestPlaygroundRunsPaidCalls uploads files with the form, packs them, and checks the charge and the result.

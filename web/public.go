@@ -13,6 +13,7 @@ import (
 
 	"relaypdf/api/middleware"
 	"relaypdf/static"
+	"relaypdf/static/gallery"
 	"relaypdf/views"
 )
 
@@ -107,7 +108,7 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 func (w *Web) publicPage(title, description, open, path string) views.Page {
 	return views.Page{
 		Title: title, Open: open, Version: w.cfg.Version, Asset: w.assets.URL,
-		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen()},
+		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen(), Links: w.customLinks()},
 	}
 }
 
@@ -153,19 +154,25 @@ type Drawer func(context.Context, RenderRequest) (Drawn, error)
 // list returns the public pages, as the sitemap has them.
 func (w *Web) list() []publicPage {
 	list := []publicPage{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
+	for _, g := range gallery.Groups() {
+		list = append(list, publicPage{galleryPath + "/" + g.Slug, g.Name, galleryDescription})
+	}
 	for _, category := range w.gallery.Categories() {
 		list = append(list, publicPage{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})
 	}
 	for _, l := range w.gallery.List("", "") {
 		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
-	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{docsPath, docsTitle, docsDescription})
+	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{changelogPath, changelogTitle, changelogDescription}, publicPage{docsPath, docsTitle, docsDescription})
 	for _, g := range w.docs.Guides {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}
 	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
 	for _, o := range w.docs.Operations {
 		list = append(list, publicPage{referencePath + "/" + o.ID, o.Summary, o.About()})
+	}
+	for _, own := range w.cfg.CustomPages {
+		list = append(list, publicPage{own.Path, own.Title, customPageDescription(own)})
 	}
 	return list
 }

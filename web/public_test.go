@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"image"
@@ -95,7 +96,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)
 	titles := map[string]string{}
-	for _, path := range append(nobody.sitemap(), "/robots.txt", "/llms.txt", "/llms-full.txt", "/docs/search.json") {
+	for _, path := range append(nobody.sitemap(), "/robots.txt", "/llms.txt", "/llms-full.txt", "/docs/search.json", "/changelog.atom") {
 		a := nobody.get(path)
 		if a.status != http.StatusOK {
 			t.Errorf("%s: status %d", path, a.status)
@@ -144,7 +145,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 func TestHomeIsForEverybody(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	nobody := h.visitor(t)
-	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "40 templates in")
+	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "60 templates in")
 	if h.join(t, "maya@example.com").get("/").body != a.body {
 		t.Error("a person who is logged in sees another page")
 	}
@@ -237,13 +238,17 @@ func TestGallery(t *testing.T) {
 	d := &drawer{}
 	h := openHouse(t, d)
 	v := h.visitor(t)
-	v.sees("/pdf-templates", "Atelier invoice", "Credit note", "All")
+	v.sees("/pdf-templates", "Atelier invoice", "Invoices and receipts", "All")
+	if a := v.sees("/pdf-templates/billing", "Atelier invoice", "Till receipt"); strings.Contains(textOf(a.body), "Verbena") {
+		t.Error("a group shows layouts of others")
+	}
+	v.sees("/pdf-templates?q=curriculum+vitae", "Margin résumé")
 	if a := v.sees("/pdf-templates/invoice", "Atelier invoice"); strings.Contains(textOf(a.body), "Verbena") {
 		t.Error("a category shows another's layouts")
 	}
 	v.sees("/pdf-templates?q=serif+invoice", "Atelier invoice")
 	v.sees("/pdf-templates?q=nothing-has-this", "No matching templates")
-	a := v.sees("/pdf-templates/invoice/invoice-atelier", "Use this template", "Sample data", "printBackground", "templateData", "$0.0020")
+	a := v.sees("/pdf-templates/invoice/invoice-atelier", "Use this template", "A4 PDF", "Letter PDF", "Sample data", "printBackground", "templateData", "$0.0020")
 	for _, path := range []string{"/pdf-templates/nothing", "/pdf-templates/menu/invoice-atelier", "/pdf-templates/invoice/nothing"} {
 		if got := v.get(path); got.status != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, got.status)
@@ -309,6 +314,73 @@ func TestSearchKnowsTheWordsOfCustomers(t *testing.T) {
 		if !found {
 			t.Errorf("a search for %q does not find %s by its title or its words", word, url)
 		}
+	}
+}
+
+// TestReferenceLinksToEachField checks that the fields of every operation have anchors, each once on its page, that those
+// of objects are folded, and that the examples are those of the OpenAPI document.
+func TestReferenceLinksToEachField(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	v := h.visitor(t)
+	ids, fields := regexp.MustCompile(` id="([^"]+)"`), 0
+	for _, path := range v.sitemap() {
+		if !strings.HasPrefix(path, "/docs/api/") {
+			continue
+		}
+		body, seen := v.get(path).body, map[string]bool{}
+		for _, found := range ids.FindAllStringSubmatch(body, -1) {
+			if seen[found[1]] {
+				t.Errorf("%s has the anchor %s twice", path, found[1])
+			}
+			seen[found[1]] = true
+		}
+		for _, found := range regexp.MustCompile(`class="anchor" href="#([^"]+)"`).FindAllStringSubmatch(body, -1) {
+			if fields++; !seen[found[1]] {
+				t.Errorf("%s links to the anchor %s, which it lacks", path, found[1])
+			}
+		}
+	}
+	if fields < 2000 {
+		t.Errorf("%d fields have an anchor", fields)
+	}
+	v.sees("/docs/api/pdf_create", "fields of options.margin", "200 PDF", "Content-Type: application/pdf", "charged-microdollars: 2000", "202 Job", "400 Error")
+	v.sees("/docs/api/pdf_info", "200 JSON", "Invoice 42", "200 URL")
+	for path, id := range map[string]string{
+		"pdf_create": "pdf-options-margin-top", "pdf_merge": "pdf-merge-200-url", "pdf_info": "pdf-info-200-PdfInfoResult-pageCount", "templates_update": "templates-id-path-id",
+	} {
+		if body := v.get("/docs/api/" + path).body; !strings.Contains(body, `<div id="`+id+`">`) {
+			t.Errorf("%s lacks the anchor %s", path, id)
+		}
+	}
+}
+
+// TestChangelog reads the page and the feed of the releases.
+func TestChangelog(t *testing.T) {
+	h := openHouse(t, &drawer{})
+	v := h.visitor(t)
+	body := v.sees("/changelog", "Unreleased", "1.0.0", "The first release.", "Atom feed").body
+	for _, part := range []string{`<h2 id="unreleased">`, `<h2 id="v1.0.0">`, `<h3 id="unreleased-added">`, `<h3 id="v1.0.0-documents">`, `href="/changelog"`, `type="application/atom+xml"`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the changelog lacks %s", part)
+		}
+	}
+	var feed struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+		ID      string   `xml:"id"`
+		Updated string   `xml:"updated"`
+		Entries []struct {
+			Title   string `xml:"title"`
+			ID      string `xml:"id"`
+			Updated string `xml:"updated"`
+			Content string `xml:"content"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal([]byte(v.get("/changelog.atom").body), &feed); err != nil {
+		t.Fatal(err)
+	}
+	last := feed.Entries[len(feed.Entries)-1]
+	if feed.ID != h.url+"/changelog" || feed.Updated != feed.Entries[0].Updated || last.Title != "relaypdf 1.0.0" || last.ID != h.url+"/changelog#v1.0.0" || !strings.Contains(last.Content, "<h3") {
+		t.Errorf("the feed is %+v", feed)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestPagesReadWithTheirOwnConnections(t *testing.T) {
 		pages := map[*visitor][]string{
 			v: {
 				"/dashboard", "/dashboard/documents", "/dashboard/documents/" + call.ID, "/dashboard/keys", "/dashboard/keys/" + key.ID + "/revoke", "/dashboard/webhooks",
-				"/dashboard/webhooks/" + hook.ID, "/dashboard/deliveries", "/dashboard/requests", "/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/security", "/dashboard/settings/members", "/dashboard/settings/data", "/dashboard/settings/audit", "/dashboard/apps",
+				"/dashboard/webhooks/" + hook.ID, "/dashboard/deliveries", "/dashboard/requests", "/dashboard/usage", "/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/security", "/dashboard/settings/members", "/dashboard/settings/data", "/dashboard/settings/audit", "/dashboard/apps",
 			},
 			op: {"/admin", "/admin/accounts/" + account.ID, "/admin/engine", "/admin/jobs", "/admin/deliveries", "/admin/edge", "/admin/settings", "/admin/audit"},
 		}

@@ -31,7 +31,7 @@ func (w *Web) showRequests(v *pageRequest) error {
 	if hours, err := strconv.Atoi(shown.Period); err == nil && hours > 0 {
 		f.After = w.now().Add(-time.Duration(hours) * time.Hour)
 	}
-	names, choices, err := w.keyNames(v.ctx(), v.account.ID)
+	keys, choices, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -45,15 +45,19 @@ func (w *Web) showRequests(v *pageRequest) error {
 	}
 	m := views.Requests{Filter: shown}
 	for _, r := range page.Items {
-		m.List = append(m.List, requestOf(r, names[r.KeyID]))
+		m.List = append(m.List, requestOf(r, keys[r.KeyID]))
 	}
 	m.Pager = pager(v, requestsPath, page.Next, views.Plural(len(m.List), "request", "requests"))
 	return v.show(http.StatusOK, views.RequestsPage(v.page("Requests", requestsPath), m))
 }
 
-func requestOf(r store.Request, key string) views.Request {
+func requestOf(r store.Request, key store.Key) views.Request {
+	name := ""
+	if key.ID != "" {
+		name = keyName(key)
+	}
 	return views.Request{
-		ID: r.ID, Method: r.Method, Path: r.Path, Status: r.Status, ErrorCode: r.Code, Key: cmp.Or(key, "unknown"), Took: r.Duration, Price: r.Price, At: r.At,
+		ID: r.ID, Method: r.Method, Path: r.Path, Status: r.Status, ErrorCode: r.Code, Key: cmp.Or(name, "unknown"), Free: key.Test && r.CallID != "" && r.Code == "", Took: r.Duration, Price: r.Price, At: r.At,
 	}
 }
 
@@ -66,9 +70,10 @@ func (w *Web) showRequest(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	m := views.RequestDetail{Request: requestOf(r, ""), RequestID: r.RequestID, Message: r.Message, Body: jsonText([]byte(r.Body))}
-	if i := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == r.KeyID }); i >= 0 {
-		m.KeyLink = keyLink(keys[i])
+	key, known := byID(keys)[r.KeyID]
+	m := views.RequestDetail{Request: requestOf(r, key), RequestID: r.RequestID, Message: r.Message, Body: jsonText([]byte(r.Body))}
+	if known {
+		m.KeyLink = keyLink(key)
 	}
 	if r.CallID != "" {
 		m.Document = views.Link{URL: documentsPath + "/" + r.CallID, Text: r.CallID}

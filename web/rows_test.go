@@ -41,6 +41,9 @@ var history = []string{
 		SELECT 'dlv_' || rest, ?0, ?1, 'evt_' || rest, 'job.completed', ?1, 'https://h.example/', CASE WHEN i % 100 = 0 THEN 'failed' ELSE 'delivered' END, FALSE, ms * 1000 FROM made`,
 	`INSERT INTO usage_days AS u (account_id, day, operation, key_id, calls, amount) SELECT ?0, ms / 86400000, 'pdf.create', ?4, COUNT(*), 2000 * COUNT(*) FROM made GROUP BY 2
 		ON CONFLICT (account_id, day, operation, key_id) DO UPDATE SET calls = u.calls + EXCLUDED.calls`,
+	`INSERT INTO usage_counts AS u (account_id, kind, day, name, calls, failures, amount)
+		SELECT ?0, g.kind, ms / 86400000, g.name, COUNT(*), COUNT(*) / 100, 2000 * COUNT(*) FROM made, (VALUES ('operation', 'pdf.create'), ('key', ?4), ('template', 't1')) AS g (kind, name) GROUP BY 2, 3, 4
+		ON CONFLICT (account_id, kind, day, name) DO UPDATE SET calls = u.calls + EXCLUDED.calls`,
 	`INSERT INTO jobs (call_id, account_id, state, created_at) SELECT 'call_' || rest, ?0, 'ended', ms * 1000 FROM made WHERE i % 10 = 0`,
 	`INSERT INTO files (id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at)
 		SELECT 'file_' || rest, ?0, 'call_' || rest, 'a.pdf', 'application/pdf', 1, rest, ms * 1000, ?3 * 1000 FROM made WHERE ms > ?3 - 86400000`,
@@ -152,7 +155,8 @@ func TestPagesReadFewRows(t *testing.T) {
 		return sum, worst
 	}
 	pages := []string{
-		"/dashboard/wallet?kind=credits", "/dashboard/wallet?kind=payments", "/dashboard/wallet?kind=calls", "/dashboard/wallet?by=key", "/dashboard/wallet?by=day", "/dashboard/documents?mode=async", "/dashboard/documents?q=my-own", "/dashboard/requests?q=my-own",
+		"/dashboard/wallet?kind=credits", "/dashboard/wallet?kind=payments", "/dashboard/wallet?kind=calls", "/dashboard/wallet?by=key", "/dashboard/wallet?by=day", "/dashboard/usage?days=90", "/dashboard/usage?days=90&by=key&of=" + key.ID, "/dashboard/usage?days=90&by=template&of=t1", "/dashboard/usage.csv?days=90",
+		"/dashboard/documents?mode=async", "/dashboard/documents?q=my-own", "/dashboard/requests?q=my-own",
 		"/dashboard/webhooks/" + hook.ID, "/dashboard/deliveries?status=failed", "/admin", "/admin/accounts/" + account.ID, "/admin/engine", "/admin/jobs", "/admin/deliveries", "/admin/audit",
 	}
 	for path := range mostStatements {

@@ -69,7 +69,11 @@ func (w *Web) showProfile(v *pageRequest) error {
 }
 
 func (w *Web) profilePage(v *pageRequest, form views.Form) error {
-	return v.show(statusOf(form), views.ProfilePage(v.page("Settings", settingsPath), form))
+	hint := "You confirm a change with your password and a link that is sent to the new address."
+	if w.mail == nil {
+		hint = "This server sends no email, so this address cannot be changed."
+	}
+	return v.show(statusOf(form), views.ProfilePage(v.page("Settings", settingsPath), form, hint))
 }
 
 func (w *Web) showSecurity(v *pageRequest) error { return w.securityPage(v, emptyForm(nil)) }
@@ -98,7 +102,7 @@ func (w *Web) showMembers(v *pageRequest) error {
 
 // membersPage shows the members and invitations of the account, with the form that invites one.
 func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
-	m := views.Members{Invite: invite, InviteLink: takeOnce[views.InviteLink](v)}
+	m := views.Members{Invite: invite, Mails: w.mail != nil, InviteLink: takeOnce[views.InviteLink](v)}
 	for _, role := range store.Roles() {
 		m.Roles = append(m.Roles, views.Choice{Value: role, Text: role})
 	}
@@ -155,8 +159,8 @@ func (w *Web) sessionLines(v *pageRequest) ([]views.Session, error) {
 var auditWords = map[string]string{
 	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.undone": "Credential change undone for", "person.name": "Profile changed",
 	"account.name": "Account renamed to", "device.approved": "Command line authorized:", "grant.made": "App connected:", "grant.allowed": "App authorized:", "grant.denied": "App denied:", "grant.limited": "App limit changed:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Two-factor authentication set up", "factor.off": "Two-factor authentication disabled", "key.made": "Key created:", "key.rolled": "Key rotated:",
-	"key.revoked": "Key revoked:", "member.invited": "Invitation sent to", "member.joined": "Member joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
-	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "account.suspended": "Account suspended", "account.resumed": "Account resumed",
+	"key.revoked": "Key revoked:", "member.invited": "Invitation created for", "member.joined": "Member joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
+	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "alerts.changed": "Alerts changed", "account.suspended": "Account suspended", "account.resumed": "Account resumed",
 	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rotated:",
 	"webhook.activated": "New secret activated:", "webhook.deleted": "Endpoint deleted:", "delivery.replayed": "Delivery replayed:", "delivery.tried": "Delivery attempted:", "link.made": "Login link created for", "account.exported": "Account exported", "account.ending": "Account deletion scheduled", "account.kept": "Account deletion cancelled", "inputs.kept": "Storing of inputs enabled", "inputs.not_kept": "Storing of inputs disabled", "identity.linked": "Login linked with", "identity.unlinked": "Login unlinked from", "template.shared": "Editor link created for", "template.changed": "Template changed:", "template.published": "Template published:",
 	"template.made": "Template created:", "template.duplicated": "Template copied:", "template.described": "Template generated:", "template.discarded": "Draft discarded:", "template.restored": "Version restored:",
@@ -235,7 +239,7 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 		return errTooMany
 	}
 	if w.mail == nil {
-		v.flash("Email not changed: this service sends no email, so the new one cannot be confirmed. Ask its operator to change it.")
+		v.flash("Email not changed: this server sends no email, so the new address cannot be confirmed.")
 		return nil
 	}
 	secret, err := w.people.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})

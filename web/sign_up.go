@@ -37,7 +37,7 @@ func (w *Web) showSignUp(v *pageRequest) error {
 func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
 
 func (w *Web) signUpModel(v *pageRequest) views.SignUp {
-	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider()}
+	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider(), Accepts: w.customLinks(), Mail: w.mail != nil}
 	if w.cfg.Trial > 0 {
 		m.Trial = views.Dollars(w.cfg.Trial)
 	}
@@ -83,7 +83,11 @@ func (w *Web) signUp(v *pageRequest) error {
 
 // showUnconfirmed reports how the user of an address that is not verified yet opens the account.
 func (w *Web) showUnconfirmed(v *pageRequest, status int, email string) error {
-	return v.show(status, views.ConfirmSentPage(v.page("Confirm your email address", ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
+	title := "Check your email"
+	if w.mail == nil {
+		title = "Ask the operator for a link"
+	}
+	return v.show(status, views.ConfirmSentPage(v.page(title, ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
 }
 
 // remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that

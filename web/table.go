@@ -40,7 +40,7 @@ func (w *Web) pages() []page {
 
 // publicPages are the pages without a login.
 func (w *Web) publicPages() []page {
-	return []page{
+	return append([]page{
 		{"GET", "/", everyone, w.showHome},
 		{"POST", "/", everyone, w.tryLive},
 		{"GET", galleryPath, everyone, w.showGallery},
@@ -48,6 +48,8 @@ func (w *Web) publicPages() []page {
 		{"GET", galleryPath + "/{category}/{id}", everyone, w.showLayout},
 		{"GET", pricingPath, everyone, w.showPricing},
 		{"GET", statusPath, everyone, w.showStatus},
+		{"GET", changelogPath, everyone, w.showChangelog},
+		{"GET", feedPath, everyone, w.showFeed},
 		{"GET", docsPath, everyone, w.showDocs},
 		{"GET", docsPath + "/search.json", everyone, w.showSearchIndex},
 		{"GET", docsPath + "/{guide}", everyone, w.showGuide},
@@ -58,7 +60,7 @@ func (w *Web) publicPages() []page {
 		{"GET", drawnPath + "{name}", everyone, w.showDrawn},
 		{"GET", "/robots.txt", everyone, w.showRobots},
 		{"GET", "/sitemap.xml", everyone, w.showSitemap},
-	}
+	}, w.customPages()...)
 }
 
 // operatorPages returns the pages of the installation.
@@ -168,6 +170,9 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
+		{"GET", usagePath, signedIn, w.showUsage},
+		{"GET", usagePath + ".csv", signedIn, w.exportUsage},
+		{"POST", usagePath + "/alerts", owns, w.saveAlerts},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
@@ -222,6 +227,7 @@ func (w *Web) embedPages() []page {
 		{"POST", embedPath + "/draft", linked, script(w.saveEmbed)},
 		{"POST", embedPath + "/check", linked, script(w.checkEmbed)},
 		{"POST", embedPath + "/pages", linked, script(w.drawEmbed)},
+		{"GET", embedPath + "/pages/{page}", linked, w.showLastPage},
 		{"POST", embedPath + "/filled", linked, w.showFilledEmbed},
 		{"POST", embedPath + "/compare", linked, script(w.compareEmbed)},
 		{"GET", embedPath + "/publish", linked, w.showPublishEmbed},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,12 @@ import (
 // thumbnailScale is the scale of thumbnails: a third of the pages' size is shown, at two pixels each on dense
 // screens.
 const thumbnailScale = 0.5
+
+// Kinds of stored images, which their keys start with.
+const (
+	thumbnailKind = "thumb-"
+	pagesKind     = "pages-"
+)
 
 // blankThumbnail is the image of a template or a document that has no other.
 const blankThumbnail = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 210 297" width="595" height="842"><path fill="#fff" d="M0 0h210v297H0z"/><path fill="none" stroke="#8a919e" stroke-width="2" d="m105 128 22 38H83zM105 142v12M105 160v.1" stroke-linecap="round" stroke-linejoin="round"/></svg>`
@@ -66,7 +73,7 @@ func (w *Web) thumbnail(v *pageRequest, t wire.Template) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := thumbnailKey(v.account.ID, t, partials)
+	key := imageKey(thumbnailKind, v.account.ID, t, partials)
 	image, err := readBlob(v.ctx(), w.store.Blobs(), key)
 	if !errors.Is(err, blob.ErrMissing) {
 		return image, err
@@ -84,17 +91,26 @@ func (w *Web) thumbnail(v *pageRequest, t wire.Template) ([]byte, error) {
 	return made.Images[0], nil
 }
 
-// thumbnailKey is the hash of all that an image is made of, and of whose it is.
-func thumbnailKey(accountID string, t wire.Template, partials wire.PartialList) string {
+// imageKey is the hash of all that the images of a template are made of, and of whose they are. The space in JSON does
+// not count.
+func imageKey(kind, accountID string, t wire.Template, partials wire.PartialList) string {
 	sum := sha256.New()
-	parts := []string{accountID, fmt.Sprint(thumbnailScale), *t.HTML, string(t.SampleData), string(t.Options)}
+	parts := []string{accountID, *t.HTML, compacted(t.SampleData), compacted(t.Options)}
 	for _, p := range partials.Partials {
 		parts = append(parts, p.Name, p.HTML)
 	}
 	for _, part := range parts {
 		fmt.Fprintf(sum, "%d\n%s\n", len(part), part)
 	}
-	return "thumb-" + hex.EncodeToString(sum.Sum(nil))
+	return kind + hex.EncodeToString(sum.Sum(nil))
+}
+
+func compacted(text []byte) string {
+	var out bytes.Buffer
+	if json.Compact(&out, text) != nil {
+		return string(text)
+	}
+	return out.String()
 }
 
 func readBlob(ctx context.Context, blobs blob.Store, key string) ([]byte, error) {

@@ -136,7 +136,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 	if v.person != nil {
 		p.Person = &views.Person{
 			Name: v.person.Name, Email: v.person.Email, Operator: v.person.Operator,
-			Manages: v.may(manages), Pays: v.may(pays),
+			Manages: v.may(manages), Pays: v.may(pays), Owns: v.may(owns),
 		}
 	}
 	if v.member != nil {

@@ -68,12 +68,12 @@ func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views
 		}
 		return bars, nil
 	case "key":
-		names, _, err := w.keyNames(v.ctx(), v.account.ID)
+		keys, _, err := w.keysOf(v.ctx(), v.account.ID)
 		if err != nil {
 			return nil, err
 		}
 		for id, spent := range a.Keys {
-			bars = append(bars, views.UsageBar{Name: cmp.Or(names[id], "dashboard"), Count: spent.Calls, Amount: spent.Amount})
+			bars = append(bars, views.UsageBar{Name: cmp.Or(keys.name(id), "dashboard"), Count: spent.Calls, Amount: spent.Amount})
 		}
 	default:
 		for _, o := range a.Operations {
@@ -112,7 +112,7 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 	if err != nil {
 		return err
 	}
-	names, _, err := w.keyNames(v.ctx(), v.account.ID)
+	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -125,12 +125,12 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 			if p.Operation == "" { // The call has been removed.
 				line.Note = callNotes[p.Kind] + " · " + w.removed()
 			} else {
-				line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(names[p.KeyID], "dashboard")
+				line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(keys.name(p.KeyID), "dashboard")
 				line.What = p.Operation
 			}
 		}
 		if p.Failed {
-			line.Amount, line.Note = 0, "failed · "+cmp.Or(names[p.KeyID], "dashboard")
+			line.Amount, line.Note = 0, "failed · "+cmp.Or(keys.name(p.KeyID), "dashboard")
 		}
 		if p.Kind == store.KindPayment && strings.HasPrefix(p.Reference, "stripe ") {
 			line.What, line.Note = p.Reason, "payment"

@@ -49,6 +49,8 @@ type Config struct {
 	// Operations are the names of the operations. Prices holds their prices.
 	Operations []string
 	Prices     map[string]credit.Amount
+	// Dev is a developer's own server, where test keys are like live keys.
+	Dev bool
 	// Paths are further addresses of the service that a visitor may have meant.
 	Paths []string
 	// Wait waits before an attempt to log in is answered; nil means until the time has
@@ -90,6 +92,8 @@ type Config struct {
 	// documents that have a field in the editor.
 	Helpers      []string
 	OptionFields []views.OptionField
+	// CustomPages are the operator's terms, privacy policy and contact page, as far as there are some.
+	CustomPages []docs.CustomPage
 	// Model means that a provider of language models writes templates.
 	Model bool
 	// Region is this process's.
@@ -161,6 +165,7 @@ type Web struct {
 	templates   *templates.Service
 	limiter     ratelimit.Limiter
 	waiting     waitingRoom
+	typed       storedPages
 	forms       *formBudget
 	assets      *static.Files
 	gallery     *gallery.Gallery

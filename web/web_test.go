@@ -337,7 +337,7 @@ func TestFirstRunEndsOnTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.clock.Advance(time.Second)
-	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. Run the command again.")
+	page := v.sees("/dashboard", "render_failed The page did not load. The call was not charged. View the error , correct the request, then run it again.")
 	if a := v.get("/dashboard/first"); a.body != `{"id":"`+store.CallID(result)+"\"}\n" || !strings.Contains(page.body, `data-first-document="`+store.CallID(result)+`"`) {
 		t.Errorf("the page waits for the call that it shows: %s", a.body)
 	}
@@ -1294,7 +1294,7 @@ func TestSignUpWithoutEmail(t *testing.T) {
 	}
 	for what, page := range map[string]struct{ body, command string }{
 		"sign-up": {signUp.body, "maya@example.com"}, "again": {again.body, "maya@example.com"}, "login": {waiting.body, "maya@example.com"},
-		"password": {lost.body, "EMAIL"}, "password asked": {asked.body, `&#39;it&#39;\&#39;&#39;s@example.com&#39;`},
+		"password": {lost.body, "YOUR_EMAIL"}, "password asked": {asked.body, `&#39;it&#39;\&#39;&#39;s@example.com&#39;`},
 	} {
 		if !strings.Contains(page.body, "Ask the operator for a link") || !strings.Contains(page.body, `data-copy="relaypdf people link `+page.command+`"`) {
 			t.Errorf("%s: no way to a link: %s", what, textOf(page.body))

@@ -19,8 +19,9 @@ const webhooksPath = "/dashboard/webhooks"
 
 // eventTexts describe in a few words when each event happens.
 var eventTexts = map[string]string{
-	store.EventJobCompleted: "a document is ready", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "balance too low; at most once an hour",
+	store.EventJobCompleted: "a job (response: async) has a result", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "balance too low; at most once an hour",
 	store.EventWalletTopUp: "a payment succeeded", store.EventAutoReload: "an auto-reload succeeded", store.EventAutoReloadFailed: "the card was declined",
+	store.EventAccountAlert: "a usage alert",
 }
 
 func eventKinds() []views.EventKind {

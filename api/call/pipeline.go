@@ -491,6 +491,9 @@ func (c *paidCall) settle(ctx context.Context) error {
 	}
 	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)
+	if err == nil {
+		c.countUsage(false)
+	}
 	var unknown *store.UnknownError
 	if errors.As(err, &unknown) {
 		return &apierror.Error{Code: apierror.InternalError, Message: uncertain, Cause: err}
@@ -525,6 +528,22 @@ func (c *paidCall) row() store.Call {
 		return c.job.Call
 	}
 	return store.Call{ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, Mode: c.call.Response}
+}
+
+// countUsage adds the call, which has ended, to the counts of its operation, key and template.
+func (c *paidCall) countUsage(failed bool) {
+	ended := store.EndedCall{AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(), Operation: operationName(c), Failed: failed}
+	if c.job != nil {
+		of := c.job.Call
+		ended = store.EndedCall{AccountID: of.AccountID, KeyID: of.KeyID, Operation: of.Operation, Failed: failed, At: of.CreatedAt}
+	}
+	if c.templates != nil {
+		ended.TemplateID = c.templates.used
+	}
+	if c.outcome != nil && !failed {
+		ended.Charge = c.outcome.Charged
+	}
+	c.store.CountUsage(ended)
 }
 
 // try counts how often the call was begun before this time.
@@ -591,6 +610,9 @@ func (c *paidCall) release(ctx context.Context, failure *apierror.Error) {
 		err = c.store.ReleaseJob(ctx, *c.job, why, told)
 	} else {
 		err = c.store.Release(ctx, c.id, why, told)
+	}
+	if err == nil {
+		c.countUsage(true)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		// The lease's reaper returns the hold when this process is gone.

@@ -119,7 +119,7 @@ func (r Reaper) overdue(ctx context.Context) error {
 	faults := []error{err}
 	for _, job := range jobs {
 		r.log.LogAttrs(ctx, slog.LevelError, "job waited too long for a worker", slog.String("call", job.Call.ID), slog.String("operation", job.Call.Operation))
-		faults = append(faults, r.store.ReleaseOrphan(ctx, job, waitedTooLong, outbox(job.Call, r.Links.Failed(job.Call, waitedTooLong))))
+		faults = append(faults, r.release(ctx, job, waitedTooLong))
 	}
 	return errors.Join(faults...)
 }
@@ -142,5 +142,14 @@ func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
 		}
 		why = exhausted
 	}
-	return r.store.ReleaseOrphan(ctx, orphan, why, outbox(orphan.Call, r.Links.Failed(orphan.Call, why)))
+	return r.release(ctx, orphan, why)
+}
+
+// release ends a call that nothing works on.
+func (r Reaper) release(ctx context.Context, orphan store.Orphan, why store.Failure) error {
+	err := r.store.ReleaseOrphan(ctx, orphan, why, outbox(orphan.Call, r.Links.Failed(orphan.Call, why)))
+	if of := orphan.Call; err == nil {
+		r.store.CountUsage(store.EndedCall{AccountID: of.AccountID, KeyID: of.KeyID, Operation: of.Operation, Failed: true, At: of.CreatedAt})
+	}
+	return err
 }

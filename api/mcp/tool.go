@@ -161,7 +161,7 @@ func (t *tool) output() *jsonschema.Schema {
 	doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
 	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
 	if t.Operation.Answer != nil {
-		doc.Properties.Set(resultMember, outline(schema.AnswerSchema(t.Operation.Answer), 0))
+		doc.Properties.Set(resultMember, outline(schema.AnswerSchema(reflect.TypeOf(t.Operation.Answer)), 0))
 	}
 	return doc
 }

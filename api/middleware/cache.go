@@ -45,6 +45,8 @@ var Public = []CacheRule{
 	{Pattern: "/pricing", Control: release, Keys: "pages prices", bare: true},
 	{Pattern: "/docs", Control: release, Keys: "pages docs"},
 	{Pattern: "/docs/*", Control: release, Keys: "pages prices docs"},
+	{Pattern: "/changelog", Control: release, Keys: "pages docs"},
+	{Pattern: "/changelog.atom", Control: release, Keys: "pages docs"},
 	{Pattern: "/llms.txt", Control: release, Keys: "pages prices docs"},
 	{Pattern: "/llms-full.txt", Control: release, Keys: "pages prices docs"},
 	{Pattern: "/robots.txt", Control: release, Keys: "pages"},

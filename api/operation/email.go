@@ -15,7 +15,7 @@ type EmailInput struct {
 	FileSource
 
 	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Handling of attachments. embed: attach the files to the PDF. append: add PDFs, images, office documents, texts and emails as pages, 30 at most, and embed the rest. ignore: leave them out. The first page lists them in any case."`
-	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
+	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6."`
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -26,7 +26,7 @@ type PDFInput struct {
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string     `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height."`
+	Format            string     `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height."`
 	Width             Length     `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
 	Height            Length     `json:"height,omitzero" jsonschema_description:"Paper height, as width. Default: that of Letter."`
 	Landscape         bool       `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
@@ -52,14 +52,14 @@ type PDFOptions struct {
 // Margin holds the four page margins.
 type Margin struct {
 	Top    Length `json:"top,omitzero" jsonschema_description:"Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). The page's own @page rule overrides it. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides."`
-	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, as top."`
-	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, as top."`
-	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, as top."`
+	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, such as 20mm."`
+	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, such as 20mm."`
+	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, such as 20mm."`
 }
 
 // Metadata is the document properties of a PDF.
 type Metadata struct {
-	Title    string   `json:"title,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Title of the document. Default: the title of the page."`
+	Title    string   `json:"title,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Title of the document. Default: the title of the source."`
 	Author   string   `json:"author,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Author of the document."`
 	Subject  string   `json:"subject,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Subject of the document."`
 	Keywords Keywords `json:"keywords,omitzero" jsonschema_description:"Keywords: a string, or an array of strings. relaypdf joins these with commas."`

@@ -22,7 +22,7 @@ type FromImagesInput struct {
 
 // FromImagesPage are the options of pdf.from-images.
 type FromImagesPage struct {
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height. Default: each page has the size of its image."`
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. It overrides width and height. Default: each page has the size of its image."`
 	Width     Length `json:"width,omitzero" jsonschema_description:"Page width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
 	Height    Length `json:"height,omitzero" jsonschema_description:"Page height, in the same form as width. Requires width."`
 	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`

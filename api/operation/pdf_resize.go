@@ -14,7 +14,7 @@ type ResizeInput struct {
 	PDFSource
 
 	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages to resize: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, in any case: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. Send format, or width and height."`
+	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger, A0, A1, A2, A3, A4, A5 or A6. Send format, or width and height."`
 	Width     Length `json:"width,omitzero" jsonschema_description:"Page width as displayed: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
 	Height    Length `json:"height,omitzero" jsonschema_description:"Page height as displayed, in the same form as width. Requires width."`
 	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`

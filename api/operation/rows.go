@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
@@ -13,7 +12,6 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/office"
-	"relaypdf/render/pdf"
 	"relaypdf/store/credit"
 )
 
@@ -113,8 +111,8 @@ var Rows = []schema.Row[*Deps]{
 			Name: "templates.generate", Summary: "Generate a template from a description",
 			Details: "Returns HTML, sample data and options.",
 			Use:     "Use when the user describes a document and no template exists; store the result with templates_create. Not for HTML that you can write yourself: use pdf_create.",
-			Price:   2000 * credit.Microdollar, PriceNote: "Plus 8 times the provider's price of the tokens, plus one pdf.create. Send quote: true for a fixed price.",
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[GeneratedTemplate](), Codes: []string{string(apierror.AIUnavailable)},
+			Price:   2000 * credit.Microdollar, PriceNote: "Plus one pdf.create and AI tokens at 8 times the provider's price. Send quote: true for a fixed price.",
+			Produces: []string{"application/json"}, Answer: templateAnswer, Codes: []string{string(apierror.AIUnavailable)},
 		},
 		Example: GenerateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
 		Run:     runGenerate,
@@ -199,7 +197,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pdf.info", Summary: "Get the properties of a PDF",
 			Use:   "Use when you know nothing about a PDF: returns metadata, page sizes and permissions. Not for its content: use pdf_text.",
-			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Info](),
+			Price: toolPrice, Produces: []string{"application/json"}, Answer: infoAnswer,
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
@@ -243,7 +241,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pdf.attachments", Summary: "List, extract, add or remove PDF attachments",
 			Use:   "Use when a PDF contains files, such as invoice data, or must carry files.",
-			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: reflect.TypeFor[pdf.Attachments](),
+			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: attachmentsAnswer,
 		},
 		Example: AttachmentsInput{PDFSource: examplePDF()},
 		Run:     described(runAttachments),
@@ -275,7 +273,7 @@ var Rows = []schema.Row[*Deps]{
 			Name: "pdf.text", Summary: "Extract the text of a PDF",
 			Use:      "Use when you search or summarize a PDF, page by page. Not for scans: use pdf_ocr. Not for headings and tables: use pdf_data.",
 			Price:    toolPrice,
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Text](),
+			Produces: []string{"application/json"}, Answer: textAnswer,
 		},
 		Example: TextInput{PDFSource: exampleText()},
 		Run:     runText,
@@ -287,7 +285,7 @@ var Rows = []schema.Row[*Deps]{
 			Use:      "Use when pages are scans, so pdf_text finds nothing. Pages with text stay as they are. Not for data: use pdf_data.",
 			Engine:   EngineOCR,
 			Price:    ocrPrice,
-			Produces: []string{"application/pdf", "application/json"}, Answer: reflect.TypeFor[pdf.ReadText](), Codes: []string{string(apierror.ConvertUnavailable)},
+			Produces: []string{"application/pdf", "application/json"}, Answer: readTextAnswer, Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
 		Run:     described(runOCR),
@@ -296,8 +294,8 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pdf.data", Summary: "Extract Markdown or data from a PDF",
 			Use:   "Use when you need headings, lists and tables, or with schema the data. Not for plain text: use pdf_text.",
-			Price: dataPrice, PriceNote: "Plus pdf.ocr if a page needs OCR. With schema, plus tokens as in templates.generate.",
-			Produces: []string{"application/json"}, Answer: reflect.TypeFor[DataAnswer](), Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)}, Warns: true,
+			Price: dataPrice, PriceNote: "Plus one pdf.ocr if any page needs OCR. With schema, plus tokens as in templates.generate.",
+			Produces: []string{"application/json"}, Answer: dataAnswer, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)}, Warns: true,
 		},
 		Example: DataInput{PDFSource: exampleText(), Pages: SelectPages("1")},
 		Run:     runData,
@@ -322,7 +320,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pdf.form.fields", Summary: "List the form fields of a PDF",
 			Use:   "Use when you need the names, types and options of fields, before pdf_form_fill.",
-			Price: toolPrice, Produces: []string{"application/json"}, Answer: reflect.TypeFor[pdf.Form](),
+			Price: toolPrice, Produces: []string{"application/json"}, Answer: formAnswer,
 		},
 		Example: PDFFileInput{PDFSource: exampleForm()},
 		Run:     runFormFields,

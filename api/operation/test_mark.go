@@ -31,7 +31,7 @@ type modelUser interface{ usesModel() bool }
 // CheckTest refuses a call with a test key that a test key cannot make.
 func CheckTest(info schema.Info, in any) error {
 	if in, ok := in.(modelUser); ok && in.usesModel() {
-		return testRefusal("use a language model, because that is never free")
+		return testRefusal("use AI, because AI tokens cost money")
 	}
 	contentType := info.Produces[0]
 	if in, ok := in.(producer); ok {
@@ -44,7 +44,7 @@ func checkMarkable(contentType string) error {
 	if markable(contentType) {
 		return nil
 	}
-	return testRefusal("return " + contentType + ", which cannot have a test mark")
+	return testRefusal("create " + contentType + " files, because these cannot show the “Test” band")
 }
 
 func testRefusal(text string) error {

@@ -42,8 +42,8 @@ type Info struct {
 	Engine string
 	// Codes are the errors that only this operation may return.
 	Codes []string
-	// Answer is the type of a JSON result, if it is known: a struct whose tags are its documentation.
-	Answer reflect.Type
+	// Answer is an example of a JSON result, if its type is known: a struct whose tags are its documentation.
+	Answer any
 }
 
 // Description is the operation's text in the reference. It does not repeat the summary.

@@ -25,6 +25,8 @@ type Usage struct {
 	To                  time.Time        `json:"to" jsonschema:"required" jsonschema_description:"End of the period, exclusive."`
 	TotalMicrodollars   int64            `json:"totalMicrodollars" jsonschema:"required" jsonschema_description:"Amount charged in the period, in microdollars."`
 	Operations          []OperationUsage `json:"operations" jsonschema:"required" jsonschema_description:"One entry per used operation."`
+	Keys                []KeyUsage       `json:"keys" jsonschema:"required" jsonschema_description:"One entry per used key or connected app."`
+	Templates           []TemplateUsage  `json:"templates" jsonschema:"required" jsonschema_description:"One entry per used template."`
 	Days                []DayUsage       `json:"days" jsonschema:"required" jsonschema_description:"One entry per UTC day with calls."`
 }
 
@@ -32,6 +34,22 @@ type Usage struct {
 type OperationUsage struct {
 	Operation    string `json:"operation" jsonschema:"required" jsonschema_description:"Name of the operation."`
 	Count        int64  `json:"count" jsonschema:"required" jsonschema_description:"Number of successful calls."`
+	Microdollars int64  `json:"microdollars" jsonschema:"required" jsonschema_description:"Amount charged, in microdollars."`
+}
+
+// KeyUsage sums up one key.
+type KeyUsage struct {
+	KeyID        string `json:"keyId" jsonschema:"required" jsonschema_description:"ID of the key; empty for calls from the dashboard."`
+	Count        int64  `json:"count" jsonschema:"required" jsonschema_description:"Number of successful calls."`
+	Failed       int64  `json:"failed" jsonschema:"required" jsonschema_description:"Number of failed calls, which are not charged."`
+	Microdollars int64  `json:"microdollars" jsonschema:"required" jsonschema_description:"Amount charged, in microdollars."`
+}
+
+// TemplateUsage sums up one template.
+type TemplateUsage struct {
+	TemplateID   string `json:"templateId" jsonschema:"required" jsonschema_description:"ID of the template."`
+	Count        int64  `json:"count" jsonschema:"required" jsonschema_description:"Number of successful calls."`
+	Failed       int64  `json:"failed" jsonschema:"required" jsonschema_description:"Number of failed calls, which are not charged."`
 	Microdollars int64  `json:"microdollars" jsonschema:"required" jsonschema_description:"Amount charged, in microdollars."`
 }
 

@@ -37,7 +37,7 @@ sub vcl_recv {
 
     # Private content is neither looked up nor stored.
     if ((req.method != "GET" && req.method != "HEAD") || req.http.Authorization ||
-        req.url !~ "^/((static|gallery|drawn|docs|pdf-templates)(/[^?]*)?|pricing|status|openapi\.json|llms(-full)?\.txt|robots\.txt|sitemap\.xml|v1/templates/gallery|v1/billing/prices)?(\?|$)") {
+        req.url !~ "^/((static|gallery|drawn|docs|pdf-templates)(/[^?]*)?|pricing|status|changelog(\.atom)?|openapi\.json|llms(-full)?\.txt|robots\.txt|sitemap\.xml|v1/templates/gallery|v1/billing/prices)?(\?|$)") {
         if (req.http.Upgrade) {
             return (pipe);
         }

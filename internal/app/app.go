@@ -25,6 +25,7 @@ import (
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
 	"relaypdf/store"
+	"relaypdf/web"
 	"relaypdf/web/docs"
 	"relaypdf/web/mail"
 	"relaypdf/web/payments"
@@ -331,11 +332,18 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	group.Go(a.background(ctx, "reaper", a.API.Calls.Reaper().Run))
+	var mailer web.Mailer
 	if a.post != nil {
+		mailer = a.post
 		group.Go(a.background(ctx, "mail", a.post.Run))
 	}
+	alerts := []store.Task{web.AlertTask(a.Store, mailer, a.Config.BaseURL)}
+	group.Go(a.background(ctx, "alerts", func(ctx context.Context) { a.Store.RunTasks(ctx, alerts) }))
 	if a.money != nil {
 		group.Go(a.background(ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.money.Tasks()) }))
+	}
+	if a.has(RoleAPI) {
+		group.Go(a.background(ctx, "uptime", a.recordUptime))
 	}
 	if a.has(RoleWorker) {
 		group.Go(func() error {

@@ -31,6 +31,7 @@ type Config struct {
 	RedisURL        string   // empty counts rate limits in memory
 	AllowHosts      []string // hosts, host:port or CIDRs that are opened although private
 	Fonts           string   // folder of fonts besides the system's
+	Pages           string   // folder of the operator's pages; empty: none
 	ExtraCA         string   // PEM file with certificate authorities trusted besides the system's
 	RateLimits      bool
 	Billing         bool

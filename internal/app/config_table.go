@@ -108,6 +108,11 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *string { return &c.BaseURL }, parseBaseURL),
 	},
 	{
+		name: "pages", Kind: "folder", topic: topicProcess, group: GroupServer,
+		doc:   "Folder of your own pages: `terms.md`, `privacy.md` and `contact.md`. Public pages link to those that exist. Restart the server after a change.",
+		apply: into(func(c *Config) *string { return &c.Pages }, parseFolder),
+	},
+	{
 		name: "data-dir", Kind: "folder", topic: topicProcess, group: GroupServer,
 		derivation: "`$XDG_DATA_HOME/relaypdf`; without it `/var/lib/relaypdf` for root, `~/.local/share/relaypdf` for others",
 		derive:     defaultDataDir,

@@ -24,6 +24,7 @@ import (
 	"relaypdf/store/seal"
 	"relaypdf/views"
 	"relaypdf/web"
+	"relaypdf/web/docs"
 	"relaypdf/web/identity"
 	"relaypdf/web/mail"
 )
@@ -103,7 +104,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	}
 	config := web.Config{
 		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.Config.BaseURL, Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial,
-		Prices: prices, Logger: a.log,
+		Prices: prices, Dev: a.Config.Dev, Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.Config.Region,
 		Settings: a.settings(), Counters: a.counters,
@@ -145,6 +146,9 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		return nil, err
 	}
 	config.IdentityName, config.TokenIssuer = a.Config.OIDCName, a.Config.MCPIssuer
+	if config.CustomPages, err = docs.CustomPages(a.Config.Pages); err != nil {
+		return nil, fmt.Errorf("RELAYPDF_PAGES: %w", err)
+	}
 	pages, err := web.New(config)
 	if err != nil {
 		return nil, errors.Join(errors.New("the pages cannot be served"), err)

@@ -56,6 +56,7 @@ var checkups = []checkup{
 	{"mupdf", checkMuPDF},
 	{"pdfa", checkPDFA},
 	{"extra CA", checkExtraCA},
+	{"pages", checkPages},
 	{"clock", checkClock},
 	{"render", checkRender},
 }

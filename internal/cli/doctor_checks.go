@@ -28,6 +28,7 @@ import (
 	"relaypdf/render/pdf"
 	"relaypdf/render/template"
 	"relaypdf/store"
+	"relaypdf/web/docs"
 )
 
 // programTime bounds one program that a check starts.
@@ -384,6 +385,25 @@ func checkExtraCA(_ context.Context, config app.Config) []finding {
 		return broken("apt-get install libnss3-tools", "certutil is missing, which makes the browser trust %s", config.ExtraCA)
 	}
 	return okay("%s, for the browser through %s", config.ExtraCA, path)
+}
+
+// checkPages reads the operator's pages as the user that the service runs as.
+func checkPages(_ context.Context, config app.Config) []finding {
+	if config.Pages == "" {
+		return okay("none are set")
+	}
+	pages, err := docs.CustomPages(config.Pages)
+	if err != nil {
+		return broken("change the file as the message says", "%v", err)
+	}
+	if len(pages) == 0 {
+		return doubtful("write terms.md, privacy.md or contact.md, or remove RELAYPDF_PAGES", "%s has no pages", config.Pages)
+	}
+	var paths []string
+	for _, page := range pages {
+		paths = append(paths, page.Path)
+	}
+	return okay("%s from %s", strings.Join(paths, ", "), config.Pages)
 }
 
 func checkClock(context.Context, app.Config) []finding {

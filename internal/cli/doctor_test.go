@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestDoctorFindsAHealthyMachine(t *testing.T) {
 	if r.code != 0 || !d.OK {
 		t.Fatalf("got %+v", r)
 	}
-	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "retention", "files", "chromium", "sandbox", "fonts", "ocr", "webp", "mupdf", "pdfa", "extra CA", "render", "templates", "office", "wkhtmltopdf", "engines"} {
+	for _, check := range []string{"settings", "user", "data folder", "disk", "database", "ledger", "retention", "files", "chromium", "sandbox", "fonts", "ocr", "webp", "mupdf", "pdfa", "extra CA", "pages", "render", "templates", "office", "wkhtmltopdf", "engines"} {
 		// Warnings depend on the machine: how much is free, how the clock is set.
 		if f := d.of(check); f.Verdict != good && (f.Verdict != warn || f.Remedy == "") {
 			t.Errorf("%s: got %+v, want ok", check, f)
@@ -70,6 +71,10 @@ func TestDoctorSuggestsFixes(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	pages := t.TempDir()
+	if err := os.WriteFile(filepath.Join(pages, "terms.md"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name, check, want string
 		args              []string
@@ -77,6 +82,8 @@ func TestDoctorSuggestsFixes(t *testing.T) {
 		{"settings", "settings", "RELAYPDF_BILLING", []string{data, "--billing", "perhaps"}},
 		{"no browser", "chromium", "/nowhere/chromium", []string{data, "--chromium", "/nowhere/chromium"}},
 		{"no page without a browser", "render", "/nowhere/chromium", []string{data, "--chromium", "/nowhere/chromium"}},
+		{"empty page", "pages", "terms.md: is empty", []string{data, "--pages", pages, "--chromium", "/nowhere"}},
+		{"no folder of pages", "settings", "RELAYPDF_PAGES", []string{data, "--pages", "/nowhere/pages"}},
 		{"books", "ledger", "its wallet entries sum to", []string{tamperedFlag, "--chromium", "/nowhere"}},
 		{"database", "database", "open the SQLite database", []string{data, "--database-url", "sqlite://" + dir, "--chromium", "/nowhere"}},
 	} {

@@ -42,9 +42,12 @@ var helpTopics = []helpTopic{
 	{
 		"connection", "Flags for the server that commands call",
 		"Commands that call a server use its URL and an API key. relaypdf login stores both in a profile.\nFlags override the environment, which overrides .env in the current folder, which overrides the profile.",
-		[]string{"api-key", "api-url", "profile", app.ConfigSetting},
+		connectionSettings,
 	},
 }
+
+// connectionSettings are the settings that commands which call a server have as flags.
+var connectionSettings = []string{"api-key", "api-url", "profile", app.ConfigSetting}
 
 // topicOf returns the topic that describes a flag, nil when the command's own
 // help does.

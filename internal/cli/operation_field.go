@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"relaypdf/api/schema"
-	"relaypdf/internal/app"
 )
 
 // field is one field of an operation's input as a flag.
@@ -79,7 +78,7 @@ func properties(schema *jsonschema.Schema) func(func(string, *jsonschema.Schema)
 func (f *field) freeName(flags *pflag.FlagSet) string {
 	whole := kebab(strings.Join(f.path, "-"))
 	for _, name := range []string{strings.TrimPrefix(whole, "options-"), whole} {
-		if flags.Lookup(name) == nil && app.LookupSetting(name) == nil && name != "help" {
+		if flags.Lookup(name) == nil && !slices.Contains(connectionSettings, name) && name != "help" {
 			return name
 		}
 	}

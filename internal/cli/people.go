@@ -70,7 +70,11 @@ func newPeopleLink() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printLine(cmd, link)
+				if err := printLine(cmd, link); err != nil || config.Origin("base-url") != app.OriginDefault {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n", config.BaseURL)
+				return nil
 			})
 		},
 	}

@@ -23,7 +23,7 @@ import (
 func (s *screen) holds(what, expression string, args ...any) {
 	s.t.Helper()
 	for deadline := time.Now().Add(pagePatience); ; <-time.After(100 * time.Millisecond) {
-		found, err := s.page.Eval("(...args) => Boolean("+expression+")", args...)
+		found, err := s.page.Eval("async (...args) => Boolean(await ("+expression+"))", args...)
 		if err == nil && found.Value.Bool() {
 			return
 		}
@@ -37,7 +37,7 @@ func (s *screen) holds(what, expression string, args ...any) {
 func (s *screen) edits() {
 	s.t.Helper()
 	s.holds("the editor is ready", `"editorReady" in document.documentElement.dataset`)
-	s.holds("the pages are there", `document.querySelectorAll("[data-stage] .paper img").length`)
+	s.holds("the pages are there", `document.querySelector("[data-stage]:not([aria-busy]) .paper img")`)
 }
 
 // click clicks an element that is not a form's button.
@@ -85,7 +85,7 @@ func TestTemplateFromTheGalleryToTheAPI(t *testing.T) {
 
 	good := maya.firstPage()
 	maya.write(`<h1>Bill for {{#if customer}}</h1>`)
-	maya.holds("the mistake is told", `document.querySelector("[data-problems] .e")`)
+	maya.holds("the mistake is told", `document.querySelector("[data-problems] [data-is=bad]")`)
 	maya.holds("the mistake is marked", `document.querySelector(".cm-lintRange-error, .cm-lintPoint-error")`)
 	if maya.firstPage() != good {
 		t.Error("a mistake takes the last good preview away")

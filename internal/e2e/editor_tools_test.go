@@ -69,6 +69,16 @@ func TestEditorFindsPlaces(t *testing.T) {
 	maya.holds("the first box of the line is shown", `Math.abs(parseFloat(document.querySelector(".spot")?.style.top) - 100 * 60 / 148) < 1.5`)
 	maya.pictures("place")
 	maya.width(1440)
+	maya.click("[data-side=options]", "Options")
+	maya.writeInto("Options, JSON", `{"format":"A6","margin":{"top":"20mm","left":"25mm"}}`)
+	maya.click("[data-find]", "Show on page")
+	maya.holds("margins are counted", `Math.abs(parseFloat(document.querySelector(".spot")?.style.top) - 100 * (20 + 60) / 148) < 1.5`)
+	maya.clickPage(1, .2, .25)
+	maya.holds("the margin belongs to no line", `/^No line/.test(document.querySelector("[data-timing]")?.textContent ?? "")`)
+	maya.clickPage(1, .4, .4)
+	maya.holds("the line of the second box within margins", active, "<div>two</div>")
+	maya.writeInto("Options, JSON", `{"format":"A6"}`)
+	maya.click("[data-side=data]", "Data")
 
 	maya.click("[data-frames]", "HTML")
 	maya.holds("the HTML is shown", `document.querySelector(".instant:not([hidden]) iframe[sandbox='']") && !document.querySelector("[data-stage] .paper img")`)
@@ -97,7 +107,7 @@ func TestEditorFindsPlaces(t *testing.T) {
 
 	maya.write(`{{#each items}}<p>{{name}} {{note}}</p>{{/each}}`)
 	maya.writeInto("Sample data, JSON", `{"items":[{"name":"Lantern","note":"blue"},{"name":"Wick"}]}`)
-	maya.holds("what some items lack is told", `document.querySelector("[data-problems]").textContent.startsWith("items[].note is not in all of the data.Line 1")`)
+	maya.holds("what some items lack is told", `document.querySelector("[data-problems]").textContent.startsWith("Warningitems[].note is not in all of the data.Line 1")`)
 	maya.write(strings.Repeat("<p>a line</p>\n", 80) + "{{one}} {{two}} {{three}} {{four}}")
 	maya.holds("the list of what is missing leaves the line that is written in sight", `(() => {
 		const line = document.querySelector(".cm-content[aria-label=HTML] .cm-activeLine")?.getBoundingClientRect();

@@ -416,7 +416,7 @@ func TestMemberJoinsAndLeaves(t *testing.T) {
 	maya.open("/dashboard/settings/members")
 	maya.fillIn(`form[action="/dashboard/settings/invites"]`, "email", "tom@example.com")
 	maya.choose(`form[action="/dashboard/settings/invites"] select`, store.RoleViewer)
-	maya.press("Send invitation")
+	maya.press("Create invitation link")
 	maya.sees("Invitation for tom@example.com created")
 	link := regexp.MustCompile(`http\S+/invite/\S+`).FindString(maya.text())
 

@@ -402,7 +402,7 @@ func lookAtPages(t *testing.T, app *app.App, browser *rod.Browser, accountID str
 		nobody: {"/login", "/signup", "/password/reset", "/nothing-here"},
 		owner: {
 			"/dashboard", "/dashboard/playground", "/dashboard/playground/pdf_create", "/dashboard/playground/pdf_stamp",
-			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries", "/dashboard/requests",
+			"/dashboard/documents", "/dashboard/documents/" + call.Items[0].ID, "/dashboard/webhooks", "/dashboard/webhooks/new", "/dashboard/deliveries", "/dashboard/requests", "/dashboard/usage",
 			"/dashboard/keys", "/dashboard/keys/new", "/dashboard/keys/" + keys[0].ID + "/revoke", "/dashboard/keys/" + keys[0].ID + "/roll",
 			"/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/security", "/dashboard/settings/members", "/dashboard/settings/data", "/dashboard/settings/audit", "/dashboard/apps", "/dashboard/settings/factor", "/dashboard/settings/factor/off",
 			"/dashboard/templates", "/dashboard/templates?q=nothing-has-this", "/dashboard/templates/new", "/dashboard/templates/gallery", "/dashboard/templates/import",

@@ -42,7 +42,7 @@ func TestPaletteGoesAnywhere(t *testing.T) {
 	maya.press("Log out")
 	maya.logIn("maya@example.com", "correct horse battery")
 	maya.sees("Welcome, Maya")
-	maya.click(".go", "Go to")
+	maya.click(".go", "Go to page")
 	maya.holds("the palette has the focus", inPalette)
 	maya.types("watermark")
 	maya.holds("a synonym finds the operation", `[...document.querySelectorAll(".palette [role=option]")].some(o => o.textContent.includes("/v1/pdf/stamp"))`)

@@ -186,7 +186,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	plain.sees("Completed")
 	plain.sees("1 page")
 	plain.open("/dashboard/playground/zip_create?input=" + url.QueryEscape(string(mustJSON(t, map[string]any{"files": []any{map[string]any{"filename": "a"}}}))))
-	plain.press("Add item")
+	plain.press("Add by URL or ID")
 	plain.sees("files[1]")
 	choose(t, plain, `[name="upload:files[0].file"]`, filepath.Join(dir, "one.txt"))
 	plain.press("Run for")

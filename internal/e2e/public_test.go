@@ -237,6 +237,63 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 	}
 }
 
+// TestExamplesOfTheClientsRun runs the first call of each library of the guide to the clients, unchanged, with the
+// library of the repository.
+func TestExamplesOfTheClientsRun(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	app := startOpen(t)
+	key := keyOf(t, app)
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := docs.New(app.BaseURL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, _ := book.Guide("clients")
+	page, err := guide.Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// How each language gets its library: as the guide says, without a registry.
+	before := map[string]string{
+		"Go":     "export GO111MODULE=on GOPROXY=off GOWORK=off CGO_ENABLED=0\ngo mod init invoices && go mod edit -require=relaypdf@v0.0.0 -replace=relaypdf='" + root + "'\n",
+		"Python": "export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" + filepath.Join(root, "clients", "python") + "'\n",
+		"JavaScript": "mkdir -p node_modules && cp -r '" + filepath.Join(root, "clients", "js") + "' node_modules/relaypdf && cd node_modules/relaypdf && rm -rf dist && ln -s '" + filepath.Join(root, ".ci", "node", "node_modules") + "' node_modules && " +
+			"curl -s '" + app.BaseURL() + "/openapi.json' -o openapi.json && npm run -s types && npm run -s build && cd ../..\n",
+	}
+	names := map[string]string{"go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP"}
+	ran := 0
+	for _, example := range page.Examples {
+		name, known := names[example.Language]
+		if !known {
+			continue
+		}
+		runtime := runtimes[name]
+		if _, err := exec.LookPath(runtime[1]); err != nil {
+			t.Logf("%s is not here: its example was not run", runtime[1])
+			continue
+		}
+		ran++
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, runtime[0]), []byte(example.Code), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := runs(t, key, dir, "bash", "-e", "-c", before[name]+strings.Join(runtime[1:], " ")+" "+runtime[0]); err != nil {
+			t.Errorf("%s: %v\n%.3000s", name, err, out)
+			continue
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, "invoice.pdf")); err != nil || !bytes.HasPrefix(content, []byte("%PDF-")) {
+			t.Errorf("%s: invoice.pdf is %.50q, %v", name, content, err)
+		}
+	}
+	if ran < 3 {
+		t.Errorf("%d examples were run, want Go, JavaScript and Python", ran)
+	}
+}
+
 // holdsError reports whether a response that was written to a file is an error.
 func holdsError(dir string) bool {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -535,7 +592,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 
 // publicPages lists the pages to check.
 var publicPages = []string{
-	"/", "/pdf-templates", "/pdf-templates/invoice", "/pdf-templates/invoice/invoice-atelier", "/pricing", "/status",
+	"/", "/pdf-templates", "/pdf-templates/invoice", "/pdf-templates/invoice/invoice-atelier", "/pricing", "/status", "/changelog",
 	"/docs", "/docs/errors", "/docs/api", "/docs/api/pdf_create",
 }
 
@@ -753,6 +810,43 @@ func TestPublicPagesInABrowser(t *testing.T) {
 	visitor.calm("what was tried")
 }
 
+// TestReferenceUnfoldsToAField follows links to fields inside of folded objects, and looks at the three widths of the
+// reference.
+func TestReferenceUnfoldsToAField(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	visitor := openScreen(t, browser, app)
+	visitor.width(1440)
+	shown := func(id string) {
+		t.Helper()
+		visitor.page.MustWait(`id => {
+			const box = document.getElementById(id)?.getBoundingClientRect();
+			return box?.height > 0 && box.top >= 0 && box.bottom <= innerHeight;
+		}`, id)
+	}
+	visitor.open("/docs/api/pdf_create#pdf-options-margin-top")
+	shown("pdf-options-margin-top")
+	visitor.picture("reference-field")
+	visitor.page.MustEval(`() => { document.querySelectorAll(".folded").forEach(fold => { fold.open = false }); location.hash = "#pdf-assets-url" }`)
+	shown("pdf-assets-url")
+	// The example stays in sight beside the fields, and the field's own link appears with the focus.
+	shown("call-0")
+	if visible := visitor.page.MustEval(`() => { const link = document.querySelector("#pdf-assets-url .anchor"); link.focus(); link.dispatchEvent(new Event("focus")); return link === document.activeElement }`).Bool(); !visible {
+		t.Error("the link to a field does not get the focus")
+	}
+	for _, theme := range []string{"light", "dark"} {
+		for _, width := range []int{1440, 1024, 390} {
+			visitor.width(width)
+			for _, path := range []string{"/docs/api/pdf_info", "/docs/clients", "/changelog"} {
+				visitor.open(path)
+				visitor.page.MustEval(`theme => { document.documentElement.dataset.theme = theme }`, theme)
+				visitor.picture(fmt.Sprintf("reference%s-%d-%s", strings.ReplaceAll(path, "/", "-"), width, theme))
+			}
+		}
+	}
+	visitor.calm("the reference")
+}
+
 // TestStatusCoversAllProcesses reads the page.
 func TestStatusCoversAllProcesses(t *testing.T) {
 	t.Parallel()
@@ -770,7 +864,7 @@ func TestStatusCoversAllProcesses(t *testing.T) {
 			t.Fatalf("%s: %s", answer.Status, text)
 		}
 	}
-	if !strings.Contains(text, works) || !strings.Contains(text, "1 server process running; 0 jobs waiting, 0 running.") {
+	if !strings.Contains(text, works) || !strings.Contains(text, "Total of 1 server process: 0 jobs waiting, 0 running.") {
 		t.Error(text)
 	}
 }

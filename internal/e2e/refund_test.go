@@ -56,7 +56,7 @@ func sends(t *testing.T, method, url, key, contentType, body string) *http.Respo
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", contentType)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := (&http.Client{Timeout: pagePatience}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"relaypdf/internal/slow"
@@ -23,19 +22,9 @@ func TestFailedRequestToItsCause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Timeout: pagePatience}
 	send := func(path, body string, want int) (requestID string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+secret)
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := sends(t, http.MethodPost, app.URL+path, secret, "application/json", body)
 		defer answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Fatalf("%s: got status %d, want %d", path, answer.StatusCode, want)

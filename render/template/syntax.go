@@ -53,12 +53,13 @@ type tag struct {
 // in tokens, with sixteen units of text for one.
 const maxEffort = 150_000
 
-// syntax finds all errors of a source that cannot be parsed. It reports blocks that do not match first, because the
-// parser would report only their consequences. Then it blanks the part that the parser rejects, and parses the rest
-// again.
+// syntax finds all errors of a source that cannot be parsed. It reports expressions that are not closed and blocks that
+// do not match first, because the parser would report only their consequences. Then it blanks the part that the parser
+// rejects, and parses the rest again.
 func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 	units := utf16.Encode([]rune(source))
-	faults := structure(units, source, partial)
+	faults := unclosed(units, source, partial)
+	faults = append(faults, structure(units, string(utf16.Decode(units)), partial)...)
 	for effort := maxEffort; effort > 0; {
 		text := string(utf16.Decode(units))
 		_, fault, err := c.parse(text)
@@ -79,6 +80,68 @@ func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.CompactFunc(faults, func(a, b Fault) bool { return a.Line == b.Line && a.Column == b.Column }), nil
+}
+
+// unclosed finds expressions that end without their braces, and blanks them together with the other tags of their
+// blocks.
+func unclosed(units []uint16, source, partial string) []Fault {
+	var faults []Fault
+	tokens := tokenize(source)
+	src := slices.Clone(units)
+	for i, t := range tokens {
+		braces := missingBraces(src, tokens, i)
+		if braces == "" {
+			continue
+		}
+		faults = append(faults, Fault{Message: fmt.Sprintf("%s is not closed: %s is missing", opening(src[t.start:]), braces), Line: t.line, Column: t.column + 1, Partial: partial})
+		if t.kind == tokenLexical {
+			blank(units, t.start, len(units))
+		} else {
+			blankAt(units, tokens, t.line, t.column)
+		}
+		if len(faults) >= maxFaults {
+			break
+		}
+	}
+	return faults
+}
+
+// missingBraces returns the braces that the expression opened by token i lacks, or nothing.
+func missingBraces(src []uint16, tokens []token, i int) string {
+	closing, braces := tokenClose, "}}"
+	switch kind := tokens[i].kind; {
+	case kind == tokenLexical && strings.HasPrefix(string(utf16.Decode(src[tokens[i].start:])), "{{!--"):
+		return "--}}"
+	case kind == tokenOpenUnescaped:
+		closing, braces = tokenCloseUnescaped, "}}}"
+	case kind == tokenOpenRawBlock:
+		closing, braces = tokenCloseRawBlock, "}}}}"
+	case !opens(kind):
+		return ""
+	}
+	for _, t := range tokens[i+1:] {
+		text := string(utf16.Decode(src[t.start:t.end]))
+		switch {
+		case t.kind == closing, t.kind == tokenCloseUnescaped, t.kind == tokenCloseRawBlock:
+			return ""
+		// Braces beyond the end of an element are those of CSS or of a script.
+		case t.kind == tokenInvalid && (strings.Contains(text, "</") || strings.Contains(text, "<") && strings.Contains(text, "\n")),
+			t.kind == tokenClose, t.kind == tokenEOF, t.kind == tokenLexical, strings.HasPrefix(text, "{{"):
+			return braces
+		}
+	}
+	return braces
+}
+
+// opening returns the start of an expression, up to the end of its first word.
+func opening(expression []uint16) string {
+	text := string(utf16.Decode(expression[:min(len(expression), 60)]))
+	start := len(text) - len(strings.TrimLeft(strings.TrimLeft(text, "{"), "#/>^&*!~- \t"))
+	end := strings.IndexAny(text[start:], " \t\r\n<>{}\"'|()=")
+	if end < 0 {
+		end = len(text) - start
+	}
+	return fmt.Sprintf("%.40s", strings.TrimSpace(text[:start+end]))
 }
 
 // structure finds blocks that are not closed, closed by another name or closed

@@ -7,12 +7,14 @@
 package gallery
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 //go:embed layouts
@@ -52,7 +54,7 @@ type Layout struct {
 // Href is the path of the layout's public page.
 func (l Layout) Href() string { return "/pdf-templates/" + l.Category + "/" + l.ID }
 
-// Gallery is all layouts, ordered by category and name.
+// Gallery is all layouts, ordered by group, category and name.
 type Gallery struct {
 	all []Layout
 }
@@ -73,7 +75,7 @@ func New() (*Gallery, error) {
 		g.all = append(g.all, l)
 	}
 	slices.SortFunc(g.all, func(a, b Layout) int {
-		return strings.Compare(a.Category+"\x00"+a.Name, b.Category+"\x00"+b.Name)
+		return cmp.Or(cmp.Compare(place(a.Category), place(b.Category)), strings.Compare(a.Name, b.Name))
 	})
 	if err := g.stamp(); err != nil {
 		return nil, err
@@ -106,21 +108,33 @@ func (g *Gallery) Get(id string) (Layout, bool) {
 	return g.all[i], true
 }
 
-// List returns the layouts of a category in which each word of text occurs, in
-// the name, the category, the description or a tag. An empty argument selects all.
+// List returns the layouts of a category or a group that mention each word of text: in the name, the category, its
+// synonyms, the description or a tag. An empty argument selects all.
 func (g *Gallery) List(category, text string) []Layout {
-	words := strings.Fields(strings.ToLower(text))
 	found := []Layout{}
 	for _, l := range g.all {
-		if category != "" && l.Category != category {
+		if category != "" && l.Category != category && GroupOf(l.Category).Slug != category {
 			continue
 		}
-		about := strings.ToLower(strings.Join(append([]string{l.Name, l.Category, l.Description}, l.Tags...), "\n"))
-		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(about, word) }) {
+		about := wordsOf(strings.Join(append([]string{l.Name, l.Category, synonyms[l.Category], l.Description}, l.Tags...), "\n"))
+		if !slices.ContainsFunc(wordsOf(text), func(word string) bool { return !mentions(about, word) }) {
 			found = append(found, l)
 		}
 	}
 	return found
+}
+
+// mentions reports whether a text has a word that begins like this one, or like its singular. Words of one or two
+// letters, such as PO and CV, are whole words.
+func mentions(about []string, word string) bool {
+	if len(word) > 3 {
+		word = strings.TrimSuffix(word, "s")
+	}
+	return slices.ContainsFunc(about, func(w string) bool { return w == word || len(word) > 2 && strings.HasPrefix(w, word) })
+}
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // Categories returns the categories that have layouts, in order.

@@ -24,11 +24,14 @@ var slug = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 func TestGalleryIsComplete(t *testing.T) {
 	g := load(t)
-	if got := len(g.List("", "")); got < 30 {
-		t.Errorf("%d layouts, want at least 30", got)
+	if got := len(g.List("", "")); got < 60 {
+		t.Errorf("%d layouts, want at least 60", got)
 	}
 	if got := g.Categories(); len(got) < 10 {
 		t.Errorf("%d categories, want at least 10: %s", len(got), got)
+	}
+	if got := len(g.List("invoice", "")) + len(g.List("quote", "")) + len(g.List("receipt", "")); got < 12 {
+		t.Errorf("%d invoices, quotes and receipts, want at least 12", got)
 	}
 	names := map[string]string{}
 	for _, l := range g.List("", "") {
@@ -77,13 +80,50 @@ func faults(l Layout) []string {
 	return list
 }
 
+// TestGroupsHoldAllCategories: each category is in exactly one of the eight groups, and has synonyms.
+func TestGroupsHoldAllCategories(t *testing.T) {
+	g := load(t)
+	categories := g.Categories()
+	var grouped []string
+	for _, group := range Groups() {
+		grouped = append(grouped, group.Categories...)
+		if slices.Contains(categories, group.Slug) {
+			t.Errorf("the group %s has the name of a category", group.Slug)
+		}
+		count := 0
+		for _, category := range group.Categories {
+			count += len(g.List(category, ""))
+		}
+		if count == 0 || count != len(g.List(group.Slug, "")) {
+			t.Errorf("the group %s has %d layouts, its categories have %d", group.Slug, len(g.List(group.Slug, "")), count)
+		}
+	}
+	if !slices.Equal(grouped, categories) || len(Groups()) != 8 {
+		t.Errorf("the %d groups hold %q, want %q", len(Groups()), grouped, categories)
+	}
+	for _, category := range categories {
+		if synonyms[category] == "" {
+			t.Errorf("%s has no synonyms", category)
+		}
+	}
+	if len(synonyms) != len(categories) {
+		t.Errorf("synonyms of %d categories, want %d", len(synonyms), len(categories))
+	}
+}
+
 func TestListFilters(t *testing.T) {
 	g := load(t)
 	for _, test := range []struct {
 		category, text string
 		want           []string
 	}{
-		{"invoice", "", []string{"invoice-atelier", "invoice-meridian", "invoice-monospace"}},
+		{"credit-note", "", []string{"credit-note-reverse"}},
+		{"credit-note", "refund", []string{"credit-note-reverse"}},
+		{"billing", "rechnung monospace", []string{"invoice-monospace"}},
+		{"", "dunning", []string{"reminder-steady"}},
+		{"people", "curriculum", []string{"resume-column", "resume-margin"}},
+		{"", "PO", []string{"purchase-order-grid"}},
+		{"", "Credit notes", []string{"credit-note-reverse"}},
 		{"", "GUILLOCHE landscape", []string{"certificate-laurel"}},
 		{"certificate", "invoice", nil},
 		{"nothing", "", nil},

@@ -209,10 +209,11 @@ const opensPalette = (button) => {
 const loadsEditor = (part) => {
   if (!matchMedia("(min-width: 48rem)").matches) {
     each(part, "textarea", (field) => { field.readOnly = true; });
-    if (!part.querySelector(".stage img") && !location.search) location.replace(`${location.pathname}?preview=1`);
+    if (!location.search) location.replace(`${location.pathname}?preview=1`);
     return;
   }
   load(part.dataset.editor).dataset.editorScript = "";
+  each(part, "[data-blank], [data-printing]", (mark) => { mark.hidden = false; });
 };
 
 // A picture that is still on its way has the size of a sheet.

@@ -39,6 +39,17 @@ const look = EditorView.theme({
   ".cm-foldPlaceholder": { background: "var(--tint)", border: "0", color: "var(--ink-3)" },
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: ".25em" },
   ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn) 1px", textUnderlineOffset: ".25em" },
+  // The shapes of states: a cross, a triangle. The shape alone is enough.
+  ".cm-gutter-lint": { width: "1rem", "& .cm-gutterElement": { display: "grid", placeItems: "center", padding: "0" } },
+  ".cm-lint-marker": { width: ".5625rem", height: ".5625rem", cursor: "default" },
+  ".cm-lint-marker-error": { content: "normal", background: "var(--bad)", clipPath: "polygon(20% 0, 50% 30%, 80% 0, 100% 20%, 70% 50%, 100% 80%, 80% 100%, 50% 70%, 20% 100%, 0 80%, 30% 50%, 0 20%)" },
+  ".cm-lint-marker-warning": { content: "normal", background: "var(--warn)", clipPath: "polygon(50% 4%, 100% 96%, 0 96%)" },
+  ".cm-lintPoint-error:after": { borderBottomColor: "var(--bad)" },
+  ".cm-lintPoint-warning:after": { borderBottomColor: "var(--warn)" },
+  ".cm-diagnostic": { padding: ".375rem .625rem", border: "0", margin: "0", fontFamily: "var(--sans)", fontSize: ".8125rem" },
+  ".cm-diagnostic-error": { boxShadow: "inset 2px 0 var(--bad)" },
+  ".cm-diagnostic-warning": { boxShadow: "inset 2px 0 var(--warn)" },
+  ".cm-tooltip-lint": { maxWidth: "28rem", padding: "0" },
   "&.cm-focused .cm-matchingBracket, &.cm-focused .cm-nonmatchingBracket": { background: "var(--press)" },
 });
 

@@ -12,8 +12,9 @@ import { html, htmlCompletionSource } from "@codemirror/lang-html";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { codeField, mustaches } from "./code.js";
 import { describes } from "./describe.js";
-import { framesIn, paperOf } from "./frame.js";
+import { framesIn } from "./frame.js";
 import { indent, members } from "./json.js";
+import { originOf, paperOf, paperText } from "./paper.js";
 import { lineAt, placeOf } from "./places.js";
 
 const main = document.querySelector("[data-editor]");
@@ -186,8 +187,9 @@ const cursorShows = (view) => {
 const showProblems = (list) => {
   const written = Object.values(views).find((view) => view.hasFocus && cursorShows(view));
   problems.replaceChildren(...list.slice(0, 6).map(({ kind, parts, line, go }) => {
-    const item = element("li", { className: kind });
-    item.append(document.importNode($("#icon-warning").content, true));
+    const item = element("li"), sign = element("span", { className: "status" }, element("span", { className: "vh", textContent: kind === "w" ? "Warning" : "Error" }));
+    sign.dataset.is = kind === "w" ? "warn" : "bad";
+    item.append(sign);
     const said = element("span");
     said.append(...parts);
     item.append(said);
@@ -207,6 +209,21 @@ const goTo = (from) => {
   views.html.focus();
 };
 const code = (value) => element("code", { textContent: value });
+
+// showVariables lists what the template uses. A template with an error has no list of its own: the last one stays.
+const showVariables = ({ errors = [], missing = [], variables = [] }, line) => {
+  const used = $('[data-pane="paths"]');
+  $("p", used)?.remove();
+  if (errors.length && !variables.length) {
+    const since = line ? `since the error in line ${line}` : "since the error";
+    used.prepend(element("p", { className: "muted", role: "status", textContent: $("ul", used) ? `Not updated ${since}.` : "Variables appear when the template has no errors." }));
+  } else if (!variables.length) {
+    used.replaceChildren(element("p", { className: "muted", textContent: "The template uses no variables." }));
+  } else {
+    const typeOfPath = (name) => missing.includes(name) ? "missing" : paths.find(({ path: at }) => at === name)?.type ?? "in the data";
+    used.replaceChildren(element("ul", { className: "leaders" }, ...variables.map((name) => element("li", {}, code(name), element("span", { textContent: typeOfPath(name) })))));
+  }
+};
 
 const showChecked = (checked, source) => {
   const doc = views.html.state.doc;
@@ -232,9 +249,7 @@ const showChecked = (checked, source) => {
   }
   if (text("html") === source) views.html.dispatch(setDiagnostics(views.html.state, marks.filter(({ to }) => to <= doc.length).sort((a, b) => a.from - b.from)));
   showProblems(list);
-  const used = $('[data-pane="paths"]');
-  used.replaceChildren(element("ul", { className: "leaders" }, ...(checked.variables ?? []).map((name) => element("li", {}, code(name), element("span", { textContent: (checked.missing ?? []).includes(name) ? "missing" : paths.find(({ path: at }) => at === name)?.type ?? "in the data" })))));
-  if (!(checked.variables ?? []).length) used.replaceChildren(element("p", { className: "muted", textContent: "The template uses no variables." }));
+  showVariables(checked, list[0]?.line);
 };
 
 const valid = $("[data-valid]");
@@ -371,16 +386,18 @@ dialog.addEventListener("cancel", () => settle.later());
 // never replaced by that of an earlier one; the last good one stays while the source
 // has a mistake.
 
-const stage = $("[data-stage]"), strip = $("[data-strip]"), timing = $("[data-timing]");
+const stage = $("[data-stage]"), strip = $("[data-strip]"), timing = $("[data-timing]"), printing = $("[data-printing]");
 let revision = 1; // of the fields, one more with each change
 let shown = 0, asked = 0, running = null, zoom = kept("editor-zoom"); // null fits the width
 const density = () => Math.min(window.devicePixelRatio || 1, 2);
 
-const fit = (picture) => Math.min(1, Math.max(.25, (stage.clientWidth - 56) / (picture.naturalWidth / density())));
+// widthOf is the width of a page's image in CSS pixels.
+const widthOf = (picture) => (picture.naturalWidth || Number(picture.getAttribute("width"))) / (Number(picture.dataset.scale) || density());
+const fit = (picture) => Math.min(1, Math.max(.25, (stage.clientWidth - 56) / widthOf(picture)));
 const scale = (picture) => {
-  if (!picture.naturalWidth) return;
+  if (!widthOf(picture)) return;
   const by = zoom ?? fit(picture);
-  picture.style.width = `${Math.floor((picture.naturalWidth / density()) * by)}px`;
+  picture.style.width = `${Math.floor(widthOf(picture) * by)}px`;
   $("[data-zoom-shown]").textContent = `${Math.round(by * 100)}%`;
 };
 const scaleAll = () => $$(".paper img", stage).forEach(scale);
@@ -393,6 +410,7 @@ const draw = (made) => {
   const [top, left] = [stage.scrollTop, stage.scrollLeft];
   const sheets = made.images.map((image, i) => {
     const picture = element("img", { src: `data:image/png;base64,${image}`, alt: `Page ${i + 1} of the draft` });
+    picture.dataset.scale = density();
     picture.addEventListener("load", () => scale(picture), { once: true });
     return element("div", { className: "crop" }, element("div", { className: "paper" }, picture));
   });
@@ -411,39 +429,47 @@ const draw = (made) => {
   if (!embedded) $("[data-left]").textContent = `Previews are free, ${made.left.toLocaleString("en-US")} left today`;
 };
 
-// Until there are pages, and where they take long, the HTML stands in for them:
-// what it says, although not where pages end. Who wants only that has a switch.
+// The last pages stay until there are new ones, with a mark where these take long. The HTML without pages is shown to
+// who switches to it.
 const frames = framesIn(stage, `${path}/filled`, sent);
-const slow = 1200; // milliseconds, after which the pages on the stage are old
-const untilPages = "HTML preview";
+const slow = 500; // milliseconds, after which the mark of progress appears
 let framesOnly = false, filling = 0;
+const showWork = () => {
+  printing.hidden = false;
+  timing.textContent = "Rendering…";
+};
+const endWork = () => {
+  stage.removeAttribute("aria-busy");
+  if (printing) printing.hidden = true;
+  $("[data-blank] .paper", stage)?.replaceChildren(); // nothing is on its way
+};
 const showFrame = () => {
   filling = revision;
-  const paper = paperOf(readJSON("options") ?? {});
+  const paper = paperOf(readJSON("options") ?? {}, text("html"));
   const by = zoom ?? Math.min(1, Math.max(.25, (stage.clientWidth - 56) / paper.width));
   frames.fill(Object.fromEntries(sent.map((name) => [name, text(name)])), paper, by, (sheet) => {
     shown = filling;
     sheet.hidden = false;
     for (const other of [...stage.children]) if (other !== sheet) other.remove();
     strip.hidden = true;
-    timing.textContent = framesOnly ? "HTML, without page breaks" : untilPages;
+    timing.textContent = "HTML, without page breaks";
   });
 };
 const switchFrames = (button) => {
   framesOnly = !framesOnly;
   button.setAttribute("aria-pressed", String(framesOnly));
   if (framesOnly) return showFrame();
-  timing.textContent = untilPages;
   if (last) draw(last);
 };
 
 const preview = async () => {
   clearTimeout(previewTimer);
-  if (!checkJSON() || !text("html")) return;
+  showPaper();
+  if (!checkJSON() || !text("html")) return endWork();
   if (!sees) return check(text("html"));
   const turn = ++asked, of = revision, body = draft(), source = text("html");
-  if (!shown) showFrame();
-  const late = setTimeout(() => { if (turn === asked && shown < revision && !framesOnly) showFrame(); }, slow);
+  if (!shown) showWork();
+  const late = setTimeout(() => { if (turn === asked && !framesOnly) showWork(); }, slow);
   running?.abort();
   const own = running = new AbortController();
   stage.setAttribute("aria-busy", "true");
@@ -453,7 +479,7 @@ const preview = async () => {
     if (!answer.ok) {
       const error = await messageOf(answer);
       if (turn === asked) {
-        timing.textContent = frames.shown ? "HTML, without page breaks" : shown ? "Last pages without errors" : "";
+        timing.textContent = frames.shown ? "HTML, without page breaks" : $(".paper img", stage) ? "Last valid pages" : "";
         if (!faults) showProblems((error.details?.length ? error.details : [{ message: error.message }]).map((detail) => ({ kind: "e", parts: [detail.field ? `${detail.field} ${detail.message}` : detail.message] })));
       }
       return;
@@ -465,7 +491,7 @@ const preview = async () => {
     else if (error.name !== "AbortError" && turn === asked) timing.textContent = "No connection";
   } finally {
     clearTimeout(late);
-    if (turn === asked) stage.removeAttribute("aria-busy");
+    if (turn === asked) endWork();
   }
 };
 
@@ -487,7 +513,9 @@ const placesOf = () => {
   if (placed.body !== body) {
     const list = ask("/pages?places=1", { body }).then(async (answer) => {
       if (!answer.ok) throw new Error((await messageOf(answer)).message);
-      return (await answer.json()).places;
+      // The browser leaves the margins out.
+      const [left, top] = originOf(readJSON("options") ?? {}, text("html"));
+      return (await answer.json()).places.map((place) => ({ ...place, x: place.x + left, y: place.y + top }));
     });
     list.catch(() => { if (placed.list === list) placed = { body: "", list: null }; });
     placed = { body, list };
@@ -593,9 +621,11 @@ const showOptions = () => {
     else control.value = value ?? "";
   }
   for (const name of ["headerTemplate", "footerTemplate"]) if (views[name] && !views[name].hasFocus) setText(name, options[name] ?? "");
-  const margin = options.margin ?? {}, sides = [...new Set(["top", "right", "bottom", "left"].map((side) => margin[side] ?? 0))];
-  const paper = options.width && options.height && !options.format ? `${options.width} × ${options.height}` : options.format ?? "Letter";
-  $("[data-paper]").textContent = `${paper}${options.landscape ? " landscape" : ""} · margin ${sides.join(" ")}`;
+  showPaper();
+};
+const showPaper = () => {
+  const options = readJSON("options");
+  if (options) $("[data-paper]").textContent = paperText(options, text("html"));
 };
 const optionTyped = (control) => {
   const { option, kind } = control.dataset;
@@ -762,6 +792,10 @@ const start = () => {
   paths = collect(readJSON("sampleData") ?? {}, "", []);
   const left = kept(localKey);
   quiet = false;
+  if ($(".paper img", stage)) stage.dataset.preview = "";
+  scaleAll();
+  const blank = $("[data-blank] .paper", stage), paper = paperOf(readJSON("options") ?? {}, text("html"));
+  if (blank) blank.style.aspectRatio = `${paper.width} / ${paper.height}`;
   if (left && !readOnly && (left.html !== text("html") || left.sampleData !== text("sampleData") || left.options !== text("options"))) {
     // Typed before, and never saved: it comes back on top of what it was typed on.
     etag = left.etag;

@@ -2,7 +2,7 @@
 
 const dialog = document.createElement("dialog");
 dialog.className = "dialog palette";
-dialog.setAttribute("aria-label", "Go to");
+dialog.setAttribute("aria-label", "Go to page");
 dialog.innerHTML = `
   <input type="text" role="combobox" aria-label="Go to a page, document, template, key or guide" placeholder="Page, document, template, key or guide"
     aria-controls="palette-list" aria-expanded="true" aria-autocomplete="list" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="200">
@@ -87,7 +87,7 @@ const show = () => {
   }));
   choose(0);
   const shown = options.filter((option) => option.parentElement.getAttribute("aria-label") !== "Search").length;
-  status.textContent = !loaded ? "Loading" : shown === 1 ? "1 result" : `${shown || "No"} results`;
+  status.textContent = !loaded ? "Loading" : !places.length ? "Could not load the list. Reload the page." : shown === 1 ? "1 result" : `${shown || "No"} results`;
 };
 
 // The account's own things are asked for when the typing pauses.

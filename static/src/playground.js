@@ -64,7 +64,7 @@ const replace = (selector, page) => {
 const ask = async (address, body, signal) => {
   const answer = await fetch(address, { method: "POST", body, signal });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (answer.redirected) throw new Error("You are logged out. Log in in another tab, then try again. Your input is not lost.");
+  if (answer.redirected) throw new Error("You are logged out. Open another tab, log in there, then try again. Your input is not lost.");
   if (!one("[data-play]", page)) throw new Error(one("main h1", page)?.textContent ?? `The server returned status ${answer.status}.`);
   return page;
 };
@@ -124,7 +124,7 @@ const follow = (form) => {
     under = new AbortController();
     try {
       const page = await ask(form.getAttribute("action"), data, under.signal);
-      if (mine === asked) replace("[data-call]", page);
+      if (mine === asked) for (const part of ["[data-call]", "[data-price]"]) if (one(part)) replace(part, page);
     } catch { /* the next letter asks again */ }
   }, pause);
 };
@@ -148,7 +148,7 @@ const watch = () => {
     if (done) return;
     if (!cancel.signal.aborted) return one("[data-result]").replaceChildren(...before);
     const note = document.createElement("p");
-    Object.assign(note, { className: "play-empty", role: "status", textContent: `Cancelled after ${seconds()}. A call that has not finished is not charged.` });
+    Object.assign(note, { className: "play-empty", role: "status", textContent: `Cancelled after ${seconds()}. If the call had already finished, it is charged and listed under Documents.` });
     one("[data-result]").replaceChildren(note);
   };
   return { signal: cancel.signal, ends };

@@ -97,6 +97,23 @@ const searchesDocs = (form) => {
   form.addEventListener("submit", (event) => { event.preventDefault(); show().then(() => one("a", list)?.focus()); });
 };
 
+// A link to a field unfolds the objects that it is in. Not all browsers do so themselves.
+const unfolds = () => {
+  const meant = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let fold = meant?.parentElement.closest("details:not([open])");
+  if (!fold) return;
+  for (; fold; fold = fold.parentElement.closest("details:not([open])")) fold.open = true;
+  meant.scrollIntoView();
+};
+if (one(".folded")) {
+  unfolds();
+  addEventListener("hashchange", unfolds);
+}
+
+// The open page is in sight in a table of contents that scrolls by itself.
+const contents = one(".docs-nav"), open = contents && one("[aria-current]", contents);
+if (open && contents.scrollHeight > contents.clientHeight) contents.scrollTop = open.offsetTop - contents.clientHeight / 2;
+
 for (const [selector, does] of [["[data-live]", live], ["[data-calculator]", calculates], ["[data-search]", searchesDocs]]) {
   document.querySelectorAll(selector).forEach(does);
 }

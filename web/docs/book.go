@@ -28,6 +28,8 @@ type Book struct {
 	unlisted []Guide // decision records and the list of licences
 	// Operations have samples without HTML, which takes long to make of all: Operation has it.
 	Operations []views.Operation
+	// Changelog renders the changelog once, when it is first needed.
+	Changelog func() (views.Changelog, error)
 }
 
 // Guide is one page of Markdown: a heading, a sentence on its topic, and the rest.
@@ -58,7 +60,7 @@ type Example struct {
 
 // New reads the pages and the OpenAPI document. Examples call the server at baseURL.
 func New(baseURL string, openAPI []byte) (*Book, error) {
-	b := &Book{}
+	b := &Book{Changelog: sync.OnceValues(changelog)}
 	var err error
 	if b.Guides, err = Read(baseURL); err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func (b *Book) Guide(slug string) (Guide, bool) {
 func (b *Book) Operation(id string) (views.Operation, bool) {
 	for _, o := range b.Operations {
 		if o.ID == id {
-			o.Samples = coloured(o.Samples, Sample)
+			o.Samples, o.Responses = coloured(o.Samples, Sample), coloured(o.Responses, Sample)
 			return o, true
 		}
 	}
@@ -131,36 +133,43 @@ func parse(page, source string) (Guide, error) {
 		return Guide{}, errors.New("begins without a heading")
 	}
 	description, body, _ := strings.Cut(rest, "\n\n")
-	lead := []byte(description)
-	g := Guide{
-		Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source,
-		Description: plain(goldmark.DefaultParser().Parse(text.NewReader(lead)), lead),
-	}
+	g := Guide{Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source, Description: plainText(description)}
 	g.Page = sync.OnceValues(func() (Page, error) { return render(page, g.Title, g.Description, []byte(body)) })
 	return g, nil
 }
 
 // render renders the Markdown below the title and the description of a page.
 func render(page, title, description string, src []byte) (Page, error) {
+	html, doc, err := toHTML(src, func(doc ast.Node, src []byte) {
+		nameHeadings(doc, src)
+		rewriteLinks(doc, page)
+	})
+	if err != nil {
+		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
+	}
+	p := Page{HTML: html, Sections: []Section{{Title: title, Text: description}}}
+	p.collect(doc, src)
+	return p, nil
+}
+
+// toHTML turns Markdown into HTML, after a change of the document. HTML in the source is left out.
+func toHTML(src []byte, change func(doc ast.Node, src []byte)) (html string, doc ast.Node, err error) {
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(&codeBlocks{}, 100))),
 	)
-	doc := md.Parser().Parse(text.NewReader(src))
-	nameHeadings(doc, src)
-	rewriteLinks(doc, page)
-	p := Page{Sections: []Section{{Title: title, Text: description}}}
-	p.collect(doc, src)
+	doc = md.Parser().Parse(text.NewReader(src))
+	change(doc, src)
 	var out bytes.Buffer
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
-		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
+		return "", nil, err
 	}
 	// A table that is wider than the page scrolls by itself.
-	p.HTML = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
-	for n := 1; strings.Contains(p.HTML, "<table>"); n++ {
-		p.HTML = strings.Replace(p.HTML, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
+	html = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
+	for n := 1; strings.Contains(html, "<table>"); n++ {
+		html = strings.Replace(html, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
 	}
-	return p, nil
+	return html, doc, nil
 }
 
 // nameHeadings gives headings that are one code span, such as an error code, that text as ID.
@@ -216,6 +225,12 @@ func (p *Page) collect(doc ast.Node, src []byte) {
 		last := &p.Sections[len(p.Sections)-1]
 		last.Text += " " + plain(n, src)
 	}
+}
+
+// plainText is the text of one paragraph of Markdown.
+func plainText(paragraph string) string {
+	src := []byte(paragraph)
+	return plain(goldmark.DefaultParser().Parse(text.NewReader(src)), src)
 }
 
 // plain is the text of a node.
@@ -325,7 +340,7 @@ func (b *Book) Full(w io.Writer) error {
 	s.WriteString("# Operations\n")
 	for _, o := range b.Operations {
 		fmt.Fprintf(&s, "\n## %s %s\n\n%s. %s\n", o.Method, o.Path, o.Summary, o.Description)
-		for _, f := range append(append([]views.FieldDoc{}, o.Params...), o.Fields...) {
+		for f := range o.Accepts() {
 			fmt.Fprintf(&s, "- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)
 		}
 	}

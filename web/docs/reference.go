@@ -20,7 +20,27 @@ type openAPI struct {
 	Components struct {
 		Schemas    map[string]schema    `json:"schemas"`
 		Parameters map[string]parameter `json:"parameters"`
+		Headers    map[string]struct {
+			Example any `json:"example"`
+		} `json:"headers"`
+		Examples map[string]struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"examples"`
 	} `json:"components"`
+}
+
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+// response is a response of an endpoint.
+type response struct {
+	Description string               `json:"description"`
+	Headers     map[string]reference `json:"headers"`
+	Content     map[string]struct {
+		Schema   schema               `json:"schema"`
+		Examples map[string]reference `json:"examples"` // by the names of their schemas
+	} `json:"content"`
 }
 
 type endpoint struct {
@@ -36,14 +56,9 @@ type endpoint struct {
 			Example json.RawMessage `json:"example"`
 		} `json:"content"`
 	} `json:"requestBody"`
-	Responses map[string]struct {
-		Description string `json:"description"`
-		Content     map[string]struct {
-			Schema schema `json:"schema"`
-		} `json:"content"`
-	} `json:"responses"`
-	Price       *int64 `json:"x-relaypdf-price-microdollars"`
-	Unavailable string `json:"x-relaypdf-unavailable"`
+	Responses   map[string]response `json:"responses"`
+	Price       *int64              `json:"x-relaypdf-price-microdollars"`
+	Unavailable string              `json:"x-relaypdf-unavailable"`
 }
 
 type parameter struct {
@@ -167,12 +182,13 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		// Pages write amounts in one way.
 		o.Description = strings.Replace(o.Description, price.String(), views.Dollars(price), 1)
 	}
+	id := anchor(path)
 	for _, p := range e.Parameters {
 		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
 			p = d.Components.Parameters[name]
 		}
 		field := d.field(p.Name, p.Schema, p.Required)
-		field.Description, field.In = cmp.Or(p.Description, field.Description), p.In
+		field.Description, field.In, field.ID = cmp.Or(p.Description, field.Description), p.In, id+"-"+p.In+"-"+p.Name
 		o.Params = append(o.Params, field)
 	}
 	r := Request{Method: method, URL: address + placed(path), NoKey: !o.NeedsKey}
@@ -182,7 +198,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 				r.Upload = true
 				continue
 			}
-			o.Fields = d.fields("", content.Schema)
+			o.Fields = d.fields("", id, content.Schema)
 			if o.Price != nil {
 				o.Inputs, o.Example = d.inputs(content.Schema), content.Example
 			}
@@ -203,7 +219,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		for media, content := range response.Content {
 			answer.Types = append(answer.Types, media)
 			if media == "application/json" {
-				answer.Fields = append(answer.Fields, d.fields("", content.Schema)...)
+				answer.Forms = d.forms(id+"-"+status, content.Schema)
 			}
 		}
 		slices.Sort(answer.Types)
@@ -216,14 +232,34 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 	r.File = resultFile(o)
 	o.ResultFile = r.File
 	if r.Body != "" {
-		var body bytes.Buffer
-		if err := json.Compact(&body, []byte(r.Body)); err != nil {
+		body, err := layOut(r.Body)
+		if err != nil {
 			return o, err
 		}
-		r.Body = body.String()
+		r.Body = body
 	}
 	o.Samples = unmarked(r)
+	o.Responses = d.responses(o, e)
 	return o, nil
+}
+
+// anchor returns the beginning of the anchors of an endpoint: that of /v1/pdf/form/fill is pdf-form-fill.
+func anchor(path string) string {
+	return strings.NewReplacer("/", "-", "{", "", "}", "").Replace(strings.Trim(strings.TrimPrefix(path, "/v1"), "/"))
+}
+
+// maxLine is the length up to which a JSON body is one line of a sample.
+const maxLine = 60
+
+// layOut writes JSON in one line if it is short, or else indented.
+func layOut(text string) (string, error) {
+	var body bytes.Buffer
+	if err := json.Compact(&body, []byte(text)); err != nil || body.Len() <= maxLine {
+		return body.String(), err
+	}
+	body.Reset()
+	err := json.Indent(&body, []byte(text), "", "  ")
+	return body.String(), err
 }
 
 // endings maps operations to the extensions of their files.
@@ -265,26 +301,46 @@ func (d *openAPI) resolve(s schema) schema {
 	return s
 }
 
-// fields lists the members of an object, and those of its members, by their paths.
-func (d *openAPI) fields(prefix string, s schema) []views.FieldDoc {
+// fields lists the members of an object, with their members. An anchor begins with that of the object.
+func (d *openAPI) fields(prefix, id string, s schema) []views.FieldDoc {
 	s = d.resolve(s)
 	var list []views.FieldDoc
 	for _, alternative := range slices.Concat(s.AnyOf, s.OneOf) {
-		list = append(list, d.fields(prefix, alternative)...)
+		list = append(list, d.fields(prefix, id, alternative)...)
 	}
 	for _, m := range s.Properties {
 		inner := d.resolve(m.schema)
 		name := prefix + m.name
-		list = append(list, d.field(name, inner, slices.Contains(s.Required, m.name)))
+		f := d.field(name, inner, slices.Contains(s.Required, m.name))
+		f.ID = id + "-" + m.name
 		switch {
 		case len(inner.Properties) > 0:
-			list = append(list, d.fields(name+".", inner)...)
+			f.Fields = d.fields(name+".", f.ID, inner)
 		case inner.Items != nil && strings.Count(name, "[]") < 2:
-			list = append(list, d.fields(name+"[].", *inner.Items)...)
+			f.Fields = d.fields(name+"[].", f.ID, *inner.Items)
 		}
+		list = append(list, f)
 	}
 	return list
 }
+
+// forms lists the objects of which a JSON response is one.
+func (d *openAPI) forms(id string, s schema) []views.AnswerForm {
+	if len(s.AnyOf) == 0 {
+		if fields := d.fields("", id, s); len(fields) > 0 {
+			return []views.AnswerForm{{Name: schemaName(s.Ref), Fields: fields}}
+		}
+	}
+	var list []views.AnswerForm
+	for _, alternative := range s.AnyOf {
+		name := schemaName(alternative.Ref)
+		list = append(list, views.AnswerForm{Name: name, Fields: d.fields("", id+"-"+name, alternative)})
+	}
+	return list
+}
+
+// schemaName returns the name of the component that a reference points to.
+func schemaName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 	s = d.resolve(s)

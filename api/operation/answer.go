@@ -1,0 +1,39 @@
+package operation
+
+import (
+	"encoding/json"
+	"time"
+
+	"relaypdf/render/pdf"
+)
+
+// Examples of JSON results, for the reference.
+
+var (
+	answerTime = time.Date(2026, time.November, 27, 9, 30, 0, 0, time.UTC)
+
+	infoAnswer = pdf.Info{
+		PageCount: 1, PDFVersion: "1.7", Title: "Invoice 42", Author: "Ink & Co.", Keywords: []string{"invoice"}, Creator: "Chromium", Producer: "Skia/PDF",
+		CreatedAt: &answerTime, ModifiedAt: &answerTime, Tagged: true, SizeBytes: 24318, Pages: []pdf.PageInfo{{Page: 1, Width: 595, Height: 842}},
+		Permissions: pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true},
+	}
+	textAnswer     = pdf.Text{PageCount: 1, Pages: []pdf.PageText{{Page: 1, Text: "Invoice 42\nTotal: 99.00 EUR"}}}
+	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []pdf.ReadPage{{
+		Page: 1, Source: "ocr", Width: 595, Height: 842, Confidence: 96.4, Text: "Invoice 42",
+		Words: []pdf.ReadWord{
+			{Text: "Invoice", X: 57, Y: 60.5, Width: 98, Height: 22, Confidence: 96.1}, {Text: "42", X: 162, Y: 60.5, Width: 30, Height: 22, Confidence: 96.7},
+		},
+	}}}
+	formAnswer = pdf.Form{Fields: []pdf.Field{{
+		Name: "customer.name", Type: "text", Value: "Ink & Co.", DefaultValue: "", Options: []string{}, Required: true, MaxLength: new(80), Page: new(1), Rect: []float64{72, 640, 320, 660},
+	}}}
+	attachmentsAnswer = pdf.Attachments{Attachments: []pdf.Attachment{{
+		Name: "factur-x.xml", Filename: "factur-x.xml", Description: "Invoice data", ContentType: "text/xml", SizeBytes: new(int64(4120)), CreatedAt: &answerTime, ModifiedAt: &answerTime,
+	}}}
+	dataAnswer = DataAnswer{
+		MarkdownText: pdf.MarkdownText{PageCount: 1, Pages: []pdf.MarkdownPage{{Page: 1, Source: "text"}}, Markdown: "<!-- page 1 -->\n\n# Invoice 42\n\nTotal: 99.00 EUR"},
+	}
+	templateAnswer = GeneratedTemplate{
+		HTML: "<h1>Invoice {{number}}</h1>", SampleData: json.RawMessage(`{"number":42}`), Options: json.RawMessage(`{"format":"A4"}`),
+	}
+)

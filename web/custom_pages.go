@@ -1,0 +1,34 @@
+package web
+
+import (
+	"net/http"
+
+	"relaypdf/views"
+	"relaypdf/web/docs"
+)
+
+// customPages are the pages that the operator has written.
+func (w *Web) customPages() []page {
+	var list []page
+	for _, own := range w.cfg.CustomPages {
+		list = append(list, page{"GET", own.Path, everyone, func(v *pageRequest) error {
+			p := w.publicPage(own.Title, customPageDescription(own), "", own.Path)
+			return v.show(http.StatusOK, views.CustomPage(p, own.Title, own.HTML))
+		}})
+	}
+	return list
+}
+
+// customPageDescription describes a page for search engines.
+func customPageDescription(own docs.CustomPage) string {
+	return own.Name + " of the operator of this service."
+}
+
+// customLinks are the links to these pages.
+func (w *Web) customLinks() []views.Link {
+	var list []views.Link
+	for _, own := range w.cfg.CustomPages {
+		list = append(list, views.Link{URL: own.Path, Text: own.Name})
+	}
+	return list
+}
