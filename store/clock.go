@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"relaypdf/internal/guard"
 )
 
 // On PostgreSQL, the database's clock applies to all processes. Reaping, expiry and the day on which a call counts
@@ -143,6 +145,6 @@ func (s *Store) keepTime(ctx context.Context) {
 			wrong = false
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the clock of this machine is right again")
 		}
-		pause(ctx, clockEvery)
+		guard.Pause(ctx, clockEvery)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"relaypdf/internal/guard"
 )
 
 const (
@@ -160,7 +162,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 		if found {
 			return claimed, nil
 		}
-		pause(ctx, claimPause)
+		guard.Pause(ctx, claimPause)
 	}
 	return nil, nil
 }

@@ -100,8 +100,8 @@ func timeOf(id string) (time.Time, bool) {
 	return time.UnixMilli(ms), true
 }
 
-// isID reports whether a text has the form of the IDs of a kind; of UUIDs if the kind is empty.
-func isID(kind, text string) bool {
+// IsID reports whether a text has the form of the IDs of a kind; of UUIDs if the kind is empty.
+func IsID(kind, text string) bool {
 	if kind == "" {
 		_, err := uuid.Parse(text)
 		return err == nil
@@ -109,9 +109,6 @@ func isID(kind, text string) bool {
 	body, ok := strings.CutPrefix(text, kind+"_")
 	return ok && len(body) == idChars && strings.Trim(body, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
-
-// IsID reports whether a text is a whole ID of a kind, such as call.
-func IsID(kind, text string) bool { return isID(kind, text) }
 
 // CallID returns the ID of the call whose result has the ID. The result's ID, which opens a document, cannot be
 // derived from the call's, which appears in logs. An ID of another form has no call, and neither has the ID returned

@@ -47,7 +47,7 @@ func (s *Store) ListenJobs(ctx context.Context, committed func() (free bool), no
 			logged = true
 			s.log.Warn("listen for jobs failed; they are found by polling", "error", err)
 		}
-		pause(ctx, listenPause)
+		guard.Pause(ctx, listenPause)
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *Store) notifyJobs(ctx context.Context) {
 		if err := s.notifyOnce(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("notify of jobs failed; other processes find them by polling", "error", err)
 		}
-		pause(ctx, notifyPause)
+		guard.Pause(ctx, notifyPause)
 	}
 }
 

@@ -48,7 +48,7 @@ func readPage[Item any, Row any, PtrRow interface {
 	if l.Limit == 0 {
 		l.Limit = DefaultList
 	}
-	if l.Limit < 1 || l.Limit > MaxList || l.Cursor != "" && !isID(kind, l.Cursor) {
+	if l.Limit < 1 || l.Limit > MaxList || l.Cursor != "" && !IsID(kind, l.Cursor) {
 		return Page[Item]{}, fmt.Errorf("%w: a list has a limit of 1 to %d and a cursor of its own", ErrBadList, MaxList)
 	}
 	var rows []Row
@@ -140,11 +140,11 @@ const requestSpan = time.Hour
 // its client chose is found in the request log, and a name among the stored results.
 func (s *Store) searchCalls(q *bun.SelectQuery, accountID, text string) {
 	switch at, _ := timeOf(text); {
-	case isID("call", text):
+	case IsID("call", text):
 		q.Where("id = ?", text)
-	case isID("file", text):
+	case IsID("file", text):
 		q.Where("id = ? AND result_id = ?", CallID(text), text)
-	case isID("req", text):
+	case IsID("req", text):
 		q.Where("request_id = ? AND id >= ? AND id < ?", text, "call_"+idTime(at.Add(-requestSpan)), "call_"+idTime(at.Add(requestSpan)))
 	default:
 		q.Where("id IN (SELECT call_id FROM requests WHERE account_id = ?1 AND request_id = ?3 UNION "+callsByName+")", containing(text), accountID, toMicros(s.now()), text)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/migrate"
+
+	"relaypdf/internal/guard"
 )
 
 //go:embed migrations/*.sql
@@ -139,7 +141,7 @@ func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) err
 		}
 		log.LogAttrs(ctx, slog.LevelWarn, "waiting for a lock of the database; find long transactions in pg_stat_activity, or the process that has the SQLite file open",
 			slog.Duration("waited", time.Since(begin).Round(time.Second)), slog.Any("error", err))
-		if pause(ctx, unlockPause); ctx.Err() != nil {
+		if guard.Pause(ctx, unlockPause); ctx.Err() != nil {
 			return err
 		}
 	}
@@ -166,7 +168,7 @@ func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
 		if err != nil || mine {
 			return err
 		}
-		if pause(ctx, rest); ctx.Err() != nil {
+		if guard.Pause(ctx, rest); ctx.Err() != nil {
 			return fmt.Errorf("wait for another process that is opening the same database: %w", ctx.Err())
 		}
 	}

@@ -269,7 +269,7 @@ func (s *Store) Requests(ctx context.Context, f RequestFilter) (Page[Request], e
 // Request returns a logged request of the account, or ErrNotFound.
 func (s *Store) Request(ctx context.Context, accountID, id string) (Request, error) {
 	row := requestRow{}
-	if !isID("log", id) {
+	if !IsID("log", id) {
 		return Request{}, wrapped("read request", ErrNotFound)
 	}
 	err := s.read.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).Scan(ctx)

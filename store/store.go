@@ -112,10 +112,10 @@ type base struct {
 	log          *slog.Logger
 
 	keyUses   chan string
-	downloads tally // not written yet
+	downloads tally[string, count] // not written yet
 	requests  requestLog
 	titles    titleLog
-	usage     usageTally
+	usage     tally[usageCount, usageSum]
 	// renewEvery is the interval at which a lease is renewed.
 	renewEvery time.Duration
 	retention  int           // months that stay; 0 is all

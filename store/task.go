@@ -42,7 +42,7 @@ func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 					s.log.LogAttrs(ctx, slog.LevelError, "task failed", slog.String("task", task.Name), slog.Any("error", err))
 				}
 				look := min(task.Every, taskLook)
-				pause(ctx, look/2+rand.N(look)) //nolint:gosec // nothing secret depends on it
+				guard.Pause(ctx, look/2+rand.N(look)) //nolint:gosec // nothing secret depends on it
 			}
 		})
 	}

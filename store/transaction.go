@@ -15,6 +15,8 @@ import (
 	"github.com/uptrace/bun"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"relaypdf/internal/guard"
 )
 
 // UnknownError means that the response to a commit is lost: the transaction has happened, or it has not.
@@ -82,7 +84,7 @@ func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err
 			asked++
 		case locked(err) && ctx.Err() == nil: // It has waited already.
 		case !again && (lost(err) || errors.As(err, &unknown)) && ctx.Err() == nil:
-			if pause(ctx, rest); ctx.Err() != nil {
+			if guard.Pause(ctx, rest); ctx.Err() != nil {
 				return err
 			}
 			rest = min(2*rest, lostPauseMost)

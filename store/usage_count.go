@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -22,14 +21,6 @@ const (
 	ByOperation UsageGroup = "operation"
 	ByKey       UsageGroup = "key" // its ID; empty for calls of the dashboard
 	ByTemplate  UsageGroup = "template"
-)
-
-const (
-	// countsBatch bounds the sums that one statement writes.
-	countsBatch = 500
-	// countsMost bounds the sums in memory while the database does not respond. Calls of other groups are not counted
-	// then.
-	countsMost = 100_000
 )
 
 // EndedCall is a call that has ended, for the counts of usage.
@@ -59,38 +50,6 @@ func (s usageSum) plus(other usageSum) usageSum {
 	return usageSum{s.calls + other.calls, s.failures + other.failures, s.amount + other.amount}
 }
 
-// usageTally sums up ended calls until they are written.
-type usageTally struct {
-	mu   sync.Mutex
-	sums map[usageCount]usageSum
-}
-
-func (t *usageTally) add(of usageCount, n usageSum) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.sums == nil {
-		t.sums = map[usageCount]usageSum{}
-	}
-	if sum, known := t.sums[of]; known || len(t.sums) < countsMost {
-		t.sums[of] = sum.plus(n)
-	}
-}
-
-// take returns some of the sums, which are the caller's to write from now on.
-func (t *usageTally) take(most int) map[usageCount]usageSum {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	taken := make(map[usageCount]usageSum, min(most, len(t.sums)))
-	for of, sum := range t.sums {
-		if len(taken) == most {
-			break
-		}
-		taken[of] = sum
-		delete(t.sums, of)
-	}
-	return taken
-}
-
 // CountUsage adds an ended call to the counts of usage without waiting. The counts are written together, within a
 // second or when the store is closed. They affect neither money nor limits, so a killed process may lose the counts of
 // its last second. Successful calls by operation and key are counted exactly, by Settle.
@@ -114,18 +73,7 @@ func (s *Store) CountUsage(c EndedCall) {
 
 // writeUsage writes all counts. Counts that fail are written again later.
 func (s *Store) writeUsage(ctx context.Context) error {
-	for {
-		sums := s.usage.take(countsBatch)
-		if len(sums) == 0 {
-			return nil
-		}
-		if err := s.addUsage(ctx, sums); err != nil {
-			for of, sum := range sums {
-				s.usage.add(of, sum)
-			}
-			return fmt.Errorf("count usage: %w", err)
-		}
-	}
+	return wrapped("count usage", s.usage.write(ctx, s.addUsage))
 }
 
 func (s *Store) addUsage(ctx context.Context, sums map[usageCount]usageSum) error {

@@ -18,16 +18,8 @@ func AlertTask(s *store.Store, mailer Mailer, baseURL string) store.Task {
 			_, err := s.CheckAlerts(ctx, nil)
 			return err
 		}
-		sent, err := s.CheckAlerts(ctx, func(news store.AlertNews, to []string) (sealed []store.Letter, err error) {
-			letter := alertLetter(news, baseURL)
-			for _, letter.To = range to {
-				kept, err := mailer.Seal(letter)
-				if err != nil {
-					return nil, err
-				}
-				sealed = append(sealed, kept)
-			}
-			return sealed, nil
+		sent, err := s.CheckAlerts(ctx, func(news store.AlertNews, to []string) ([]store.Letter, error) {
+			return mail.SealAll(mailer, to, alertLetter(news, baseURL))
 		})
 		if sent > 0 {
 			mailer.Wake()

@@ -55,7 +55,7 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 		return w.people.ChangeCredentials(v.ctx(), id, c)
 	}
 	c.Tell = func(before store.Person, undo string) ([]store.Letter, error) {
-		return sealAll(w.mail, []string{before.Email}, mail.Message{
+		return mail.SealAll(w.mail, []string{before.Email}, mail.Message{
 			Subject: subject,
 			Lines: []string{
 				line + " All other sessions were ended.",

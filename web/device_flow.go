@@ -19,7 +19,7 @@ const (
 
 // deviceKeyEmails writes to people of a key that was made for a device.
 func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
-	return sealAll(w.mail, to, mail.Message{
+	return mail.SealAll(w.mail, to, mail.Message{
 		Subject: "API key created for the command line on " + device.Machine,
 		Lines: []string{
 			"The relaypdf command line on " + device.Machine + ", IP address " + device.Address + ", received the key “" + keyName(key) + "” (" + keyNote(key) + ") on " +
@@ -28,19 +28,6 @@ func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) (
 		},
 		Link: mail.Link{Text: "View keys", URL: w.cfg.BaseURL + keysPath},
 	})
-}
-
-// sealAll makes the same email for each of these addresses.
-func sealAll(mailer Mailer, to []string, letter mail.Message) ([]store.Letter, error) {
-	var kept []store.Letter
-	for _, letter.To = range to {
-		sealed, err := mailer.Seal(letter)
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, sealed)
-	}
-	return kept, nil
 }
 
 // showDeviceCode asks for a code. It accepts none from the URL: users who follow a link from someone else must look

@@ -41,11 +41,12 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 
 func (w *Web) showDocuments(v *pageRequest) error {
 	shown, f := w.callFilter(v)
-	keys, choices, err := w.keysOf(v.ctx(), v.account.ID)
+	list, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
-	shown.Keys = choices
+	keys := byID(list)
+	shown.Keys = choicesOf(list)
 	for _, name := range w.cfg.Operations {
 		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
 	}
@@ -210,7 +211,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
+	keys, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -345,7 +346,7 @@ const maxExport = 50_000
 
 func (w *Web) exportDocuments(v *pageRequest) error {
 	_, f := w.callFilter(v)
-	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
+	keys, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"html"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -32,33 +31,13 @@ const (
 // drawnImages holds rendered images by name. One is rendered at a time, so visitors who try the service find the other
 // slots free.
 type drawnImages struct {
-	turn chan struct{}
+	*byteCache[[]byte]
 
-	mu   sync.Mutex
-	kept map[string][]byte
-	size int
+	turn chan struct{}
 }
 
 func newDrawnImages() *drawnImages {
-	return &drawnImages{turn: make(chan struct{}, 1), kept: map[string][]byte{}}
-}
-
-func (p *drawnImages) find(name string) ([]byte, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	content, ok := p.kept[name]
-	return content, ok
-}
-
-func (p *drawnImages) keep(name string, content []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.size+len(content) > drawnKept {
-		clear(p.kept)
-		p.size = 0
-	}
-	p.kept[name] = content
-	p.size += len(content)
+	return &drawnImages{newByteCache[[]byte](drawnKept), make(chan struct{}, 1)}
 }
 
 // drawing is something that can be rendered under a name.
@@ -155,7 +134,7 @@ func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, er
 	if d.pdf {
 		content = made.PDF
 	}
-	w.drawnImages.keep(name, content)
+	w.drawnImages.keep(name, content, len(content))
 	return content, nil
 }
 

@@ -318,12 +318,9 @@ func (k accountKeys) name(id string) string {
 }
 
 // keysOf returns an account's keys.
-func (w *Web) keysOf(ctx context.Context, accountID string) (accountKeys, []views.Choice, error) {
+func (w *Web) keysOf(ctx context.Context, accountID string) (accountKeys, error) {
 	keys, err := w.store.Keys(ctx, accountID)
-	if err != nil {
-		return nil, nil, err
-	}
-	return byID(keys), choicesOf(keys), nil
+	return byID(keys), err
 }
 
 func byID(keys []store.Key) accountKeys {

@@ -21,22 +21,14 @@ const maxLooks = 32 << 20
 
 // looks holds previews of stored results, which never change, by the results' IDs. Each is made once at a time.
 type looks struct {
+	*byteCache[wire.Look]
+
 	mu     sync.Mutex
-	made   map[string]wire.Look
 	making map[string]chan struct{}
-	size   int
 }
 
 func newLooks() *looks {
-	return &looks{made: map[string]wire.Look{}, making: map[string]chan struct{}{}}
-}
-
-// find returns a preview that is in memory.
-func (l *looks) find(id string) (wire.Look, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	look, ok := l.made[id]
-	return look, ok
+	return &looks{byteCache: newByteCache[wire.Look](maxLooks), making: map[string]chan struct{}{}}
 }
 
 // get returns a preview, which it makes unless it is in memory, or another request makes it meanwhile. A preview that
@@ -44,7 +36,7 @@ func (l *looks) find(id string) (wire.Look, bool) {
 func (l *looks) get(ctx context.Context, id string, create func() (wire.Look, error)) (wire.Look, error) {
 	for {
 		l.mu.Lock()
-		look, ok := l.made[id]
+		look, ok := l.find(id)
 		other, making := l.making[id]
 		if !ok && !making {
 			l.making[id] = make(chan struct{})
@@ -70,24 +62,13 @@ func (l *looks) get(ctx context.Context, id string, create func() (wire.Look, er
 	}()
 	look, err := create()
 	if err == nil && look.Note == "" {
-		l.keep(id, look)
+		size := len(look.Text)
+		for _, image := range look.Images {
+			size += len(image.Data)
+		}
+		l.keep(id, look, size)
 	}
 	return look, err
-}
-
-func (l *looks) keep(id string, look wire.Look) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	size := len(look.Text)
-	for _, image := range look.Images {
-		size += len(image.Data)
-	}
-	if l.size+size > maxLooks {
-		clear(l.made)
-		l.size = 0
-	}
-	l.made[id] = look
-	l.size += size
 }
 
 // lookAt returns the preview of a stored result of the account. Its pages cost nothing, and count as one of the

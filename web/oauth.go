@@ -22,7 +22,7 @@ func newAuthServer(w *Web) *oauth.Server {
 // TellGrants returns a function that builds the emails about an authorized app.
 func TellGrants(mailer Mailer, base string) store.GrantMailBuilder {
 	return func(grant store.Grant, to []string) ([]store.Letter, error) {
-		return sealAll(mailer, to, mail.Message{
+		return mail.SealAll(mailer, to, mail.Message{
 			Subject: grant.Name + " can now use relaypdf",
 			Lines: []string{
 				grant.Email + " authorized “" + grant.Name + "” to use the account on " + grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") + ". It can spend up to " + views.Dollars(grant.Limit) +

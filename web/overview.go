@@ -45,7 +45,7 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
+	keys, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}

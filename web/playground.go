@@ -478,7 +478,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	row := p.row()
 	m := views.Playground{
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
-		Price: p.cfg.Prices[p.name], Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: referencePath + "/" + p.operation.ID,
+		Price: p.cfg.Prices[p.name], Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
 	}
 	for _, group := range p.playable() {
 		for _, o := range group.List {

@@ -32,7 +32,7 @@ func (w *Web) priceLines() []views.PriceLine {
 	var lines []views.PriceLine
 	for _, o := range w.cfg.Described {
 		lines = append(lines, views.PriceLine{
-			Does: o.Summary, Name: o.Name, Note: o.Note, Price: w.cfg.Prices[o.Name], URL: referencePath + "/" + strings.NewReplacer(".", "_", "-", "_").Replace(o.Name),
+			Does: o.Summary, Name: o.Name, Note: o.Note, Price: w.cfg.Prices[o.Name], URL: operationPath(strings.NewReplacer(".", "_", "-", "_").Replace(o.Name)),
 		})
 	}
 	return lines

@@ -169,7 +169,7 @@ func (w *Web) list() []publicPage {
 	}
 	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
 	for _, o := range w.docs.Operations {
-		list = append(list, publicPage{referencePath + "/" + o.ID, o.Summary, o.About()})
+		list = append(list, publicPage{operationPath(o.ID), o.Summary, o.About()})
 	}
 	for _, own := range w.cfg.CustomPages {
 		list = append(list, publicPage{own.Path, own.Title, customPageDescription(own)})

@@ -31,11 +31,12 @@ func (w *Web) showRequests(v *pageRequest) error {
 	if hours, err := strconv.Atoi(shown.Period); err == nil && hours > 0 {
 		f.After = w.now().Add(-time.Duration(hours) * time.Hour)
 	}
-	keys, choices, err := w.keysOf(v.ctx(), v.account.ID)
+	list, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
-	shown.Keys = choices
+	keys := byID(list)
+	shown.Keys = choicesOf(list)
 	for _, code := range apierror.Codes() {
 		shown.Codes = append(shown.Codes, views.Choice{Value: string(code), Text: string(code)})
 	}
@@ -66,11 +67,11 @@ func (w *Web) showRequest(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	keys, err := w.store.Keys(v.ctx(), v.account.ID)
+	keys, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
-	key, known := byID(keys)[r.KeyID]
+	key, known := keys[r.KeyID]
 	m := views.RequestDetail{Request: requestOf(r, key), RequestID: r.RequestID, Message: r.Message, Body: jsonText([]byte(r.Body))}
 	if known {
 		m.KeyLink = keyLink(key)

@@ -61,7 +61,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 		return nil
 	}
 	err := w.people.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
-		return sealAll(w.mail, []string{to}, mail.Message{
+		return mail.SealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
 			Lines:   []string{"Someone requested a new password for your account from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". The link works once, for 1 hour.", "If it was not you, ignore this email. Your password has not changed."},
 			Link:    mail.Link{Text: "Set new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},

@@ -32,6 +32,7 @@ var history = []string{
 	`INSERT INTO calls (id, result_id, account_id, key_id, operation, mode, request_id, lease, metered, quote, charge, status, day, created_at, ended_at, duration)
 		SELECT 'call_' || rest, 'file_' || rest, ?0, ?4, 'pdf.create', CASE WHEN i % 10 = 0 THEN 'async' ELSE 'binary' END, 'r', 'l', FALSE, 2000, 2000,
 			CASE WHEN i % 100 = 0 THEN 'failed' ELSE 'done' END, ms / 86400000, ms * 1000, ms * 1000, 1000 FROM made`,
+	`INSERT INTO titles (call_id, account_id, title, created_at) SELECT 'call_' || rest, ?0, 'a.pdf', ms * 1000 FROM made WHERE ms > ?3 - 30 * 86400000::bigint`,
 	`INSERT INTO journal (id, account_id, kind, cause, held, wallet, created_at, balance) SELECT 'jrn_' || rest, ?0, 'hold', 'call_' || rest, 2000, -2000, ms * 1000, 7 FROM made`,
 	`INSERT INTO journal (id, account_id, kind, cause, held, revenue, created_at, balance) SELECT 'jrn_' || rest || 'z', ?0, 'settle', 'call_' || rest, -2000, 2000, ms * 1000, 7 FROM made`,
 	`INSERT INTO journal (id, account_id, kind, reference, payment, wallet, created_at, balance) SELECT 'jrn_' || rest || 'zz', ?0, 'payment', rest, -2000, 2000, ms * 1000, 7 FROM made WHERE i % (?2 / 60) = 0`,

@@ -90,8 +90,7 @@ func (w *Web) usageNames(v *pageRequest, group store.UsageGroup, members []store
 	var err error
 	switch group {
 	case store.ByKey:
-		var keys accountKeys
-		keys, _, err = w.keysOf(v.ctx(), v.account.ID)
+		keys, err := w.keysOf(v.ctx(), v.account.ID)
 		return func(id string) string { return cmp.Or(keys.name(id), usageName(group, id)) }, err
 	case store.ByTemplate:
 		var ids []string

@@ -68,7 +68,7 @@ func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views
 		}
 		return bars, nil
 	case "key":
-		keys, _, err := w.keysOf(v.ctx(), v.account.ID)
+		keys, err := w.keysOf(v.ctx(), v.account.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 	if err != nil {
 		return err
 	}
-	keys, _, err := w.keysOf(v.ctx(), v.account.ID)
+	keys, err := w.keysOf(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}

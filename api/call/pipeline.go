@@ -491,14 +491,12 @@ func (c *paidCall) settle(ctx context.Context) error {
 	}
 	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)
-	if err == nil {
-		c.countUsage(false)
-	}
 	var unknown *store.UnknownError
 	if errors.As(err, &unknown) {
 		return &apierror.Error{Code: apierror.InternalError, Message: uncertain, Cause: err}
 	}
 	if err == nil {
+		c.countUsage(false)
 		c.store.LogTitle(c.title())
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"relaypdf/internal/guard"
 	"relaypdf/store"
 )
 
@@ -29,7 +30,7 @@ func (l *loop) poll(ctx context.Context) {
 		if waiting || err != nil {
 			l.pool.wake()
 		}
-		pause(ctx, every*3/4+rand.N(every/2)) //nolint:gosec // nothing secret depends on it
+		guard.Pause(ctx, every*3/4+rand.N(every/2)) //nolint:gosec // nothing secret depends on it
 	}
 }
 
@@ -57,19 +58,9 @@ func (l *loop) follow(ctx context.Context) {
 			claimed, delay = now, 0
 		}
 		if delay > 0 {
-			pause(ctx, rand.N(delay)) //nolint:gosec // nothing secret depends on it
+			guard.Pause(ctx, rand.N(delay)) //nolint:gosec // nothing secret depends on it
 		}
 		l.pool.wake()
 		delay = min(2*delay+time.Millisecond, maxDelay)
-	}
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/wire"
+	"relaypdf/internal/guard"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -203,15 +204,7 @@ func (a *App) recordUptime(ctx context.Context) {
 			defer cancel()
 			return a.Store.RecordUptime(ctx, minutes...)
 		},
-		now: a.Store.Now,
-		wait: func(ctx context.Context, d time.Duration) {
-			timer := time.NewTimer(d)
-			defer timer.Stop()
-			select {
-			case <-ctx.Done():
-			case <-timer.C:
-			}
-		},
+		now: a.Store.Now, wait: guard.Pause,
 		failed: func(err error) { a.log.WarnContext(ctx, "uptime not recorded", "error", err) },
 	}
 	r.run(ctx)

@@ -42,11 +42,19 @@ func Loop(ctx context.Context, log *slog.Logger, name string, work func(context.
 			return
 		}
 		log.ErrorContext(ctx, "background work panicked and begins again", "work", name, "error", err)
-		select {
-		case <-ctx.Done():
+		if Pause(ctx, restartPause); ctx.Err() != nil {
 			return
-		case <-time.After(restartPause):
 		}
+	}
+}
+
+// Pause waits for a time, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

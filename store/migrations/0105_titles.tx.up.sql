@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS titles (
 
 --bun:split
 
-CREATE INDEX IF NOT EXISTS titles_account ON titles (account_id);
+CREATE INDEX IF NOT EXISTS titles_account ON titles (account_id, call_id);
 
 --bun:split
 

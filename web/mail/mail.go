@@ -124,6 +124,21 @@ func (p *Queue) Seal(letter Message) (store.Letter, error) {
 	return store.Letter{ID: id, Sealed: sealed}, err
 }
 
+// SealAll seals the same email for each of these addresses.
+func SealAll(sealer interface {
+	Seal(letter Message) (store.Letter, error)
+}, to []string, letter Message,
+) (sealed []store.Letter, err error) {
+	for _, letter.To = range to {
+		one, err := sealer.Seal(letter)
+		if err != nil {
+			return nil, err
+		}
+		sealed = append(sealed, one)
+	}
+	return sealed, nil
+}
+
 // Wake triggers the sending of new emails.
 func (p *Queue) Wake() {
 	select {

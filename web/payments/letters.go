@@ -11,19 +11,12 @@ func (p *Payments) telling() store.MailBuilder {
 	if p.cfg.Mail == nil {
 		return nil
 	}
-	return func(change store.PaymentChange, to []string) (sealed []store.Letter, err error) {
+	return func(change store.PaymentChange, to []string) ([]store.Letter, error) {
 		letter, ok := p.letter(change)
 		if !ok {
 			return nil, nil
 		}
-		for _, letter.To = range to {
-			kept, err := p.cfg.Mail.Seal(letter)
-			if err != nil {
-				return nil, err
-			}
-			sealed = append(sealed, kept)
-		}
-		return sealed, nil
+		return mail.SealAll(p.cfg.Mail, to, letter)
 	}
 }
 

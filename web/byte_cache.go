@@ -1,0 +1,34 @@
+package web
+
+import "sync"
+
+// byteCache holds values by name, up to a number of bytes. A value that finds no room empties it first.
+type byteCache[Value any] struct {
+	most int
+
+	mu   sync.Mutex
+	kept map[string]Value
+	size int
+}
+
+func newByteCache[Value any](most int) *byteCache[Value] {
+	return &byteCache[Value]{most: most, kept: map[string]Value{}}
+}
+
+func (c *byteCache[Value]) find(name string) (Value, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	value, ok := c.kept[name]
+	return value, ok
+}
+
+func (c *byteCache[Value]) keep(name string, value Value, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.size+size > c.most {
+		clear(c.kept)
+		c.size = 0
+	}
+	c.kept[name] = value
+	c.size += size
+}
