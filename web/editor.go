@@ -320,11 +320,16 @@ func (w *Web) draw(v *pageRequest, body []byte) error {
 	if scaleErr != nil || pagesErr != nil {
 		return errForm
 	}
-	made, err := w.templates.Preview(v.ctx(), in)
-	if err == nil && in.View != operation.Placed {
-		w.storePages(v, body, in.Scale, made)
+	made, refused := w.templates.Preview(v.ctx(), in)
+	if err := v.answerScript(made, refused); err != nil || refused != nil || in.View == operation.Placed {
+		return err
 	}
-	return v.answerScript(made, err)
+	// The pages are stored for the next visit when their reader has them.
+	if err := http.NewResponseController(v.w).Flush(); err != nil {
+		return err
+	}
+	w.storePages(v, body, in.Scale, made)
+	return nil
 }
 
 // compareDraft shows the submitted text next to the stored one.

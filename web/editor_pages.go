@@ -66,7 +66,8 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 		}
 		last.Images = append(last.Images, image)
 	}
-	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	ctx := context.WithoutCancel(v.ctx())
+	partials, err := w.templates.Partials(ctx, v.caller(), struct{}{})
 	decoder := json.NewDecoder(bytes.NewReader(source))
 	decoder.DisallowUnknownFields() // Pages of other data are not those of the draft.
 	if err != nil || decoder.Decode(&t) != nil || t.HTML == nil || len(last.Images) == 0 {
@@ -74,7 +75,7 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 	}
 	body, err := json.Marshal(last)
 	if err == nil {
-		ctx, key := context.WithoutCancel(v.ctx()), imageKey(pagesKind, v.account.ID, t, partials)
+		key := imageKey(pagesKind, v.account.ID, t, partials)
 		_, err = w.store.Blobs().Put(ctx, key, bytes.NewReader(body))
 		if before := w.typed.swap(v.account.ID+"/"+v.ref().ID, key); before != "" && before != key {
 			err = errors.Join(err, w.store.Blobs().Delete(ctx, before))

@@ -50,6 +50,7 @@ func (v *pageRequest) answerScript(out any, err error) error {
 	}
 	v.w.Header().Set("Content-Type", "application/json")
 	status, body := v.scriptAnswer(out, err)
+	v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	v.w.WriteHeader(status)
 	_, err = v.w.Write(body)
 	return err

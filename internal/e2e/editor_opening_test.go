@@ -2,14 +2,19 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-rod/rod"
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
+	"relaypdf/internal/fakes3"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 )
@@ -225,6 +230,44 @@ func (s *screen) walks(want ...string) (passed []string) {
 	}
 	s.t.Fatalf("Tab does not reach %q; it passes %q", want, passed)
 	return nil
+}
+
+// TestPreviewDoesNotWaitForItsStorage: the bucket hangs when the pages of a preview are stored for the next visit.
+func TestPreviewDoesNotWaitForItsStorage(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	bucket := fakes3.Start(t)
+	app := startShared(t, loadConfig(t, []string{"--data-dir=" + t.TempDir(), "--listen=127.0.0.1:0", "--render-slots=1"}, "RELAYPDF_METRICS_LISTEN=",
+		"RELAYPDF_BLOBS="+bucket.Address(), "RELAYPDF_S3_ACCESS_KEY="+fakes3.AccessKey, "RELAYPDF_S3_SECRET_KEY="+fakes3.SecretKey))
+	asked, answers := make(chan struct{}, 10), make(chan struct{})
+	var gaveUp atomic.Bool
+	bucket.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "pages-") {
+			asked <- struct{}{}
+			select {
+			case <-answers:
+			case <-time.After(15 * time.Second):
+				gaveUp.Store(true)
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+	maya := openWide(t, app)
+	_, path := editorOf(t, app, maya, placedHTML)
+	<-asked
+	maya.holds("the pages have come", `document.querySelector("[data-stage] img[alt='Page 1 of the draft']")`)
+	if gaveUp.Load() {
+		t.Error("the pages come when their storage has failed")
+	}
+	close(answers)
+	for stored := []string(nil); len(stored) == 0 && t.Context().Err() == nil; <-time.After(50 * time.Millisecond) {
+		stored, _ = filepath.Glob(bucket.File("files/pages-*"))
+	}
+	release := maya.holdsPages()
+	maya.open(path)
+	maya.holds("the next visit begins with them", `document.querySelector("[data-stage] img[alt='Page 1 of the last preview']")?.naturalWidth > 100`)
+	release()
+	maya.calm("the editor")
 }
 
 // TestEditorByKeyboard walks through the editor and writes in it without a mouse.
