@@ -39,7 +39,7 @@ func (s *Store) writeBehind(ctx context.Context, write func(context.Context) err
 }
 
 // tally sums up by key what has happened, until it is written.
-type tally[Key comparable, Sum interface{ plus(other Sum) Sum }] struct {
+type tally[Key comparable, Sum interface{ Plus(other Sum) Sum }] struct {
 	mu   sync.Mutex
 	sums map[Key]Sum
 }
@@ -51,7 +51,7 @@ func (t *tally[Key, Sum]) add(of Key, n Sum) {
 		t.sums = map[Key]Sum{}
 	}
 	if sum, known := t.sums[of]; known || len(t.sums) < tallyMost {
-		t.sums[of] = sum.plus(n)
+		t.sums[of] = sum.Plus(n)
 	}
 }
 

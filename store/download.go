@@ -8,7 +8,8 @@ import (
 // count is a number of downloads.
 type count int64
 
-func (n count) plus(other count) count { return n + other }
+// Plus returns the sum.
+func (n count) Plus(other count) count { return n + other }
 
 // CountDownload adds one to the file's downloads without waiting. The counts are written together, within a second
 // or when the store is closed. They affect neither money nor limits, so a killed process may lose the counts of its

@@ -46,7 +46,8 @@ type (
 	}
 )
 
-func (s usageSum) plus(other usageSum) usageSum {
+// Plus returns the sum.
+func (s usageSum) Plus(other usageSum) usageSum {
 	return usageSum{s.calls + other.calls, s.failures + other.failures, s.amount + other.amount}
 }
 
@@ -177,7 +178,7 @@ func (f UsageFilter) read(ctx context.Context, tx txn, by usageColumns) ([]Usage
 			if by.day {
 				of.Day = dayStart(r.Day)
 			}
-			sums[of] = sums[of].plus(usageSum{r.Calls, r.Failures, credit.Amount(r.Amount)})
+			sums[of] = sums[of].Plus(usageSum{r.Calls, r.Failures, credit.Amount(r.Amount)})
 		}
 		return nil
 	}

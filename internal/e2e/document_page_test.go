@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"testing"
 
 	"relaypdf/internal/app"
@@ -21,23 +20,11 @@ func TestDocumentsOnTheirPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Timeout: pagePatience}
 	send := func(path, body string, want int) (id string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+secret)
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
 		var result struct{ ID string }
-		if err := json.NewDecoder(answer.Body).Decode(&result); err != nil || answer.StatusCode != want {
-			t.Fatalf("%s: got status %d, %v; want %d", path, answer.StatusCode, err, want)
+		if err := json.Unmarshal(mustSend(t, http.MethodPost, app.URL+path, secret, body, want), &result); err != nil {
+			t.Fatal(err)
 		}
 		return result.ID
 	}

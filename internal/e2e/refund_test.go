@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -63,6 +64,18 @@ func sends(t *testing.T, method, url, key, contentType, body string) *http.Respo
 	return answer
 }
 
+// mustSend sends JSON with a key, and returns the response, which must have that status.
+func mustSend(t *testing.T, method, url, key, body string, want int) []byte {
+	t.Helper()
+	answer := sends(t, method, url, key, "application/json", body)
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != want {
+		t.Fatalf("%s %s: got status %d and %v, want %d: %.300s", url, body, answer.StatusCode, err, want, content)
+	}
+	return content
+}
+
 // TestRevokedKeyInABrowser creates a key, calls with it, and revokes it: the next call is refused, and the log has its
 // cause.
 func TestRevokedKeyInABrowser(t *testing.T) {
@@ -82,11 +95,7 @@ func TestRevokedKeyInABrowser(t *testing.T) {
 	}
 	call := func(want int) {
 		t.Helper()
-		answer := sends(t, http.MethodPost, program.URL+"/v1/barcodes", shown.Value.Str(), "application/json", `{"type":"qr","text":"https://example.com"}`)
-		defer answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Fatalf("got status %d, want %d", answer.StatusCode, want)
-		}
+		mustSend(t, http.MethodPost, program.URL+"/v1/barcodes", shown.Value.Str(), `{"type":"qr","text":"https://example.com"}`, want)
 	}
 	call(http.StatusOK)
 	maya.finds("/dashboard/keys", "website")

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"image/color"
 	"image/png"
-	"io"
 	"net/http"
 	"regexp"
-	"strings"
 	"testing"
 
 	"relaypdf/internal/slow"
@@ -34,22 +32,7 @@ func TestTestKeyFromTheDashboard(t *testing.T) {
 	secret := regexp.MustCompile(`pdf_test_[0-9A-Za-z]{40}`).FindString(page)
 	send := func(path, body string, want int) []byte {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+secret)
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := (&http.Client{Timeout: pagePatience}).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		content, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != want {
-			t.Fatalf("%s: got status %d and %v, want %d: %.300s", path, answer.StatusCode, err, want, content)
-		}
-		return content
+		return mustSend(t, http.MethodPost, app.URL+path, secret, body, want)
 	}
 	image, err := png.Decode(bytes.NewReader(send("/v1/images", `{"html":"<body style='background:#0a0'>"}`, http.StatusOK)))
 	if err != nil {

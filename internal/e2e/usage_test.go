@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"relaypdf/internal/slow"
@@ -30,23 +29,9 @@ func TestUsageAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Timeout: pagePatience}
 	send := func(secret, path, body string, want int) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+secret)
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Fatalf("%s %s: got status %d, want %d", path, body, answer.StatusCode, want)
-		}
+		mustSend(t, http.MethodPost, app.URL+path, secret, body, want)
 	}
 	filled := func(more string) string {
 		return fmt.Sprintf(`{"templateId":%q,"templateData":{"number":7}%s}`, template.ID, more)
@@ -85,16 +70,6 @@ func TestUsageAndAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, app.URL+"/v1/billing/usage", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+reader)
-	answer, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
 	var usage struct {
 		Keys      []struct{ Count, Failed int }
 		Templates []struct {
@@ -102,7 +77,7 @@ func TestUsageAndAlerts(t *testing.T) {
 			Count, Failed int
 		}
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&usage); err != nil {
+	if err := json.Unmarshal(mustSend(t, http.MethodGet, app.URL+"/v1/billing/usage", reader, "", http.StatusOK), &usage); err != nil {
 		t.Fatal(err)
 	}
 	if len(usage.Keys) != 2 || len(usage.Templates) != 1 || usage.Templates[0].TemplateID != template.ID || usage.Templates[0].Count != 3 || usage.Templates[0].Failed != 1 {
