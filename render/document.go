@@ -9,6 +9,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/markup"
 	"relaypdf/render/pdfmeta"
+	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
 
@@ -77,6 +78,10 @@ type PDF struct {
 	PageRanges      string
 	Tagged, Outline bool
 	Metadata        pdfmeta.Info
+	// Standards are the ones that the document is to conform to, which makes it tagged. Without StandardsStrict, it
+	// claims those that it can, and warnings name the faults; with it, PDF returns a *StandardError.
+	Standards       []pdftag.Standard
+	StandardsStrict bool
 }
 
 // Margin holds the page margins in inches. Nil means the source's own: none, or for Markdown those of its style
@@ -113,6 +118,9 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
 		return chrome.Document{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}
+	if len(opt.Standards) > 0 {
+		return a.conform(ctx, doc, opt, src.URL != "" || markup.Language(job.HTML) != "")
+	}
 	return doc, nil
 }
 
@@ -141,7 +149,7 @@ func (o PDF) print() chrome.PDF {
 		MarginTop: inches(o.Margin.Top), MarginRight: inches(o.Margin.Right),
 		MarginBottom: inches(o.Margin.Bottom), MarginLeft: inches(o.Margin.Left),
 		Scale: o.Scale, PrintBackground: o.PrintBackground, PreferCSSPageSize: o.PreferCSSPageSize,
-		Header: o.Header, Footer: o.Footer, PageRanges: o.PageRanges, Tagged: o.Tagged, Outline: o.Outline,
+		Header: o.Header, Footer: o.Footer, PageRanges: o.PageRanges, Tagged: o.Tagged || len(o.Standards) > 0, Outline: o.Outline,
 		MaxPages: MaxPages, MaxBytes: MaxBytes,
 	}
 }

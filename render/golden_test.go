@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -157,7 +158,7 @@ func (s *studio) testDocuments(t *testing.T) {
 		name := strings.TrimSuffix(test.file, filepath.Ext(test.file))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if test.pdf == (render.PDF{}) {
+			if reflect.ValueOf(test.pdf).IsZero() {
 				test.pdf = goldenPDF
 			}
 			path := s.print(t, s.source(t, test.file), test.page, test.pdf)

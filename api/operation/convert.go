@@ -228,7 +228,7 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 			return nil, err
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			return c.To == office.ToPDF || name != "metadata" && name != "outline" && name != "tagged"
+			return c.To == office.ToPDF || !slices.Contains([]string{"metadata", "outline", "tagged", "standards", "standardsStrict"}, name)
 		})
 	}
 	if len(names) > 0 {

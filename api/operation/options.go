@@ -35,10 +35,10 @@ const (
 // LoadOptions control how a page is requested and when it counts as loaded.
 type LoadOptions struct {
 	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"Event that ends loading. networkidle0 and networkidle2: at most 0 or 2 requests for 500 ms. Default: networkidle0 for url, load otherwise."`
-	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after the page has loaded."`
-	WaitForFunction  string   `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression to wait for until it is truthy, such as window.ready."`
-	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Extra wait in milliseconds after loading and all other waits, at most 30000."`
-	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Maximum time for loading and rendering together in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
+	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after loading."`
+	WaitForFunction  string   `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression that must become truthy, such as window.ready."`
+	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Extra wait in milliseconds after all other waits, at most 30000."`
+	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Maximum time for loading and rendering in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
 	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_description:"Request headers by name. With url, relaypdf sends them to the page's own origin; otherwise to https sub-resources. At most 50 headers and 16 KiB. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
 	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_description:"Handling of animations. finish: end animations and wait for scripts that draw frame by frame, 4 s at most. allow: do not wait."`
 	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Cookies set before the page loads, at most 100."`

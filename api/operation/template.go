@@ -67,7 +67,7 @@ func (t *TemplateInput) validate(faults *schema.Faults) {
 
 // TemplateOptions are the options that only a template has.
 type TemplateOptions struct {
-	Locale   string `json:"locale,omitempty" jsonschema:"maxLength=35,default=en-US" jsonschema_description:"Locale of numbers, money and dates in a template's helpers, such as de or pt-BR."`
+	Locale   string `json:"locale,omitempty" jsonschema:"maxLength=35,default=en-US" jsonschema_description:"Locale of a template's helpers, such as de or pt-BR."`
 	TimeZone string `json:"timeZone,omitempty" jsonschema:"maxLength=64,default=UTC" jsonschema_description:"Time zone of dates in a template's helpers, such as Europe/Berlin."`
 }
 

@@ -66,6 +66,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		args := jobsOnOne()[name]
 		jobs[name] = func() (any, [][]byte) { return args, [][]byte{numbered(4)} }
 	}
+	jobs[StandardsJob] = func() (any, [][]byte) { return jobsOnOne()[StandardsJob], [][]byte{tagged()} }
 	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
 	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
 	jobs[FormFillJob] = func() (any, [][]byte) {

@@ -10,6 +10,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
+	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
 
@@ -58,12 +59,13 @@ func jobsOnOne() map[string]any {
 		BookletJob:       BookletArgs{Input: all.Input, PerSheet: 2, Width: 595, Height: 842},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},
-		ArchiveJob:  ArchiveArgs{Input: input(""), Level: Archive3B},
-		ArchivedJob: ArchivedArgs{Input: input(""), Level: Archive3B},
-		RedactJob:   RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
-		MarkdownJob: MarkdownArgs{Selection: first, Languages: []string{"eng"}},
-		OCRJob:      OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
-		FormFillJob: FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
+		ArchiveJob:   ArchiveArgs{Input: input(""), Level: Archive3B},
+		ArchivedJob:  ArchivedArgs{Input: input(""), Level: Archive3B},
+		RedactJob:    RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
+		StandardsJob: StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdftag.Standard{pdftag.UA1, pdftag.A2B}}},
+		MarkdownJob:  MarkdownArgs{Selection: first, Languages: []string{"eng"}},
+		OCRJob:       OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
+		FormFillJob:  FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	ArchiveJob    = "pdf.pdfa"
 	ArchivedJob   = "pdf.pdfa.check"
 	MarkdownJob   = "pdf.markdown"
+	StandardsJob  = "pdf.standards"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -41,6 +42,7 @@ func PageHandlers() engine.Handlers {
 		ArchiveJob:    handleJSON(archive),
 		ArchivedJob:   handleJSON(checkArchived),
 		MarkdownJob:   handleJSON(markdown),
+		StandardsJob:  handleJSON(conform),
 	}
 }
 

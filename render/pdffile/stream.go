@@ -119,6 +119,19 @@ func (f *File) inflate(entries Dict, body int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return inflated(entries, raw)
+}
+
+// Plain returns the content of a stream without its filter. The error is ErrUnread if that has parameters, or is
+// another than FlateDecode, or if the content is larger than an object stream may be.
+func (f *File) Plain(s Stream) ([]byte, error) {
+	if s.Entries["/DecodeParms"] != nil {
+		return nil, ErrUnread
+	}
+	return inflated(s.Entries, s.Content)
+}
+
+func inflated(entries Dict, raw []byte) ([]byte, error) {
 	filter := entries["/Filter"]
 	if list, ok := filter.([]any); ok && len(list) == 1 {
 		filter = list[0]

@@ -1,0 +1,63 @@
+package operation
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/schema"
+	"relaypdf/render"
+	"relaypdf/render/pdftag"
+)
+
+// Standard is a standard that a PDF can conform to.
+type Standard string
+
+// standards are all of them.
+var standards = []pdftag.Standard{pdftag.UA1, pdftag.A2A, pdftag.A2U, pdftag.A2B, pdftag.A3A, pdftag.A3U, pdftag.A3B} //nolint:gochecknoglobals // never changed
+
+// JSONSchema lists the standards.
+func (Standard) JSONSchema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, standard := range standards {
+		s.Enum = append(s.Enum, string(standard))
+	}
+	return s
+}
+
+// checkStandards faults standards that no file can claim together.
+func (o *PDFOptions) checkStandards(faults *schema.Faults) {
+	if o.StandardsStrict && len(o.Standards) == 0 {
+		faults.Add("options.standardsStrict", "requires options.standards")
+	}
+	of := func(part string) func(Standard) bool {
+		return func(s Standard) bool { return s != Standard(pdftag.UA1) && string(s[:len(part)]) == part }
+	}
+	if slices.ContainsFunc(o.Standards, of("a-2")) && slices.ContainsFunc(o.Standards, of("a-3")) {
+		faults.Add("options.standards", "has levels of PDF/A-2 and of PDF/A-3, but a file can conform to one part only")
+	}
+}
+
+// wanted returns the standards in the renderer's type.
+func (o *PDFOptions) wanted() []pdftag.Standard {
+	var wanted []pdftag.Standard
+	for _, s := range o.Standards {
+		wanted = append(wanted, pdftag.Standard(s))
+	}
+	return wanted
+}
+
+// standardsFailure returns the error for a document that does not conform to the standards of standardsStrict.
+func standardsFailure(err error) *apierror.Error {
+	var unmet *render.StandardError
+	if !errors.As(err, &unmet) {
+		return nil
+	}
+	e := &apierror.Error{Code: apierror.InvalidRequest, Message: "The document does not conform to options.standards: " + unmet.Faults[0].Message}
+	for _, fault := range unmet.Faults {
+		e.Details = append(e.Details, apierror.Detail{Field: "options.standards", Message: fault.Message})
+	}
+	return e
+}

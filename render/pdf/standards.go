@@ -1,0 +1,45 @@
+package pdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdftag"
+)
+
+// StandardsArgs are the arguments of a StandardsJob, whose input is a tagged PDF as Chromium prints it. The output is
+// the PDF, and the result is a Standards.
+type StandardsArgs struct {
+	Input
+
+	Options pdftag.Options
+}
+
+// Standards is what a document claims, and what prevents it from claiming the others.
+type Standards struct {
+	Claimed []pdftag.Standard
+	Faults  []pdftag.Fault
+}
+
+// conform makes a tagged document conform to standards.
+func conform(_ context.Context, w *engine.Work, args StandardsArgs) (Standards, error) {
+	content, err := os.ReadFile(w.Path(args.Name))
+	if err != nil {
+		return Standards{}, fmt.Errorf("input: %w", err)
+	}
+	made, err := pdftag.Conform(content, args.Options)
+	switch {
+	case errors.Is(err, pdftag.ErrUntagged):
+		return Standards{}, &Error{Kind: Damaged, Text: "has no structure for screen readers", cause: err}
+	case err != nil:
+		return Standards{}, &Error{Kind: Damaged, cause: err}
+	}
+	if err := os.WriteFile(w.Path(output), made.PDF, 0o600); err != nil {
+		return Standards{}, fmt.Errorf("result: %w", err)
+	}
+	w.Output(output)
+	return Standards{Claimed: made.Claimed, Faults: made.Faults}, nil
+}

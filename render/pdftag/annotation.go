@@ -1,0 +1,74 @@
+package pdftag
+
+import (
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// annotation is a link of a page.
+type annotation struct {
+	ref     string
+	page    int
+	entries pdffile.Dict
+	owner   *element
+}
+
+// readAnnotation reads an annotation of a page. Chromium writes links only.
+func (d *document) readAnnotation(ref string, page int) {
+	if ref == "" || d.annots[ref] != nil {
+		return
+	}
+	entries := d.file.Dict(ref)
+	if entries["/Subtype"] != "/Link" {
+		d.fault(Fault{Rule: Annotation, Text: "An annotation is not a link.", Page: page + 1})
+		return
+	}
+	a := &annotation{ref: ref, page: page, entries: entries}
+	d.annots[ref] = a
+	d.links = append(d.links, a)
+}
+
+// linkAnnotations gives every link its element and its description.
+func (d *document) linkAnnotations() error {
+	for _, a := range d.links {
+		if a.owner == nil {
+			d.addLink(a)
+		}
+	}
+	d.settle()
+	for _, a := range d.links {
+		entries := pdffile.Without(a.entries, "/StructParent")
+		entries["/F"] = printed
+		if pdffile.Text(entries["/Contents"]) == "" {
+			entries["/Contents"] = "u:" + d.linkText(a)
+		}
+		a.entries = entries
+	}
+	return nil
+}
+
+// printed is the flag of annotations that are printed, which PDF/A demands.
+const printed = 4
+
+// addLink adds an element for a link that has none, at the end.
+func (d *document) addLink(a *annotation) {
+	link := newElement("/Link", []*kid{{note: a}})
+	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
+	d.fault(Fault{Rule: LinkOutside, Text: "A link is outside the tagged text; it is read last.", Element: "Link", Page: a.page + 1})
+}
+
+// linkText returns the text of a link, or its target.
+func (d *document) linkText(a *annotation) string {
+	const longest = 500
+	if text := shorten(d.textOf(a.owner), longest); text != "" {
+		return text
+	}
+	if target := pdffile.Text(d.file.Entry(a.entries["/A"])["/URI"]); target != "" {
+		return target
+	}
+	if name, ok := a.entries["/Dest"].(string); ok {
+		return strings.TrimPrefix(name, "/")
+	}
+	return "Link"
+}

@@ -1,0 +1,377 @@
+package pdftag
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"relaypdf/render/pdffile"
+)
+
+const (
+	// maxContent is the maximum decompressed size of all contents together, in bytes.
+	maxContent = 128 << 20
+	// maxForms is the maximum depth of form XObjects within others.
+	maxForms = 16
+	// unmarked is the number of drawing that is in no marked content with a number.
+	unmarked = -1
+)
+
+// stream is the content of a page or of a form XObject.
+type stream struct {
+	ref       string
+	page      int  // the first page that draws it
+	form      bool // false: it is the page's own
+	entries   pdffile.Dict
+	resources pdffile.Dict
+	plain     []byte
+	events    []event
+	forms     map[string]*stream // that it may draw, by their names
+	fonts     map[string]*font   // by their names
+	marks     map[int]*mark      // by number
+	last      drawnAt            // the last time that a form is drawn
+	drawn     int                // how often it is drawn in the document; 2 is often
+	scanned   bool
+	byNumber  map[int][]event // see drawings
+	text      bool            // it draws text
+	holds     bool            // it holds content of elements, itself or in its forms
+	key       int             // in the tree of parents; -1 is none
+	parents   []*element      // the owners of the new numbers
+}
+
+// drawnAt is the place of an event.
+type drawnAt struct {
+	stream *stream
+	event  int
+}
+
+// mark is all content with one number of a stream.
+type mark struct {
+	text  bool
+	owner *element // nil makes it an artifact
+	kid   *kid
+}
+
+// event is a part of content that matters for its marks.
+type event struct {
+	kind       eventKind
+	start, end int
+	number     int     // of the mark around drawing
+	form       *stream // that is drawn
+}
+
+type eventKind uint8
+
+const (
+	drawing eventKind = iota // draws on the page
+	cut                      // an operator of marked content, left out
+	border                   // no mark may reach across: a text object with marks inside begins or ends
+)
+
+// readStreams reads the contents of all pages.
+func (d *document) readStreams() error {
+	for i := range d.pages {
+		p := &d.pages[i]
+		if p.entries["/Contents"] == nil {
+			continue
+		}
+		s, err := d.readStream(pdffile.Reference(p.entries["/Contents"]), i, 0)
+		if err != nil {
+			return err
+		}
+		if s.form {
+			return fmt.Errorf("pdftag: content of page %d: %w", i+1, pdffile.ErrUnread)
+		}
+		if s.resources = d.file.Entry(p.entries["/Resources"]); s.resources == nil {
+			return fmt.Errorf("pdftag: resources of page %d: %w", i+1, pdffile.ErrUnread)
+		}
+		if err := d.scan(s, 0); err != nil {
+			return err
+		}
+		s.drawn++
+		p.content = s
+	}
+	d.countDrawn()
+	return nil
+}
+
+// readStream reads a stream of content without scanning it.
+func (d *document) readStream(ref string, page, depth int) (*stream, error) {
+	if s := d.streams[ref]; s != nil {
+		return nil, fmt.Errorf("pdftag: content that is used twice: %w", pdffile.ErrUnread)
+	}
+	if depth > maxForms {
+		return nil, fmt.Errorf("pdftag: forms within forms: %w", pdffile.ErrUnread)
+	}
+	entries, plain, err := d.plain(ref)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{
+		ref: ref, page: page, entries: entries, plain: plain, key: -1, form: entries["/Subtype"] == "/Form",
+		forms: map[string]*stream{}, fonts: map[string]*font{}, marks: map[int]*mark{},
+	}
+	d.streams[ref] = s
+	return s, nil
+}
+
+// plain returns the dictionary and the decompressed content of a stream. All of them together are bounded.
+func (d *document) plain(ref string) (pdffile.Dict, []byte, error) {
+	raw, ok := d.file.Stream(ref)
+	if !ok {
+		return nil, nil, fmt.Errorf("pdftag: stream %s: %w", ref, pdffile.ErrUnread)
+	}
+	plain, err := d.file.Plain(raw)
+	if err == nil {
+		err = d.spend(len(plain))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("pdftag: stream %s: %w", ref, err)
+	}
+	return raw.Entries, plain, nil
+}
+
+// spend returns an error once the work on the document exceeds its bound.
+func (d *document) spend(work int) error {
+	if d.budget -= work; d.budget < 0 {
+		return fmt.Errorf("pdftag: too much content: %w", pdffile.ErrUnread)
+	}
+	return nil
+}
+
+// scan finds the marks and the drawing of a stream, after those of the forms that it may draw.
+func (d *document) scan(s *stream, depth int) error {
+	if err := d.readResources(s, depth); err != nil {
+		return err
+	}
+	sc := scanner{lexer: lexer{data: s.plain}, stream: s, path: -1, object: -1}
+	sc.run()
+	if sc.missing {
+		d.fault(Fault{Rule: MissingGlyph, Text: "A font has no glyph for a character, which is a box on the page.", Page: s.page + 1})
+	}
+	d.checkPrivate(s)
+	d.order = append(d.order, s)
+	s.scanned = true
+	return nil
+}
+
+// countDrawn counts how often streams are drawn. Those that draw a form are after it.
+func (d *document) countDrawn() {
+	for _, s := range slices.Backward(d.order) {
+		for i, e := range s.events {
+			if e.form != nil {
+				e.form.drawn = min(2, e.form.drawn+s.drawn)
+				e.form.last = drawnAt{s, i}
+			}
+		}
+	}
+}
+
+// scanner finds the events of a stream.
+type scanner struct {
+	lexer
+	*stream
+
+	stack   []openSpan
+	path    int  // where the open path begins; -1 is none
+	object  int  // where the open text object begins; -1 is none
+	first   int  // the number of events before it
+	inside  bool // it has marks inside
+	operand int  // where the operands of the next operator begin; -1 is none
+	name    []byte
+	font    *font
+	missing bool // a code of a font has no glyph
+}
+
+// openSpan is marked content that is not yet closed.
+type openSpan struct {
+	number     int  // of the innermost mark that has one
+	keeps      bool // it has a text of its own, which stays
+	start, end int  // of its operator
+	first      int  // the number of events before it
+}
+
+func (sc *scanner) run() {
+	sc.operand = -1
+	for {
+		kind, start := sc.next()
+		switch kind {
+		case endToken:
+			return
+		case nameToken:
+			sc.name = sc.data[start:sc.at]
+		case stringToken:
+			sc.missing = sc.missing || sc.font.lacks(sc.data[start:sc.at])
+		case operatorToken:
+			begin := sc.operand
+			if begin < 0 {
+				begin = start
+			}
+			sc.operator(string(sc.data[start:sc.at]), begin)
+			sc.operand, sc.name = -1, nil
+			continue
+		}
+		if sc.operand < 0 {
+			sc.operand = start
+		}
+	}
+}
+
+// operator takes an operator, whose operands begin at an offset.
+func (sc *scanner) operator(word string, begin int) {
+	switch word {
+	case "m", "re":
+		if sc.path < 0 {
+			sc.path = begin
+		}
+	case "n":
+		sc.path = -1
+	case "f", "F", "f*", "B", "B*", "b", "b*", "S", "s":
+		if sc.path >= 0 {
+			sc.draw(sc.path, nil, false)
+		}
+		sc.path = -1
+	case "BT":
+		sc.object, sc.first, sc.inside = begin, len(sc.events), false
+	case "ET":
+		sc.endText(begin)
+	case "Tf":
+		sc.font = sc.fonts[string(sc.name)]
+	case "Tj", "TJ", "'", "\"":
+		sc.draw(begin, nil, true)
+	case "BDC", "BMC", "EMC":
+		sc.marked(word, begin)
+	case "Do":
+		form := sc.forms[string(sc.name)]
+		sc.draw(begin, form, form != nil && form.text)
+	case "sh":
+		sc.draw(begin, nil, false)
+	case "BI":
+		sc.image()
+		sc.draw(begin, nil, false)
+	}
+}
+
+// number is the one of the innermost mark that has one.
+func (sc *scanner) number() int {
+	if len(sc.stack) == 0 {
+		return unmarked
+	}
+	return sc.stack[len(sc.stack)-1].number
+}
+
+// draw adds drawing from an offset to here.
+func (sc *scanner) draw(start int, form *stream, text bool) {
+	number := sc.number()
+	sc.text = sc.text || text
+	if number != unmarked {
+		m := sc.marks[number]
+		if m == nil {
+			m = &mark{}
+			sc.marks[number] = m
+		}
+		m.text = m.text || text
+	}
+	if n := len(sc.events) - 1; n >= 0 && form == nil && sc.object < 0 {
+		// Outside text objects, drawing that follows other drawing of the same mark is one with it.
+		if last := &sc.events[n]; last.kind == drawing && last.form == nil && last.number == number && last.end <= start {
+			last.end = sc.at
+			return
+		}
+	}
+	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form})
+}
+
+// insert adds an event before those that begin after it.
+func (sc *scanner) insert(e event) {
+	at := len(sc.events)
+	for at > 0 && sc.events[at-1].start > e.start {
+		at--
+	}
+	sc.events = slices.Insert(sc.events, at, e)
+}
+
+// endText ends a text object. Without marks inside, it is drawn as one.
+func (sc *scanner) endText(begin int) {
+	if sc.object < 0 {
+		return
+	}
+	start := sc.object
+	sc.object = -1
+	if sc.inside {
+		sc.insert(event{kind: border, start: start, end: start})
+		sc.insert(event{kind: border, start: begin, end: begin})
+		return
+	}
+	if len(sc.events) > sc.first {
+		sc.events = sc.events[:sc.first]
+		sc.draw(start, nil, true)
+	}
+}
+
+// marked takes an operator of marked content. Its text of its own, as Chromium writes around ligatures, stays.
+func (sc *scanner) marked(word string, begin int) {
+	if word == "EMC" {
+		sc.endSpan(begin)
+		return
+	}
+	span := openSpan{number: unmarked, start: begin, end: sc.at, first: len(sc.events)}
+	if word == "BDC" {
+		properties := sc.data[begin:sc.at]
+		span.number = markNumber(properties)
+		span.keeps = span.number == unmarked && bytes.Contains(properties, []byte("/ActualText"))
+	}
+	if span.number == unmarked {
+		span.number = sc.number()
+	}
+	sc.stack = append(sc.stack, span)
+	if !span.keeps {
+		sc.cut(begin, sc.at)
+	}
+}
+
+func (sc *scanner) cut(start, end int) {
+	sc.inside = true
+	sc.insert(event{kind: cut, start: start, end: end})
+}
+
+// endSpan takes the end of marked content. A text of its own stays if nothing is marked in it, and is drawn as one.
+func (sc *scanner) endSpan(begin int) {
+	if len(sc.stack) == 0 {
+		sc.cut(begin, sc.at)
+		return
+	}
+	span := sc.stack[len(sc.stack)-1]
+	sc.stack = sc.stack[:len(sc.stack)-1]
+	if !span.keeps || slices.ContainsFunc(sc.events[min(span.first, len(sc.events)):], func(e event) bool { return e.kind != drawing }) {
+		if span.keeps {
+			sc.cut(span.start, span.end)
+		}
+		sc.cut(begin, sc.at)
+		return
+	}
+	if len(sc.events) > span.first {
+		sc.events = sc.events[:span.first]
+		sc.draw(span.start, nil, true)
+	}
+}
+
+// markNumber reads the number in the properties of marked content.
+func markNumber(operands []byte) int {
+	const key, digits = "/MCID", 9
+	_, rest, found := bytes.Cut(operands, []byte(key))
+	if !found {
+		return unmarked
+	}
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	end := 0
+	for end < len(rest) && end < digits && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(string(rest[:end]))
+	if err != nil {
+		return unmarked
+	}
+	return n
+}

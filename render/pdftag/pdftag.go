@@ -1,0 +1,177 @@
+// Package pdftag makes the tagged PDF that Chromium prints conform to PDF/UA-1 and PDF/A-2: it writes the structure
+// tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages look the same.
+//
+// Conform reads a whole file from any source, and must run in the children of render/engine.
+package pdftag
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// ErrUntagged means that the document has no structure tree.
+var ErrUntagged = errors.New("pdftag: the document is not tagged")
+
+// Standard is a standard that a file can claim to conform to.
+type Standard string
+
+// The standards that there are.
+const (
+	UA1 Standard = "ua-1"
+	A2A Standard = "a-2a"
+	A2U Standard = "a-2u"
+	A2B Standard = "a-2b"
+	A3A Standard = "a-3a"
+	A3U Standard = "a-3u"
+	A3B Standard = "a-3b"
+)
+
+// level returns the level of a standard of PDF/A: 1 is B, 2 is U, 3 is A. PDF/UA-1 has none.
+func (s Standard) level() int {
+	if !strings.HasPrefix(string(s), "a-") {
+		return 0
+	}
+	return strings.IndexByte("bua", s[len(s)-1]) + 1
+}
+
+// Options are the settings of Conform.
+type Options struct {
+	// Standards are the ones to claim. Of several levels of PDF/A, the highest that the document keeps is claimed.
+	Standards []Standard
+	// Title and Language replace the document's own; empty keeps them.
+	Title, Language string
+	// NoLanguage means that the document's language is not its author's, but Chromium's.
+	NoLanguage bool
+}
+
+// Result is a document and what is known about it.
+type Result struct {
+	PDF []byte
+	// Claimed are the standards that the file claims: the requested ones without those that a fault breaks.
+	Claimed []Standard
+	Faults  []Fault
+}
+
+// maxPages is the maximum number of pages of a document.
+const maxPages = 10_000
+
+// document is the work on one document.
+type document struct {
+	file    *pdffile.File
+	update  *pdffile.Update
+	opt     Options
+	catalog pdffile.Dict
+	pages   []page
+	streams map[string]*stream // contents of pages and form XObjects, by their references
+	order   []*stream          // the same; a form is before all that draw it
+	budget  int                // of decompressed bytes, and of the work on resources
+	// unmarked are patterns and masks whose content has no marks.
+	unmarked map[string]bool
+	fonts    map[string]*font
+	annots   map[string]*annotation
+	links    []*annotation // in the order of the pages
+	root     *element
+	faults   []Fault
+	told     map[string]bool
+	claimed  []Standard
+	tree     treeWriter
+	// firstHeading is the text of the first heading.
+	firstHeading string
+}
+
+// page is a page of the document.
+type page struct {
+	ref     string
+	entries pdffile.Dict
+	content *stream // nil if the page is empty
+}
+
+// Conform returns the tagged document so that it conforms to the standards, apart from the faults. The error is
+// pdffile.ErrUnread if the file cannot be read, or ErrUntagged.
+func Conform(tagged []byte, opt Options) (Result, error) {
+	f, err := pdffile.Read(tagged)
+	if err != nil {
+		return Result{}, fmt.Errorf("pdftag: %w", err)
+	}
+	d := &document{
+		file: f, update: f.NewUpdate(), opt: opt, catalog: f.Catalog(), budget: maxContent,
+		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
+	}
+	for _, step := range []func() error{
+		d.readPages, d.readStreams, d.readTree, d.shape, d.checkElements,
+		d.linkAnnotations, d.writeContents, d.writeTree, d.writePages, d.writeCatalog,
+	} {
+		if err := step(); err != nil {
+			return Result{}, err
+		}
+	}
+	out, err := d.update.Compact()
+	if err != nil {
+		return Result{}, fmt.Errorf("pdftag: %w", err)
+	}
+	return Result{PDF: out, Claimed: d.claimed, Faults: d.faults}, nil
+}
+
+// readPages reads the pages and their annotations.
+func (d *document) readPages() error {
+	list, err := d.file.Pages(maxPages)
+	if err != nil {
+		return fmt.Errorf("pdftag: pages: %w", err)
+	}
+	for i, p := range list {
+		d.pages = append(d.pages, page{ref: p.Ref, entries: p.Entries})
+		notes, _ := d.file.Target(p.Entries["/Annots"]).([]any)
+		for _, note := range notes {
+			d.readAnnotation(pdffile.Reference(note), i)
+		}
+	}
+	return nil
+}
+
+// writePages writes the entries of pages that depend on the structure.
+func (d *document) writePages() error {
+	for _, p := range d.pages {
+		entries := pdffile.Without(p.entries, "/StructParents")
+		if p.content != nil && p.content.key >= 0 {
+			entries["/StructParents"] = p.content.key
+		}
+		entries["/Tabs"] = "/S"
+		d.update.Set(p.ref, entries)
+	}
+	return nil
+}
+
+// claim returns the standards that the document keeps, of those that are wanted. A file can only claim one part of
+// PDF/A, and that is the first.
+func (d *document) claim() (kept []Standard) {
+	part := byte(0)
+	for _, s := range d.opt.Standards {
+		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) || slices.Contains(kept, s) {
+			continue
+		}
+		if s.level() > 0 {
+			if part == 0 {
+				part = s[2]
+			}
+			if s[2] != part {
+				continue
+			}
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// archival returns the standard of PDF/A to claim, the highest level of all; empty is none.
+func archival(claimed []Standard) (highest Standard) {
+	for _, s := range claimed {
+		if s.level() > 0 && (highest == "" || s.level() > highest.level()) {
+			highest = s
+		}
+	}
+	return highest
+}

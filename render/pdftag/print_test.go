@@ -1,0 +1,83 @@
+package pdftag
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"relaypdf/internal/slow"
+	"relaypdf/render/pdf/pdftest"
+)
+
+// faulty are the documents of testdata with faults, and their rules.
+var faulty = map[string][]Rule{
+	"iframe":    {LinkOutside},
+	"jumps":     {HeadingOrder},
+	"languages": {ElementLanguage, FontUnicode},
+	"noalt":     {FigureAlt, HeadingOrder},
+	"nolang":    {HeadingOrder}, // Chromium names its own language
+	"empty":     {DocumentLanguage},
+	"glyphs":    {MissingGlyph},
+}
+
+// TestPrintsConform prints documents with Chromium. What they claim is true, as veraPDF sees it; what they do not
+// claim has a fault; and their pages look the same as before.
+func TestPrintsConform(t *testing.T) {
+	slow.Test(t)
+	sources, err := filepath.Glob("testdata/*.html")
+	if err != nil || len(sources) == 0 {
+		t.Fatal("no documents", err)
+	}
+	dir := t.TempDir()
+	claims := map[Standard][]string{}
+	for _, source := range sources {
+		name := strings.TrimSuffix(filepath.Base(source), ".html")
+		printed := filepath.Join(dir, name+".print.pdf")
+		pdftest.Tool(t, "chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+printed, source)
+		r, err := Conform(pdftest.Load(t, printed), Options{Standards: []Standard{UA1, A2A, A2U, A2B}})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		rules := map[Rule]bool{}
+		for _, f := range r.Faults {
+			rules[f.Rule] = true
+		}
+		if got, want := slices.Sorted(maps.Keys(rules)), slices.Sorted(slices.Values(faulty[name])); !slices.Equal(got, want) {
+			t.Errorf("%s: faults %v, want %v", name, r.Faults, want)
+		}
+		result := filepath.Join(dir, name+".pdf")
+		if err := os.WriteFile(result, r.PDF, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pdftest.Tool(t, "qpdf", "--check", result)
+		if pdftest.Tool(t, "pdftoppm", "-r", "50", printed) != pdftest.Tool(t, "pdftoppm", "-r", "50", withoutIntent(t, printed)) {
+			t.Errorf("%s: the pages look different", name)
+		}
+		for _, s := range r.Claimed {
+			if s == UA1 || s == archival(r.Claimed) {
+				claims[s] = append(claims[s], result)
+			}
+		}
+	}
+	for s, files := range claims {
+		flavour := strings.ReplaceAll(strings.TrimPrefix(string(s), "a-"), "-", "")
+		for file, rules := range pdftest.VeraPDF(t, flavour, files...) {
+			t.Errorf("%s breaks %s, which it claims: %q", filepath.Base(file), s, rules)
+		}
+	}
+}
+
+// withoutIntent returns a document that conforms to PDF/UA-1 only. Poppler computes colours of images with the output
+// intent of PDF/A, which rounds some of them differently.
+func withoutIntent(t *testing.T, printed string) string {
+	t.Helper()
+	r, err := Conform(pdftest.Load(t, printed), Options{Standards: []Standard{UA1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pdftest.Save(t, r.PDF)
+}

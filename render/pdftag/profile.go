@@ -1,0 +1,73 @@
+package pdftag
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// profile returns sRGB as an ICC profile of version 4, with its exact curve. The values are those of IEC 61966-2-1,
+// adapted to D50.
+func profile() []byte {
+	curve := append([]byte("para\x00\x00\x00\x00\x00\x03\x00\x00"), fixed(2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045)...)
+	white := []float64{0.9642, 1, 0.8249}
+	tags := []struct {
+		name string
+		data []byte // nil is the data of the tag before
+	}{
+		{"desc", unicodeTag("sRGB")},
+		{"cprt", unicodeTag("CC0")},
+		{"wtpt", colorTag(white...)},
+		{"rXYZ", colorTag(0.43607, 0.22249, 0.01392)},
+		{"gXYZ", colorTag(0.38515, 0.71687, 0.09708)},
+		{"bXYZ", colorTag(0.14307, 0.06061, 0.71410)},
+		{"chad", append([]byte("sf32\x00\x00\x00\x00"), fixed(1.04788, 0.02292, -0.05022, 0.02959, 0.99048, -0.01707, -0.00925, 0.01508, 0.75168)...)},
+		{"rTRC", curve},
+		{"gTRC", nil},
+		{"bTRC", nil},
+	}
+	const header, row = 128, 12
+	var head [header]byte
+	copy(head[8:], "\x04\x20\x00\x00mntrRGB XYZ ")
+	copy(head[24:], "\x07\xE8\x00\x01\x00\x01") // a date
+	copy(head[36:], "acsp")
+	copy(head[68:], fixed(white...))
+	first := header + 4 + row*len(tags)
+	out := binary.BigEndian.AppendUint32(head[:], uint32(len(tags)))
+	var data []byte
+	start, length := 0, 0
+	for _, t := range tags {
+		if t.data != nil {
+			start, length = first+len(data), len(t.data)
+			data = append(data, t.data...)
+			data = append(data, make([]byte, (4-len(data)%4)%4)...)
+		}
+		out = append(out, t.name...)
+		out = binary.BigEndian.AppendUint32(out, uint32(start))
+		out = binary.BigEndian.AppendUint32(out, uint32(length))
+	}
+	out = append(out, data...)
+	binary.BigEndian.PutUint32(out, uint32(len(out)))
+	return out
+}
+
+// fixed returns numbers as ICC's s15Fixed16.
+func fixed(numbers ...float64) (out []byte) {
+	for _, n := range numbers {
+		out = binary.BigEndian.AppendUint32(out, uint32(int32(math.Round(n*(1<<16)))))
+	}
+	return out
+}
+
+func colorTag(xyz ...float64) []byte { return append([]byte("XYZ \x00\x00\x00\x00"), fixed(xyz...)...) }
+
+// unicodeTag returns a text of ASCII as ICC's multi-localized Unicode.
+func unicodeTag(text string) []byte {
+	const start = 28
+	out := []byte("mluc\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x0CenUS")
+	out = binary.BigEndian.AppendUint32(out, uint32(2*len(text)))
+	out = binary.BigEndian.AppendUint32(out, start)
+	for _, c := range []byte(text) {
+		out = append(out, 0, c)
+	}
+	return out
+}

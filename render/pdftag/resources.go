@@ -1,0 +1,142 @@
+package pdftag
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"relaypdf/render/pdffile"
+)
+
+// readResources reads the forms that a stream may draw, and checks its fonts and images.
+func (d *document) readResources(s *stream, depth int) error {
+	const entry = 64 // bytes of content that take as long
+	objects := d.file.Entry(s.resources["/XObject"])
+	fonts := d.file.Entry(s.resources["/Font"])
+	if err := d.spend(entry * (len(objects) + len(fonts))); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		ref := pdffile.Reference(objects[name])
+		entries := d.file.Dict(ref)
+		if entries["/Subtype"] != "/Form" {
+			d.checkImage(entries, s.page)
+			continue
+		}
+		form, err := d.readForm(ref, s.page, depth)
+		if err != nil {
+			return err
+		}
+		if form != nil {
+			s.forms[name] = form
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fonts)) {
+		ref := pdffile.Reference(fonts[name])
+		d.checkFont(ref, s.page)
+		s.fonts[name] = d.fonts[ref]
+	}
+	return d.readHidden(s, depth)
+}
+
+// readForm reads a form and all below it; nil means that it draws itself.
+func (d *document) readForm(ref string, page, depth int) (*stream, error) {
+	if known := d.streams[ref]; known != nil {
+		if !known.scanned {
+			return nil, nil //nolint:nilnil // as documented
+		}
+		return known, nil
+	}
+	form, err := d.readStream(ref, page, depth)
+	if err != nil {
+		return nil, err
+	}
+	form.resources = d.file.Entry(form.entries["/Resources"])
+	return form, d.scan(form, depth+1)
+}
+
+// readHidden reads the content of soft masks and patterns that has marks, so that it is written without them.
+func (d *document) readHidden(s *stream, depth int) error {
+	var refs []string
+	states := d.file.Entry(s.resources["/ExtGState"])
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		mask := d.file.Entry(d.file.Entry(states[name])["/SMask"])
+		refs = append(refs, pdffile.Reference(mask["/G"]))
+	}
+	patterns := d.file.Entry(s.resources["/Pattern"])
+	for _, name := range slices.Sorted(maps.Keys(patterns)) {
+		refs = append(refs, pdffile.Reference(patterns[name]))
+	}
+	for _, ref := range refs {
+		if ref == "" || d.streams[ref] != nil || d.unmarked[ref] {
+			continue
+		}
+		if _, plain, err := d.plain(ref); err != nil || !bytes.Contains(plain, []byte("BDC")) {
+			d.unmarked[ref] = true
+			if d.budget < 0 {
+				return err
+			}
+			continue
+		}
+		if _, err := d.readForm(ref, s.page, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkImage reports an image that PDF/A excludes.
+func (d *document) checkImage(entries pdffile.Dict, page int) {
+	const cmyk = "/DeviceCMYK"
+	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
+		d.fault(Fault{Rule: ImageColor, Text: "An image has CMYK colours without a profile, or is interpolated.", Page: page + 1})
+	}
+}
+
+// checkFont reports a font that is not in the file, or whose characters have no meaning.
+func (d *document) checkFont(ref string, page int) {
+	if ref == "" || d.fonts[ref] != nil {
+		return
+	}
+	entries := d.file.Dict(ref)
+	f := &font{wide: entries["/Subtype"] == "/Type0", means: map[uint16]string{}, private: map[uint16]bool{}}
+	d.fonts[ref] = f
+	name, _ := entries["/BaseFont"].(string)
+	descriptor := d.file.Entry(entries["/FontDescriptor"])
+	if descendants, ok := d.file.Target(entries["/DescendantFonts"]).([]any); ok && len(descendants) == 1 {
+		descriptor = d.file.Entry(d.file.Entry(descendants[0])["/FontDescriptor"])
+	}
+	embedded := descriptor["/FontFile"] != nil || descriptor["/FontFile2"] != nil || descriptor["/FontFile3"] != nil
+	if !embedded && entries["/Subtype"] != "/Type3" {
+		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1})
+	}
+	if meanings := pdffile.Reference(entries["/ToUnicode"]); meanings != "" {
+		_, plain, err := d.plain(meanings)
+		f.unknown = err != nil
+		f.readMap(plain)
+	}
+	if f.unknown || len(f.means) == 0 {
+		d.fault(Fault{Rule: FontUnicode, Text: "Characters of a font have no Unicode value.", Element: name, Page: page + 1})
+	}
+}
+
+// checkPrivate reports private characters that no text replaces.
+func (d *document) checkPrivate(s *stream) {
+	private := false
+	for _, f := range s.fonts {
+		private = private || f != nil && len(f.private) > 0
+	}
+	if !private {
+		return
+	}
+	d.readShown(s, s.plain, func(f *font, codes []byte) {
+		if f == nil {
+			return
+		}
+		f.split(codes, func(code uint16) {
+			if f.private[code] {
+				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font.", Page: s.page + 1})
+			}
+		})
+	})
+}

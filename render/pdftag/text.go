@@ -1,0 +1,286 @@
+package pdftag
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"relaypdf/render/pdffile"
+)
+
+// font is a font of the document, with the meanings of its codes.
+type font struct {
+	wide    bool // codes have two bytes
+	means   map[uint16]string
+	added   int             // the number of codes that were read
+	unknown bool            // some codes have no meaning
+	private map[uint16]bool // codes whose meanings are private
+}
+
+// maxCodes is the maximum number of codes of a font, which have two bytes.
+const maxCodes = 1 << 16
+
+// maxText is the maximum number of bytes of an element's text that is read.
+const maxText = 2000
+
+// textOf returns the text of an element, as far as a few words.
+func (d *document) textOf(e *element) string {
+	var out strings.Builder
+	d.appendText(&out, e)
+	return strings.Join(strings.FieldsFunc(out.String(), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+func (d *document) appendText(out *strings.Builder, e *element) {
+	if text := e.actual + e.alt; text != "" {
+		out.WriteString(text)
+		return
+	}
+	for _, k := range e.kids {
+		switch {
+		case out.Len() > maxText:
+			return
+		case k.element != nil:
+			if !inline(k.element.kind) && out.Len() > 0 {
+				out.WriteByte(' ')
+			}
+			d.appendText(out, k.element)
+		case k.stream != nil:
+			d.appendContent(out, k.stream, k.number)
+		}
+	}
+}
+
+// appendContent adds the text of the drawing of a mark.
+func (d *document) appendContent(out *strings.Builder, s *stream, number int) {
+	for _, e := range s.drawings(number) {
+		if out.Len() > maxText {
+			return
+		}
+		if e.form != nil {
+			d.appendShown(out, e.form, e.form.plain)
+		} else if len(s.plain) > 0 {
+			d.appendShown(out, s, s.plain[e.start:e.end])
+		}
+	}
+}
+
+// drawings returns the drawing of a mark, from an index that is made when it is first needed.
+func (s *stream) drawings(number int) []event {
+	if s.byNumber == nil {
+		s.byNumber = map[int][]event{}
+		for _, e := range s.events {
+			if e.kind == drawing && e.number != unmarked {
+				s.byNumber[e.number] = append(s.byNumber[e.number], e)
+			}
+		}
+	}
+	return s.byNumber[number]
+}
+
+// appendShown adds the text that operators show.
+func (d *document) appendShown(out *strings.Builder, s *stream, content []byte) {
+	d.readShown(s, content, func(f *font, codes []byte) {
+		if f == nil {
+			out.WriteString(pdffile.Text("b:" + hex.EncodeToString(codes)))
+			return
+		}
+		f.decode(out, codes)
+	})
+}
+
+// readShown passes the strings that operators show to a function, with their fonts; a text that is to be read for them
+// comes first, without a font.
+func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)) {
+	l := lexer{data: content}
+	var f *font
+	var name string
+	var strs [][]byte
+	replaced := false
+	for {
+		kind, start := l.next()
+		word := content[start:l.at]
+		switch kind {
+		case endToken:
+			return
+		case nameToken:
+			name = string(word)
+		case stringToken:
+			strs = append(strs, word)
+		case operatorToken:
+			switch string(word) {
+			case "Tf":
+				f = s.fonts[name]
+			case "BDC":
+				if replaced = len(strs) > 0; replaced {
+					show(nil, unquote(strs[0]))
+				}
+			case "EMC":
+				replaced = false
+			case "Tj", "TJ", "'", "\"":
+				for _, raw := range strs {
+					if f != nil && !replaced {
+						show(f, unquote(raw))
+					}
+				}
+			}
+			strs = nil
+		}
+	}
+}
+
+// unquote returns the bytes of a string of content.
+func unquote(raw []byte) []byte {
+	if len(raw) < 2 {
+		return nil
+	}
+	if raw[0] == '<' {
+		digits := bytes.TrimRight(raw[1:], ">")
+		out := make([]byte, hex.DecodedLen(len(digits)))
+		n, _ := hex.Decode(out, digits)
+		return out[:n]
+	}
+	var out []byte
+	pdffile.ReadContent(raw, func(op pdffile.Operation) {
+		if text, ok := op.Operands[0].(string); ok {
+			out, _ = hex.DecodeString(strings.TrimPrefix(text, "b:"))
+		}
+	})
+	return out
+}
+
+// decode adds the meaning of codes.
+func (f *font) decode(out *strings.Builder, codes []byte) {
+	f.split(codes, func(code uint16) {
+		if out.Len() <= maxText {
+			out.WriteString(f.means[code])
+		}
+	})
+}
+
+// split passes each code of a string to a function.
+func (f *font) split(codes []byte, use func(uint16)) {
+	for len(codes) > 0 {
+		code := uint16(codes[0])
+		codes = codes[1:]
+		if f.wide && len(codes) > 0 {
+			code = code<<8 | uint16(codes[0])
+			codes = codes[1:]
+		}
+		use(code)
+	}
+}
+
+// lacks reports whether a string has a code without a glyph: the first of a font with wide codes.
+func (f *font) lacks(raw []byte) bool {
+	const digits = 4 // of a code
+	if f == nil || !f.wide {
+		return false
+	}
+	if raw[0] != '<' {
+		missing := false
+		f.split(unquote(raw), func(code uint16) { missing = missing || code == 0 })
+		return missing
+	}
+	for raw = raw[1:]; len(raw) >= digits; raw = raw[digits:] {
+		if raw[0] == '0' && raw[1] == '0' && raw[2] == '0' && raw[3] == '0' {
+			return true
+		}
+	}
+	return false
+}
+
+// readMap reads a map of codes to Unicode.
+func (f *font) readMap(plain []byte) {
+	l := lexer{data: plain}
+	var strs []string
+	var list []string // of an array
+	nested := false
+	for {
+		kind, start := l.next()
+		word := string(plain[start:l.at])
+		switch {
+		case kind == endToken:
+			return
+		case word == "[":
+			nested, list = true, nil
+		case word == "]":
+			nested = false
+			f.addList(strs, list)
+			strs = nil
+		case kind == stringToken && nested:
+			list = append(list, word)
+		case kind == stringToken:
+			strs = append(strs, word)
+		case word == "beginbfchar", word == "beginbfrange":
+			strs = nil
+		case word == "endbfchar":
+			for ; len(strs) > 1; strs = strs[2:] {
+				f.add(codeOf(strs[0]), utf16Of(strs[1]))
+			}
+		case word == "endbfrange":
+			f.addRanges(strs)
+		}
+	}
+}
+
+// addList adds a range of codes with a list of meanings.
+func (f *font) addList(strs, list []string) {
+	const ends = 2
+	if len(strs) < ends {
+		return
+	}
+	f.addRanges(strs[:len(strs)-ends])
+	first := codeOf(strs[len(strs)-ends])
+	for i, meaning := range list[:min(len(list), maxCodes)] {
+		f.add(first+i, utf16Of(meaning))
+	}
+}
+
+// addRanges adds ranges of codes: the first, the last, and the meaning of the first.
+func (f *font) addRanges(strs []string) {
+	const each = 3
+	for ; len(strs) >= each && f.added <= maxCodes; strs = strs[each:] {
+		first, last, units := codeOf(strs[0]), codeOf(strs[1]), utf16Of(strs[2])
+		for code := first; code <= last && len(units) > 0; code++ {
+			f.add(code, units)
+			units = append([]uint16{}, units...)
+			units[len(units)-1]++
+		}
+	}
+}
+
+func (f *font) add(code int, units []uint16) {
+	if f.added++; f.added > maxCodes {
+		f.unknown = true
+		return
+	}
+	if code >= 0 && code <= 0xFFFF {
+		f.means[uint16(code)] = string(utf16.Decode(units))
+		if strings.ContainsFunc(f.means[uint16(code)], func(r rune) bool { return unicode.Is(unicode.Co, r) }) {
+			f.private[uint16(code)] = true
+		}
+		f.unknown = f.unknown || slices.ContainsFunc(units, func(u uint16) bool { return u == 0 || u == 0xFEFF || u == 0xFFFE })
+	}
+}
+
+// codeOf reads a code such as <0041>; a bad one is -1.
+func codeOf(word string) int {
+	n, err := strconv.ParseUint(strings.Trim(word, "<>"), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+func utf16Of(word string) []uint16 {
+	raw := unquote([]byte(word))
+	units := make([]uint16, 0, len(raw)/2)
+	for i := 0; i+1 < len(raw); i += 2 {
+		units = append(units, uint16(raw[i])<<8|uint16(raw[i+1]))
+	}
+	return units
+}
