@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"relaypdf/render/chrome"
@@ -61,7 +62,7 @@ func standardFaults(faults []pdftag.Fault) []chrome.Warning {
 			other = append(other, w)
 		}
 	}
-	all := append(broken, other...)
+	all := slices.Concat(broken, other)
 	return all[:min(len(all), chrome.MaxWarnings)]
 }
 

@@ -36,7 +36,7 @@ func (o *PDFOptions) checkStandards(faults *schema.Faults) {
 		return func(s Standard) bool { return s != Standard(pdftag.UA1) && string(s[:len(part)]) == part }
 	}
 	if slices.ContainsFunc(o.Standards, of("a-2")) && slices.ContainsFunc(o.Standards, of("a-3")) {
-		faults.Add("options.standards", "has levels of PDF/A-2 and of PDF/A-3, but a file can conform to one part only")
+		faults.Add("options.standards", "must have levels of one part of PDF/A only; got levels of PDF/A-2 and PDF/A-3")
 	}
 }
 

@@ -19,7 +19,7 @@ func TestPrintsConform(t *testing.T) {
 	const good, bad = `<html lang=en><h1>A</h1><p>Text`, `<html lang=en><h1>A</h1><h3>B</h3>`
 	for _, test := range []struct{ html, lack, warning string }{
 		{good, "nothing", ""},
-		{bad, "pdfuaid:part>", `page 1, H3 "B": A heading of level 3 follows one of level 1. The file cannot claim ua-1.`},
+		{bad, "pdfuaid:part>", `page 1, H3 "B": A heading of level 3 follows one of level 1. Use h2, and set its size with CSS. The file cannot claim ua-1.`},
 	} {
 		result, err := run(t, deps, "pdf.create", document(test.html, ""))
 		if err != nil {

@@ -21,7 +21,7 @@ func (d *document) readAnnotation(ref string, page int) {
 	}
 	entries := d.file.Dict(ref)
 	if entries["/Subtype"] != "/Link" {
-		d.fault(Fault{Rule: Annotation, Text: "An annotation is not a link.", Page: page + 1})
+		d.fault(Fault{Rule: Annotation, Text: "An annotation that is not a link has no description for screen readers. Remove the annotation.", Page: page + 1})
 		return
 	}
 	a := &annotation{ref: ref, page: page, entries: entries}
@@ -55,7 +55,7 @@ const printed = 4
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{note: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{Rule: LinkOutside, Text: "A link is outside the tagged text; it is read last.", Element: "Link", Page: a.page + 1})
+	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last. Move the link out of its frame or drawing.", Element: "Link", Page: a.page + 1})
 }
 
 // linkText returns the text of a link, or its target.

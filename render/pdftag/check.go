@@ -16,9 +16,9 @@ func (d *document) checkElements() error {
 			e.kind = fmt.Sprintf("/H%d", last)
 		default:
 			if level > last+1 {
-				text := fmt.Sprintf("A heading of level %d follows one of level %d.", level, last)
+				text := fmt.Sprintf("A heading of level %d follows one of level %d. Use h%d, and set its size with CSS.", level, last, last+1)
 				if last == 0 {
-					text = fmt.Sprintf("The first heading is of level %d, not 1.", level)
+					text = fmt.Sprintf("The first heading is of level %d, not 1. Use h1, and set its size with CSS.", level)
 				}
 				d.faultAt(HeadingOrder, e, text)
 			}
@@ -27,9 +27,9 @@ func (d *document) checkElements() error {
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				d.faultAt(FigureAlt, e, "An image has no alternative text: set alt, which is empty for decoration.")
+				d.faultAt(FigureAlt, e, `An image has no alternative text. Set alt, or alt="" for decoration.`)
 			case "/Formula":
-				d.faultAt(FormulaAlt, e, "A formula has no alternative text.")
+				d.faultAt(FormulaAlt, e, "A formula has no alternative text. Set aria-label on its element.")
 			}
 		}
 	})

@@ -60,7 +60,7 @@ const maxFaults = 1000
 func (d *document) fault(f Fault) {
 	key := fmt.Sprint(f.Rule, f.Element, f.Page, f.Text)
 	if len(d.faults) >= maxFaults {
-		f = Fault{Rule: f.Rule, Text: "There are more faults of this kind."}
+		f = Fault{Rule: f.Rule, Text: "The document has more faults of this kind."}
 		key = string(f.Rule)
 	}
 	if d.told[key] {

@@ -89,7 +89,7 @@ func (d *document) readHidden(s *stream, depth int) error {
 func (d *document) checkImage(entries pdffile.Dict, page int) {
 	const cmyk = "/DeviceCMYK"
 	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
-		d.fault(Fault{Rule: ImageColor, Text: "An image has CMYK colours without a profile, or is interpolated.", Page: page + 1})
+		d.fault(Fault{Rule: ImageColor, Text: "An image has CMYK colours without a profile, or is interpolated. Convert the image to RGB.", Page: page + 1})
 	}
 }
 
@@ -108,7 +108,7 @@ func (d *document) checkFont(ref string, page int) {
 	}
 	embedded := descriptor["/FontFile"] != nil || descriptor["/FontFile2"] != nil || descriptor["/FontFile3"] != nil
 	if !embedded && entries["/Subtype"] != "/Type3" {
-		d.fault(Fault{Rule: FontFile, Text: "A font is not in the file.", Element: name, Page: page + 1})
+		d.fault(Fault{Rule: FontFile, Text: "A font is not embedded. Use another font.", Element: name, Page: page + 1})
 	}
 	if meanings := pdffile.Reference(entries["/ToUnicode"]); meanings != "" {
 		_, plain, err := d.plain(meanings)
@@ -116,7 +116,7 @@ func (d *document) checkFont(ref string, page int) {
 		f.readMap(plain)
 	}
 	if f.unknown || len(f.means) == 0 {
-		d.fault(Fault{Rule: FontUnicode, Text: "Characters of a font have no Unicode value.", Element: name, Page: page + 1})
+		d.fault(Fault{Rule: FontUnicode, Text: "Some characters of a font have no Unicode value. Use another font.", Element: name, Page: page + 1})
 	}
 }
 
@@ -135,7 +135,7 @@ func (d *document) checkPrivate(s *stream) {
 		}
 		f.split(codes, func(code uint16) {
 			if f.private[code] {
-				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font.", Page: s.page + 1})
+				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font, so it has no meaning elsewhere. Use a character of Unicode, or an image with alt.", Page: s.page + 1})
 			}
 		})
 	})

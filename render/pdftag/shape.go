@@ -33,7 +33,7 @@ func (d *document) setLanguage() {
 			return
 		}
 	}
-	d.fault(Fault{Rule: DocumentLanguage, Text: "The document does not name its language: set lang on its html element."})
+	d.fault(Fault{Rule: DocumentLanguage, Text: "The document does not name its language. Set lang on the html element."})
 }
 
 // shaper shapes the tree.
@@ -132,7 +132,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 func (s *shaper) language(e *element, around string) string {
 	tag := language(e.lang)
 	if tag == "" && e.lang != "" {
-		s.fault(Fault{Rule: ElementLanguage, Text: "A language is not a tag of BCP 47.", Element: e.lang})
+		s.fault(Fault{Rule: ElementLanguage, Text: "A language is not a tag of BCP 47. Set lang to a tag such as en or pt-BR.", Element: e.lang})
 	}
 	e.lang = tag
 	if tag == around {
@@ -391,7 +391,9 @@ func (s *shaper) ruby(e *element, kids []*kid) []*kid {
 		case k.element.kind == "/RB":
 			base = append(base, k.element.kids...)
 		case k.element.kind == "/RT" && len(base) > 0:
-			out = append(out, newElement("/Ruby", []*kid{newElement("/RB", spliced(base)), k}))
+			pair := newElement("/Ruby", []*kid{newElement("/RB", spliced(base)), k})
+			pair.element.lang = e.lang
+			out = append(out, pair)
 			base = nil
 		default:
 			base = append(base, k.element.kids...)
