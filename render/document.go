@@ -149,7 +149,7 @@ func (o PDF) print() chrome.PDF {
 		MarginTop: inches(o.Margin.Top), MarginRight: inches(o.Margin.Right),
 		MarginBottom: inches(o.Margin.Bottom), MarginLeft: inches(o.Margin.Left),
 		Scale: o.Scale, PrintBackground: o.PrintBackground, PreferCSSPageSize: o.PreferCSSPageSize,
-		Header: o.Header, Footer: o.Footer, PageRanges: o.PageRanges, Tagged: o.Tagged || len(o.Standards) > 0, Outline: o.Outline,
+		Header: o.Header, Footer: o.Footer, PageRanges: o.PageRanges, Tagged: o.Tagged || len(o.Standards) > 0, Outline: o.Outline, Untagged: len(o.Standards) > 0,
 		MaxPages: MaxPages, MaxBytes: MaxBytes,
 	}
 }

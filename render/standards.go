@@ -33,6 +33,9 @@ func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, nam
 	}()
 	files, input := PDFFile{Content: doc.Body}.input()
 	args := pdf.StandardsArgs{Input: input, Options: pdftag.Options{Standards: opt.Standards, NoLanguage: !named}}
+	for _, u := range doc.Untagged {
+		args.Options.Untagged = append(args.Options.Untagged, pdftag.Untagged(u))
+	}
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: args, Files: files})
 	if err != nil {
 		return chrome.Document{}, err

@@ -173,8 +173,10 @@ type PDF struct {
 	// PageRanges selects pages: 1-3,5 · 7- · -3 · even · odd · last. Pages are in document order, each once.
 	PageRanges      string
 	Tagged, Outline bool
-	MaxPages        int   // zero means no limit
-	MaxBytes        int64 // zero means no limit
+	// Untagged lists the texts that tags leave out in Document.Untagged.
+	Untagged bool
+	MaxPages int   // zero means no limit
+	MaxBytes int64 // zero means no limit
 }
 
 // Document is a printed PDF. Its Body must be closed.
@@ -182,6 +184,7 @@ type Document struct {
 	Body     *spool.File
 	Pages    int
 	Warnings []Warning
+	Untagged []Untagged
 }
 
 // Screenshot holds the settings of an image. Lengths are in CSS pixels.

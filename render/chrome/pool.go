@@ -238,7 +238,14 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		footer:   opt.Footer,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
+			var untagged []Untagged
+			if opt.Untagged {
+				if untagged, err = pg.untagged(ctx, job); err != nil {
+					return err
+				}
+			}
 			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.selection(ctx)
+			doc.Untagged = untagged
 			return err
 		},
 	})

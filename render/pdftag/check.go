@@ -1,10 +1,14 @@
 package pdftag
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
 
 // checkElements reports headings that skip a level, and drawing without an alternative text.
 func (d *document) checkElements() error {
-	last := 0
+	last, figures := 0, 0
 	d.walk(d.root, func(e *element) {
 		if e.level() > 0 && d.firstHeading == "" {
 			d.firstHeading = d.textOf(e)
@@ -24,10 +28,17 @@ func (d *document) checkElements() error {
 			}
 			last = level
 		}
+		if e.kind == "/Figure" {
+			figures++
+		}
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				d.faultAt(FigureAlt, e, `An image has no alternative text. Set alt, or alt="" for decoration.`)
+				name := d.describe(e)
+				if name == "Figure" {
+					name = fmt.Sprintf("Figure %d", figures)
+				}
+				d.fault(Fault{Rule: FigureAlt, Element: name, Page: d.pageOf(e), Text: `An image has no alternative text. Set alt, or alt="" for decoration.`})
 			case "/Formula":
 				d.faultAt(FormulaAlt, e, "A formula has no alternative text. Set aria-label on its element.")
 			}
@@ -64,4 +75,55 @@ func (d *document) pageOf(e *element) int {
 		}
 	}
 	return 0
+}
+
+// checkUntagged reports the texts that Chromium has left out of the structure.
+func (d *document) checkUntagged() error {
+	if len(d.opt.Untagged) == 0 {
+		return nil
+	}
+	outside := d.textOutside()
+	for _, u := range d.opt.Untagged {
+		f := Fault{Rule: UntaggedText, Element: quoted(u.Element, u.Text), Text: "Screen readers cannot read text that CSS generates. Write the text in the HTML, or mark decoration with content: \"…\" / \"\"."}
+		if u.Frame {
+			f.Text = "Screen readers cannot read the content of a frame. Put the content into the document itself."
+		}
+		text := unspaced(u.Text)
+		for page, all := range outside {
+			if text != "" && strings.Contains(all, text) {
+				f.Page = page + 1
+				break
+			}
+		}
+		d.fault(f)
+	}
+	return nil
+}
+
+// textOutside returns the text of each page that is outside of the structure, without spaces.
+func (d *document) textOutside() []string {
+	pages := make([]strings.Builder, len(d.pages))
+	for _, s := range d.order {
+		for _, e := range s.events {
+			if m := s.marks[e.number]; e.kind == drawing && e.form == nil && (m == nil || m.owner == nil) {
+				var shown strings.Builder
+				d.appendShown(&shown, s, s.plain[e.start:e.end])
+				pages[s.page].WriteString(unspaced(shown.String()))
+			}
+		}
+	}
+	texts := make([]string, len(pages))
+	for i := range pages {
+		texts[i] = pages[i].String()
+	}
+	return texts
+}
+
+func unspaced(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
 }

@@ -24,6 +24,7 @@ const (
 	ElementLanguage  Rule = "element-language"
 	RepeatedForm     Rule = "repeated-form"
 	LinkOutside      Rule = "link-outside"
+	UntaggedText     Rule = "untagged-text"
 	Annotation       Rule = "annotation"
 	TableSize        Rule = "table-size"
 	FontFile         Rule = "font-file"
@@ -44,7 +45,7 @@ func (r Rule) breaks(s Standard) bool {
 		lowest = b
 	case FontUnicode:
 		lowest = u
-	case RepeatedForm, PrivateText:
+	case RepeatedForm, PrivateText, UntaggedText:
 		lowest = a
 	}
 	if s == UA1 {
@@ -82,12 +83,16 @@ func (d *document) faultAt(rule Rule, e *element, text string) {
 
 // describe returns the type of an element and the beginning of its text.
 func (d *document) describe(e *element) string {
+	return quoted(e.kind[1:], d.textOf(e))
+}
+
+// quoted adds the beginning of a text to the name of its element.
+func quoted(name, text string) string {
 	const longest = 60
-	name := e.kind[1:]
-	if text := shorten(d.textOf(e), longest); text != "" {
-		name += fmt.Sprintf(" %q", text)
+	if text == "" {
+		return name
 	}
-	return name
+	return fmt.Sprintf("%s %q", name, shorten(text, longest))
 }
 
 func shorten(text string, longest int) string {

@@ -46,6 +46,15 @@ type Options struct {
 	Title, Language string
 	// NoLanguage means that the document's language is not its author's, but Chromium's.
 	NoLanguage bool
+	// Untagged are the texts that Chromium has left out of the structure.
+	Untagged []Untagged
+}
+
+// Untagged is a text outside of the structure.
+type Untagged struct {
+	Element string // a selector
+	Text    string // empty is unknown
+	Frame   bool   // the content of a frame; otherwise a style sheet generates the text
 }
 
 // Result is a document and what is known about it.
@@ -102,7 +111,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.readTree, d.shape, d.checkElements,
+		d.readPages, d.readStreams, d.readTree, d.shape, d.checkElements, d.checkUntagged,
 		d.linkAnnotations, d.writeContents, d.writeTree, d.writePages, d.writeCatalog,
 	} {
 		if err := step(); err != nil {

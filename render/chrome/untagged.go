@@ -1,0 +1,73 @@
+package chrome
+
+import "context"
+
+// Untagged is a text of a document that Chromium leaves out of the structure for screen readers.
+type Untagged struct {
+	Element string `json:"element"` // a selector
+	Text    string `json:"text"`    // empty if it is not known, or the content is not text
+	Frame   bool   `json:"frame"`   // the content of a frame; otherwise a style sheet generates the text
+}
+
+// untaggedScript returns the frames that show something, and the texts with letters or digits that style sheets
+// generate. Counters and texts with an alternative (content: "New" / "") are left out, and everything that is hidden
+// from screen readers.
+const untaggedScript = `(most) => {
+  const found = [];
+  const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
+  const add = (e, part, text, frame) => found.push({element: name(e) + part, text: text.trim().replace(/\s+/g, ' ').slice(0, 200), frame});
+  const silent = e => e.closest('[aria-hidden=true]') || !e.checkVisibility({visibilityProperty: true});
+  const generates = rules => [...rules].some(r => /:(before|after)\b/i.test(r.selectorText) && r.style.content || r.cssRules && generates(r.cssRules));
+  const look = root => {
+    const sheets = [...root.styleSheets, ...root.adoptedStyleSheets];
+    const generated = sheets.some(s => { try { return generates(s.cssRules); } catch { return true; } });
+    for (const e of root.querySelectorAll('*')) {
+      if (found.length >= most) return;
+      if (e.shadowRoot) look(e.shadowRoot);
+      if (e.matches('iframe, frame, object, embed')) {
+        let content;
+        try { content = e.contentDocument || e.getSVGDocument?.(); } catch {}
+        const text = content && (content.body?.innerText ?? content.documentElement?.textContent ?? '');
+        const shows = content ? text.trim() || content.querySelector('img, svg, canvas, video, :root:not(html)') : e.matches('iframe, frame');
+        if (shows && e.getClientRects().length && !silent(e)) add(e, '', text || '', true);
+      }
+      for (const part of generated ? ['::before', '::after'] : []) {
+        const content = getComputedStyle(e, part).content;
+        if (!/^(none|normal)$/.test(content) && !/[")] \/ "/.test(content)) {
+          const text = [...content.replace(/[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)/g, '').matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, '$1')).join('');
+          if (/[\p{L}\p{N}]/u.test(text) && !silent(e) && getComputedStyle(e, part).display !== 'none') add(e, part, text, false);
+        }
+      }
+    }
+  };
+  look(document);
+  return found;
+}`
+
+// maxUntagged is the maximum number of texts that are listed.
+const maxUntagged = 50
+
+// mayLoseText reports whether a document without network can have text that is not tagged.
+func mayLoseText(html string) bool {
+	for _, word := range [...]string{"content", "<iframe", "<frame", "<object", "<embed", "\\"} {
+		if containsFold(html, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// untagged returns the texts of the document that are not tagged, as it is printed.
+func (p *page) untagged(ctx context.Context, job Job) (found []Untagged, err error) {
+	if p.lane == Inline && !mayLoseText(job.HTML) {
+		return nil, nil
+	}
+	printed := p.emulated
+	if printed.media == "" {
+		printed.media = "print"
+	}
+	if err := p.emulate(ctx, printed); err != nil {
+		return nil, err
+	}
+	return found, ignoreStale(ctx, p.eval(ctx, untaggedScript, maxUntagged, &found))
+}
