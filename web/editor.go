@@ -311,8 +311,11 @@ func (w *Web) check(v *pageRequest, body []byte) error {
 func (w *Web) draw(v *pageRequest, body []byte) error {
 	query := v.r.URL.Query()
 	in := call.PreviewRequest{Caller: v.caller(), Input: body}
-	if query.Has("places") {
+	switch {
+	case query.Has("places"):
 		in.View = operation.Placed
+	case query.Has("accessible"):
+		in.View = operation.Accessible
 	}
 	var scaleErr, pagesErr error
 	in.Scale, scaleErr = strconv.ParseFloat(cmp.Or(query.Get("scale"), "1"), 64)

@@ -14,6 +14,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
+	"relaypdf/api/wire"
 	"relaypdf/render"
 )
 
@@ -60,10 +61,12 @@ type Preview struct {
 	// operation.Placed.
 	HTML   string
 	Places []render.Place
-	Pages  int      // that the document has
-	Images [][]byte // the first of them, as PNG
-	Took   time.Duration
-	Left   int // previews that the account may have today
+	// Warnings name what prevents PDF/UA-1, for operation.Accessible only.
+	Warnings []wire.Warning
+	Pages    int      // that the document has
+	Images   [][]byte // the first of them, as PNG
+	Took     time.Duration
+	Left     int // previews that the account may have today
 }
 
 // Preview fills and prints a template as templates.preview does, and draws its
@@ -134,6 +137,9 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	}
 	defer p.Free(ctx, result.Body)
 	made.Pages = result.Pages
+	if request.View == operation.Accessible {
+		made.Warnings = append([]wire.Warning{}, result.Warnings...)
+	}
 	most := request.Pages
 	if most <= 0 || most > MaxPreviewPages {
 		most = MaxPreviewPages
@@ -183,12 +189,16 @@ func readZipped(f *zip.File) ([]byte, error) {
 	return data, errors.Join(err, page.Close())
 }
 
-// MarshalJSON writes the fields that the editor reads: places, or images as Base64.
+// MarshalJSON writes the fields that the editor reads: places, or images as Base64 with the warnings.
 func (p Preview) MarshalJSON() ([]byte, error) {
 	if p.Images == nil {
 		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Left})
 	}
-	return json.Marshal(map[string]any{"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left})
+	fields := map[string]any{"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left}
+	if p.Warnings != nil {
+		fields["warnings"] = p.Warnings
+	}
+	return json.Marshal(fields)
 }
 
 // previewLine lets few previews run at once, and keeps them from slowing calls: who

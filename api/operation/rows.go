@@ -65,6 +65,8 @@ const (
 	Filled
 	// Placed is a PDF with the positions of the template's elements.
 	Placed
+	// Accessible is a PDF with warnings that name what prevents PDF/UA-1.
+	Accessible
 )
 
 // admit returns the error with which the browser would turn the account away now.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
 	"relaypdf/render/pdfmeta"
+	"relaypdf/render/pdftag"
 	"relaypdf/render/template"
 	"relaypdf/store"
 )
@@ -81,7 +83,12 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 		data = in.TemplateData
 	}
 	source, settings := text(in.HTML), in.Options.settings()
-	if deps.View == Placed {
+	switch deps.View {
+	case Accessible:
+		if settings.StandardsStrict = false; !slices.Contains(settings.Standards, pdftag.UA1) {
+			settings.Standards = append(settings.Standards, pdftag.UA1)
+		}
+	case Placed:
 		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written after the browser's own metadata
 	}
 	html, err := deps.fill(ctx, template.Call{

@@ -10,6 +10,7 @@ import { autocompletion } from "@codemirror/autocomplete";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { html, htmlCompletionSource } from "@codemirror/lang-html";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
+import { readWarning, sourcesOf } from "./accessible.js";
 import { codeField, mustaches } from "./code.js";
 import { describes } from "./describe.js";
 import { framesIn } from "./frame.js";
@@ -44,7 +45,7 @@ const keep = (key, value) => {
 
 const full = EditorView.theme({ "&": { height: "100%" } });
 const common = (label, fixed) => [
-  codeField({ nonce, attributes: () => ({ "aria-label": label }), keys: [
+  codeField({ nonce, attributes: () => ({ "aria-label": label, tabindex: "0" }), keys: [
     { key: "Mod-s", preventDefault: true, run: () => { save(); return true; } },
     { key: "Mod-Enter", preventDefault: true, run: () => { preview(); return true; } },
     { key: "Alt-Enter", preventDefault: true, run: () => { findOnPage(); return true; } },
@@ -183,23 +184,24 @@ const cursorShows = (view) => {
   const at = view.coordsAtPos(view.state.selection.main.head), seen = view.scrollDOM.getBoundingClientRect();
   return at && at.top >= seen.top && at.bottom <= seen.bottom;
 };
+const problem = ({ kind, parts, line, where = `Line ${line}`, go }) => {
+  const item = element("li"), sign = element("span", { className: "status" }, element("span", { className: "vh", textContent: kind === "w" ? "Warning" : "Error" }));
+  sign.dataset.is = kind === "w" ? "warn" : "bad";
+  item.append(sign);
+  const said = element("span");
+  said.append(...parts);
+  item.append(said);
+  if (go) {
+    const link = element("a", { href: "#html", textContent: where });
+    link.addEventListener("click", (event) => { event.preventDefault(); go(); });
+    item.append(link);
+  }
+  return item;
+};
 // The list takes its room from the text: what is being written stays in sight.
 const showProblems = (list) => {
   const written = Object.values(views).find((view) => view.hasFocus && cursorShows(view));
-  problems.replaceChildren(...list.slice(0, 6).map(({ kind, parts, line, go }) => {
-    const item = element("li"), sign = element("span", { className: "status" }, element("span", { className: "vh", textContent: kind === "w" ? "Warning" : "Error" }));
-    sign.dataset.is = kind === "w" ? "warn" : "bad";
-    item.append(sign);
-    const said = element("span");
-    said.append(...parts);
-    item.append(said);
-    if (go) {
-      const link = element("a", { href: "#html", textContent: `Line ${line}` });
-      link.addEventListener("click", (event) => { event.preventDefault(); go(); });
-      item.append(link);
-    }
-    return item;
-  }));
+  problems.replaceChildren(...list.slice(0, 6).map(problem));
   if (list.length > 6) problems.append(element("li", { className: "faint", textContent: `and ${list.length - 6} more` }));
   if (written && !cursorShows(written)) written.dispatch({ effects: EditorView.scrollIntoView(written.state.selection.main.head) });
 };
@@ -465,7 +467,10 @@ const switchFrames = (button) => {
 const preview = async () => {
   clearTimeout(previewTimer);
   showPaper();
-  if (!checkJSON() || !text("html")) return endWork();
+  if (!checkJSON() || !text("html")) {
+    showAccessible(null, revision);
+    return endWork();
+  }
   if (!sees) return check(text("html"));
   const turn = ++asked, of = revision, body = draft(), source = text("html");
   if (!shown) showWork();
@@ -475,9 +480,10 @@ const preview = async () => {
   stage.setAttribute("aria-busy", "true");
   check(source);
   try {
-    const answer = await ask(`/pages?scale=${density()}`, { body, signal: own.signal });
+    const answer = await ask(`/pages?scale=${density()}${accessible?.hidden === false ? "&accessible=1" : ""}`, { body, signal: own.signal });
     if (!answer.ok) {
       const error = await messageOf(answer);
+      if (turn === asked) showAccessible(null, of);
       if (turn === asked) {
         timing.textContent = frames.shown ? "HTML, without page breaks" : $(".paper img", stage) ? "Last valid pages" : "";
         if (!faults) showProblems((error.details?.length ? error.details : [{ message: error.message }]).map((detail) => ({ kind: "e", parts: [detail.field ? `${detail.field} ${detail.message}` : detail.message] })));
@@ -486,6 +492,7 @@ const preview = async () => {
     }
     const made = await answer.json();
     if (of >= (last?.revision ?? 0)) draw({ ...made, revision: of });
+    if (made.warnings) showAccessible(made.warnings, of);
   } catch (error) {
     if (error instanceof SignedOut) signedOut();
     else if (error.name !== "AbortError" && turn === asked) timing.textContent = "No connection";
@@ -559,6 +566,39 @@ const findOnPage = () => finds((places) => {
   spot.scrollIntoView({ block: "center" });
   return true;
 });
+
+// ——— What prevents PDF/UA-1: the API's own warnings. The pages are tagged only while the list is open.
+
+const accessible = $('[data-pane="accessible"]');
+let accessibleOf = 0; // the revision of the list
+const goToFinding = (finding) => {
+  const sources = sourcesOf(finding, text("html")), { doc } = views.html.state;
+  if (sources.length === 1) return goTo(sources[0]);
+  const sheet = $$(".crop", stage)[finding.page - 1];
+  if (!sources.length) { sheet?.scrollIntoView({ block: "start" }); return stage.focus({ preventScroll: true }); }
+  finds((places) => {
+    goTo(sources.find((from) => placeOf(places, doc.lineAt(from).number)?.page === finding.page) ?? sources[0]);
+    return true;
+  });
+};
+const showAccessible = (warnings, of) => {
+  if (!accessible || of < accessibleOf) return;
+  const summary = $("[role=status]", accessible);
+  if (!warnings) {
+    if (!accessible.hidden) summary.textContent = "Not updated since the error.";
+    return;
+  }
+  accessibleOf = of;
+  const findings = warnings.filter(({ code }) => code === "standard_unmet").map(readWarning);
+  const errors = findings.filter(({ breaks }) => breaks).length;
+  summary.textContent = errors ? `${errors} ${errors === 1 ? "error prevents" : "errors prevent"} PDF/UA-1.` : "No errors. The PDF can claim PDF/UA-1.";
+  $("ul", accessible).replaceChildren(...findings.map((finding) => {
+    const sources = sourcesOf(finding, text("html"));
+    const where = sources.length === 1 ? `Line ${views.html.state.doc.lineAt(sources[0]).number}` : sources.length ? "Source" : `Page ${finding.page}`;
+    const parts = finding.element ? [code(finding.element), finding.page ? `, page ${finding.page}. ` : ". "] : finding.page ? [`Page ${finding.page}. `] : [];
+    return problem({ kind: finding.breaks ? "e" : "w", parts: [...parts, finding.text], where, go: sources.length || finding.page ? () => goToFinding(finding) : null });
+  }));
+};
 
 // ——— Formatting. What would change more than space is left as it was.
 
@@ -668,7 +708,11 @@ const showFile = (name) => {
 };
 const showSide = (name) => {
   mark("side", name);
-  for (const pane of ["data", "options", "paths"]) $(`[data-pane="${pane}"]`).hidden = pane !== name;
+  for (const pane of ["data", "options", "paths", "accessible"]) if ($(`[data-pane="${pane}"]`)) $(`[data-pane="${pane}"]`).hidden = pane !== name;
+  if (name === "accessible" && accessibleOf < revision) {
+    $("[role=status]", accessible).textContent = "Checking…";
+    preview();
+  }
 };
 
 const layout = kept("editor-panes") ?? { code: 42, prev: 33 };

@@ -1,0 +1,47 @@
+// What prevents PDF/UA-1: the warnings of the API about a standard, and where their elements are in the source.
+
+// readWarning reads a warning such as: page 2, H3 "Terms": What is wrong. What to do. The file cannot claim ua-1.
+export const readWarning = ({ message }) => {
+  const [, page, kind, quoted, said] = /^(?:page (\d+)(?:, )?)?([^"]*?)\s*("(?:[^"\\]|\\.)*")?: (.*)$/s.exec(message) ?? [, , , , message];
+  const [, text, breaks] = /^(.*?)( The file cannot claim .*)?$/s.exec(said);
+  let content = "";
+  try { content = JSON.parse(quoted ?? '""'); } catch { content = quoted.slice(1, -1); }
+  return { page: Number(page) || 0, kind: kind ?? "", content, element: [kind, quoted].filter(Boolean).join(" "), text, breaks: /ua-1/.test(breaks) };
+};
+
+const offsets = (source, pattern) => [...source.matchAll(pattern)].map(({ index }) => index);
+const escaped = (text) => text.replace(/[$()*+.?[\\\]^{|}/]/g, "\\$&");
+const spaced = (text) => text.replace(/\s+/g, " ").trim();
+
+// writes reports whether markup can become a text, which may be cut. An expression of the template can become anything.
+const writes = (markup, content) => {
+  const { textContent } = new DOMParser().parseFromString(markup.replace(/\{\{\{?[^{}]*\}?\}\}/g, "\u0001"), "text/html").body;
+  const cut = content.endsWith("…");
+  const pattern = spaced(textContent).split("\u0001").map(escaped).join(".*");
+  return new RegExp(`^${pattern}$`, "su").test(content) || (cut && spaced(textContent).startsWith(content.slice(0, -1)));
+};
+
+const tags = { Figure: "img|svg|canvas|object", Formula: "math", Link: "a", Table: "table", P: "p", LI: "li" };
+
+// sourcesOf returns the offsets in the source where the element of a warning can be.
+export const sourcesOf = ({ page, kind, content, text }, source) => {
+  if (!page && !kind) {
+    const names = /title/.test(text) ? ["title", "head", "html"] : ["html"];
+    for (const name of names) {
+      const found = offsets(source, new RegExp(`<${name}\\b`, "gi"));
+      if (found.length) return found.slice(0, 1);
+    }
+    return [0];
+  }
+  const type = kind.replace(/ .*/, ""), level = /^H([1-6])$/.exec(type)?.[1];
+  if (type === "Figure") {
+    const found = offsets(source, /<(?:img\b(?![^>]*\balt\s*=)|(?:svg|canvas|object|\w+)\b(?=[^>]*\brole\s*=\s*["']?img)(?![^>]*\baria-label))/gi);
+    if (found.length) return found;
+  }
+  const name = level ? `h${level}` : tags[type], selected = /^[a-z][\w-]*/.exec(kind)?.[0];
+  const elements = name ? [...source.matchAll(new RegExp(`<(${name})\\b[^>]*>(?:(.*?)</\\1\\s*>)?`, "gis"))] : [];
+  const same = content ? elements.filter(([, , inner]) => inner !== undefined && writes(inner, content)) : elements;
+  if (same.length) return same.map(({ index }) => index);
+  const at = content ? source.indexOf(content.replace(/…$/, "")) : -1;
+  return at >= 0 ? [at] : selected ? offsets(source, new RegExp(`<${selected}\\b`, "gi")) : [];
+};
