@@ -307,12 +307,20 @@ func linked(e *element, kids []*kid) []*kid {
 
 func isNote(k *kid) bool { return k.note != nil }
 
-// link is a link, if it has an annotation.
+// link is a link, if it has an annotation, which is not in a paragraph of the link.
 func (s *shaper) link(e *element, kids []*kid) []*kid {
-	if !slices.ContainsFunc(kids, isNote) {
+	var notes, content []*kid
+	for _, k := range kids {
+		if isNote(k) {
+			notes = append(notes, k)
+		} else {
+			content = append(content, k)
+		}
+	}
+	if len(notes) == 0 {
 		return s.group(e, kids)
 	}
-	e.kids = s.flow(kids)
+	e.kids = slices.Concat(s.flow(content), notes)
 	return []*kid{{element: e}}
 }
 
