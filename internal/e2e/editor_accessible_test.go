@@ -23,7 +23,7 @@ func TestEditorListsWhatPreventsAccessibility(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	app, maya := startWide(t)
-	_, _ = editorOf(t, app, maya, inaccessibleHTML)
+	editorOf(t, app, maya, inaccessibleHTML)
 	if _, err := maya.page.Eval(`() => {
 		const ask = window.fetch;
 		window.previews = [];
@@ -40,8 +40,8 @@ func TestEditorListsWhatPreventsAccessibility(t *testing.T) {
 	for _, want := range []string{
 		"ErrorThe document does not name its language. Set lang on the html element.Line 1",
 		`ErrorH3 "Terms & three", page 1. A heading of level 3 follows one of level 1. Use h2, and set its size with CSS.Line 3`,
-		`ErrorFigure 1, page 1. An image has no alternative text. Set alt, or alt="" for decoration.Source`,
-		`ErrorFigure 2, page 2. An image has no alternative text. Set alt, or alt="" for decoration.Source`,
+		`ErrorFigure 1, page 1. An image has no alternative text. Set alt (aria-label for SVG), or alt="" for decoration.Source`,
+		`ErrorFigure 2, page 2. An image has no alternative text. Set alt (aria-label for SVG), or alt="" for decoration.Source`,
 	} {
 		maya.holds("listed: "+want, items+`.includes(args[0])`, want)
 	}

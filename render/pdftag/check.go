@@ -38,7 +38,7 @@ func (d *document) checkElements() error {
 				if name == "Figure" {
 					name = fmt.Sprintf("Figure %d", figures)
 				}
-				d.fault(Fault{Rule: FigureAlt, Element: name, Page: d.pageOf(e), Text: `An image has no alternative text. Set alt, or alt="" for decoration.`})
+				d.fault(Fault{Rule: FigureAlt, Element: name, Page: d.pageOf(e), Text: `An image has no alternative text. Set alt (aria-label for SVG), or alt="" for decoration.`})
 			case "/Formula":
 				d.faultAt(FormulaAlt, e, "A formula has no alternative text. Set aria-label on its element.")
 			}
