@@ -69,5 +69,6 @@ func (p *page) untagged(ctx context.Context, job Job) (found []Untagged, err err
 	if err := p.emulate(ctx, printed); err != nil {
 		return nil, err
 	}
-	return found, ignoreStale(ctx, p.eval(ctx, untaggedScript, maxUntagged, &found))
+	err = p.eval(ctx, untaggedScript, maxUntagged, &found)
+	return found, ignoreStale(ctx, err)
 }
