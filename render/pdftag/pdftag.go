@@ -102,8 +102,8 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.readTree, d.shape, d.checkElements,
-		d.linkAnnotations, d.writeContents, d.writeTree, d.writePages, d.writeCatalog,
+		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.checkElements,
+		d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.writeCatalog,
 	} {
 		if err := step(); err != nil {
 			return Result{}, err
