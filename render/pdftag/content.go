@@ -153,6 +153,7 @@ func (d *document) scan(s *stream, depth int) error {
 	if sc.odd {
 		d.readUses(s)
 	}
+	d.checkNumbers(s)
 	d.order = append(d.order, s)
 	s.scanned = true
 	return nil
