@@ -122,7 +122,7 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	}
 	a := &archiver{document: doc, args: args}
 	if !encrypted {
-		if done, err := a.direct(ctx); done || err != nil {
+		if done, err := a.direct(); done || err != nil {
 			return Changed{Changes: a.changes(false)}, err
 		}
 	}

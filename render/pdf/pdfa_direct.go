@@ -1,8 +1,6 @@
 package pdf
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,26 +15,19 @@ import (
 
 // direct makes a document PDF/A without drawing it again, if it lacks only what describes it: its metadata, the output
 // intent and flags of links. All else stays, among it the structure for screen readers. False means that it cannot.
-func (a *archiver) direct(ctx context.Context) (bool, error) {
+func (a *archiver) direct() (bool, error) {
 	f, err := a.readSelf()
 	if err != nil || !f.Sound() || a.args.Level == Archive1B {
 		return false, nil //nolint:nilerr // Ghostscript reads more
 	}
-	const name = "direct.pdf"
 	made, ok := a.describe(f)
 	if !ok {
 		return false, nil
 	}
-	if err := os.WriteFile(a.work.Path(name), made, 0o600); err != nil {
-		return false, fmt.Errorf("result: %w", err)
+	if f, err = pdffile.Read(made); err != nil || len(checkArchive(f, a.args.Level)) > 0 {
+		return false, nil //nolint:nilerr // as above
 	}
-	var failed *Error
-	if err := mustBeArchive(ctx, &document{work: a.work, name: name}, a.args.Level); errors.As(err, &failed) && failed.Kind == NoArchive {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	if err := os.Rename(a.work.Path(name), a.work.Path(output)); err != nil {
+	if err := os.WriteFile(a.work.Path(output), made, 0o600); err != nil {
 		return false, fmt.Errorf("result: %w", err)
 	}
 	a.work.Output(output)
