@@ -183,9 +183,15 @@ var families = strings.Fields("/Separation /DeviceN /Lab /CalRGB /CalGray /Devic
 // actions are the actions that a document may have.
 var actions = strings.Fields("/GoTo /URI")
 
+// mayStay reports whether a string or a name is within the limits of PDF/A.
+func mayStay(text string) bool {
+	const letters, longestName = 30_000, 127
+	return len(text) <= letters && text != "/DeviceCMYK" && (!strings.HasPrefix(text, "/") || len(text) <= longestName && utf8.ValidString(text))
+}
+
 // walk looks at all objects that can be reached.
 func (c *keepCheck) walk(ref string, v any, depth int) {
-	const deepest, letters, longestName = 2000, 30_000, 127
+	const deepest = 2000
 	if c.must(depth < deepest); c.bad {
 		return
 	}
@@ -203,7 +209,7 @@ func (c *keepCheck) walk(ref string, v any, depth int) {
 	}
 	switch v := v.(type) {
 	case string:
-		c.must(len(v) <= letters && v != "/DeviceCMYK" && (v == "" || v[0] != '/' || len(v) <= longestName && utf8.ValidString(v)))
+		c.must(mayStay(v))
 		if next := pdffile.Reference(v); next != "" {
 			c.walk(next, nil, depth+1)
 		}
@@ -246,7 +252,7 @@ func (c *keepCheck) profiled(v any) bool {
 	const header, version, class, space = 128, 8, 12, 16
 	stream, _ := c.Stream(pdffile.Reference(v))
 	profile := c.plain(v)
-	if len(profile) < header || profile[version] > 4 || !strings.Contains("scnr mntr prtr spac", string(profile[class:class+4])) {
+	if len(profile) < header || profile[version] > 4 || !slices.Contains([]string{"scnr", "mntr", "prtr", "spac"}, string(profile[class:class+4])) {
 		return false
 	}
 	channels := c.Target(stream.Entries["/N"])
@@ -273,7 +279,7 @@ func (c *keepCheck) stream(entries pdffile.Dict) {
 // plain returns the content of a stream.
 func (c *keepCheck) plain(v any) []byte {
 	stream, ok := c.Stream(pdffile.Reference(v))
-	text, err := c.File.Plain(stream)
+	text, err := c.Plain(stream)
 	c.read += len(text)
 	c.must(ok && err == nil && c.read < maxChecked)
 	return text
