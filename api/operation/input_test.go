@@ -127,8 +127,8 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"markdown":"---\noptions:\n  html: allow\n---\n"}`, []string{
 			"markdown has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate"}},
 		// Standards.
-		{"pdf.create", `{"html":"x","options":{"standards":["a-1b"]}}`, []string{`options.standards[0] must be one of ua-1, a-2a, a-2u, a-2b, a-3a, a-3u, a-3b; got "a-1b"`}},
-		{"pdf.create", `{"html":"x","options":{"standards":["ua-1","a-2b","a-3b"]}}`, []string{"options.standards must have levels of one part of PDF/A only; got levels of PDF/A-2 and PDF/A-3"}},
+		{"pdf.create", `{"html":"x","options":{"standards":["a-1a"]}}`, []string{`options.standards[0] must be one of ua-1, a-1b, a-2a, a-2u, a-2b, a-3a, a-3u, a-3b; got "a-1a"`}},
+		{"pdf.create", `{"html":"x","options":{"standards":["ua-1","a-2b","a-3b"]}}`, []string{"options.standards must have levels of one part of PDF/A only; got levels of several parts"}},
 		{"pdf.create", `{"html":"x","options":{"standardsStrict":true}}`, []string{"options.standardsStrict requires options.standards"}},
 		// HTML in Markdown.
 		{"pdf.create", `{"html":"x","options":{"html":"filter"}}`, []string{"options.html requires markdown"}},

@@ -40,7 +40,7 @@ type PDFOptions struct {
 	MediaType         string     `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type of the layout."`
 	Metadata          Metadata   `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
 	Tagged            bool       `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
-	Standards         []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to. They add the structure for screen readers. Warnings of the code standard_unmet name what prevents a document from claiming one. Only one part of PDF/A (2 or 3) is possible."`
+	Standards         []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to. They add the structure for screen readers. Warnings of the code standard_unmet name what prevents a document from claiming one. Only one part of PDF/A (1, 2 or 3) is possible."`
 	StandardsStrict   bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, refuse a document that breaks one, at no charge."`
 	Outline           bool       `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
 	HTML              string     `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`

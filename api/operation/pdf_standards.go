@@ -2,7 +2,6 @@ package operation
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/invopop/jsonschema"
 
@@ -16,7 +15,7 @@ import (
 type Standard string
 
 // standards are all of them.
-var standards = []pdftag.Standard{pdftag.UA1, pdftag.A2A, pdftag.A2U, pdftag.A2B, pdftag.A3A, pdftag.A3U, pdftag.A3B} //nolint:gochecknoglobals // never changed
+var standards = []pdftag.Standard{pdftag.UA1, pdftag.A1B, pdftag.A2A, pdftag.A2U, pdftag.A2B, pdftag.A3A, pdftag.A3U, pdftag.A3B} //nolint:gochecknoglobals // never changed
 
 // JSONSchema lists the standards.
 func (Standard) JSONSchema() *jsonschema.Schema {
@@ -32,11 +31,14 @@ func (o *PDFOptions) checkStandards(faults *schema.Faults) {
 	if o.StandardsStrict && len(o.Standards) == 0 {
 		faults.Add("options.standardsStrict", "requires options.standards")
 	}
-	of := func(part string) func(Standard) bool {
-		return func(s Standard) bool { return s != Standard(pdftag.UA1) && string(s[:len(part)]) == part }
+	parts := map[byte]bool{}
+	for _, s := range o.Standards {
+		if s != Standard(pdftag.UA1) {
+			parts[s[len("a-")]] = true
+		}
 	}
-	if slices.ContainsFunc(o.Standards, of("a-2")) && slices.ContainsFunc(o.Standards, of("a-3")) {
-		faults.Add("options.standards", "must have levels of one part of PDF/A only; got levels of PDF/A-2 and PDF/A-3")
+	if len(parts) > 1 {
+		faults.Add("options.standards", "must have levels of one part of PDF/A only; got levels of several parts")
 	}
 }
 

@@ -105,8 +105,8 @@ type archiveFound struct {
 	Overprint  bool
 }
 
-// archive makes a document PDF/A. Ghostscript draws its pages again, as text, lines and
-// images. Parts that Ghostscript would leave out silently are removed before and reported,
+// archive makes a document PDF/A. If its pages are known to be PDF/A, they stay as they are. Otherwise Ghostscript draws
+// its pages again, as text, lines and images. Parts that Ghostscript would leave out silently are removed before and reported,
 // or put back afterwards. The result is checked by our own rules.
 func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, error) {
 	doc, err := openOne(ctx, w, args.Input)
@@ -120,6 +120,12 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err != nil {
 		return Changed{}, err
 	}
+	a := &archiver{document: doc, args: args}
+	if !encrypted {
+		if done, err := a.direct(); done || err != nil {
+			return Changed{Changes: a.changes(false)}, err
+		}
+	}
 	const first = "first.pdf"
 	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "generateAppearances": "", "objectStreams": "disable"}); err != nil {
 		return Changed{}, err
@@ -132,7 +138,6 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err := checkPages(doc.pages); err != nil {
 		return Changed{}, err
 	}
-	a := &archiver{document: doc, args: args}
 	if err := a.run(ctx); err != nil {
 		return Changed{}, err
 	}
@@ -165,6 +170,7 @@ func (a *archiver) run(ctx context.Context) error {
 	}
 	a.about, a.lost = readAbout(a.found.Info, said)
 	a.about.override(a.args)
+	a.about.accessible = false // Ghostscript removes the structure
 	// Ghostscript mixes up the appearances of several comments, so they become part of pages here.
 	if err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
 		return err

@@ -9,12 +9,15 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"relaypdf/render/pdftag"
 )
 
 // said holds the metadata of an archive, which is the same in its information and in XMP.
 type said struct {
 	title, author, subject, keywords, creator, producer string
 	created                                             *time.Time
+	accessible                                          bool // it claims PDF/UA-1
 }
 
 // The namespaces of XMP.
@@ -25,6 +28,8 @@ const (
 	xmpPDF   = "http://ns.adobe.com/pdf/1.3/"
 	xmpMedia = "http://ns.adobe.com/xap/1.0/mm/"
 	xmpPDFA  = "http://www.aiim.org/pdfa/ns/id/"
+	xmpUA    = "http://www.aiim.org/pdfua/ns/id/"
+	xmpTerms = "http://www.aiim.org/pdfa/ns/extension/" // of properties that PDF/A does not know
 )
 
 // readAbout reads the metadata of a document: its information and, for missing values, its XMP. lost is true if the
@@ -37,7 +42,7 @@ func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
 	a = said{
 		title: pick("Title", x[xmpDC+"title"]), author: pick("Author", x[xmpDC+"creator"]), subject: pick("Subject", x[xmpDC+"description"]),
 		keywords: pick("Keywords", x[xmpPDF+"Keywords"], x[xmpDC+"subject"]), creator: pick("Creator", x[xmpBasic+"CreatorTool"]),
-		producer: pick("Producer", x[xmpPDF+"Producer"]), created: date(info["CreationDate"]),
+		producer: pick("Producer", x[xmpPDF+"Producer"]), created: date(info["CreationDate"]), accessible: x[xmpUA+"part"] == "1",
 	}
 	if at, err := time.Parse(time.RFC3339, x[xmpBasic+"CreateDate"]); a.created == nil && err == nil {
 		a.created = &at
@@ -138,7 +143,7 @@ func (x *xmpReader) add(name xml.Name, text string) {
 // known reports whether a property of XMP is stored, or describes only its original file.
 func known(name xml.Name) bool {
 	switch name.Space {
-	case xmpMedia, xmpPDFA, "http://www.w3.org/XML/1998/namespace":
+	case xmpMedia, xmpPDFA, xmpUA, xmpTerms, "http://www.w3.org/XML/1998/namespace":
 		return true
 	case xmpDC:
 		return name.Local != "rights" && name.Local != "language" && name.Local != "publisher"
@@ -152,7 +157,8 @@ func known(name xml.Name) bool {
 func (a said) xmp(level ArchiveLevel, now time.Time) string {
 	var b strings.Builder
 	b.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + xmpRDF + "\">\n" +
-		"<rdf:Description rdf:about=\"\" xmlns:dc=\"" + xmpDC + "\" xmlns:xmp=\"" + xmpBasic + "\" xmlns:pdf=\"" + xmpPDF + "\" xmlns:pdfaid=\"" + xmpPDFA + "\">\n")
+		"<rdf:Description rdf:about=\"\" xmlns:dc=\"" + xmpDC + "\" xmlns:xmp=\"" + xmpBasic + "\" xmlns:pdf=\"" + xmpPDF + "\" xmlns:pdfaid=\"" + xmpPDFA + "\" xmlns:pdfuaid=\"" + xmpUA + "\" xmlns:pdfaExtension=\"" + xmpTerms +
+		"\" xmlns:pdfaSchema=\"http://www.aiim.org/pdfa/ns/schema#\" xmlns:pdfaProperty=\"http://www.aiim.org/pdfa/ns/property#\">\n")
 	fmt.Fprintf(&b, "<pdfaid:part>%d</pdfaid:part>\n<pdfaid:conformance>B</pdfaid:conformance>\n<dc:format>application/pdf</dc:format>\n", level.Part())
 	write := func(open, text, end string) {
 		if text != "" {
@@ -173,6 +179,9 @@ func (a said) xmp(level ArchiveLevel, now time.Time) string {
 	}
 	write("<xmp:ModifyDate>", now.Format(time.RFC3339), "</xmp:ModifyDate>")
 	write("<xmp:MetadataDate>", now.Format(time.RFC3339), "</xmp:MetadataDate>")
+	if a.accessible {
+		b.WriteString(pdftag.Accessible)
+	}
 	b.WriteString("</rdf:Description>\n</rdf:RDF>\n</x:xmpmeta>\n<?xpacket end=\"w\"?>")
 	return b.String()
 }

@@ -150,7 +150,10 @@ func (d *document) scan(s *stream, depth int) error {
 	if sc.missing {
 		d.fault(Fault{Rule: MissingGlyph, Text: "A character has no glyph in its fonts, so the page shows a box. Use a font with this character, or remove the character.", Page: s.page + 1})
 	}
-	d.checkPrivate(s)
+	if sc.odd {
+		d.readUses(s)
+	}
+	d.checkNumbers(s)
 	d.order = append(d.order, s)
 	s.scanned = true
 	return nil
@@ -182,6 +185,7 @@ type scanner struct {
 	name    []byte
 	font    *font
 	missing bool // a code of a font has no glyph
+	odd     bool // one has no meaning, or a private one
 }
 
 // openSpan is marked content that is not yet closed.
@@ -202,7 +206,8 @@ func (sc *scanner) run() {
 		case nameToken:
 			sc.name = sc.data[start:sc.at]
 		case stringToken:
-			sc.missing = sc.missing || sc.font.lacks(sc.data[start:sc.at])
+			lacks, odd := sc.font.inspect(sc.data[start:sc.at])
+			sc.missing, sc.odd = sc.missing || lacks, sc.odd || odd
 		case operatorToken:
 			begin := sc.operand
 			if begin < 0 {

@@ -95,11 +95,13 @@ func TestMissingGlyphs(t *testing.T) {
 	t.Parallel()
 	wide := &font{wide: true}
 	for text, want := range map[string]bool{"<00010000>": true, "<00100001>": false, "<0001": false, "(\\000\\000)": true, "(\\001\\000\\000\\001)": false, "()": false} {
-		if wide.lacks([]byte(text)) != want {
+		if lacks, _ := wide.inspect([]byte(text)); lacks != want {
 			t.Errorf("%s: got %v", text, !want)
 		}
 	}
-	if (&font{}).lacks([]byte("<0000>")) || (*font)(nil).lacks([]byte("<0000>")) {
-		t.Error("codes of one byte, and of no font, have no missing glyph")
+	for _, f := range []*font{{}, nil} {
+		if lacks, odd := f.inspect([]byte("<0000>")); lacks || odd {
+			t.Error("codes of one byte, and of no font, have no missing glyph")
+		}
 	}
 }

@@ -32,11 +32,15 @@ const (
 	PrivateText      Rule = "private-text"
 	MissingGlyph     Rule = "missing-glyph"
 	ImageColor       Rule = "image-color"
+	Newer            Rule = "newer" // than PDF/A-1
 )
 
 // breaks reports whether a document that breaks a rule breaks a standard.
 func (r Rule) breaks(s Standard) bool {
 	const none, b, u, a = 4, 1, 2, 3
+	if r == Newer {
+		return s == A1B
+	}
 	lowest := none // the lowest level of PDF/A that demands it
 	switch r {
 	case ElementLanguage, LinkOutside:

@@ -18,9 +18,14 @@ func (d *document) writeCatalog() error {
 	d.setTitle(info)
 	d.claimed = d.claim()
 	c := d.catalog
-	c["/Metadata"] = d.newObject(pdffile.Deflated(pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, []byte(d.xmp(info))))
+	about := pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(d.xmp(info))}
+	oldest := archival(d.claimed) == A1B
+	if !oldest { // which excludes filters
+		about = pdffile.Deflated(about.Entries, about.Content)
+	}
+	c["/Metadata"] = d.newObject(about)
 	if archival(d.claimed) != "" {
-		profile := d.newObject(pdffile.Deflated(pdffile.Dict{"/N": 3}, profile()))
+		profile := d.newObject(pdffile.Deflated(pdffile.Dict{"/N": 3}, profile(oldest)))
 		c["/OutputIntents"] = []any{pdffile.Dict{
 			"/Type": "/OutputIntent", "/S": "/GTS_PDFA1", "/OutputConditionIdentifier": "u:sRGB", "/Info": "u:sRGB", "/DestOutputProfile": profile,
 		}}
@@ -58,6 +63,9 @@ func (d *document) setTitle(info pdffile.Dict) {
 	}
 	info["/Title"] = "u:" + title
 }
+
+// Accessible are the properties of XMP by which a file of PDF/A claims PDF/UA-1.
+const Accessible = "<pdfuaid:part>1</pdfuaid:part>" + schema
 
 // schema describes the property of PDF/UA to PDF/A, which does not know it.
 const schema = `<pdfaExtension:schemas><rdf:Bag><rdf:li rdf:parseType="Resource"><pdfaSchema:schema>PDF/UA identification schema</pdfaSchema:schema>` +

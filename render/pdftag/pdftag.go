@@ -22,6 +22,7 @@ type Standard string
 // The standards that there are.
 const (
 	UA1 Standard = "ua-1"
+	A1B Standard = "a-1b"
 	A2A Standard = "a-2a"
 	A2U Standard = "a-2u"
 	A2B Standard = "a-2b"
@@ -111,14 +112,18 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.readTree, d.shape, d.checkElements, d.checkUntagged,
-		d.linkAnnotations, d.writeContents, d.writeTree, d.writePages, d.writeCatalog,
+		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.checkElements, d.checkUntagged,
+		d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest, d.writeCatalog,
 	} {
 		if err := step(); err != nil {
 			return Result{}, err
 		}
 	}
-	out, err := d.update.Compact()
+	write := d.update.Compact
+	if slices.Contains(d.claimed, A1B) {
+		write = d.update.Plain
+	}
+	out, err := write()
 	if err != nil {
 		return Result{}, fmt.Errorf("pdftag: %w", err)
 	}

@@ -5,17 +5,24 @@ import (
 	"math"
 )
 
-// profile returns sRGB as an ICC profile of version 4, with its exact curve. The values are those of IEC 61966-2-1,
-// adapted to D50.
-func profile() []byte {
+// Profile returns sRGB as an ICC profile, for output intents of PDF/A-2 and later.
+func Profile() []byte { return profile(false) }
+
+// profile returns sRGB as an ICC profile of version 4, with its exact curve, or of version 2, with a table of the curve,
+// as PDF/A-1 demands. The values are those of IEC 61966-2-1, adapted to D50.
+func profile(oldest bool) []byte {
+	name, right, version := unicodeTag("sRGB"), unicodeTag("CC0"), byte(4)
 	curve := append([]byte("para\x00\x00\x00\x00\x00\x03\x00\x00"), fixed(2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045)...)
+	if oldest {
+		name, right, curve, version = describedTag("sRGB"), []byte("text\x00\x00\x00\x00CC0\x00"), curveTag(), 2
+	}
 	white := []float64{0.9642, 1, 0.8249}
 	tags := []struct {
 		name string
 		data []byte // nil is the data of the tag before
 	}{
-		{"desc", unicodeTag("sRGB")},
-		{"cprt", unicodeTag("CC0")},
+		{"desc", name},
+		{"cprt", right},
 		{"wtpt", colorTag(white...)},
 		{"rXYZ", colorTag(0.43607, 0.22249, 0.01392)},
 		{"gXYZ", colorTag(0.38515, 0.71687, 0.09708)},
@@ -27,7 +34,8 @@ func profile() []byte {
 	}
 	const header, row = 128, 12
 	var head [header]byte
-	copy(head[8:], "\x04\x20\x00\x00mntrRGB XYZ ")
+	copy(head[8:], "\x00\x20\x00\x00mntrRGB XYZ ")
+	head[8] = version
 	copy(head[24:], "\x07\xE8\x00\x01\x00\x01") // a date
 	copy(head[36:], "acsp")
 	copy(head[68:], fixed(white...))
@@ -70,4 +78,27 @@ func unicodeTag(text string) []byte {
 		out = append(out, 0, c)
 	}
 	return out
+}
+
+// curveTag returns the curve of sRGB as a table.
+func curveTag() []byte {
+	const steps, whole = 1024, 1<<16 - 1
+	out := binary.BigEndian.AppendUint32([]byte("curv\x00\x00\x00\x00"), steps)
+	for i := range steps {
+		v := float64(i) / (steps - 1)
+		if v <= 0.04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+0.055)/1.055, 2.4)
+		}
+		out = binary.BigEndian.AppendUint16(out, uint16(math.Round(v*whole)))
+	}
+	return out
+}
+
+// describedTag returns a text of ASCII as a description of ICC's version 2.
+func describedTag(text string) []byte {
+	const others = 4 + 4 + 2 + 1 + 67 // the text in Unicode and for Macintosh, which are empty
+	out := binary.BigEndian.AppendUint32([]byte("desc\x00\x00\x00\x00"), uint32(len(text)+1))
+	return append(append(out, text...), make([]byte, 1+others)...)
 }

@@ -99,9 +99,12 @@ func (d *document) checkFont(ref string, page int) {
 		return
 	}
 	entries := d.file.Dict(ref)
-	f := &font{wide: entries["/Subtype"] == "/Type0", means: map[uint16]string{}, private: map[uint16]bool{}}
-	d.fonts[ref] = f
 	name, _ := entries["/BaseFont"].(string)
+	f := &font{
+		wide: entries["/Subtype"] == "/Type0", means: map[uint16]string{}, private: map[uint16]bool{}, invalid: map[uint16]bool{},
+		uses: map[uint16]*uses{}, ref: ref, name: name, page: page,
+	}
+	d.fonts[ref] = f
 	descriptor := d.file.Entry(entries["/FontDescriptor"])
 	if descendants, ok := d.file.Target(entries["/DescendantFonts"]).([]any); ok && len(descendants) == 1 {
 		descriptor = d.file.Entry(d.file.Entry(descendants[0])["/FontDescriptor"])
@@ -115,28 +118,8 @@ func (d *document) checkFont(ref string, page int) {
 		f.unknown = err != nil
 		f.readMap(plain)
 	}
-	if f.unknown || len(f.means) == 0 {
-		d.fault(Fault{Rule: FontUnicode, Text: "Some characters of a font have no Unicode value. Use another font.", Element: name, Page: page + 1})
+	f.mapped = !f.unknown && len(f.means) > 0
+	if !f.mapped {
+		d.fault(Fault{Rule: FontUnicode, Text: unknownText, Element: name, Page: page + 1})
 	}
-}
-
-// checkPrivate reports private characters that no text replaces.
-func (d *document) checkPrivate(s *stream) {
-	private := false
-	for _, f := range s.fonts {
-		private = private || f != nil && len(f.private) > 0
-	}
-	if !private {
-		return
-	}
-	d.readShown(s, s.plain, func(f *font, codes []byte) {
-		if f == nil {
-			return
-		}
-		f.split(codes, func(code uint16) {
-			if f.private[code] {
-				d.fault(Fault{Rule: PrivateText, Text: "A character is private to its font, so it has no meaning elsewhere. Use a character of Unicode, or an image with alt.", Page: s.page + 1})
-			}
-		})
-	})
 }

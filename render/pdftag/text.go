@@ -15,10 +15,16 @@ import (
 // font is a font of the document, with the meanings of its codes.
 type font struct {
 	wide    bool // codes have two bytes
+	mapped  bool // it has a map of codes to Unicode
 	means   map[uint16]string
 	added   int             // the number of codes that were read
-	unknown bool            // some codes have no meaning
+	unknown bool            // its map cannot be read
 	private map[uint16]bool // codes whose meanings are private
+	invalid map[uint16]bool // codes whose meanings are no characters
+	uses    map[uint16]*uses
+	ref     string
+	name    string
+	page    int // the first that has it
 }
 
 // maxCodes is the maximum number of codes of a font, which have two bytes.
@@ -174,23 +180,34 @@ func (f *font) split(codes []byte, use func(uint16)) {
 	}
 }
 
-// lacks reports whether a string has a code without a glyph: the first of a font with wide codes.
-func (f *font) lacks(raw []byte) bool {
-	const digits = 4 // of a code
-	if f == nil || !f.wide {
-		return false
+// inspect looks at the codes of a string. The font lacks the glyph of a code if it is the first of wide codes, and a
+// code is odd if it has no meaning, or a private one.
+func (f *font) inspect(raw []byte) (lacks, odd bool) {
+	if f == nil || !f.mapped && !f.wide {
+		return false, false
 	}
-	if raw[0] != '<' {
-		missing := false
-		f.split(unquote(raw), func(code uint16) { missing = missing || code == 0 })
-		return missing
+	look := func(code uint16) {
+		lacks = lacks || f.wide && code == 0
+		odd = odd || f.mapped && f.odd(code)
+	}
+	const digits = 4 // of a wide code
+	if !f.wide || raw[0] != '<' {
+		f.split(unquote(raw), look)
+		return lacks, odd
 	}
 	for raw = raw[1:]; len(raw) >= digits; raw = raw[digits:] {
-		if raw[0] == '0' && raw[1] == '0' && raw[2] == '0' && raw[3] == '0' {
-			return true
+		code := uint16(0)
+		for _, c := range raw[:digits] {
+			code = code<<4 | uint16(c&0xF+9*(c>>6)) // the value of a digit
 		}
+		look(code)
 	}
-	return false
+	return lacks, odd
+}
+
+// odd reports whether a code has no meaning, or a private one.
+func (f *font) odd(code uint16) bool {
+	return f.means[code] == "" || f.invalid[code] || f.private[code]
 }
 
 // readMap reads a map of codes to Unicode.
@@ -263,7 +280,9 @@ func (f *font) add(code int, units []uint16) {
 		if strings.ContainsFunc(f.means[uint16(code)], func(r rune) bool { return unicode.Is(unicode.Co, r) }) {
 			f.private[uint16(code)] = true
 		}
-		f.unknown = f.unknown || slices.ContainsFunc(units, func(u uint16) bool { return u == 0 || u == 0xFEFF || u == 0xFFFE })
+		if slices.ContainsFunc(units, func(u uint16) bool { return u == 0 || u == 0xFEFF || u == 0xFFFE }) {
+			f.invalid[uint16(code)] = true
+		}
 	}
 }
 

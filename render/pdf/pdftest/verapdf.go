@@ -12,6 +12,9 @@ import (
 //go:embed Validate.java
 var validator []byte
 
+//go:embed Preflight.java
+var preflight []byte
+
 // veraJar holds veraPDF, as an npm package that uses it brings it.
 const veraJar = ".ci/node/node_modules/@opendataloader/pdf/lib/opendataloader-pdf-cli.jar"
 
@@ -27,23 +30,39 @@ func VeraPDF(t testing.TB, standard string, files ...string) map[string][]string
 	for _, name := range veraLibraries {
 		path = append(path, "/usr/share/java/"+name+".jar")
 	}
-	source := filepath.Join(t.TempDir(), "Validate.java")
-	if err := os.WriteFile(source, validator, 0o600); err != nil {
+	return runJava(t, path, "Validate.java", validator, append([]string{standard}, files...))
+}
+
+// Preflight returns the rules of PDF/A-1b that each file breaks, by the file's path, as PDFBox reports them.
+func Preflight(t testing.TB, files ...string) map[string][]string {
+	t.Helper()
+	var path []string
+	for _, name := range []string{"preflight", "pdfbox2", "fontbox2", "xmpbox", "commons-logging", "commons-io", "jaxb-api", "javax.activation"} {
+		path = append(path, "/usr/share/java/"+name+".jar")
+	}
+	return runJava(t, path, "Preflight.java", preflight, files)
+}
+
+// runJava runs a program that prints "file TAB rule" for each rule that a file breaks.
+func runJava(t testing.TB, path []string, name string, program []byte, files []string) map[string][]string {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(source, program, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"-cp", strings.Join(path, ":"), source, standard}, files...)
+	args := append([]string{"-cp", strings.Join(path, ":"), source}, files...)
 	cmd := exec.CommandContext(t.Context(), "java", args...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("veraPDF: %v\n%s", err, stderr.String())
+		t.Fatalf("%s: %v\n%s", name, err, stderr.String())
 	}
 	broken := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		file, rule, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if !found {
-			t.Fatalf("veraPDF printed %q", line)
+			t.Fatalf("%s printed %q", name, line)
 		}
 		broken[file] = append(broken[file], rule)
 	}

@@ -1,0 +1,137 @@
+package pdf
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"relaypdf/internal/slow"
+	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdffile"
+	"relaypdf/render/pdftag"
+)
+
+// TestArchiveKeepsPrints makes PDF/A of what Chromium prints: the structure stays, and the pages are the same.
+func TestArchiveKeepsPrints(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	sources, err := filepath.Glob("../pdftag/testdata/*.html")
+	if err != nil || len(sources) == 0 {
+		t.Fatal("no documents", err)
+	}
+	dir := t.TempDir()
+	files := map[string][]string{}
+	for i, source := range sources {
+		name := strings.TrimSuffix(filepath.Base(source), ".html")
+		printed := filepath.Join(dir, name+".print.pdf")
+		pdftest.Tool(t, "chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+printed, source)
+		before := pdftest.Load(t, printed)
+		if i%3 == 0 {
+			made, err := pdftag.Conform(before, pdftag.Options{Standards: []pdftag.Standard{pdftag.UA1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before = made.PDF
+		}
+		level := []ArchiveLevel{Archive2B, Archive3B}[i%2]
+		result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, before)
+		if name == "glyphs" { // which shows a character that its font lacks
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if changes := string(result.Body); changes != `{"Changes":null}` {
+			t.Errorf("%s: changes %s", name, changes)
+		}
+		path := filepath.Join(dir, name+".pdf")
+		if err := os.WriteFile(path, read(t, result), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files[string(level)] = append(files[string(level)], path)
+		draw := func(path string) string {
+			return pdftest.Tool(t, "mutool", "draw", "-q", "-r", "50", "-F", "ppm", path)
+		}
+		if draw(path) != draw(pdftest.Save(t, before)) {
+			t.Errorf("%s: the pages look different", name)
+		}
+		structure := func(path string) string {
+			return regexp.MustCompile(`Object \d+`).ReplaceAllString(pdftest.Tool(t, "pdfinfo", "-struct", path), "")
+		}
+		if structure(path) != structure(pdftest.Save(t, before)) {
+			t.Errorf("%s: another structure", name)
+		}
+		claims := strings.Contains(pdftest.Tool(t, "pdfinfo", "-meta", path), "pdfuaid:part>1")
+		if claimed := strings.Contains(pdftest.Tool(t, "pdfinfo", "-meta", pdftest.Save(t, before)), "pdfuaid:part>1"); claims != claimed {
+			t.Errorf("%s: claims PDF/UA-1: %v, before %v", name, claims, claimed)
+		}
+		if claims {
+			files["ua1"] = append(files["ua1"], path)
+		}
+	}
+	for standard, paths := range files {
+		for file, rules := range pdftest.VeraPDF(t, standard, paths...) {
+			t.Errorf("%s is not of %s: %q", filepath.Base(file), standard, rules)
+		}
+	}
+}
+
+// TestArchiveKeepsOnlyKnown changes a document that may stay as it is: each change makes it one that may not.
+func TestArchiveKeepsOnlyKnown(t *testing.T) {
+	t.Parallel()
+	// A and B of the font are 667 wide.
+	document := string(bytes.Replace(lettered(t, "00240025", "1 beginbfrange <0024> <0025> <0041> endbfrange"), []byte("/DW 600"), []byte("/DW 667"), 1))
+	kept := func(text string) bool {
+		f, err := pdffile.Read([]byte(text))
+		if err != nil || !f.Sound() {
+			t.Fatalf("the document is not sound: %v", err)
+		}
+		a := &archiver{args: ArchiveArgs{Level: Archive2B}}
+		made, ok := a.describe(f)
+		if !ok {
+			return false
+		}
+		if f, err = pdffile.Read(made); err != nil {
+			t.Fatal(err)
+		}
+		return len(checkArchive(f, Archive2B)) == 0
+	}
+	if !kept(document) {
+		t.Fatal("the document is not kept before anything is changed")
+	}
+	for _, test := range []struct{ name, old, new string }{
+		{"widths", "/DW 667", "/DW 600"},
+		{"an encoding", "/Identity-H", "/Identity-V"},
+		{"no map of glyphs", "/CIDToGIDMap", "/CIDToGIDMix"},
+		{"no glyph", "<00240025>", "<00000025>"},
+		{"a glyph beyond", "<00240025>", "<FFFF0025>"},
+		{"half a code", "<00240025>", "<002400>  "},
+		{"no font", "BT /F 24", "BT /G 24"},
+		{"a small page", "[0 0 400 200 ]", "[0 0 400   2 ]"},
+		{"events", "/Type /Catalog", "/AA << >>     "},
+		{"ink", "/Type /Catalog", "/X /DeviceCMYK"},
+		{"inks", "/Type /Catalog", "/X [/DeviceN ]"},
+		{"other metadata", "/ToUnicode", "/Metadata "},
+		{"layers", "/ToUnicode", "/OC       "},
+		{"an image in the content", "20 100 Td", "BI 100 Td"},
+		{"open states", "20 100 Td", "q q 20 Td"},
+		{"an intent", "20 100 Td", "/A ri 0 w"},
+		{"no resources", "/Resources", "/Resourced"},
+		{"no program", "/FontFile2", "/FontFile9"},
+	} {
+		changed := strings.Replace(document, test.old, test.new, 1)
+		if changed == document || len(changed) != len(document) {
+			t.Errorf("%s: %q does not become %q", test.name, test.old, test.new)
+			continue
+		}
+		if kept(changed) {
+			t.Errorf("%s: the document is kept", test.name)
+		}
+	}
+}

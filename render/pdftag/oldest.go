@@ -1,0 +1,218 @@
+package pdftag
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// PDF/A-1 is based on PDF 1.4 without transparency. A document that has none apart from groups, which then have no
+// effect, becomes one of it.
+
+// keepOldest reports what PDF/A-1 excludes, and otherwise changes the document so that it is of that part.
+func (d *document) keepOldest() error {
+	if !slices.Contains(d.opt.Standards, A1B) {
+		return nil
+	}
+	w := oldestWalk{document: d, seen: map[string]bool{d.file.Root(): true}}
+	for _, p := range d.pages {
+		w.seen[p.ref] = true
+	}
+	for i, p := range d.pages {
+		w.number = i + 1
+		w.visit(p.ref)
+		w.visitAll()
+	}
+	w.number = 0
+	w.look(d.catalog)
+	w.visitAll()
+	if !slices.Contains(d.claim(), A1B) {
+		return nil
+	}
+	for _, ref := range w.groups {
+		d.update.SetEntries(ref, pdffile.Without(d.update.Entries(ref), "/Group"))
+	}
+	for _, ref := range w.fonts {
+		d.listGlyphs(ref)
+	}
+	delete(d.catalog, "/Version")
+	return nil
+}
+
+// oldestWalk looks at all objects of a document.
+type oldestWalk struct {
+	*document
+
+	seen   map[string]bool
+	next   []string // objects to look at
+	number int      // of the page; 0 is none
+	groups []string // objects with a group of transparency
+	fonts  []string // fonts of wide codes, below their parents
+}
+
+// visitAll looks at the objects that others refer to.
+func (w *oldestWalk) visitAll() {
+	for len(w.next) > 0 {
+		ref := w.next[len(w.next)-1]
+		w.next = w.next[:len(w.next)-1]
+		if !w.seen[ref] {
+			w.seen[ref] = true
+			w.visit(ref)
+		}
+	}
+}
+
+// visit looks at an object and all below it.
+func (w *oldestWalk) visit(ref string) {
+	entries := w.update.Entries(ref)
+	if entries == nil {
+		w.look(w.update.Value(ref))
+	} else {
+		w.look(entries)
+	}
+	if group, _ := w.target(entries["/Group"]).(pdffile.Dict); group["/S"] == "/Transparency" {
+		w.groups = append(w.groups, ref)
+	}
+	if entries["/Subtype"] == "/CIDFontType2" {
+		w.fonts = append(w.fonts, ref)
+	}
+}
+
+// target returns a value, or the object that it refers to.
+func (w *oldestWalk) target(v any) any {
+	ref := pdffile.Reference(v)
+	if ref == "" {
+		return v
+	}
+	if entries := w.update.Entries(ref); entries != nil {
+		return entries
+	}
+	return w.update.Value(ref)
+}
+
+// look checks a value with the limits of PDF/A-1.
+func (w *oldestWalk) look(v any) {
+	const items, letters = 8191, 30_000
+	switch v := v.(type) {
+	case string:
+		if ref := pdffile.Reference(v); ref != "" {
+			w.next = append(w.next, ref)
+		}
+		if len(v) > letters {
+			w.excluded("a text of more than 30,000 characters")
+		}
+	case []any:
+		if len(v) > items {
+			w.excluded("a list of more than 8,191 parts")
+		}
+		for _, item := range v {
+			w.look(item)
+		}
+	case pdffile.Dict:
+		w.entries(v)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if key != "/Parent" && key != "/P" && key != "/Pg" {
+				w.look(v[key])
+			}
+		}
+	}
+}
+
+// entries checks a dictionary, whatever it belongs to.
+func (w *oldestWalk) entries(v pdffile.Dict) {
+	const image = "/Image"
+	if mask := w.target(v["/SMask"]); mask != nil && mask != "/None" {
+		if v["/Subtype"] == image {
+			w.excluded("an image with transparency")
+		} else {
+			w.excluded("a soft mask, as shadows and gradients have")
+		}
+	}
+	for _, key := range []string{"/CA", "/ca"} {
+		if opacity, ok := w.target(v[key]).(float64); ok && opacity < 1 && v["/Subtype"] != image {
+			w.excluded("an opacity of " + strconv.FormatFloat(opacity, 'g', 2, 64))
+		}
+	}
+	if mode, ok := w.target(v["/BM"]).(string); ok && mode != "/Normal" && mode != "/Compatible" {
+		w.excluded("the blend mode " + strings.TrimPrefix(mode, "/"))
+	}
+	if fmt.Sprint(w.target(v["/Filter"])) == "/JPXDecode" {
+		w.excluded("an image in JPEG 2000")
+	}
+	if v["/OCProperties"] != nil || v["/OC"] != nil {
+		w.excluded("layers")
+	}
+	if v["/EF"] != nil {
+		w.excluded("an attached file")
+	}
+}
+
+func (w *oldestWalk) excluded(what string) {
+	w.fault(Fault{Rule: Newer, Text: "PDF/A-1 excludes " + what + ". Use a-2b, or remove it.", Page: w.number})
+}
+
+// checkNumbers reports numbers of content that are beyond those of PDF/A-1.
+func (d *document) checkNumbers(s *stream) {
+	const most = 32767
+	if !slices.Contains(d.opt.Standards, A1B) {
+		return
+	}
+	l := lexer{data: s.plain}
+	for {
+		kind, start := l.next()
+		switch {
+		case kind == endToken:
+			return
+		case kind == operatorToken && string(l.data[start:l.at]) == "BI":
+			l.image()
+		case kind == numberToken && l.at-start > len("32767"):
+			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > most || n < -most) {
+				d.fault(Fault{Rule: Newer, Text: "PDF/A-1 excludes places beyond 32,767 points. Use a-2b, or a smaller page.", Page: s.page + 1})
+				return
+			}
+		}
+	}
+}
+
+// listGlyphs gives a font of wide codes the list of its glyphs, which PDF/A-1 demands.
+func (d *document) listGlyphs(ref string) {
+	descriptor := pdffile.Reference(d.update.Entries(ref)["/FontDescriptor"])
+	entries := d.update.Entries(descriptor)
+	raw, ok := d.file.Stream(pdffile.Reference(entries["/FontFile2"]))
+	if !ok || entries["/CIDSet"] != nil {
+		return
+	}
+	program, err := d.file.Plain(raw)
+	if err != nil {
+		return
+	}
+	glyphs := countGlyphs(program)
+	list := make([]byte, (glyphs+7)/8)
+	for i := range glyphs {
+		list[i/8] |= 0x80 >> (i % 8)
+	}
+	entries = pdffile.Without(entries)
+	entries["/CIDSet"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, list))
+	d.update.Set(descriptor, entries)
+}
+
+// countGlyphs returns the number of glyphs of a TrueType font; 0 if it is none.
+func countGlyphs(program []byte) int {
+	const head, row, offset, number = 12, 16, 8, 4
+	for at := head; at+row <= len(program); at += row {
+		if string(program[at:at+4]) != "maxp" {
+			continue
+		}
+		start := int(binary.BigEndian.Uint32(program[at+offset:])) + number
+		if start < 0 || start+2 > len(program) {
+			return 0
+		}
+		return int(binary.BigEndian.Uint16(program[start:]))
+	}
+	return 0
+}
