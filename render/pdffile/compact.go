@@ -241,7 +241,7 @@ func (w *compactor) pack(first int, objects []packable) {
 		body = padded(append(body, texts[i]...), width)
 	}
 	entries := Dict{"/Type": "/ObjStm", "/N": len(members), "/First": len(head)}
-	content := append(head, body...)
+	content := slices.Concat(head, body)
 	if width > 1 {
 		content = predicted(entries, content, width)
 	}

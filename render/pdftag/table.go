@@ -1,5 +1,7 @@
 package pdftag
 
+import "slices"
+
 // maxTableWork is the maximum number of steps of making all tables regular.
 const maxTableWork = 20_000_000
 
@@ -41,7 +43,7 @@ func (s *shaper) table(e *element, kids []*kid) []*kid {
 	if len(caption) > 1 {
 		caption = []*kid{newElement("/Caption", captionsAsText(caption))}
 	}
-	e.kids = append(caption, rows...)
+	e.kids = slices.Concat(caption, rows)
 	g := grid{shaper: s, rows: rows}
 	if !g.regular() {
 		s.faultAt(TableSize, e, "A table is too large to be checked.")
