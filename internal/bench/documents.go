@@ -22,6 +22,8 @@ func (l *lab) parts() []part {
 		{"invoice/4", l.document("invoice, 4 at once", plain, 4, Goal{}, false)},
 		{"scripted", l.document("invoice with script, 2 at once", script, 2, Goal{Times: 0.9}, true)},
 		{"report", l.document("report of 50 pages, 2 at once", report(), 2, Goal{Times: 0.95}, false)},
+		{"accessible/rows", l.accessible("2000 rows", report())},
+		{"accessible/chapters", l.accessible("50 chapters", chapters(50))},
 		{"accounts", l.accounts},
 		{"new account", l.newAccount},
 		{"templates", l.templates},
@@ -59,6 +61,29 @@ func (l *lab) document(name, html string, atOnce int, goal Goal, renew bool) fun
 			against += ", a new realm each time"
 		}
 		return []Row{rateRow(name, against, goal, floor, ours)}, nil
+	}
+}
+
+// accessible compares PDFs that conform to standards with the same without tags, by time and by size. The tags that
+// only Chromium writes are in the note.
+func (l *lab) accessible(name, html string) func(context.Context) ([]Row, error) {
+	return func(ctx context.Context) ([]Row, error) {
+		options := []map[string]any{{}, {"standards": []string{"ua-1", "a-2a"}}, {"tagged": true}}
+		sides, sizes := make([]*side, len(options)), make([]float64, len(options))
+		for i, o := range options {
+			sides[i] = &side{do: func(ctx context.Context, _ int) error {
+				made, err := l.client.post(ctx, l.keys[0], newRequest("/v1/pdf", map[string]any{"html": html, "options": o}, pdfMagic))
+				sizes[i] = float64(len(made)) / 1000
+				return err
+			}}
+		}
+		err := l.compare(ctx, 1, sides...)
+		took := timeRow("accessible PDF of "+name, "the same without tags", Goal{Times: 1.15}, sides[0], sides[1])
+		took.Note += fmt.Sprintf(", tagged p50 %s ms", figure(sides[2].percentile(50)))
+		return []Row{took, {
+			Name: "bytes of an accessible PDF of " + name, Floor: took.Floor, Unit: "kB", Goal: Goal{Times: 1.3},
+			FloorFigure: sizes[0], OurFigure: sizes[1], Note: fmt.Sprintf("tagged %s kB", figure(sizes[2])),
+		}}, err
 	}
 }
 

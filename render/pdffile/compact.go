@@ -10,12 +10,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 )
 
-// packedAtOnce is the number of objects of an object stream. Their text exceeds the window of the compression, so
-// that more would save nothing.
-const packedAtOnce = 1000
+const (
+	// packedAtOnce is the maximum number of objects of an object stream. Their text exceeds the window of the
+	// compression, so that more would save little.
+	packedAtOnce = 4000
+	// fewestAlike is the number of structure elements that differ in numbers only from which on they are written as a
+	// table. Of few, all readers can read the structure: some ignore predictors.
+	fewestAlike = 200
+)
 
 // Compact returns the whole document after the update as a new file, as small as can be: only objects that are
 // reachable from the catalog or the information, in object streams, with a compressed table. The error is ErrUnread
@@ -30,12 +36,17 @@ func (u *Update) Compact() ([]byte, error) {
 	if err := w.collect(root, info); err != nil {
 		return nil, err
 	}
+	w.order()
 	w.out = []byte("%PDF-1.7\n%\xE2\xE3\xCF\xD3\n")
-	w.rows = make([]tableRow, len(w.values)+1)
-	for i, value := range w.values {
-		w.add(i+1, value)
+	w.rows = make([]tableRow, 1+len(w.objects))
+	for first := 0; first < len(w.objects); {
+		end := first + 1
+		for end < len(w.objects) && end < first+packedAtOnce && w.objects[end].shape == w.objects[first].shape {
+			end++
+		}
+		w.pack(first+1, w.objects[first:end])
+		first = end
 	}
-	w.flush()
 	trailer := Dict{"/Root": root, "/ID": u.file.identity()}
 	if info != "" {
 		trailer["/Info"] = info
@@ -60,12 +71,25 @@ func (f *File) identity() []any {
 type compactor struct {
 	update  *Update
 	numbers map[string]int // of objects in the new file, by their references
-	values  []any          // of the objects, in the order of their numbers
+	objects []packable     // in the order of their numbers
 	out     []byte
 	rows    []tableRow
-	head    []byte // of the open object stream: numbers and offsets
-	body    []byte
-	members []int
+	digits  int // that numbers are written with; 0 is as many as they need, and anyNumber writes a placeholder
+}
+
+const anyNumber = -1
+
+// packable is an object to be written.
+type packable struct {
+	ref   string
+	value any
+	shape *shape // nil if few others have it
+}
+
+// shape is what structure elements that differ in numbers only have in common, or lists of references.
+type shape struct {
+	first, size int // the first object, and the number of objects or references
+	list        bool
 }
 
 // tableRow is the position of an object, as its kind has it.
@@ -88,8 +112,8 @@ func (w *compactor) collect(roots ...string) error {
 			w.numbers[ref] = 0 // it refers to nothing
 			continue
 		}
-		w.values = append(w.values, value)
-		w.numbers[ref] = len(w.values)
+		w.objects = append(w.objects, packable{ref: ref, value: value})
+		w.numbers[ref] = len(w.objects)
 		start := len(next)
 		next = orderedReferences(value, next)
 		slices.Reverse(next[start:])
@@ -132,18 +156,118 @@ func orderedReferences(v any, list []string) []string {
 	return list
 }
 
-// add writes an object, into the open object stream if it is not a stream itself.
-func (w *compactor) add(number int, value any) {
-	if s, ok := value.(Stream); ok {
-		w.stream(number, s)
+// order numbers the objects again: many of a shape are next to each other, after all others.
+func (w *compactor) order() {
+	w.digits = anyNumber
+	shapes := map[string]*shape{}
+	for i := range w.objects {
+		o := &w.objects[i]
+		text, size := w.shape(o.value)
+		if text == "" {
+			continue
+		}
+		if shapes[text] == nil {
+			shapes[text] = &shape{first: i + 1, list: text == listShape}
+		}
+		o.shape = shapes[text]
+		o.shape.size += size
+	}
+	place := func(o packable) int {
+		if o.shape == nil || o.shape.size < fewestAlike {
+			return 0
+		}
+		return o.shape.first
+	}
+	slices.SortStableFunc(w.objects, func(a, b packable) int { return place(a) - place(b) })
+	for i, o := range w.objects {
+		w.numbers[o.ref] = i + 1
+		if place(o) == 0 {
+			w.objects[i].shape = nil
+		}
+	}
+}
+
+// shape returns the text of a structure element without its numbers. All lists of references have one text, as those of
+// parents of marks are; other objects have none, so that readers that ignore predictors still find the pages.
+func (w *compactor) shape(v any) (text string, size int) {
+	switch v := v.(type) {
+	case []any:
+		if !slices.ContainsFunc(v, func(item any) bool { return Reference(item) == "" }) {
+			return listShape, len(v)
+		}
+	case Dict:
+		if v["/S"] != nil && v["/P"] != nil {
+			if raw := w.value(nil, v); len(raw) < maxRow/8 {
+				return string(raw), 1
+			}
+		}
+	}
+	return "", 0
+}
+
+const listShape = "[]"
+
+// pack writes objects of a shape, in an object stream unless they are streams themselves. A table of objects that
+// differ in numbers only is written in columns: of each row, only the difference from the row above is compressed.
+func (w *compactor) pack(first int, objects []packable) {
+	w.digits = 0
+	width := 1
+	common := objects[0].shape
+	if common != nil {
+		w.digits = len(strconv.Itoa(len(w.objects)))
+		width = w.digits + len(" 0 R ")
+	}
+	var texts [][]byte
+	var members []int
+	for i, o := range objects {
+		if s, ok := o.value.(Stream); ok {
+			w.stream(first+i, s)
+			continue
+		}
+		text := append(w.value(nil, o.value), '\n')
+		if common != nil && !common.list {
+			width = max(width, len(text))
+		}
+		texts, members = append(texts, text), append(members, first+i)
+	}
+	if len(members) == 0 {
 		return
 	}
-	w.head = fmt.Appendf(w.head, "%d %d ", number, len(w.body))
-	w.members = append(w.members, number)
-	w.body = append(w.value(w.body, value), '\n')
-	if len(w.members) == packedAtOnce {
-		w.flush()
+	var head, body []byte
+	number := len(w.rows)
+	for i, member := range members {
+		w.rows[member] = tableRow{rowPacked, number, i}
+		head = padded(fmt.Appendf(head, "%*d %*d ", w.digits, member, w.digits, len(body)), width)
+		body = padded(append(body, texts[i]...), width)
 	}
+	entries := Dict{"/Type": "/ObjStm", "/N": len(members), "/First": len(head)}
+	content := slices.Concat(head, body)
+	if width > 1 {
+		content = predicted(entries, content, width)
+	}
+	w.digits = 0
+	w.stream(number, Deflated(entries, content))
+}
+
+// padded adds spaces up to a multiple of a width.
+func padded(out []byte, width int) []byte {
+	return append(out, bytes.Repeat([]byte{' '}, (width-len(out)%width)%width)...)
+}
+
+// predicted returns rows as the differences from the rows above, and says so in the entries of their stream.
+func predicted(entries Dict, rows []byte, width int) []byte {
+	const fromAbove = 2
+	entries["/DecodeParms"] = Dict{"/Predictor": 10 + fromAbove, "/Columns": width}
+	out := make([]byte, 0, len(rows)+len(rows)/width)
+	above := make([]byte, width)
+	for ; len(rows) > 0; rows = rows[width:] {
+		out = append(out, fromAbove)
+		for i, c := range rows[:width] {
+			out = append(out, c-above[i])
+		}
+		above = rows[:width]
+	}
+	return out
 }
 
 func (w *compactor) stream(number int, s Stream) {
@@ -158,37 +282,17 @@ func (w *compactor) stream(number int, s Stream) {
 	w.out = append(append(w.out, s.Content...), "\nendstream\nendobj\n"...)
 }
 
-// flush writes the open object stream, which gets the next number after all others.
-func (w *compactor) flush() {
-	if len(w.members) == 0 {
-		return
-	}
-	number := len(w.rows)
-	for i, member := range w.members {
-		w.rows[member] = tableRow{rowPacked, number, i}
-	}
-	w.stream(number, Deflated(Dict{"/Type": "/ObjStm", "/N": len(w.members), "/First": len(w.head)}, append(w.head, w.body...)))
-	w.head, w.body, w.members = w.head[:0], w.body[:0], w.members[:0]
-}
-
-// table writes the table, each row as the difference from the row above.
+// table writes the table.
 func (w *compactor) table(trailer Dict) {
-	const widths, fromAbove = 6, 2
 	start, number := len(w.out), len(w.rows)
 	w.rows = append(w.rows, tableRow{rowPlain, start, 0})
 	w.rows[0] = tableRow{rowFree, 0, 0}
-	var above [1 + 4 + 2]byte
-	data := make([]byte, 0, len(w.rows)*(1+len(above)))
+	var data []byte
 	for _, r := range w.rows {
-		row := [...]byte{byte(r.kind), byte(r.second >> 24), byte(r.second >> 16), byte(r.second >> 8), byte(r.second), byte(r.third >> 8), byte(r.third)}
-		data = append(data, fromAbove)
-		for i := range row {
-			data = append(data, row[i]-above[i])
-		}
-		above = row
+		data = append(data, byte(r.kind), byte(r.second>>24), byte(r.second>>16), byte(r.second>>8), byte(r.second), byte(r.third>>8), byte(r.third))
 	}
 	trailer["/Type"], trailer["/Size"], trailer["/W"] = "/XRef", len(w.rows), []any{1, 4, 2}
-	trailer["/DecodeParms"] = Dict{"/Predictor": 10 + fromAbove, "/Columns": len(above)}
+	data = predicted(trailer, data, 1+4+2)
 	w.stream(number, Deflated(trailer, data))
 	w.out = fmt.Appendf(w.out, "startxref\n%d\n%%%%EOF\n", start)
 }
@@ -197,16 +301,23 @@ func (w *compactor) table(trailer Dict) {
 func Deflated(entries Dict, content []byte) Stream {
 	var out bytes.Buffer
 	out.Grow(len(content)/4 + 64)
-	z := zlib.NewWriter(&out)
+	z, _ := deflaters.Get().(*zlib.Writer)
+	defer deflaters.Put(z)
+	z.Reset(&out)
 	_, _ = z.Write(content) // A buffer has no errors.
 	_ = z.Close()
 	entries["/Filter"] = "/FlateDecode"
 	return Stream{entries, out.Bytes()}
 }
 
+// deflaters are writers, each of which has a large table.
+var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }} //nolint:gochecknoglobals // a pool
+
 // value writes a value in PDF syntax, without spaces that no reader needs.
 func (w *compactor) value(out []byte, v any) []byte {
 	switch v := v.(type) {
+	case int:
+		return w.number(out, v)
 	case string:
 		return w.text(out, v)
 	case []any:
@@ -240,10 +351,21 @@ func (w *compactor) item(out []byte, v any) []byte {
 	return w.value(out, v)
 }
 
+func (w *compactor) number(out []byte, n int) []byte {
+	if w.digits == anyNumber {
+		return append(out, '#')
+	}
+	digits := strconv.Itoa(n)
+	for range w.digits - len(digits) {
+		out = append(out, ' ')
+	}
+	return append(out, digits...)
+}
+
 // text writes a name, a reference or a string.
 func (w *compactor) text(out []byte, text string) []byte {
 	if number := w.numbers[text]; number > 0 {
-		return append(strconv.AppendInt(out, int64(number), 10), " 0 R"...)
+		return append(w.number(out, number), " 0 R"...)
 	}
 	if unicode, ok := strings.CutPrefix(text, "u:"); ok {
 		return appendLiteral(out, textBytes(unicode))

@@ -55,3 +55,49 @@ func TestCompact(t *testing.T) {
 		t.Errorf("names %v", made.Trailer("/ID"))
 	}
 }
+
+// TestCompactTables writes structure elements that differ in numbers only, whose text is predicted from that above.
+func TestCompactTables(t *testing.T) {
+	t.Parallel()
+	u, root := NewDocument()
+	u.Set(root, Dict{"/Type": "/Catalog"})
+	f, err := Read(u.Document(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u = f.NewUpdate()
+	list, top := u.Reserve(), u.Reserve()
+	var cells []any
+	for i := range fewestAlike * 3 {
+		cell := u.Reserve()
+		entries := Dict{"/S": "/TD", "/P": top, "/K": i}
+		if i%100 == 0 {
+			entries["/S"], entries["/A"] = "/TH", "u:alone "+cell
+		}
+		u.Set(cell, entries)
+		cells = append(cells, cell)
+	}
+	u.Set(list, cells)
+	u.Set(top, Dict{"/K": cells})
+	u.Set(f.Root(), Dict{"/Type": "/Catalog", "/Top": top, "/List": list})
+	got, err := u.Compact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Read(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kids, _ := made.Entry(made.Catalog()["/Top"])["/K"].([]any)
+	if parents := made.Target(made.Catalog()["/List"]); len(kids) != len(cells) || !reflect.DeepEqual(parents, any(kids)) {
+		t.Fatalf("%d cells, want %d in both lists", len(kids), len(cells))
+	}
+	for i, kid := range kids {
+		if cell := made.Entry(kid); cell["/K"] != float64(i) || cell["/P"] != made.Catalog()["/Top"] || (cell["/S"] == "/TH") != (i%100 == 0) {
+			t.Fatalf("cell %d is %v", i, cell)
+		}
+	}
+	if most := len(cells) * 6; len(got) > most {
+		t.Errorf("%d bytes, want at most %d", len(got), most)
+	}
+}

@@ -31,10 +31,13 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 	}
 	value, body, err := f.readAt(number, at)
 	entries, _ := value.(Dict)
-	if err != nil || body == 0 || entries["/Type"] != "/ObjStm" || entries["/DecodeParms"] != nil {
+	if err != nil || body == 0 || entries["/Type"] != "/ObjStm" {
 		return nil, errors.Join(ErrUnread, err)
 	}
 	raw, err := f.inflate(entries, body)
+	if err == nil {
+		raw, err = unpredict(raw, entries["/DecodeParms"])
+	}
 	if err != nil {
 		return nil, err
 	}

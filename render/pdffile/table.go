@@ -127,6 +127,8 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 const (
 	// maxWidth is the maximum number of bytes of a field of a table: more than any offset needs.
 	maxWidth = 6
+	// maxRow is the maximum number of bytes of a predicted row.
+	maxRow = 1 << 11
 	// The values of a row's first field, the kind of the object.
 	rowFree, rowPlain, rowPacked = 0, 1, 2
 )
@@ -194,14 +196,14 @@ func integers(v any) (list []int) {
 // use.
 func unpredict(raw []byte, parameters any) ([]byte, error) {
 	const pngPredictors, fromAbove = 10, 2
-	p, _ := parameters.(Dict)
-	predictor, predicted := p["/Predictor"].(float64)
-	if !predicted || predictor == 1 {
+	p, known := parameters.(Dict)
+	predictor, _ := p["/Predictor"].(float64)
+	if parameters == nil || known && (predictor == 1 || p["/Predictor"] == nil) {
 		return raw, nil
 	}
 	columns, _ := p["/Columns"].(float64)
 	width := int(columns)
-	if predictor < pngPredictors || width < 1 || width > 3*maxWidth || len(raw)%(1+width) != 0 || p["/Colors"] != nil || p["/BitsPerComponent"] != nil {
+	if predictor < pngPredictors || width < 1 || width > maxRow || len(raw)%(1+width) != 0 || p["/Colors"] != nil || p["/BitsPerComponent"] != nil {
 		return nil, ErrUnread
 	}
 	above := make([]byte, width)

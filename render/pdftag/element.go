@@ -46,6 +46,11 @@ type kid struct {
 	numbers []int // of the content's marks, as they are; none if another mark includes it
 }
 
+// is reports whether a kid is an element of one of some types.
+func (k *kid) is(kinds ...string) bool {
+	return k.element != nil && slices.Contains(kinds, k.element.kind)
+}
+
 // continues reports whether content follows this content in the same element, so that they can have one mark.
 func (k *kid) continues(next *kid) bool {
 	return k == next || k.owner == next.owner && k.place+1 == next.place && k.stream == next.stream

@@ -9,7 +9,7 @@ func (s *shaper) list(e *element, kids []*kid) []*kid {
 	}
 	items := make([]*kid, 0, len(kids))
 	for _, k := range kids {
-		if k.element == nil || k.element.kind != "/LI" {
+		if !k.is("/LI") {
 			k = newElement("/LI", []*kid{newElement("/LBody", s.flow([]*kid{k}))})
 		}
 		items = append(items, k)
@@ -24,16 +24,14 @@ func (s *shaper) list(e *element, kids []*kid) []*kid {
 // item is an item of a list: labels, and all else in a body.
 func (s *shaper) item(e *element, kids []*kid) []*kid {
 	var parts, body []*kid
-	if len(kids) > 0 && isLine(kids[0]) && kids[0].element.kids[0].isLabel() {
+	if len(kids) > 0 && isLine(kids[0]) && kids[0].element.kids[0].is("/Lbl") {
 		kids = append(slices.Clone(kids[0].element.kids), kids[1:]...)
 	}
 	for _, k := range kids {
 		switch {
-		case k.isLabel() && len(body) == 0 && len(parts) == 0:
+		case k.is("/Lbl") && len(body) == 0 && len(parts) == 0:
 			parts = append(parts, k)
-		case k.element != nil && k.element.kind == "/LBody":
-			body = append(body, k.element.kids...)
-		case k.isLabel():
+		case k.is("/LBody", "/Lbl"):
 			body = append(body, k.element.kids...)
 		default:
 			body = append(body, k)
@@ -49,12 +47,10 @@ func (s *shaper) item(e *element, kids []*kid) []*kid {
 	return []*kid{{element: e}}
 }
 
-func (k *kid) isLabel() bool { return k.element != nil && k.element.kind == "/Lbl" }
-
 // numberingOf returns the kind of labels that the first item has; empty if it has none.
 func (s *shaper) numberingOf(items []*kid) string {
 	first := items[0].element
-	if len(first.kids) == 0 || !first.kids[0].isLabel() {
+	if len(first.kids) == 0 || !first.kids[0].is("/Lbl") {
 		return ""
 	}
 	label := []rune(s.textOf(first.kids[0].element))
@@ -78,8 +74,7 @@ func (s *shaper) numberingOf(items []*kid) string {
 
 // orphans puts items, cells and rows that have no list, row or table around them into one, and shapes that.
 func orphans(kids []*kid, kind, parent string, shape func(*element, []*kid) []*kid) []*kid {
-	is := func(k *kid) bool { return k.element != nil && k.element.kind == kind }
-	if !slices.ContainsFunc(kids, is) {
+	if !slices.ContainsFunc(kids, func(k *kid) bool { return k.is(kind) }) {
 		return kids
 	}
 	var out, run []*kid
@@ -90,7 +85,7 @@ func orphans(kids []*kid, kind, parent string, shape func(*element, []*kid) []*k
 		}
 	}
 	for _, k := range kids {
-		if is(k) {
+		if k.is(kind) {
 			run = append(run, k)
 			continue
 		}

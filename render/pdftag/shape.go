@@ -12,7 +12,7 @@ func (d *document) shape() error {
 	s := &shaper{document: d, budget: maxTableWork}
 	d.setLanguage()
 	kids := s.kids(d.root, d.opt.Language, false)
-	if len(kids) == 1 && kids[0].element != nil && kids[0].element.kind == "/Document" {
+	if len(kids) == 1 && kids[0].is("/Document") {
 		d.root = kids[0].element
 		d.root.lang = ""
 		kids = d.root.kids
@@ -123,7 +123,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 	case "/Link":
 		return s.link(e, kids)
 	case "/Ruby":
-		return s.ruby(e, kids)
+		return s.ruby(kids)
 	}
 	return s.plain(e, kids)
 }
@@ -181,7 +181,7 @@ func (s *shaper) group(e *element, kids []*kid) []*kid {
 	case slices.ContainsFunc(kids, block):
 		return s.blocks(kids)
 	}
-	if !slices.ContainsFunc(kids, func(k *kid) bool { return k.element == nil || k.element.kind != lineKind }) {
+	if !slices.ContainsFunc(kids, func(k *kid) bool { return !isLine(k) }) {
 		if len(kids) == 1 {
 			return kids
 		}
@@ -211,16 +211,19 @@ func block(k *kid) bool {
 	return k.element != nil && (!inline(k.element.kind) || k.element.kind == "/Link" && slices.ContainsFunc(k.element.kids, block))
 }
 
-func isLine(k *kid) bool { return k.element != nil && k.element.kind == lineKind }
+func isLine(k *kid) bool { return k.is(lineKind) }
 
 // spliced replaces groups of text by what is in them.
-func spliced(kids []*kid) []*kid {
-	if !slices.ContainsFunc(kids, isLine) {
+func spliced(kids []*kid) []*kid { return unwrapped(kids, isLine) }
+
+// unwrapped replaces some elements in a list by their kids.
+func unwrapped(kids []*kid, which func(*kid) bool) []*kid {
+	if !slices.ContainsFunc(kids, which) {
 		return kids
 	}
 	var out []*kid
 	for _, k := range kids {
-		if isLine(k) {
+		if which(k) {
 			out = append(out, k.element.kids...)
 			continue
 		}
@@ -329,18 +332,15 @@ func (s *shaper) figure(e *element, kids []*kid) []*kid {
 	if len(kids) == 0 {
 		return nil
 	}
-	var inner []*element
-	for _, k := range kids {
-		if k.element != nil && k.element.kind == "/Figure" {
-			inner = append(inner, k.element)
-		}
-	}
+	isFigure := func(k *kid) bool { return k.is("/Figure") }
+	first := slices.IndexFunc(kids, isFigure)
 	switch {
 	case e.alt+e.actual != "":
-	case len(inner) == 1:
-		e.alt, e.actual = inner[0].alt, inner[0].actual
-		kids = unwrapped(kids, inner[0])
-	case slices.ContainsFunc(kids, func(k *kid) bool { return k.element != nil && (block(k) || k.element.kind == "/Figure") }):
+	case first >= 0 && !slices.ContainsFunc(kids[first+1:], isFigure):
+		inner := kids[first].element
+		e.alt, e.actual = inner.alt, inner.actual
+		kids = unwrapped(kids, isFigure)
+	case first >= 0 || slices.ContainsFunc(kids, block):
 		return s.blocks(kids)
 	case onlyText(kids):
 		return s.group(e, kids)
@@ -355,26 +355,13 @@ func onlyText(kids []*kid) bool {
 	})
 }
 
-// unwrapped replaces an element in a list by its kids.
-func unwrapped(kids []*kid, e *element) []*kid {
-	var out []*kid
-	for _, k := range kids {
-		if k.element == e {
-			out = append(out, e.kids...)
-			continue
-		}
-		out = append(out, k)
-	}
-	return out
-}
-
 // drawn is a figure, a formula or a field: nothing in it has a meaning but its caption and its links.
 func (s *shaper) drawn(e *element, kids []*kid) []*kid {
 	var out []*kid
 	var add func(kids []*kid)
 	add = func(kids []*kid) {
 		for _, k := range kids {
-			if k.element != nil && k.element.kind != "/Caption" && k.element.kind != "/Link" {
+			if k.element != nil && !k.is("/Caption", "/Link") {
 				add(k.element.kids)
 				continue
 			}
@@ -390,21 +377,19 @@ func (s *shaper) drawn(e *element, kids []*kid) []*kid {
 }
 
 // ruby pairs each base with its annotation.
-func (s *shaper) ruby(e *element, kids []*kid) []*kid {
+func (s *shaper) ruby(kids []*kid) []*kid {
 	var out, base []*kid
 	for _, k := range kids {
 		switch {
-		case k.element == nil || k.element.kind != "/RT" && k.element.kind != "/RB" && k.element.kind != "/RP":
-			base = append(base, k)
-		case k.element.kind == "/RB":
-			base = append(base, k.element.kids...)
-		case k.element.kind == "/RT" && len(base) > 0:
+		case k.is("/RT") && len(base) > 0:
 			pair := newElement("/Ruby", []*kid{newElement("/RB", spliced(base)), k})
 			pair.element.lang = e.lang
 			out = append(out, pair)
 			base = nil
-		default:
+		case k.is("/RT", "/RB", "/RP"):
 			base = append(base, k.element.kids...)
+		default:
+			base = append(base, k)
 		}
 	}
 	return append(out, base...)

@@ -13,7 +13,7 @@ func (s *shaper) cell(e *element, kids []*kid) []*kid {
 	}
 	cells := make([]*kid, 0, len(kids))
 	for _, k := range kids {
-		if k.element == nil || k.element.kind != "/TH" && k.element.kind != "/TD" {
+		if !k.is("/TH", "/TD") {
 			k = newElement("/TD", s.flow([]*kid{k}))
 		}
 		cells = append(cells, k)
@@ -27,9 +27,9 @@ func (s *shaper) table(e *element, kids []*kid) []*kid {
 	var caption, rows []*kid
 	for _, k := range orphans(orphans(kids, "/TD", "/TR", s.cell), "/TH", "/TR", s.cell) {
 		switch {
-		case k.element != nil && k.element.kind == "/Caption":
+		case k.is("/Caption"):
 			caption = append(caption, k)
-		case k.element != nil && k.element.kind == "/TR":
+		case k.is("/TR"):
 			if len(k.element.kids) > 0 {
 				rows = append(rows, k)
 			}
@@ -55,7 +55,7 @@ func (s *shaper) table(e *element, kids []*kid) []*kid {
 // captionsAsText makes captions paragraphs.
 func captionsAsText(kids []*kid) []*kid {
 	for _, k := range kids {
-		if k.element != nil && k.element.kind == "/Caption" {
+		if k.is("/Caption") {
 			k.element.kind = "/P"
 		}
 	}
