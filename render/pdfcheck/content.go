@@ -50,11 +50,16 @@ func (c *content) readAll(v any) {
 	}
 	var all []byte
 	for _, item := range list {
-		if s, _, ok := c.checker.stream(item); ok {
-			all = append(append(all, c.plain(s)...), '\n')
-		} else if c.Target(item) != nil {
-			c.unread = true
+		s, _, ok := c.checker.stream(item)
+		if !ok && c.Target(item) == nil {
+			continue
 		}
+		text := c.plain(s)
+		if !ok || text == nil && len(s.Content) > 0 { // marks may begin in one part and end in another
+			c.unread = true
+			return
+		}
+		all = append(append(all, text...), '\n')
 	}
 	c.operators(all)
 }

@@ -133,7 +133,7 @@ func Check(src Source, standards []Standard) Report {
 
 // Sum sets Conforms to the result for all standards, and sorts the violations by their clauses.
 func (r *Report) Sum() {
-	r.Conforms = new(true)
+	r.Conforms = new(len(r.Results) > 0)
 	for _, result := range r.Results {
 		switch {
 		case result.Conforms == nil && *r.Conforms:

@@ -2,6 +2,7 @@ package pdfcheck
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -94,7 +95,7 @@ func fileRules() []*rule {
 					if first != "" && ref != "" && ref != first {
 						return true
 					}
-					first = firstText(first, ref)
+					first = cmp.Or(first, ref)
 				}
 				return false
 			}},
@@ -121,13 +122,6 @@ func wrongLanguage(empty bool) func(*checker, object) bool {
 		text := pdffile.Text(c.get(o.Dict, "/Lang"))
 		return o.Dict["/Lang"] != nil && (text != "" || empty) && !languagePattern.MatchString(text)
 	}
-}
-
-func firstText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // binaryComment reports whether the second line is a comment of four bytes above 127.
@@ -258,7 +252,10 @@ func syntaxRules() []*rule {
 		{a2: "6.1.10-1", of: ofInlineFilter, message: "An image in the page content has a filter that PDF/A does not allow.", fix: fixConvert},
 		{a1: "6.1.12-1", a2: "6.1.13-1", of: ofLargeInteger, message: "An integer exceeds 2,147,483,647 in size.", fix: limits},
 		{a1: "6.1.12-2", of: ofLargeReal, message: "A real number exceeds 32,767 in size.", fix: limits},
-		{a1: "6.1.12-3", of: ofLongString, message: "A string has more than 65,535 bytes.", fix: limits, broken: func(_ *checker, o object) bool { return o.Dict["length"].(float64) > 65535 }},
+		{a1: "6.1.12-3", of: ofLongString, message: "A string has more than 65,535 bytes.", fix: limits, broken: func(_ *checker, o object) bool {
+			n, _ := o.Dict["length"].(float64)
+			return n > 65535
+		}},
 		{a2: "6.1.13-3", of: ofLongString, message: "A string has more than 32,767 bytes.", fix: limits},
 		{a1: "6.1.12-4", a2: "6.1.13-4", of: ofLongName, message: "A name has more than 127 bytes.", fix: limits},
 		{a1: "6.1.12-5", of: ofLongArray, message: "An array has more than 8,191 elements.", fix: limits},

@@ -1,6 +1,7 @@
 package pdfcheck
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -92,7 +93,7 @@ func (r *treeReader) add(parent *element, v any, page, depth int) {
 	switch v := r.Target(v).(type) {
 	case float64:
 		parent.contents++
-		parent.page = firstPage(parent.page, page)
+		parent.page = cmp.Or(parent.page, page)
 	case []any:
 		for _, item := range v {
 			r.add(parent, item, page, depth+1)
@@ -104,12 +105,12 @@ func (r *treeReader) add(parent *element, v any, page, depth int) {
 		switch v["/Type"] {
 		case "/MCR":
 			parent.contents++
-			parent.page = firstPage(parent.page, page)
+			parent.page = cmp.Or(parent.page, page)
 			return
 		case "/OBJR":
 			parent.objects++
 			r.owners[pdffile.Reference(v["/Obj"])] = parent
-			parent.page = firstPage(parent.page, page)
+			parent.page = cmp.Or(parent.page, page)
 			return
 		}
 		if v["/S"] == nil {
@@ -122,15 +123,8 @@ func (r *treeReader) add(parent *element, v any, page, depth int) {
 		parent.kids = append(parent.kids, e)
 		r.all = append(r.all, e)
 		r.add(e, v["/K"], page, depth+1)
-		parent.page = firstPage(parent.page, e.page)
+		parent.page = cmp.Or(parent.page, e.page)
 	}
-}
-
-func firstPage(a, b int) int {
-	if a > 0 {
-		return a
-	}
-	return b
 }
 
 // standard returns the standard type that a type is mapped to.

@@ -188,8 +188,12 @@ const (
 func (c *checker) findPages() {
 	var add func(v any, above pdffile.Dict, depth int)
 	add = func(v any, above pdffile.Dict, depth int) {
-		node, ref := c.Entry(v), pdffile.Reference(v)
-		if node == nil || depth > maxDepth || len(c.pages) >= maxPages || !c.first("page ", ref) {
+		ref := pdffile.Reference(v)
+		if depth > maxDepth || len(c.pages) >= maxPages || !c.first("page ", ref) {
+			return
+		}
+		node := c.Entry(v)
+		if node == nil {
 			return
 		}
 		for _, key := range []string{"/Resources", "/MediaBox", "/CropBox"} {
@@ -295,8 +299,12 @@ func (c *checker) fields(v any, depth int) {
 		return
 	}
 	for _, item := range c.list(v) {
-		entries, ref := c.Entry(item), pdffile.Reference(item)
-		if entries == nil || !c.first("field ", ref) {
+		ref := pdffile.Reference(item)
+		if !c.first("field ", ref) {
+			continue
+		}
+		entries := c.Entry(item)
+		if entries == nil {
 			continue
 		}
 		c.visit(ofField, object{Dict: entries, ref: ref})
@@ -309,8 +317,12 @@ func (c *checker) outline(v any) {
 	for next := []any{v}; len(next) > 0; {
 		v := next[len(next)-1]
 		next = next[:len(next)-1]
-		entries, ref := c.Entry(v), pdffile.Reference(v)
-		if entries == nil || ref == "" || !c.first("outline ", ref) {
+		ref := pdffile.Reference(v)
+		if ref == "" || !c.first("outline ", ref) {
+			continue
+		}
+		entries := c.Entry(v)
+		if entries == nil {
 			continue
 		}
 		c.visit(ofOutline, object{Dict: entries, ref: ref})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"relaypdf/render/pdffile"
 )
@@ -54,7 +55,7 @@ func (c *checker) readXMP() {
 		return
 	}
 	text = decodeXML(text)
-	if x.readable = !bytes.Contains(text, []byte{0}); x.readable { // otherwise in UTF-32
+	if x.readable = utf8.Valid(text) && !bytes.Contains(text, []byte{0}); x.readable { // otherwise in UTF-32, or another encoding
 		x.parse(text)
 	}
 }
@@ -77,16 +78,21 @@ func decodeXML(text []byte) []byte {
 	return []byte(strings.TrimPrefix(string(utf16.Decode(units)), "\uFEFF"))
 }
 
+// maxXMPDepth is the maximum depth of metadata.
+const maxXMPDepth = 64
+
 func (x *xmp) parse(text []byte) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	const depth = 64
-	var path []xml.Name
-	property, at := "", 0
+	r := &xmpReader{xmp: x}
 	for {
 		token, err := d.Token()
-		if err != nil || len(path) > depth {
+		if err != nil {
 			x.broken = !errors.Is(err, io.EOF)
+			return
+		}
+		if len(r.path) > maxXMPDepth {
+			x.readable = false
 			return
 		}
 		switch t := token.(type) {
@@ -95,35 +101,47 @@ func (x *xmp) parse(text []byte) {
 				x.packet = string(t.Inst)
 			}
 		case xml.StartElement:
-			described := len(path) > 0 && path[len(path)-1] == xml.Name{Space: xmpRDF, Local: "Description"}
-			if property == "" && described {
-				property, at = t.Name.Space+t.Name.Local, len(path)
-				x.values[property] += ""
-			}
-			if property == "" && t.Name == (xml.Name{Space: xmpRDF, Local: "Description"}) {
-				for _, a := range t.Attr {
-					x.values[a.Name.Space+a.Name.Local] = a.Value
-				}
-			}
-			if t.Name == (xml.Name{Space: xmpRDF, Local: "li"}) {
-				x.items[property]++
-				for _, a := range t.Attr {
-					if only, known := x.languages[property]; a.Name.Local == "lang" {
-						x.languages[property] = a.Value == "x-default" && (only || !known)
-					}
-				}
-			}
-			path = append(path, t.Name)
+			r.start(t)
 		case xml.EndElement:
-			if path = path[:max(0, len(path)-1)]; len(path) <= at {
-				property = ""
+			if r.path = r.path[:max(0, len(r.path)-1)]; len(r.path) <= r.depth {
+				r.property = ""
 			}
 		case xml.CharData:
-			if property != "" && x.items[property] <= 1 {
-				x.values[property] += string(t)
+			if r.property != "" && x.items[r.property] <= 1 {
+				x.values[r.property] += string(t)
 			}
 		}
 	}
+}
+
+// xmpReader is the position of a reader of metadata.
+type xmpReader struct {
+	*xmp
+
+	path     []xml.Name
+	property string // the property being read; it is at a depth of the path
+	depth    int
+}
+
+func (r *xmpReader) start(t xml.StartElement) {
+	description, item := xml.Name{Space: xmpRDF, Local: "Description"}, xml.Name{Space: xmpRDF, Local: "li"}
+	switch {
+	case r.property == "" && len(r.path) > 0 && r.path[len(r.path)-1] == description:
+		r.property, r.depth = t.Name.Space+t.Name.Local, len(r.path)
+		r.values[r.property] += ""
+	case r.property == "" && t.Name == description:
+		for _, a := range t.Attr {
+			r.values[a.Name.Space+a.Name.Local] = a.Value
+		}
+	case t.Name == item:
+		r.items[r.property]++
+		for _, a := range t.Attr {
+			if only, known := r.languages[r.property]; a.Name.Local == "lang" {
+				r.languages[r.property] = a.Value == "x-default" && (only || !known)
+			}
+		}
+	}
+	r.path = append(r.path, t.Name)
 }
 
 func (x *xmp) value(name string) string { return strings.TrimSpace(x.values[name]) }
