@@ -27,7 +27,7 @@ func timeLimit(job string) time.Duration {
 	switch job {
 	case pdf.InfoJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.ArchivedJob, office.ResolutionJob, office.ReferencesJob:
 		return ReadTime
-	case pdf.TextJob, pdf.CheckJob:
+	case pdf.TextJob:
 		return TextTime
 	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob,
 		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:

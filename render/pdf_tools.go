@@ -148,7 +148,8 @@ func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []pdf.
 func (t *Tools) CheckPDF(ctx context.Context, file PDFFile, standards []pdfcheck.Standard) (pdfcheck.Report, error) {
 	var report pdfcheck.Report
 	files, input := file.input()
-	result, err := t.runTool(ctx, engine.Job{Name: pdf.CheckJob, Args: pdf.CheckArgs{Input: input, Standards: standards}, Files: files})
+	args := pdf.CheckArgs{Input: input, Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.CheckJob, Args: args, Files: files})
 	if err != nil {
 		return report, err
 	}

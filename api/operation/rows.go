@@ -50,10 +50,11 @@ const (
 	EngineOffice      = "office"
 	EngineOCR         = "ocr"
 	EngineGhostscript = "ghostscript"
+	EngineVeraPDF     = "verapdf"
 )
 
 // Engines are all of these.
-var Engines = []string{EngineOffice, EngineOCR, EngineGhostscript}
+var Engines = []string{EngineOffice, EngineOCR, EngineGhostscript, EngineVeraPDF}
 
 // View is the kind of output of a template's preview.
 type View int

@@ -13,6 +13,8 @@ type CheckArgs struct {
 	Input
 
 	Standards []pdfcheck.Standard
+	// VeraPDF means that veraPDF checks the document, if it is installed.
+	VeraPDF bool
 }
 
 // checkStandards checks a document by standards.
@@ -38,6 +40,12 @@ func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfche
 	if !src.File.Sound() {
 		if src.File, err = d.soundFile(ctx); err != nil {
 			return pdfcheck.Report{}, err
+		}
+	}
+	if args.VeraPDF {
+		// It cannot open encrypted documents, whose own results have all violations that matter.
+		if report, ok, err := askVeraPDF(ctx, w, args.Name, args.Standards); err != nil || ok {
+			return report, err
 		}
 	}
 	src.Copied = d.name != args.Name
