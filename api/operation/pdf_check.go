@@ -37,7 +37,7 @@ func (in *CheckInput) Validate() error {
 	in.validate(&faults)
 	for i, s := range in.Standards {
 		if slices.Contains(in.Standards[:i], s) {
-			faults.Add("standards", "must not list "+string(s)+" twice")
+			faults.Add("standards", "must not list %s twice", s)
 		}
 	}
 	return failures(faults)
