@@ -50,7 +50,7 @@ func (c *content) readAll(v any) {
 	}
 	var all []byte
 	for _, item := range list {
-		s, _, ok := c.checker.stream(item)
+		s, _, ok := c.stream(item)
 		if !ok && c.Target(item) == nil {
 			continue
 		}
@@ -86,7 +86,7 @@ func (c *checker) plain(s pdffile.Stream) []byte {
 
 // form checks a form, a pattern or a glyph, and what it draws.
 func (c *content) form(v any) {
-	s, ref, ok := c.checker.stream(v)
+	s, ref, ok := c.stream(v)
 	if !ok {
 		return
 	}
@@ -106,7 +106,7 @@ func (c *content) form(v any) {
 	}
 	if c.first("form ", ref) {
 		c.visit(ofForm, object{Dict: s.Entries, ref: ref, page: c.page})
-		c.checker.group(s.Entries["/Group"], c.page)
+		c.group(s.Entries["/Group"], c.page)
 	}
 	inner := &content{checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: c.within, artifact: c.artifact, depth: c.depth + 1}
 	if inner.resources == nil {
@@ -261,6 +261,7 @@ func (c *content) begin(op pdffile.Operation, o object) {
 			properties = c.Entry(c.resource("/Properties", op.Operands[1]))
 		}
 		m.tagged = properties["/MCID"] != nil && !m.artifact
+		c.tagged = c.tagged || properties["/Lang"] != nil
 	}
 	for _, outer := range c.marks {
 		switch {
@@ -336,7 +337,7 @@ func (c *content) font(o object) {
 			glyphs.resources = own
 		}
 		for _, glyph := range c.Entry(o.Dict["/CharProcs"]) {
-			s, ref, ok := c.checker.stream(glyph)
+			s, ref, ok := c.stream(glyph)
 			if ok && c.depth < maxForms && c.first("glyph ", ref) {
 				glyphs.operators(c.plain(s))
 			}
@@ -372,7 +373,7 @@ func (c *content) inside(within bool) *content {
 
 // draw checks an image or a form.
 func (c *content) draw(v any) {
-	s, ref, ok := c.checker.stream(v)
+	s, ref, ok := c.stream(v)
 	if !ok {
 		return
 	}
@@ -387,7 +388,7 @@ func (c *content) draw(v any) {
 		o := object{Dict: s.Entries, ref: ref, page: c.page}
 		c.visit(ofImage, o)
 		c.space(s.Entries["/ColorSpace"], o, 0)
-		if mask, maskRef, ok := c.checker.stream(s.Entries["/SMask"]); ok && c.first("image ", maskRef) {
+		if mask, maskRef, ok := c.stream(s.Entries["/SMask"]); ok && c.first("image ", maskRef) {
 			c.visit(ofImage, object{Dict: mask.Entries, ref: maskRef, page: c.page})
 		}
 	default: // PostScript
@@ -403,7 +404,7 @@ func (c *content) pattern(name any) {
 	if entries := c.Entry(v); entries["/ExtGState"] != nil {
 		c.useState(entries["/ExtGState"])
 	}
-	if s, ref, ok := c.checker.stream(v); ok && c.depth < maxForms && c.first("pattern ", ref) {
+	if s, ref, ok := c.stream(v); ok && c.depth < maxForms && c.first("pattern ", ref) {
 		inner := &content{checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: true, depth: c.depth + 1}
 		inner.operators(c.plain(s))
 	}
@@ -418,11 +419,11 @@ func (c *content) inline(v any, o object) {
 	}
 	for _, filter := range append(slices.Clone(filters), entries["/F"], entries["/Filter"]) {
 		name, _ := filter.(string)
-		switch {
-		case name == "/LZW" || name == "/LZWDecode":
+		switch name {
+		case "/LZW", "/LZWDecode":
 			c.visit(ofInlineLZW, o)
 			c.visit(ofInlineFilter, o)
-		case name == "/Crypt":
+		case "/Crypt":
 			c.visit(ofInlineFilter, o)
 		}
 	}

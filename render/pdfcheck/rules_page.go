@@ -91,7 +91,7 @@ func pageRules() []*rule {
 			const least, most = 3, 14400
 			return slices.ContainsFunc([]string{"/MediaBox", "/CropBox", "/BleedBox", "/TrimBox", "/ArtBox"}, func(key string) bool {
 				r := c.rectangle(o.Dict[key])
-				return r != nil && (min(r[2]-r[0], r[3]-r[1]) < least || max(r[2]-r[0], r[3]-r[1]) > most)
+				return len(r) == 4 && (min(r[2]-r[0], r[3]-r[1]) < least || max(r[2]-r[0], r[3]-r[1]) > most)
 			})
 		}},
 		{ua: "7.18.3-1", of: ofPage, message: "The tab order of a page with annotations is not that of the structure.", fix: "Set Tabs of the page to S.", broken: func(c *checker, o object) bool {
@@ -114,7 +114,7 @@ func pageRules() []*rule {
 		}},
 		{a2: "6.3.3-1", of: ofAnnotation, message: "An annotation has no appearance.", fix: fixLook, broken: func(c *checker, o object) bool {
 			r := c.rectangle(o.Dict["/Rect"])
-			empty := r != nil && r[0] == r[2] && r[1] == r[3]
+			empty := len(r) == 4 && r[0] == r[2] && r[1] == r[3]
 			return !empty && !slices.Contains([]string{"Popup", "Link"}, c.subtype(o)) && o.Dict["/AP"] == nil
 		}},
 		{a1: "6.9-2", of: ofAnnotation, message: "A form field has no appearance.", fix: fixLook, broken: func(c *checker, o object) bool { return c.subtype(o) == "Widget" && o.Dict["/AP"] == nil }},

@@ -119,7 +119,7 @@ func (r *treeReader) add(parent *element, v any, page, depth int) {
 		e := &element{object: object{Dict: v, ref: ref, page: r.numbers[pdffile.Reference(v["/Pg"])]}, parent: parent, own: r.name(v, "/S")}
 		e.kind, e.mapped = r.standard(e.own)
 		e.lang = parent.lang || r.filled(v, "/Lang")
-		r.tagged = r.tagged || r.filled(v, "/Lang")
+		r.tagged = r.tagged || v["/Lang"] != nil
 		parent.kids = append(parent.kids, e)
 		r.all = append(r.all, e)
 		r.add(e, v["/K"], page, depth+1)

@@ -80,7 +80,7 @@ type checker struct {
 	read    int  // bytes of content
 	unread  bool // some content could not be read
 	text    bool // there is text
-	tagged  bool // an element has a language
+	tagged  bool // an element or a mark has a language
 	root    *element
 }
 
