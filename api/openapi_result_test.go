@@ -65,6 +65,7 @@ func TestResultsMatchTheDocument(t *testing.T) {
 	plain := `{"file":` + inline(letters("alpha", "beta"))
 	for _, q := range []struct{ path, schema, body string }{
 		{"/v1/pdf/info", "PdfInfoResult", plain + `}`},
+		{"/v1/pdf/check", "PdfCheckResult", plain + `,"standards":["ua-1"]}`},
 		{"/v1/pdf/text", "PdfTextResult", plain + `}`},
 		{"/v1/pdf/text", "PdfTextResult", plain + `,"mergePages":true}`},
 		{"/v1/pdf/form/fields", "PdfFormFieldsResult", plain + `}`},

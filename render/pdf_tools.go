@@ -9,6 +9,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
+	"relaypdf/render/pdfcheck"
 	"relaypdf/render/spool"
 )
 
@@ -141,6 +142,19 @@ func (t *Tools) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, err
 func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []pdf.Bookmark) (*spool.File, error) {
 	files, input := file.input()
 	return t.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
+}
+
+// CheckPDF checks a PDF by standards.
+func (t *Tools) CheckPDF(ctx context.Context, file PDFFile, standards []pdfcheck.Standard) (pdfcheck.Report, error) {
+	var report pdfcheck.Report
+	files, input := file.input()
+	args := pdf.CheckArgs{Input: input, Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.CheckJob, Args: args, Files: files})
+	if err != nil {
+		return report, err
+	}
+	err = json.Unmarshal(result.Body, &report)
+	return report, err
 }
 
 // DescribePDF reads the information about a PDF.

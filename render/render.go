@@ -43,6 +43,8 @@ type Config struct {
 	OfficeSlots int
 	// NoOffice disables LibreOffice.
 	NoOffice bool
+	// NoVeraPDF disables veraPDF.
+	NoVeraPDF bool
 	// User is the user that the browser and the engines run as if this process runs as root; empty means
 	// "relaypdf", or "nobody" if that user is unknown.
 	User string

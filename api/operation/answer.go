@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"relaypdf/render/pdf"
+	"relaypdf/render/pdfcheck"
 )
 
 // Examples of JSON results, for the reference.
@@ -16,6 +17,15 @@ var (
 		PageCount: 1, PDFVersion: "1.7", Title: "Invoice 42", Author: "Ink & Co.", Keywords: []string{"invoice"}, Creator: "Chromium", Producer: "Skia/PDF",
 		CreatedAt: &answerTime, ModifiedAt: &answerTime, Tagged: true, SizeBytes: 24318, Pages: []pdf.PageInfo{{Page: 1, Width: 595, Height: 842}},
 		Permissions: pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true},
+	}
+	checkAnswer = pdfcheck.Report{
+		Engine: "relaypdf", Conforms: new(false), Results: []pdfcheck.Result{{
+			Standard: pdfcheck.UA1, Conforms: new(false), Unchecked: []string{"Glyphs and character maps of fonts"},
+			Violations: []pdfcheck.Violation{{
+				Clause: "7.3", Test: 1, Message: "An image has no alternative text.", Fix: "Set alt, which is empty for decoration; for an SVG, role=\"img\" and aria-label.",
+				Count: 1, Page: new(1), Object: new("12 0 R"), Places: []pdfcheck.Place{{Page: new(1), Object: new("12 0 R")}},
+			}},
+		}},
 	}
 	textAnswer     = pdf.Text{PageCount: 1, Pages: []pdf.PageText{{Page: 1, Text: "Invoice 42\nTotal: 99.00 EUR"}}}
 	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []pdf.ReadPage{{

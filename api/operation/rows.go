@@ -50,10 +50,11 @@ const (
 	EngineOffice      = "office"
 	EngineOCR         = "ocr"
 	EngineGhostscript = "ghostscript"
+	EngineVeraPDF     = "verapdf"
 )
 
 // Engines are all of these.
-var Engines = []string{EngineOffice, EngineOCR, EngineGhostscript}
+var Engines = []string{EngineOffice, EngineOCR, EngineGhostscript, EngineVeraPDF}
 
 // View is the kind of output of a template's preview.
 type View int
@@ -203,6 +204,16 @@ var Rows = []schema.Row[*Deps]{
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
+	},
+	row[CheckInput]{
+		Info: schema.Info{
+			Name: "pdf.check", Summary: "Check a PDF against accessibility and archive standards",
+			Details: "Lists violated rules. `conforms` is null if no violation was found, but rules are unchecked.",
+			Use:     "Use when a PDF must conform to PDF/UA or PDF/A: lists violated rules and remedies. Not for conversion: use pdf_pdfa.",
+			Price:   toolPrice, Produces: []string{"application/json"}, Answer: checkAnswer,
+		},
+		Example: CheckInput{PDFSource: examplePDF(), Standards: []CheckStandard{"ua-1", "a-2b"}},
+		Run:     runCheck,
 	},
 	row[RepairInput]{
 		Info:    pdfTool("pdf.repair", "Repair a damaged PDF", "Use when a PDF does not open, or other tools report damage. Unreadable parts are lost."),

@@ -293,6 +293,7 @@ func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
 		Chromium: a.Config.Chromium, User: a.Config.RenderUser, Slots: a.Config.RenderSlots,
 		Memory: a.Config.Memory, OfficeSlots: a.Config.offices(), NoOffice: !slices.Contains(a.Config.Engines, operation.EngineOffice),
+		NoVeraPDF:  !slices.Contains(a.Config.Engines, operation.EngineVeraPDF),
 		AllowHosts: a.Config.AllowHosts, OwnHosts: a.Config.ownHosts(), ExtraCA: a.Config.ExtraCA, Fonts: a.Config.Fonts, Logger: a.log,
 		Sandbox: render.Sandbox(a.Config.Sandbox),
 	}

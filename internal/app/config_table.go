@@ -246,7 +246,7 @@ var settings = []Setting{
 	},
 	{
 		name: "engines", topic: topicWork, group: GroupServer, fallback: strings.Join(operation.Engines, ","),
-		doc:   "Optional engines to run: `office`, `ocr`, `ghostscript` or `none`. Separate them by commas. Operations that need another engine return 503 and are missing from the price list, the playground and the MCP tools.",
+		doc:   "Optional engines to run: `office`, `ocr`, `ghostscript`, `verapdf` or `none`. Separate them by commas. Operations that need another engine return 503 and are missing from the price list, the playground and the MCP tools.",
 		apply: into(func(c *Config) *[]string { return &c.Engines }, parseEngines),
 	},
 	{

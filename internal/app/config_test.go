@@ -494,13 +494,13 @@ func TestNearest(t *testing.T) {
 
 func TestEnginesSetting(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"office": "ocr ghostscript", "none": "office ocr ghostscript", "ghostscript, ocr,office": ""} {
+	for text, want := range map[string]string{"office": "ocr ghostscript verapdf", "none": "office ocr ghostscript verapdf", "verapdf,ghostscript, ocr,office": ""} {
 		engines, err := parseEngines(text)
 		if got := strings.Join((&Config{Engines: engines}).without(), " "); err != nil || got != want {
 			t.Errorf("%q leaves out %q, %v; want %q", text, got, err, want)
 		}
 	}
-	if _, err := parseEngines("word"); err == nil || !strings.Contains(err.Error(), "office,ocr,ghostscript") {
+	if _, err := parseEngines("word"); err == nil || !strings.Contains(err.Error(), "office,ocr,ghostscript,verapdf") {
 		t.Errorf("an unknown engine: %v", err)
 	}
 }

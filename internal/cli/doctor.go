@@ -55,6 +55,7 @@ var checkups = []checkup{
 	{"webp", checkWebP},
 	{"mupdf", checkMuPDF},
 	{"pdfa", checkPDFA},
+	{"verapdf", checkVeraPDF},
 	{"extra CA", checkExtraCA},
 	{"pages", checkPages},
 	{"clock", checkClock},

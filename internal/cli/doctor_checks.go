@@ -350,6 +350,17 @@ func checkPDFA(ctx context.Context, config app.Config) []finding {
 	return okay("Ghostscript %s", version)
 }
 
+// checkVeraPDF reports whether the optional validator of PDFs is installed.
+func checkVeraPDF(_ context.Context, config app.Config) []finding {
+	if !slices.Contains(config.Engines, operation.EngineVeraPDF) {
+		return okay("disabled by RELAYPDF_ENGINES")
+	}
+	if _, err := exec.LookPath("verapdf"); err != nil {
+		return okay("not installed; pdf.check uses its own rules")
+	}
+	return okay("veraPDF is installed")
+}
+
 // checkOCR looks which languages scans can be read in.
 func checkOCR(ctx context.Context, config app.Config) []finding {
 	if !slices.Contains(config.Engines, operation.EngineOCR) {

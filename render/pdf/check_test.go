@@ -80,7 +80,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs that write no PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob}
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,

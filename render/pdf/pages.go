@@ -26,6 +26,7 @@ const (
 	ArchivedJob   = "pdf.pdfa.check"
 	MarkdownJob   = "pdf.markdown"
 	StandardsJob  = "pdf.standards"
+	CheckJob      = "pdf.check"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -43,6 +44,7 @@ func PageHandlers() engine.Handlers {
 		ArchivedJob:   handleJSON(checkArchived),
 		MarkdownJob:   handleJSON(markdown),
 		StandardsJob:  handleJSON(conform),
+		CheckJob:      handleJSON(checkStandards),
 	}
 }
 

@@ -123,7 +123,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 	case "/Link":
 		return s.link(e, kids)
 	case "/Ruby":
-		return s.ruby(kids)
+		return s.ruby(e, kids)
 	}
 	return s.plain(e, kids)
 }
@@ -377,7 +377,7 @@ func (s *shaper) drawn(e *element, kids []*kid) []*kid {
 }
 
 // ruby pairs each base with its annotation.
-func (s *shaper) ruby(kids []*kid) []*kid {
+func (s *shaper) ruby(e *element, kids []*kid) []*kid {
 	var out, base []*kid
 	for _, k := range kids {
 		switch {

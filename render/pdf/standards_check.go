@@ -1,0 +1,53 @@
+package pdf
+
+import (
+	"context"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
+)
+
+// CheckArgs are the arguments of a CheckJob, whose result is a pdfcheck.Report.
+type CheckArgs struct {
+	Input
+
+	Standards []pdfcheck.Standard
+	// VeraPDF means that veraPDF checks the document, if it is installed.
+	VeraPDF bool
+}
+
+// checkStandards checks a document by standards.
+func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfcheck.Report, error) {
+	d, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return pdfcheck.Report{}, err
+	}
+	original := *d
+	original.name = args.Name
+	var src pdfcheck.Source
+	if src.Original, err = original.content(); err != nil {
+		return pdfcheck.Report{}, err
+	}
+	if src.File, err = d.readFile(ctx); err != nil {
+		return pdfcheck.Report{}, err
+	}
+	if encrypted := src.File.Trailer("/Encrypt"); encrypted != nil {
+		if src.Encrypt = src.File.Entry(encrypted); src.Encrypt == nil {
+			src.Encrypt = pdffile.Dict{}
+		}
+	}
+	if !src.File.Sound() {
+		if src.File, err = d.soundFile(ctx); err != nil {
+			return pdfcheck.Report{}, err
+		}
+	}
+	if args.VeraPDF {
+		// It cannot open encrypted documents, whose own results have all violations that matter.
+		if report, ok, err := askVeraPDF(ctx, w, args.Name, args.Standards); err != nil || ok {
+			return report, err
+		}
+	}
+	src.Copied = d.name != args.Name
+	return pdfcheck.Check(src, args.Standards), nil
+}

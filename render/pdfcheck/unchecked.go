@@ -1,0 +1,23 @@
+package pdfcheck
+
+// unchecked lists what the rules do not check of a standard, and what could not be checked of this file.
+func (c *checker) unchecked(s Standard) []string {
+	list := []string{"Glyphs and character maps of fonts"}
+	switch part := s.part(); part {
+	case 0:
+		list = append(list, "Regularity and headers of tables", "Prefixes of XMP properties", "Content of a form in several elements", "Media clips and XFA forms",
+			"Meaning of tags and texts, and the order of reading")
+	default:
+		list = append(list, "Syntax of objects and cross-reference tables", "ICC-based, Separation and DeviceN color spaces", "XMP extension schemas and types of properties")
+		if part > 1 {
+			list = append(list, "JPEG 2000 images", "Halftones", "Blending without an output intent", "Digital signatures", "Layers without an order", "Conformance and association of attachments")
+		}
+	}
+	if c.unread {
+		list = append(list, "Parts of this file that could not be read, or exceed a limit")
+	}
+	if c.src.Copied {
+		list = append(list, "Syntax of this file, which was decrypted or repaired for the check")
+	}
+	return list
+}
