@@ -344,9 +344,8 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	f.Limit = store.MaxList
-	read := func(cursor string) (store.Page[store.Call], error) {
-		f.Cursor = cursor
+	read := func(l store.List) (store.Page[store.Call], error) {
+		f.Limit, f.Cursor = l.Limit, l.Cursor
 		return w.store.Calls(v.ctx(), f)
 	}
 	columns := []string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}

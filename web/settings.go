@@ -406,16 +406,8 @@ func (w *Web) memberChanged(v *pageRequest, err error, done string) error {
 }
 
 func (w *Web) exportAudit(v *pageRequest) error {
-	read := func(before string) (page store.Page[store.AuditEntry], err error) {
-		page.Items, err = w.audit.Of(v.ctx(), v.account.ID, before, store.MaxList)
-		if len(page.Items) == store.MaxList {
-			page.Next = page.Items[store.MaxList-1].ID
-		}
-		return page, err
-	}
 	columns := []string{"at", "who", "action", "object", "note", "address"}
-	return v.sendTable("audit.csv", columns, exported(read, func(e store.AuditEntry) []string {
-		e = forMembers(e)
+	return v.sendTable("audit.csv", columns, exported(w.auditPages(v), func(e store.AuditEntry) []string {
 		return []string{e.At.UTC().Format(time.RFC3339), e.Who, e.Action, e.Object, e.Note, e.Address}
 	}))
 }

@@ -34,12 +34,12 @@ func (v *pageRequest) sendTable(name string, columns []string, rows iter.Seq2[[]
 	return out.Error()
 }
 
-// exported returns the rows of a list, up to maxExport. Read returns the items after a cursor, store.MaxList at once.
-func exported[Item any](read func(cursor string) (store.Page[Item], error), row func(Item) []string) iter.Seq2[[]string, error] {
+// exported returns the rows of a list, up to maxExport.
+func exported[Item any](read func(store.List) (store.Page[Item], error), row func(Item) []string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
-		cursor := ""
+		list := store.List{Limit: store.MaxList}
 		for range maxExport / store.MaxList {
-			page, err := read(cursor)
+			page, err := read(list)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -49,7 +49,7 @@ func exported[Item any](read func(cursor string) (store.Page[Item], error), row 
 					return
 				}
 			}
-			if cursor = page.Next; cursor == "" {
+			if list.Cursor = page.Next; page.Next == "" {
 				return
 			}
 		}

@@ -176,8 +176,8 @@ func (w *Web) saveLimits(v *pageRequest) error {
 }
 
 func (w *Web) exportLedger(v *pageRequest) error {
-	read := func(cursor string) (store.Page[store.Posted], error) {
-		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: store.List{Limit: store.MaxList, Cursor: cursor}})
+	read := func(l store.List) (store.Page[store.Posted], error) {
+		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: l})
 	}
 	columns := []string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}
 	return v.sendTable("ledger.csv", columns, exported(read, func(p store.Posted) []string {
