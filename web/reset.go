@@ -119,7 +119,7 @@ func (w *Web) setNewPassword(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return w.enter(v, token.PersonID)
+	return w.enterByLink(v, token.PersonID)
 }
 
 // Texts of the email about a new password.
@@ -142,11 +142,11 @@ func (w *Web) useLink(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return w.enter(v, token.PersonID)
+	return w.enterByLink(v, token.PersonID)
 }
 
-// enter logs in a user who has proved that the address is theirs.
-func (w *Web) enter(v *pageRequest, personID string) error {
+// enterByLink logs in a user who has proved that the address is theirs.
+func (w *Web) enterByLink(v *pageRequest, personID string) error {
 	if w.scs.GetString(v.ctx(), joinedKey) != personID {
 		// Someone else may have signed up with the address and set a password.
 		if err := w.people.ClaimPerson(v.ctx(), personID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
