@@ -310,6 +310,18 @@ func (r message) build(ctx context.Context, base string) (*http.Request, error) 
 	return request, nil
 }
 
+// do sends a request as HTTP and UserAgent say.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	if c.UserAgent != "" {
+		r.Header.Set("User-Agent", c.UserAgent)
+	}
+	carrier := c.HTTP
+	if carrier == nil {
+		carrier = &http.Client{}
+	}
+	return carrier.Do(r)
+}
+
 func (c *Client) sendOnce(ctx context.Context, request message) (*http.Response, error) {
 	r, err := request.build(ctx, strings.TrimSuffix(c.BaseURL, "/"))
 	if err != nil {
@@ -318,14 +330,7 @@ func (c *Client) sendOnce(ctx context.Context, request message) (*http.Response,
 	if c.Key != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	if c.UserAgent != "" {
-		r.Header.Set("User-Agent", c.UserAgent)
-	}
-	carrier := c.HTTP
-	if carrier == nil {
-		carrier = &http.Client{}
-	}
-	response, err := carrier.Do(r)
+	response, err := c.do(r)
 	if err != nil {
 		return nil, err
 	}

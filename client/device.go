@@ -117,14 +117,7 @@ func (c *Client) askDevice(ctx context.Context, path string, form url.Values, in
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
-	if c.UserAgent != "" {
-		r.Header.Set("User-Agent", c.UserAgent)
-	}
-	carrier := c.HTTP
-	if carrier == nil {
-		carrier = &http.Client{}
-	}
-	response, err := carrier.Do(r)
+	response, err := c.do(r)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -55,10 +54,7 @@ func (s *Store) Activity(ctx context.Context, accountID string, from, to time.Ti
 		}
 		return a.readLatency(ctx, tx, accountID)
 	})
-	if err != nil {
-		return Activity{}, fmt.Errorf("read activity: %w", err)
-	}
-	return a, nil
+	return a, wrapped("read activity", err)
 }
 
 func (a *Activity) readLatency(ctx context.Context, tx txn, accountID string) error {

@@ -112,11 +112,7 @@ func (a *Audit) list(ctx context.Context, which func(*bun.SelectQuery) *bun.Sele
 		query.Where("id < ?", before)
 	}
 	err := query.Scan(ctx)
-	list := make([]AuditEntry, len(rows))
-	for i := range rows {
-		list[i] = rows[i].entry()
-	}
-	return list, wrapped("read audit log", err)
+	return converted(rows, (*auditRow).entry), wrapped("read audit log", err)
 }
 
 // orNull returns nil for an empty text.

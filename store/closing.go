@@ -39,10 +39,7 @@ func (s *Store) CloseMonths(ctx context.Context) error {
 	for m := last + 1; err == nil && m <= due; m++ {
 		err = s.closeMonth(ctx, m)
 	}
-	if err != nil {
-		return fmt.Errorf("close months: %w", err)
-	}
-	return nil
+	return wrapped("close months", err)
 }
 
 // beforeFirst returns the month before the first one with a posting, or the
@@ -134,8 +131,5 @@ func (s *Store) CheckMonth(ctx context.Context, at time.Time) (problems []string
 		problems, err = ledgerCheck{problem: text, query: monthCheck}.run(ctx, tx, int64(m), m.firstID("jrn"), (m + 1).firstID("jrn"))
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("check month: %w", err)
-	}
-	return problems, nil
+	return problems, wrapped("check month", err)
 }

@@ -90,10 +90,7 @@ func (r *deliveryRow) delivery() Delivery {
 // for an unknown id and for another account's.
 func (s *Store) Delivery(ctx context.Context, accountID, id string) (Delivery, error) {
 	d, err := readDelivery(ctx, s.read, accountID, id)
-	if err != nil {
-		return Delivery{}, fmt.Errorf("read delivery: %w", err)
-	}
-	return d, nil
+	return d, wrapped("read delivery", err)
 }
 
 // DeliveryBody returns a delivery, and its body, byte for byte. It returns ErrNotFound as Delivery does.
@@ -156,10 +153,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 		delivery, err = readDelivery(ctx, tx, accountID, id)
 		return err
 	})
-	if err != nil {
-		return Delivery{}, fmt.Errorf("replay delivery: %w", err)
-	}
-	return delivery, nil
+	return delivery, wrapped("replay delivery", err)
 }
 
 // RetryDelivery makes the next attempt of a delivery due now, if it waits for one. The attempt counts, and later ones

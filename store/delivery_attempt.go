@@ -316,10 +316,7 @@ func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 		announce(ctx)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("return attempt: %w", err)
-	}
-	return nil
+	return wrapped("return attempt", err)
 }
 
 // FinishAttempt records the result of an attempt, and returns the delivery. A success, the last attempt, and a

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -87,3 +88,14 @@ func (s *Store) SweepBlobs(ctx context.Context, most int) (int, error) {
 
 // ExcessRequests and OldRequests delete logged requests.
 const ExcessRequests, OldRequests = excessRequests, oldRequests
+
+// RegionOf returns the region that an id was made in, and false for a text of
+// another form.
+func RegionOf(id string) (string, bool) {
+	_, body, _ := strings.Cut(id, "_")
+	if len(body) != idChars || strings.Trim(body[:timeChars], crockford) != "" {
+		return "", false
+	}
+	region := body[timeChars : timeChars+regionChars]
+	return region, CheckRegion(region) == nil
+}

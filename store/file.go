@@ -73,10 +73,7 @@ func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 		}
 		return s.addFile(ctx, tx, &call, f, s.now())
 	})
-	if err != nil {
-		return fmt.Errorf("add file: %w", err)
-	}
-	return nil
+	return wrapped("add file", err)
 }
 
 func (f File) check(now time.Time) error {

@@ -122,17 +122,6 @@ func CallID(resultID string) string {
 	return "call_" + body[:timeChars+regionChars] + idEncoding.EncodeToString(sum[:])[:randomChars]
 }
 
-// RegionOf returns the region that an id was made in, and false for a text of
-// another form.
-func RegionOf(id string) (string, bool) {
-	_, body, _ := strings.Cut(id, "_")
-	if len(body) != idChars || strings.Trim(body[:timeChars], crockford) != "" {
-		return "", false
-	}
-	region := body[timeChars : timeChars+regionChars]
-	return region, CheckRegion(region) == nil
-}
-
 // CheckRegion returns an error unless the text can name a region.
 func CheckRegion(region string) error {
 	if len(region) != regionChars || strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

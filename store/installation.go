@@ -95,11 +95,7 @@ func (s *Store) RunningCalls(ctx context.Context, limit int) ([]Call, error) {
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().Model(&rows).Where("status = 'running'").Order("id").Limit(int64(limit)).Scan(ctx)
 	})
-	list := make([]Call, len(rows))
-	for n := range rows {
-		list[n] = rows[n].call()
-	}
-	return list, wrapped("read running calls", err)
+	return converted(rows, (*callRow).call), wrapped("read running calls", err)
 }
 
 // Backlog is the unfinished work.

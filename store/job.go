@@ -133,11 +133,7 @@ func (s *Store) orphanedCalls(ctx context.Context, h holder, begun time.Time, li
 	condition, args := h.condition(toMicros(s.now()))
 	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, toMicros(begun)).Where(condition, args...).
 		Order("id").Limit(int64(limit)).Scan(ctx)
-	list := make([]Orphan, len(rows))
-	for i := range rows {
-		list[i] = Orphan{Call: rows[i].call(), holder: h}
-	}
-	return list, err
+	return converted(rows, func(r *callRow) Orphan { return Orphan{Call: r.call(), holder: h} }), err
 }
 
 // OrphanedJobs returns running jobs whose process is gone, at most limit.
@@ -242,14 +238,8 @@ func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, erro
 func (s *Store) spentInputs(ctx context.Context, limit int) ([]string, error) {
 	var rows []jobRow
 	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Where(notPostponed("j.input_key"), toMicros(s.now()))
-	if err := query.Limit(int64(limit)).Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read spent inputs: %w", err)
-	}
-	keys := make([]string, len(rows))
-	for i := range rows {
-		keys[i] = rows[i].InputKey
-	}
-	return keys, nil
+	err := query.Limit(int64(limit)).Scan(ctx)
+	return converted(rows, func(r *jobRow) string { return r.InputKey }), wrapped("read spent inputs", err)
 }
 
 // DropInput deletes the blob of an ended job's input.

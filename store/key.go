@@ -147,14 +147,8 @@ func (n NewKey) check() error {
 // Keys returns the account's keys, the oldest first, including revoked ones and those of grants.
 func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
-	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
-	}
-	list := make([]Key, len(rows))
-	for i := range rows {
-		list[i] = rows[i].key()
-	}
-	return list, nil
+	err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx)
+	return converted(rows, (*keyRow).key), wrapped("read keys", err)
 }
 
 // RevokeKey ends a key permanently. Revoking it again changes nothing. It returns ErrNotFound if the account has no
@@ -168,10 +162,7 @@ func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("revoke key: %w", err)
-	}
-	return nil
+	return wrapped("revoke key", err)
 }
 
 // authenticate is the single query of authentication. It looks up the hash, so its timing reveals nothing about the

@@ -145,10 +145,7 @@ func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 			Where("("+orphaned+") OR c.mode = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.call_id = c.id AND jobs.state <> ?)",
 				append(args, Async, jobEnded)...).Order("id").Scan(ctx, &r.OrphanedHolds)
 	})
-	if err != nil {
-		return LedgerReport{}, fmt.Errorf("check ledger: %w", err)
-	}
-	return r, nil
+	return r, wrapped("check ledger", err)
 }
 
 // total fills in the sums.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -74,10 +73,7 @@ const ledgerBefore = `SELECT CAST(
 // until yield returns an error. Only the current posting is in memory.
 func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error { return readLedger(ctx, tx, q, yield) })
-	if err != nil {
-		return fmt.Errorf("read ledger: %w", err)
-	}
-	return nil
+	return wrapped("read ledger", err)
 }
 
 func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLine) error) (err error) {

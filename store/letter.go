@@ -91,11 +91,7 @@ func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 		}
 		return tx.NewRaw("UPDATE letters SET attempts = attempts + 1, due_at = ? WHERE id IN (?) RETURNING *", toMicros(now.Add(letterTerm)), due).Scan(ctx, &rows)
 	})
-	list := make([]Letter, len(rows))
-	for i, r := range rows {
-		list[i] = Letter{r.ID, r.Sealed, r.Attempts}
-	}
-	return list, err
+	return converted(rows, func(r *letterRow) Letter { return Letter{r.ID, r.Sealed, r.Attempts} }), err
 }
 
 // RemoveLetter removes a sent email.

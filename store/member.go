@@ -188,11 +188,7 @@ func (s *Store) NewInvite(ctx context.Context, i Invite) (secret string, err err
 func (s *Store) Invites(ctx context.Context, accountID string) ([]Invite, error) {
 	var rows []inviteRow
 	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(s.now())).Order("created_at", "id").Scan(ctx)
-	list := make([]Invite, len(rows))
-	for i := range rows {
-		list[i] = rows[i].invite()
-	}
-	return list, wrapped("read invitations", err)
+	return converted(rows, (*inviteRow).invite), wrapped("read invitations", err)
 }
 
 // Invite returns the invitation of a link, or ErrUsed.

@@ -143,8 +143,5 @@ func monthsWithRows(ctx context.Context, db bun.IDB, table, kind string, before 
 // partition.
 func (s *Store) MakePartitions(ctx context.Context) error {
 	err := untilUnlocked(ctx, s.log, func() error { return makePartitions(ctx, s.write, s.dialect, s.now()) })
-	if err != nil {
-		return fmt.Errorf("make partitions: %w", err)
-	}
-	return nil
+	return wrapped("make partitions", err)
 }

@@ -178,11 +178,7 @@ func (s *Store) WaitingPayments(ctx context.Context, before time.Time, limit int
 			Where("checked_at <= ?0 AND created_at <= ?0", toMicros(before)).Order("checked_at", "id").Limit(int64(limit))
 		return tx.NewRaw("UPDATE payments SET checked_at = ? WHERE id IN (?) RETURNING *", toMicros(s.now()), which).Scan(ctx, &rows)
 	})
-	list := make([]Payment, len(rows))
-	for i := range rows {
-		list[i] = rows[i].payment()
-	}
-	return list, wrapped("read waiting payments", err)
+	return converted(rows, (*paymentRow).payment), wrapped("read waiting payments", err)
 }
 
 // Customer is an account as the provider of payments knows it.

@@ -143,14 +143,8 @@ func (s *Store) personWhere(ctx context.Context, where, arg string) (Person, err
 // People returns all users.
 func (s *Store) People(ctx context.Context) ([]Person, error) {
 	var rows []personRow
-	if err := s.read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read people: %w", err)
-	}
-	list := make([]Person, len(rows))
-	for i := range rows {
-		list[i] = rows[i].person()
-	}
-	return list, nil
+	err := s.read.NewSelect().Model(&rows).Order("email").Scan(ctx)
+	return converted(rows, (*personRow).person), wrapped("read people", err)
 }
 
 // SetPersonName changes a user's name.
@@ -243,7 +237,16 @@ func (s *Store) updatePerson(ctx context.Context, doing string, fn transaction) 
 	return wrapped(doing, s.inTx(ctx, fn))
 }
 
-// wrapped adds the failed action to an error.
+// converted returns what the rows mean.
+func converted[Row, Meaning any](rows []Row, meaning func(*Row) Meaning) []Meaning {
+	list := make([]Meaning, len(rows))
+	for i := range rows {
+		list[i] = meaning(&rows[i])
+	}
+	return list
+}
+
+// wrapped adds the failed action to an error, if there is one.
 func wrapped(doing string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -263,8 +262,5 @@ func (s *Store) checkPostgres(ctx context.Context) (err error) {
 			break
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("PostgreSQL accepts no writes: %w", err)
-	}
-	return nil
+	return wrapped("PostgreSQL accepts no writes", err)
 }

@@ -92,10 +92,7 @@ func (s *Store) samePosting(ctx context.Context, p Posting) error {
 	if err == nil && worth != p.worth() {
 		err = fmt.Errorf("the reference %q was posted with another amount: %w", p.Reference, ErrExists)
 	}
-	if err != nil {
-		return fmt.Errorf("post: %w", err)
-	}
-	return nil
+	return wrapped("post", err)
 }
 
 // worth returns the customer's gain.

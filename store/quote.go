@@ -127,10 +127,7 @@ func (s *Store) BeginGeneration(ctx context.Context, accountID string) (day int6
 		}
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("begin generation: %w", err)
-	}
-	return day, nil
+	return day, wrapped("begin generation", err)
 }
 
 // EndGeneration undoes the count of BeginGeneration on a day.
@@ -139,8 +136,5 @@ func (s *Store) EndGeneration(ctx context.Context, accountID string, day int64) 
 		_, err := tx.NewRaw("UPDATE generation_days SET failures = failures - 1 WHERE account_id = ? AND day = ? AND failures > 0", accountID, day).Exec(ctx)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("end generation: %w", err)
-	}
-	return nil
+	return wrapped("end generation", err)
 }

@@ -140,11 +140,9 @@ func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 	var rows []sessionRow
 	err := s.store.read.NewSelect().Model(&rows).ExcludeColumn("data").
 		Where("person_id = ? AND expires_at > ?", personID, toMicros(s.store.now())).Order("seen_at DESC").Limit(100).Scan(ctx)
-	list := make([]Session, len(rows))
-	for i, r := range rows {
-		list[i] = Session{r.PublicID, personID, r.Device, r.Address, fromMicros(r.CreatedAt), fromMicros(r.SeenAt), r.Token}
-	}
-	return list, wrapped("read sessions", err)
+	return converted(rows, func(r *sessionRow) Session {
+		return Session{r.PublicID, personID, r.Device, r.Address, fromMicros(r.CreatedAt), fromMicros(r.SeenAt), r.Token}
+	}), wrapped("read sessions", err)
 }
 
 // End ends one session of a user, or returns ErrNotFound.

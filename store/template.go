@@ -270,10 +270,7 @@ func (s *Store) Template(ctx context.Context, accountID, ref string) (Template, 
 		found = row.template(content)
 		return err
 	})
-	if err != nil {
-		return Template{}, fmt.Errorf("read template: %w", err)
-	}
-	return found, nil
+	return found, wrapped("read template", err)
 }
 
 // TemplateFilter selects templates. An empty field means any.
@@ -326,10 +323,7 @@ func (s *Store) TemplateCategories(ctx context.Context, accountID string) ([]str
 	var names []string
 	err := s.read.NewSelect().Model((*templateRow)(nil)).Distinct().Column("category").
 		Where("account_id = ? AND deleted_at IS NULL AND category <> ''", accountID).Order("category").Scan(ctx, &names)
-	if err != nil {
-		return nil, fmt.Errorf("read categories: %w", err)
-	}
-	return names, nil
+	return names, wrapped("read categories", err)
 }
 
 // fillListed gives the entries of a page their sample data and options, and cuts

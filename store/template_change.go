@@ -69,10 +69,7 @@ func (s *Store) UpdateTemplate(ctx context.Context, accountID, ref string, expec
 		}
 		return putDraft(ctx, tx, row, content)
 	})
-	if err != nil {
-		return Template{}, fmt.Errorf("update template: %w", err)
-	}
-	return changed, nil
+	return changed, wrapped("update template", err)
 }
 
 func set(to, from *string) {
@@ -131,10 +128,7 @@ func (s *Store) PublishTemplate(ctx context.Context, accountID, ref string, expe
 		row.PublishedVersion, row.PublishedAt = &next, &now
 		return dropDraft(ctx, tx, row)
 	})
-	if err != nil {
-		return Template{}, fmt.Errorf("publish template: %w", err)
-	}
-	return changed, nil
+	return changed, wrapped("publish template", err)
 }
 
 // DiscardTemplate drops the draft of a published template. It returns ErrNeverPublished if nothing would be left,
@@ -154,10 +148,7 @@ func (s *Store) DiscardTemplate(ctx context.Context, accountID, ref string, expe
 		row.Size = content.size()
 		return err
 	})
-	if err != nil {
-		return Template{}, fmt.Errorf("discard draft: %w", err)
-	}
-	return changed, nil
+	return changed, wrapped("discard draft", err)
 }
 
 // RestoreTemplate makes a version the draft. It returns ErrChanged as expected asks
@@ -170,10 +161,7 @@ func (s *Store) RestoreTemplate(ctx context.Context, accountID, ref string, expe
 		}
 		return putDraft(ctx, tx, row, found.content())
 	})
-	if err != nil {
-		return Template{}, fmt.Errorf("restore template: %w", err)
-	}
-	return changed, nil
+	return changed, wrapped("restore template", err)
 }
 
 // DeleteTemplate deletes a template softly: its versions stay for jobs that use them, and its draft for a restore. It
@@ -184,10 +172,7 @@ func (s *Store) DeleteTemplate(ctx context.Context, accountID, ref string) error
 		row.DeletedAt = &now
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("delete template: %w", err)
-	}
-	return nil
+	return wrapped("delete template", err)
 }
 
 // UndeleteTime is the period in which a deleted template can be restored.
@@ -229,10 +214,7 @@ func (s *Store) UndeleteTemplate(ctx context.Context, accountID, id string) (Tem
 		found = row.template(content)
 		return err
 	})
-	if err != nil {
-		return Template{}, fmt.Errorf("undelete template: %w", err)
-	}
-	return found, nil
+	return found, wrapped("undelete template", err)
 }
 
 // TemplateVersions lists the versions of a template, the newest first, without
@@ -244,14 +226,9 @@ func (s *Store) TemplateVersions(ctx context.Context, accountID, ref string) ([]
 	}
 	var rows []templateVersionRow
 	err = s.read.NewSelect().Model(&rows).Column("version", "comment", "published_at").Where("template_id = ?", row.ID).Order("version DESC").Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list versions: %w", err)
-	}
-	list := make([]TemplateVersion, len(rows))
-	for i, r := range rows {
-		list[i] = TemplateVersion{Version: r.Version, Comment: r.Comment, PublishedAt: fromMicros(r.PublishedAt)}
-	}
-	return list, nil
+	return converted(rows, func(r *templateVersionRow) TemplateVersion {
+		return TemplateVersion{Version: r.Version, Comment: r.Comment, PublishedAt: fromMicros(r.PublishedAt)}
+	}), wrapped("list versions", err)
 }
 
 // Statements that find a version with its template: $1 is the id or the slug, $2

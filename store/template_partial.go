@@ -61,14 +61,8 @@ func (r *partialRow) partial() Partial {
 // Partials returns all partials of an account by name, with their sources.
 func (s *Store) Partials(ctx context.Context, accountID string) ([]Partial, error) {
 	var rows []partialRow
-	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("name").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read partials: %w", err)
-	}
-	list := make([]Partial, len(rows))
-	for i := range rows {
-		list[i] = rows[i].partial()
-	}
-	return list, nil
+	err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("name").Scan(ctx)
+	return converted(rows, (*partialRow).partial), wrapped("read partials", err)
 }
 
 // Partial returns one partial. It returns ErrNotFound if there is none.
@@ -96,8 +90,5 @@ func (s *Store) DeletePartial(ctx context.Context, accountID, name string) error
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("delete partial: %w", err)
-	}
-	return nil
+	return wrapped("delete partial", err)
 }

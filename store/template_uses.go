@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 )
@@ -55,8 +54,5 @@ func (s *Store) PartialUses(ctx context.Context, accountID string) (list []Parti
 		}
 		return rows.Err()
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read uses of partials: %w", err)
-	}
-	return list, nil
+	return list, wrapped("read uses of partials", err)
 }

@@ -71,10 +71,7 @@ func (s *Store) AddUpload(ctx context.Context, f File) error {
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("add upload: %w", err)
-	}
-	return nil
+	return wrapped("add upload", err)
 }
 
 // uploadRefusal returns the reason why an account cannot upload.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"relaypdf/store/credit"
@@ -65,10 +64,7 @@ func (s *Store) Usage(ctx context.Context, accountID string, from, to time.Time)
 		_, err := u.read(ctx, tx, accountID, "operation")
 		return err
 	})
-	if err != nil {
-		return Usage{}, fmt.Errorf("read usage: %w", err)
-	}
-	return u, nil
+	return u, wrapped("read usage", err)
 }
 
 // usageOf returns the empty usage from the UTC day of from until the end of the UTC day of to.

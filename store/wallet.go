@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"relaypdf/store/credit"
@@ -38,8 +37,5 @@ func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote cr
 			data: WalletNews{AmountMicrodollars: quote, BalanceMicrodollars: balance, Reason: "the wallet does not cover a call"},
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("tell of an empty wallet: %w", err)
-	}
-	return nil
+	return wrapped("tell of an empty wallet", err)
 }

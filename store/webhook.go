@@ -310,10 +310,7 @@ func (s *Store) TestWebhook(ctx context.Context, accountID, id string, data any)
 		delivery = rows[0].delivery()
 		return nil
 	})
-	if err != nil {
-		return Delivery{}, fmt.Errorf("test webhook: %w", err)
-	}
-	return delivery, nil
+	return delivery, wrapped("test webhook", err)
 }
 
 // disableWebhook disables an enabled endpoint for a reason other than its owner's request, and cancels pending

@@ -26,8 +26,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("API keys revoked. " + deletion)
-	return v.redirect(dataPath)
+	return v.redirectWith(dataPath, "API keys revoked. "+deletion)
 }
 
 // keepAccount undoes the deletion.
@@ -41,8 +40,7 @@ func (w *Web) keepAccount(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("Deletion cancelled. The API keys stay revoked. Create new ones.")
-	return v.redirect(dataPath)
+	return v.redirectWith(dataPath, "Deletion cancelled. The API keys stay revoked. Create new ones.")
 }
 
 func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {

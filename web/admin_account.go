@@ -115,8 +115,7 @@ func (w *Web) recordFor(v *pageRequest, account store.Account, action, object, n
 }
 
 func (w *Web) backToAccount(v *pageRequest, account store.Account, sentence string) error {
-	v.flash(sentence)
-	return v.redirect(adminPath + "/accounts/" + url.PathEscape(account.ID))
+	return v.redirectWith(adminPath+"/accounts/"+url.PathEscape(account.ID), sentence)
 }
 
 // standing suspends an account, or lifts that; either needs a reason.

@@ -86,8 +86,7 @@ func (w *Web) limitApp(v *pageRequest) error {
 	if err := v.record("grant.limited", g.Name, views.Dollars(*limit)); err != nil {
 		return err
 	}
-	v.flash("Spending limit of " + g.Name + " set to " + views.Dollars(*limit) + ".")
-	return v.redirect(appsPath)
+	return v.redirectWith(appsPath, "Spending limit of "+g.Name+" set to "+views.Dollars(*limit)+".")
 }
 
 // revokeApp ends the access of an app.
@@ -102,6 +101,5 @@ func (w *Web) revokeApp(v *pageRequest) error {
 	if err := v.record("grant.revoked", g.Name, ""); err != nil {
 		return err
 	}
-	v.flash("Access of " + g.Name + " revoked.")
-	return v.redirect(appsPath)
+	return v.redirectWith(appsPath, "Access of "+g.Name+" revoked.")
 }

@@ -230,8 +230,7 @@ func (w *Web) confirmFactor(v *pageRequest) error {
 
 func (w *Web) confirmed(v *pageRequest) error {
 	w.setProven(v)
-	v.flash("Identity confirmed. You can change your password, email and login methods for 10 minutes.")
-	return v.redirect(securityPath)
+	return v.redirectWith(securityPath, "Identity confirmed. You can change your password, email and login methods for 10 minutes.")
 }
 
 // showUndo and undo take the link of an email about a change of credentials.

@@ -165,8 +165,7 @@ func (w *Web) replayDelivery(v *pageRequest) error {
 	if err := v.record("delivery.replayed", id, ""); err != nil {
 		return err
 	}
-	v.flash("Delivery queued for replay.")
-	return v.redirect(deliveriesPath + "?delivery=" + url.QueryEscape(id))
+	return v.redirectWith(deliveriesPath+"?delivery="+url.QueryEscape(id), "Delivery queued for replay.")
 }
 
 // tryDelivery makes the next attempt of a waiting delivery now.
@@ -178,8 +177,7 @@ func (w *Web) tryDelivery(v *pageRequest) error {
 	if err := v.record("delivery.tried", id, ""); err != nil {
 		return err
 	}
-	v.flash("Attempt started.")
-	return v.redirect(deliveriesPath + "?delivery=" + url.QueryEscape(id))
+	return v.redirectWith(deliveriesPath+"?delivery="+url.QueryEscape(id), "Attempt started.")
 }
 
 // failedDeliveries returns the latest failed deliveries that can be sent again.
@@ -215,6 +213,5 @@ func (w *Web) replayFailed(v *pageRequest) error {
 	if err := v.record("delivery.replayed", views.Plural(sent, "delivery", "deliveries"), ""); err != nil {
 		return err
 	}
-	v.flash(views.Plural(sent, "delivery", "deliveries") + " queued for replay.")
-	return v.redirect(deliveriesPath)
+	return v.redirectWith(deliveriesPath, views.Plural(sent, "delivery", "deliveries")+" queued for replay.")
 }

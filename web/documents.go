@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 
 	"relaypdf/api/call"
 	"relaypdf/store"
-	"relaypdf/store/credit"
 	"relaypdf/views"
 )
 
@@ -335,14 +333,10 @@ func (w *Web) runAgain(v *pageRequest) error {
 		return err
 	}
 	if refused != "" {
-		v.flash("Rerun failed: " + refused)
-		return v.redirect(documentsPath + "/" + document.ID)
+		return v.redirectWith(documentsPath+"/"+document.ID, "Rerun failed: "+refused)
 	}
 	return v.redirect(documentsPath + "/" + again)
 }
-
-// maxExport bounds the rows of one CSV file.
-const maxExport = 50_000
 
 func (w *Web) exportDocuments(v *pageRequest) error {
 	_, f := w.callFilter(v)
@@ -350,57 +344,15 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	f.Limit, f.Cursor = store.MaxList, ""
-	out := v.table("documents.csv")
-	if err := out.Write([]string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}); err != nil {
-		return err
+	read := func(l store.List) (store.Page[store.Call], error) {
+		f.Limit, f.Cursor = l.Limit, l.Cursor
+		return w.store.Calls(v.ctx(), f)
 	}
-	for rows := 0; rows < maxExport; rows += store.MaxList {
-		page, err := w.store.Calls(v.ctx(), f)
-		if err != nil {
-			return err
+	columns := []string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}
+	return v.sendTable("documents.csv", columns, exported(read, func(c store.Call) []string {
+		return []string{
+			c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, c.Status, keys.name(c.KeyID),
+			strconv.FormatInt(c.Duration.Milliseconds(), 10), decimal(c.Charge), c.Failure.Code, c.RequestID,
 		}
-		for _, c := range page.Items {
-			row := []string{
-				c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, c.Status, keys.name(c.KeyID),
-				strconv.FormatInt(c.Duration.Milliseconds(), 10), decimal(c.Charge), c.Failure.Code, c.RequestID,
-			}
-			if err := out.Write(plainCells(row)); err != nil {
-				return err
-			}
-		}
-		if f.Cursor = page.Next; page.Next == "" {
-			break
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// table begins a response that is a CSV file.
-func (v *pageRequest) table(name string) *csv.Writer {
-	h := v.w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	return csv.NewWriter(v.w)
-}
-
-// plainCells keeps spreadsheets from taking a text for a formula.
-func plainCells(cells []string) []string {
-	for i, cell := range cells {
-		if strings.HasPrefix(cell, "=") || strings.HasPrefix(cell, "+") || strings.HasPrefix(cell, "@") || strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "-") && !isNumber(cell) {
-			cells[i] = "'" + cell
-		}
-	}
-	return cells
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseFloat(text, 64)
-	return err == nil
-}
-
-// decimal writes an amount of dollars with all its decimals.
-func decimal(a credit.Amount) string {
-	return strconv.FormatFloat(float64(a)/1e6, 'f', 6, 64)
+	}))
 }

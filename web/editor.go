@@ -250,8 +250,7 @@ func (w *Web) saved(v *pageRequest, t templates.Record) error {
 	case "publish":
 		return v.redirect(pageOf(t.ID, "/publish"))
 	}
-	v.flash("Saved.")
-	return v.redirect(pageOf(t.ID, ""))
+	return v.redirectWith(pageOf(t.ID, ""), "Saved.")
 }
 
 // recordChange records that a user edits a template: once in a while, not for every autosave.
@@ -374,8 +373,7 @@ func (w *Web) printDraft(v *pageRequest) error {
 		return err
 	})
 	if r := refused(err); r != nil && r.Status() < http.StatusInternalServerError {
-		v.flash("PDF not created and not charged: " + r.Error())
-		return v.redirect(pageOf(found.ID, ""))
+		return v.redirectWith(pageOf(found.ID, ""), "PDF not created and not charged: "+r.Error())
 	}
 	return err
 }

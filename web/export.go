@@ -269,21 +269,22 @@ func (w *Web) exportDeliveries(v *pageRequest, out *jsonList) error {
 }
 
 func (w *Web) exportEntries(v *pageRequest, out *jsonList) error {
-	for before := ""; ; {
-		entries, err := w.audit.Of(v.ctx(), v.account.ID, before, store.MaxList)
-		if err != nil {
-			return err
+	return eachPage(w.auditPages(v), func(e store.AuditEntry) error {
+		return out.add(exportedAudit{e.At, e.Who, e.Action, e.Object, e.Note, e.Address})
+	})
+}
+
+// auditPages reads the audit log of the account as its members see it, for eachPage.
+func (w *Web) auditPages(v *pageRequest) func(store.List) (store.Page[store.AuditEntry], error) {
+	return func(l store.List) (page store.Page[store.AuditEntry], err error) {
+		entries, err := w.audit.Of(v.ctx(), v.account.ID, l.Cursor, l.Limit)
+		if len(entries) == l.Limit {
+			page.Next = entries[len(entries)-1].ID
 		}
 		for _, e := range entries {
-			e = forMembers(e)
-			before = e.ID
-			if err := out.add(exportedAudit{e.At, e.Who, e.Action, e.Object, e.Note, e.Address}); err != nil {
-				return err
-			}
+			page.Items = append(page.Items, forMembers(e))
 		}
-		if len(entries) < store.MaxList {
-			return nil
-		}
+		return page, err
 	}
 }
 

@@ -214,8 +214,7 @@ func (w *Web) stopFactor(v *pageRequest) error {
 	if err := v.record("factor.off", v.person.Email, ""); err != nil {
 		return err
 	}
-	v.flash("Two-factor authentication disabled.")
-	return v.redirect(securityPath)
+	return v.redirectWith(securityPath, "Two-factor authentication disabled.")
 }
 
 func (w *Web) renewCodes(v *pageRequest) error {

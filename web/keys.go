@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/call"
@@ -249,15 +250,7 @@ func (w *Web) changeKey(v *pageRequest, key store.Key) (views.ChangeKey, error) 
 }
 
 func (w *Web) showRevokeKey(v *pageRequest) error {
-	key, err := w.keyOf(v)
-	if err != nil {
-		return err
-	}
-	m, err := w.changeKey(v, key)
-	if err != nil {
-		return err
-	}
-	return v.show(http.StatusOK, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
+	return w.showKeyChange(v, "Revoke ", views.RevokeKeyPage)
 }
 
 func (w *Web) revokeKey(v *pageRequest) error {
@@ -279,11 +272,15 @@ func (w *Web) revokeKey(v *pageRequest) error {
 	if err := v.record("key.revoked", keyName(key), ""); err != nil {
 		return err
 	}
-	v.flash("Key “" + keyName(key) + "” revoked. Calls with it now fail.")
-	return v.redirect(keysPath)
+	return v.redirectWith(keysPath, "Key “"+keyName(key)+"” revoked. Calls with it now fail.")
 }
 
 func (w *Web) showRollKey(v *pageRequest) error {
+	return w.showKeyChange(v, "Rotate ", views.RollKeyPage)
+}
+
+// showKeyChange shows the page of a change to a key, before it is made.
+func (w *Web) showKeyChange(v *pageRequest, verb string, page func(views.Page, views.ChangeKey) templ.Component) error {
 	key, err := w.keyOf(v)
 	if err != nil {
 		return err
@@ -292,7 +289,7 @@ func (w *Web) showRollKey(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, views.RollKeyPage(v.page("Rotate "+m.Name, keysPath), m))
+	return v.show(http.StatusOK, page(v.page(verb+m.Name, keysPath), m))
 }
 
 func (w *Web) rollKey(v *pageRequest) error {

@@ -177,8 +177,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	change := store.CredentialChange{Identity: &claims.Identity}
 	err := w.changeCredentials(v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on", "You can now log in with "+w.cfg.IdentityName+".")
 	if errors.Is(err, store.ErrExists) {
-		v.flash("Nothing was changed: that identity belongs to another user.")
-		return v.redirect(securityPath)
+		return v.redirectWith(securityPath, "Nothing was changed: that identity belongs to another user.")
 	}
 	if err == nil {
 		err = v.record("identity.linked", w.cfg.IdentityName, claims.Email)
@@ -186,8 +185,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	if err != nil {
 		return err
 	}
-	v.flash(w.cfg.IdentityName + " linked. You can now log in with it.")
-	return v.redirect(securityPath)
+	return v.redirectWith(securityPath, w.cfg.IdentityName+" linked. You can now log in with it.")
 }
 
 // stranger makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
@@ -247,8 +245,7 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 // unlink ends the link with an identity, unless it is the only way in.
 func (w *Web) unlink(v *pageRequest) error {
 	if v.person.Password == "" {
-		v.flash("Set a password first. Without one you could no longer log in.")
-		return v.redirect(securityPath)
+		return v.redirectWith(securityPath, "Set a password first. Without one you could no longer log in.")
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
 	return w.sure(views.Sure{
@@ -265,6 +262,5 @@ func (w *Web) unlinkNow(v *pageRequest, name string) error {
 	if err != nil {
 		return err
 	}
-	v.flash(name + " unlinked. You now log in with your password only.")
-	return v.redirect(securityPath)
+	return v.redirectWith(securityPath, name+" unlinked. You now log in with your password only.")
 }

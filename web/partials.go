@@ -147,8 +147,7 @@ func (w *Web) makePartial(v *pageRequest) error {
 	if err := v.record("partial.made", name, ""); err != nil {
 		return err
 	}
-	v.flash("Partial “" + name + "” created. Use it in a template with {{> " + name + "}}.")
-	return v.redirect(partialsPath)
+	return v.redirectWith(partialsPath, "Partial “"+name+"” created. Use it in a template with {{> "+name+"}}.")
 }
 
 // put stores a partial, or returns the errors by field: partials that include one another without end are among them.
@@ -187,8 +186,7 @@ func (w *Web) savePartial(v *pageRequest) error {
 	if err := v.record("partial.changed", m.Name, ""); err != nil {
 		return err
 	}
-	v.flash("Partial saved. Drafts use the new source; published versions do not change.")
-	return v.redirect(partialsPath + "/" + url.PathEscape(m.Name))
+	return v.redirectWith(partialsPath+"/"+url.PathEscape(m.Name), "Partial saved. Drafts use the new source; published versions do not change.")
 }
 
 func (w *Web) showDeletePartial(v *pageRequest) error {
@@ -207,6 +205,5 @@ func (w *Web) deletePartial(v *pageRequest) error {
 	if err := v.record("partial.deleted", name, ""); err != nil {
 		return err
 	}
-	v.flash("Partial “" + name + "” deleted.")
-	return v.redirect(partialsPath)
+	return v.redirectWith(partialsPath, "Partial “"+name+"” deleted.")
 }

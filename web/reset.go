@@ -119,17 +119,7 @@ func (w *Web) setNewPassword(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
-		// Someone else may have signed up with the address and set a password.
-		if err := w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
-			return err
-		}
-	}
-	person, err := w.welcome(v.ctx(), token.PersonID)
-	if err != nil {
-		return err
-	}
-	return w.passed(v, person, "/dashboard", false)
+	return w.enterByLink(v, token.PersonID)
 }
 
 // Texts of the email about a new password.
@@ -152,13 +142,18 @@ func (w *Web) useLink(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if w.scs.GetString(v.ctx(), joinedKey) != token.PersonID {
+	return w.enterByLink(v, token.PersonID)
+}
+
+// enterByLink logs in a user who has proved that the address is theirs.
+func (w *Web) enterByLink(v *pageRequest, personID string) error {
+	if w.scs.GetString(v.ctx(), joinedKey) != personID {
 		// Someone else may have signed up with the address and set a password.
-		if err := w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+		if err := w.people.ClaimPerson(v.ctx(), personID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
 	}
-	person, err := w.welcome(v.ctx(), token.PersonID)
+	person, err := w.welcome(v.ctx(), personID)
 	if err != nil {
 		return err
 	}

@@ -265,8 +265,7 @@ func (w *Web) saveKept(v *pageRequest) error {
 	if err := v.record(action, "", ""); err != nil {
 		return err
 	}
-	v.flash(told)
-	return v.redirect(dataPath)
+	return v.redirectWith(dataPath, told)
 }
 
 func (w *Web) savePassword(v *pageRequest) error {
@@ -301,16 +300,14 @@ func (w *Web) endSession(v *pageRequest) error {
 	if err := w.sessions.End(v.ctx(), v.person.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	v.flash("Session ended.")
-	return v.redirect(securityPath)
+	return v.redirectWith(securityPath, "Session ended.")
 }
 
 func (w *Web) endSessions(v *pageRequest) error {
 	if err := w.endOthers(v.ctx(), v.person.ID); err != nil {
 		return err
 	}
-	v.flash("All other sessions ended.")
-	return v.redirect(securityPath)
+	return v.redirectWith(securityPath, "All other sessions ended.")
 }
 
 func (w *Web) inviteMember(v *pageRequest) error {
@@ -347,8 +344,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if w.mail == nil {
 		return v.redirectOnce(membersPath, views.InviteLink{Email: email, URL: address})
 	}
-	v.flash("Invitation sent to " + email + ".")
-	return v.redirect(membersPath)
+	return v.redirectWith(membersPath, "Invitation sent to "+email+".")
 }
 
 func (w *Web) cancelInvite(v *pageRequest) error {
@@ -358,8 +354,7 @@ func (w *Web) cancelInvite(v *pageRequest) error {
 	if err := v.record("invite.cancelled", chi.URLParam(v.r, "id"), ""); err != nil {
 		return err
 	}
-	v.flash("Invitation cancelled.")
-	return v.redirect(membersPath)
+	return v.redirectWith(membersPath, "Invitation cancelled.")
 }
 
 // memberOf returns the member that an address names.
@@ -407,32 +402,12 @@ func (w *Web) memberChanged(v *pageRequest, err error, done string) error {
 	if err != nil {
 		return err
 	}
-	v.flash(done)
-	return v.redirect(membersPath)
+	return v.redirectWith(membersPath, done)
 }
 
 func (w *Web) exportAudit(v *pageRequest) error {
-	out := v.table("audit.csv")
-	if err := out.Write([]string{"at", "who", "action", "object", "note", "address"}); err != nil {
-		return err
-	}
-	before := ""
-	for range maxExport / store.MaxList {
-		entries, err := w.audit.Of(v.ctx(), v.account.ID, before, store.MaxList)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			e = forMembers(e)
-			if err := out.Write(plainCells([]string{e.At.UTC().Format(time.RFC3339), e.Who, e.Action, e.Object, e.Note, e.Address})); err != nil {
-				return err
-			}
-			before = e.ID
-		}
-		if len(entries) < store.MaxList {
-			break
-		}
-	}
-	out.Flush()
-	return out.Error()
+	columns := []string{"at", "who", "action", "object", "note", "address"}
+	return v.sendTable("audit.csv", columns, exported(w.auditPages(v), func(e store.AuditEntry) []string {
+		return []string{e.At.UTC().Format(time.RFC3339), e.Who, e.Action, e.Object, e.Note, e.Address}
+	}))
 }

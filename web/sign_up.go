@@ -254,8 +254,7 @@ func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	change := store.CredentialChange{Email: &token.Data}
 	err := w.changeCredentials(v, token.PersonID, change, true, "Your email address was changed", "You now log in with "+token.Data+" instead of this address.")
 	if errors.Is(err, store.ErrExists) {
-		v.flash("Email address not changed: another user already has " + token.Data + ".")
-		return v.redirect("/dashboard/settings")
+		return v.redirectWith("/dashboard/settings", "Email address not changed: another user already has "+token.Data+".")
 	}
 	if err != nil {
 		return err
@@ -263,8 +262,7 @@ func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	if err := v.record("person.email", token.Data, ""); err != nil {
 		return err
 	}
-	v.flash("Email address changed to " + token.Data + ".")
-	return v.redirect("/dashboard/settings")
+	return v.redirectWith("/dashboard/settings", "Email address changed to "+token.Data+".")
 }
 
 // welcome records that a user's address is verified. A user without an account then gets one, with the trial credit.

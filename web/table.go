@@ -273,21 +273,3 @@ func routed(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-// PageLine is one page as tests and `relaypdf routes` list it.
-type PageLine struct{ Method, Pattern, Need string }
-
-// clients is the need of the authorization server's endpoints: clients call them without a session, and read JSON.
-const clients = "clients"
-
-// Pages lists the pages as text, with the endpoints of the authorization server.
-func (w *Web) Pages() []PageLine {
-	var lines []PageLine
-	for _, p := range w.pages() {
-		lines = append(lines, PageLine{p.method, p.pattern, string(p.need)})
-	}
-	for _, route := range w.oauth.Routes() {
-		lines = append(lines, PageLine{route.Method, route.Path, clients})
-	}
-	return lines
-}

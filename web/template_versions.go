@@ -89,8 +89,7 @@ func (w *Web) publishDraft(v *pageRequest) error {
 	if err := v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion)); err != nil {
 		return err
 	}
-	v.flash(fmt.Sprintf("Version %d published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
-	return v.redirect(pageOf(made.ID, ""))
+	return v.redirectWith(pageOf(made.ID, ""), fmt.Sprintf("Version %d published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
 }
 
 func (w *Web) discardDraft(v *pageRequest) error {
@@ -110,8 +109,7 @@ func (w *Web) restoreVersion(v *pageRequest) error {
 // changed redirects to a template after a change, or after its refusal.
 func (w *Web) changed(v *pageRequest, made templates.Record, err error, action, done string) error {
 	if r := refused(err); r != nil {
-		v.flash(r.Error())
-		return v.redirect(pageOf(v.ref().ID, ""))
+		return v.redirectWith(pageOf(v.ref().ID, ""), r.Error())
 	}
 	if err == nil {
 		err = v.record(action, made.Name, made.Slug)
@@ -119,8 +117,7 @@ func (w *Web) changed(v *pageRequest, made templates.Record, err error, action, 
 	if err != nil {
 		return err
 	}
-	v.flash(done)
-	return v.redirect(pageOf(made.ID, ""))
+	return v.redirectWith(pageOf(made.ID, ""), done)
 }
 
 func (w *Web) showVersions(v *pageRequest) error {
@@ -198,6 +195,5 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 			return err
 		}
 	}
-	v.flash("Saved.")
-	return v.redirect(pageOf(found.ID, ""))
+	return v.redirectWith(pageOf(found.ID, ""), "Saved.")
 }

@@ -198,14 +198,12 @@ func (w *Web) duplicateTemplate(v *pageRequest) error {
 		err = v.record("template.duplicated", made.Name, made.Slug)
 	}
 	if r := refused(err); r != nil {
-		v.flash(r.Error())
-		return v.redirect(templatesPath)
+		return v.redirectWith(templatesPath, r.Error())
 	}
 	if err != nil {
 		return err
 	}
-	v.flash("“" + made.Name + "” created.")
-	return v.redirect(templatesPath)
+	return v.redirectWith(templatesPath, "“"+made.Name+"” created.")
 }
 
 func (w *Web) deleteTemplate(v *pageRequest) error {
@@ -226,8 +224,7 @@ func (w *Web) deleteTemplate(v *pageRequest) error {
 func (w *Web) undeleteTemplate(v *pageRequest) error {
 	back, err := w.store.UndeleteTemplate(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if errors.Is(err, store.ErrTooMany) {
-		v.flash("Template not restored: limit of " + strconv.Itoa(store.MaxTemplates) + " templates reached. Delete another template first.")
-		return v.redirect(templatesPath)
+		return v.redirectWith(templatesPath, "Template not restored: limit of "+strconv.Itoa(store.MaxTemplates)+" templates reached. Delete another template first.")
 	}
 	if err == nil {
 		err = v.record("template.undeleted", back.Name, back.Slug)
@@ -235,6 +232,5 @@ func (w *Web) undeleteTemplate(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("“" + back.Name + "” restored.")
-	return v.redirect(templatesPath)
+	return v.redirectWith(templatesPath, "“"+back.Name+"” restored.")
 }

@@ -112,20 +112,17 @@ func (w *Web) exportUsage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	out := v.table("usage.csv")
-	if err := out.Write([]string{"day", string(f.Group), "name", "calls", "failed", "charge_usd"}); err != nil {
-		return err
-	}
-	for _, d := range days {
-		row := []string{
-			d.Day.Format(time.DateOnly), usageName(f.Group, d.Name), name(d.Name), strconv.FormatInt(d.Calls+d.Failures, 10), strconv.FormatInt(d.Failures, 10), decimal(d.Amount),
+	columns := []string{"day", string(f.Group), "name", "calls", "failed", "charge_usd"}
+	return v.sendTable("usage.csv", columns, func(yield func([]string, error) bool) {
+		for _, d := range days {
+			row := []string{
+				d.Day.Format(time.DateOnly), usageName(f.Group, d.Name), name(d.Name), strconv.FormatInt(d.Calls+d.Failures, 10), strconv.FormatInt(d.Failures, 10), decimal(d.Amount),
+			}
+			if !yield(row, nil) {
+				return
+			}
 		}
-		if err := out.Write(plainCells(row)); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
+	})
 }
 
 // fillAlerts fills in the form of alerts.
@@ -182,8 +179,7 @@ func (w *Web) saveAlerts(v *pageRequest) error {
 	if err := v.record("alerts.changed", "", cmp.Or(strings.Join(notes, ", "), "off")); err != nil {
 		return err
 	}
-	v.flash("Alerts saved.")
-	return v.redirect(usagePath)
+	return v.redirectWith(usagePath, "Alerts saved.")
 }
 
 // readThreshold reads the threshold of an alert. It returns an error text, or nothing.

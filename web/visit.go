@@ -177,6 +177,12 @@ func (v *pageRequest) redirect(path string) error {
 	return nil
 }
 
+// redirectWith redirects the visitor as redirect does, to a page that shows the sentence.
+func (v *pageRequest) redirectWith(path, sentence string) error {
+	v.flash(sentence)
+	return v.redirect(path)
+}
+
 // flash stores a sentence for the next page.
 func (v *pageRequest) flash(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
 

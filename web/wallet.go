@@ -172,30 +172,15 @@ func (w *Web) saveLimits(v *pageRequest) error {
 	if err := v.record("limits.changed", "", note); err != nil {
 		return err
 	}
-	v.flash("Spending limits saved.")
-	return v.redirect(walletPath)
+	return v.redirectWith(walletPath, "Spending limits saved.")
 }
 
 func (w *Web) exportLedger(v *pageRequest) error {
-	out := v.table("ledger.csv")
-	if err := out.Write([]string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}); err != nil {
-		return err
+	read := func(l store.List) (store.Page[store.Posted], error) {
+		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: l})
 	}
-	f := store.PostingFilter{AccountID: v.account.ID, List: store.List{Limit: store.MaxList}}
-	for rows := 0; rows < maxExport; rows += store.MaxList {
-		page, err := w.store.Postings(v.ctx(), f)
-		if err != nil {
-			return err
-		}
-		for _, p := range page.Items {
-			if err := out.Write(plainCells([]string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.Kind, decimal(p.Wallet), decimal(p.Held), p.Reference, p.Reason, p.CallID})); err != nil {
-				return err
-			}
-		}
-		if f.Cursor = page.Next; page.Next == "" {
-			break
-		}
-	}
-	out.Flush()
-	return out.Error()
+	columns := []string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}
+	return v.sendTable("ledger.csv", columns, exported(read, func(p store.Posted) []string {
+		return []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.Kind, decimal(p.Wallet), decimal(p.Held), p.Reference, p.Reason, p.CallID}
+	}))
 }

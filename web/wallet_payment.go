@@ -225,8 +225,7 @@ func (w *Web) openPortal(v *pageRequest) error {
 	address, err := w.cfg.Payments.Portal(v.ctx(), *v.account)
 	if err != nil {
 		w.log.ErrorContext(v.ctx(), "portal failed", "account", v.account.ID, "error", err)
-		v.flash("Stripe is unavailable. Try again in a minute.")
-		return v.redirect(walletPath)
+		return v.redirectWith(walletPath, "Stripe is unavailable. Try again in a minute.")
 	}
 	return v.leave(address)
 }
@@ -289,8 +288,7 @@ func (w *Web) saveReload(v *pageRequest) error {
 	if err := v.record(action, "", note); err != nil {
 		return err
 	}
-	v.flash("Auto-reload saved.")
-	return v.redirect(walletPath)
+	return v.redirectWith(walletPath, "Auto-reload saved.")
 }
 
 func (w *Web) showReceipts(v *pageRequest) error {

@@ -189,16 +189,14 @@ func (w *Web) webhookChanged(v *pageRequest, address string, err error, action, 
 	if err := v.record(action, address, ""); err != nil {
 		return err
 	}
-	v.flash(done)
-	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
+	return v.redirectWith(webhooksPath+"/"+url.PathEscape(chi.URLParam(v.r, "id")), done)
 }
 
 func (w *Web) testWebhook(v *pageRequest) error {
 	if _, err := w.hooks.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	v.flash("Test event sent. See Deliveries for the result.")
-	return v.redirect(webhooksPath + "/" + url.PathEscape(chi.URLParam(v.r, "id")))
+	return v.redirectWith(webhooksPath+"/"+url.PathEscape(chi.URLParam(v.r, "id")), "Test event sent. See Deliveries for the result.")
 }
 
 func (w *Web) switchWebhook(on bool) func(*pageRequest) error {
@@ -231,8 +229,7 @@ func (w *Web) activateWebhook(v *pageRequest) error {
 func (w *Web) deleteWebhook(v *pageRequest) error {
 	e, err := w.store.Webhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err == nil && v.value("confirm") != "yes" {
-		v.flash("Endpoint not deleted. Select the confirmation box first.")
-		return v.redirect(webhooksPath + "/" + e.ID)
+		return v.redirectWith(webhooksPath+"/"+e.ID, "Endpoint not deleted. Select the confirmation box first.")
 	}
 	if err == nil {
 		err = w.store.DeleteWebhook(v.ctx(), v.account.ID, e.ID)
@@ -243,6 +240,5 @@ func (w *Web) deleteWebhook(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	v.flash("Endpoint " + e.URL + " deleted.")
-	return v.redirect(webhooksPath)
+	return v.redirectWith(webhooksPath, "Endpoint "+e.URL+" deleted.")
 }

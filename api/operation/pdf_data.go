@@ -107,12 +107,7 @@ func (in *DataInput) how(deps *Deps) render.Markdown {
 	if !in.reads() || deps.NoOCR {
 		return how
 	}
-	for _, language := range in.Languages {
-		how.Languages = append(how.Languages, string(language))
-	}
-	if len(how.Languages) == 0 {
-		how.Languages = []string{"eng"}
-	}
+	how.Languages = languages(in.Languages)
 	return how
 }
 

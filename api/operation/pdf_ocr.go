@@ -36,6 +36,18 @@ func (Language) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most, Pattern: "^[a-z]{3}(_[A-Za-z]+)*$"}
 }
 
+// languages returns the names of the languages to read, English for none.
+func languages(list []Language) []string {
+	if len(list) == 0 {
+		return []string{"eng"}
+	}
+	names := make([]string, len(list))
+	for i, language := range list {
+		names[i] = string(language)
+	}
+	return names
+}
+
 // textOutput is the output that is not a PDF.
 const textOutput = "text"
 
@@ -51,12 +63,9 @@ func (in *OCRInput) Validate() error {
 }
 
 func runOCR(ctx context.Context, deps *Deps, in *OCRInput) (schema.Result, error) {
-	how := render.OCR{Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew, Text: in.Output == textOutput}
-	for _, language := range in.Languages {
-		how.Languages = append(how.Languages, string(language))
-	}
-	if len(how.Languages) == 0 {
-		how.Languages = []string{"eng"}
+	how := render.OCR{
+		Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew,
+		Text: in.Output == textOutput, Languages: languages(in.Languages),
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		read, err := deps.Render.OCRPDF(ctx, file, how)

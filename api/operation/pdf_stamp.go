@@ -47,9 +47,6 @@ type Position struct {
 	x, y float64
 }
 
-// PositionAt returns the Position of a name.
-func PositionAt(name string) Position { return Position{name: &name} }
-
 // JSONSchema returns the schema of a Position: one of some names, or a point within the maximum size of a page.
 func (Position) JSONSchema() *jsonschema.Schema {
 	coordinate := &jsonschema.Schema{Type: "number", Minimum: "-14400", Maximum: "14400"}

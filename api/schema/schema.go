@@ -2,7 +2,6 @@ package schema
 
 import (
 	"reflect"
-	"strings"
 
 	"github.com/invopop/jsonschema"
 )
@@ -47,34 +46,4 @@ func memberSchema(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 		return doc.AdditionalProperties
 	}
 	return nil
-}
-
-// Unbounded lists the unbounded parts of a schema: strings without maxLength, arrays without maxItems, maps without
-// maxProperties. Free-form data inside a map is bounded by the maximum size of an input.
-func Unbounded(doc *jsonschema.Schema) []string { return unbounded(doc, "") }
-
-func unbounded(doc *jsonschema.Schema, place string) []string {
-	if doc == nil {
-		return nil
-	}
-	var found []string
-	switch {
-	case doc.Type == "string" && doc.MaxLength == nil && len(doc.Enum) == 0 && doc.ContentEncoding == "":
-		found = append(found, place+" is a string without maxLength")
-	case doc.Type == "array" && doc.MaxItems == nil:
-		found = append(found, place+" is an array without maxItems")
-	case doc.Type == "object" && doc.MaxProperties == nil && doc.Format != verbatimFormat && doc.AdditionalProperties != jsonschema.FalseSchema:
-		found = append(found, place+" is a map without maxProperties")
-	}
-	for name, member := range members(doc) {
-		found = append(found, unbounded(member, strings.TrimPrefix(place+"."+name, "."))...)
-	}
-	found = append(found, unbounded(doc.Items, place+"[]")...)
-	if doc.AdditionalProperties != jsonschema.FalseSchema {
-		found = append(found, unbounded(doc.AdditionalProperties, place+"{}")...)
-	}
-	for _, alternative := range doc.OneOf {
-		found = append(found, unbounded(alternative, place)...)
-	}
-	return found
 }

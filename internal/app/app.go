@@ -410,11 +410,7 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// NewLogger returns a logger that writes to w in the format and at the level of the settings.
+// NewLogger returns a logger that writes lines of JSON to w at the level of the settings.
 func NewLogger(config Config, w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: config.LogLevel}
-	if config.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
-	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: config.LogLevel}))
 }

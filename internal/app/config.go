@@ -68,7 +68,6 @@ type Config struct {
 	AIInput                              credit.Amount            // for a million tokens that the model reads
 	AIOutput                             credit.Amount            // for a million tokens that it writes
 	LogLevel                             slog.Level
-	LogFormat                            string        // json or text
 	OTLPURL                              string        // of a collector of traces; empty: none are made
 	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout                      time.Duration

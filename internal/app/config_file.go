@@ -87,6 +87,7 @@ var dropped = map[string]string{ //nolint:gosec // names of settings, no credent
 	"RELAYPDF_DATABASE_CONNS":         "write ?pool_max_conns=16 at the end of RELAYPDF_DATABASE_URL",
 	"RELAYPDF_DATABASE_READ_URL":      "lists are read from RELAYPDF_DATABASE_URL",
 	"RELAYPDF_EDGE_PURGE_URL":         "tell caches to forget by the commands in docs/operations/caching.md",
+	"RELAYPDF_LOG_FORMAT":             "log lines are JSON; `jq` prints them in other ways",
 	"RELAYPDF_OFFICE_SLOTS":           "it follows from RELAYPDF_MEMORY and the cores, and is at most RELAYPDF_RENDER_SLOTS where that is set",
 	"RELAYPDF_OWN_HOSTS":              "close the ports that are not public by a firewall, also at the machine's public address",
 	"RELAYPDF_REGION_URLS":            "all regions have to reach the same files: set RELAYPDF_BLOBS to one bucket for all",

@@ -399,11 +399,6 @@ var settings = []Setting{
 		apply: into(func(c *Config) *slog.Level { return &c.LogLevel }, parseLogLevel),
 	},
 	{
-		name: "log-format", Kind: "json|text", topic: topicLog, group: GroupServer, fallback: "json",
-		doc:   "Format of log lines: `json` or `text`.",
-		apply: into(func(c *Config) *string { return &c.LogFormat }, parseOneOf("json", "text")),
-	},
-	{
 		name: "metrics-listen", Kind: "host:port", topic: topicLog, group: GroupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
 		doc:   "Private address and port of `/metrics` and pprof. They have no authentication. `/health` and `/health/ready` are also served there, for processes without `api` and `web`. Empty: off.",
 		apply: into(func(c *Config) *string { return &c.MetricsListen }, optional(parseAddress)),

@@ -91,7 +91,6 @@ func TestDefaults(t *testing.T) {
 		{"RenderUser", c.RenderUser, "relaypdf"},
 		{"Trial", c.Trial, 5 * credit.Dollar},
 		{"LogLevel", c.LogLevel, slog.LevelInfo},
-		{"LogFormat", c.LogFormat, "json"},
 		{"ShutdownTimeout", c.ShutdownTimeout, 30 * time.Second},
 		{"DrainDelay", c.DrainDelay, time.Duration(0)},
 		{"Region", c.Region, "loc"},
@@ -193,7 +192,7 @@ func TestValues(t *testing.T) {
 	c := mustLoad(t, user(
 		"RELAYPDF_BLOBS=file:///srv/blobs/", "RELAYPDF_ALLOW_HOSTS= 10.0.0.0/8, intranet:8443 ,",
 		"RELAYPDF_BILLING=off", "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_PRICES=pdf.create=2500, pdf.extract-images=0",
-		"RELAYPDF_TRIAL=0.25", "RELAYPDF_LOG_LEVEL=debug", "RELAYPDF_LOG_FORMAT=text", "RELAYPDF_EXTRA_CA="+ca,
+		"RELAYPDF_TRIAL=0.25", "RELAYPDF_LOG_LEVEL=debug", "RELAYPDF_EXTRA_CA="+ca,
 		"RELAYPDF_DATABASE_URL=postgres://u:p@db/relaypdf", "RELAYPDF_SHUTDOWN_TIMEOUT=90s",
 		"RELAYPDF_MAX_FILE=5GB", "RELAYPDF_TRUSTED_IP_HEADER=Fly-Client-IP", "RELAYPDF_LISTEN=[::1]:0",
 	))
@@ -212,7 +211,6 @@ func TestValues(t *testing.T) {
 		{"RateLimits", c.RateLimits, false},
 		{"Trial", c.Trial, 25 * credit.Cent},
 		{"LogLevel", c.LogLevel, slog.LevelDebug},
-		{"LogFormat", c.LogFormat, "text"},
 		{"ExtraCA", c.ExtraCA, ca},
 		{"DatabaseURL", c.DatabaseURL, "postgres://u:p@db/relaypdf"},
 		{"ShutdownTimeout", c.ShutdownTimeout, 90 * time.Second},
@@ -276,7 +274,6 @@ func TestErrors(t *testing.T) {
 		{"AI_PRICE_INPUT", "-1", `"-1" is not an amount in dollars; write it like 5.00, with at most six decimals`},
 		{"AI_PRICE_OUTPUT", "1001", `"1001" is not a price of a million tokens; write dollars from 0 to 1000, like 2.50`},
 		{"LOG_LEVEL", "loud", `"loud" is not a log level; write debug, info, warn or error`},
-		{"LOG_FORMAT", "xml", `"xml" is not known; write json or text`},
 		{"SHUTDOWN_TIMEOUT", "30", `"30"` + badTime},
 		{"SHUTDOWN_TIMEOUT", "-1s", `"-1s"` + badTime},
 		{"DRAIN_DELAY", "-1s", `"-1s" is not a length of time; write it like 5s, or 0s for none`},
@@ -421,7 +418,7 @@ func TestWriteJSON(t *testing.T) {
 
 // TestSettingsTable checks the required fields of every setting.
 func TestSettingsTable(t *testing.T) {
-	const most = 61 // 60, and the pages that the law of most countries demands of operators
+	const most = 60
 	if len(settings) > most {
 		t.Errorf("there are %d settings, want %d at most: drop one for each that is added", len(settings), most)
 	}

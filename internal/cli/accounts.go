@@ -76,23 +76,19 @@ func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Ac
 
 // onAccount is a command that changes the account named by its first argument and then prints the result.
 func onAccount(cmd *cobra.Command, change func(context.Context, *store.Store, store.Account, []string) error, say func(store.Account) string) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
-			account, err := accountByEmail(ctx, s, args[0])
-			if err != nil {
-				return err
-			}
-			if err := change(ctx, s, account, args[1:]); err != nil {
-				return err
-			}
-			if account, err = s.Account(ctx, account.ID); err != nil {
-				return err
-			}
-			return printLine(cmd, say(account))
-		})
-	}
-	addSettings(cmd.Flags(), dataSettings...)
-	return cmd
+	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
+		account, err := accountByEmail(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		if err := change(ctx, s, account, args[1:]); err != nil {
+			return err
+		}
+		if account, err = s.Account(ctx, account.ID); err != nil {
+			return err
+		}
+		return printLine(cmd, say(account))
+	})
 }
 
 func newAccountsCredit() *cobra.Command {
@@ -165,24 +161,20 @@ type accountLine struct {
 func newAccountsList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the accounts, the oldest first", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
-			accounts, err := allAccounts(ctx, s)
-			if err != nil {
-				return err
-			}
-			if !*asJSON {
-				return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts, accountRow)
-			}
-			lines := []accountLine{}
-			for _, a := range accounts {
-				lines = append(lines, accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
-			}
-			return printJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
-		})
-	}
-	addSettings(cmd.Flags(), dataSettings...)
-	return cmd
+	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, _ []string) error {
+		accounts, err := allAccounts(ctx, s)
+		if err != nil {
+			return err
+		}
+		if !*asJSON {
+			return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts, accountRow)
+		}
+		lines := []accountLine{}
+		for _, a := range accounts {
+			lines = append(lines, accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
+		}
+		return printJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
+	})
 }
 
 // allAccounts reads all accounts, the oldest first.

@@ -156,25 +156,21 @@ func newFilesTakedown() *cobra.Command {
 		Long: "Delete an upload or a result of any account. Run the command on the server's machine. The URL of the file returns 404 immediately. Jobs that have not read the file yet fail.",
 	}
 	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
-			file, err := s.TakeDownFile(ctx, args[0])
-			if errors.Is(err, store.ErrNotFound) {
-				return usagef("the file does not exist; it may have expired or been deleted")
-			}
-			if err != nil {
-				return err
-			}
-			account, err := s.Account(ctx, file.AccountID)
-			if err != nil {
-				return err
-			}
-			// IDs of files open documents, so they are not logged: the call identifies the file.
-			slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
-				"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
-			return printLine(cmd, fmt.Sprintf("Deleted %s of %s", file.Filename, account.Email))
-		})
-	}
-	addSettings(cmd.Flags(), dataSettings...)
-	return cmd
+	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
+		file, err := s.TakeDownFile(ctx, args[0])
+		if errors.Is(err, store.ErrNotFound) {
+			return usagef("the file does not exist; it may have expired or been deleted")
+		}
+		if err != nil {
+			return err
+		}
+		account, err := s.Account(ctx, file.AccountID)
+		if err != nil {
+			return err
+		}
+		// IDs of files open documents, so they are not logged: the call identifies the file.
+		slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
+			"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
+		return printLine(cmd, fmt.Sprintf("Deleted %s of %s", file.Filename, account.Email))
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,27 +31,16 @@ func personByEmail(ctx context.Context, s *store.Store, email string) (store.Per
 }
 
 func newPeopleList() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List users",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
-				people, err := s.People(ctx)
-				if err != nil {
-					return err
-				}
-				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE")
-				for _, p := range people {
-					fmt.Fprintf(table, "%s\t%s\t%t\t%t\t%t\t%s\n", p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator, p.CreatedAt.Format(time.DateOnly))
-				}
-				return table.Flush()
-			})
-		},
-	}
-	addSettings(cmd.Flags(), dataSettings...)
-	return cmd
+	cmd := &cobra.Command{Use: "list", Short: "List users", Args: cobra.NoArgs}
+	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, _ []string) error {
+		people, err := s.People(ctx)
+		if err != nil {
+			return err
+		}
+		return printTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people, func(p store.Person) []any {
+			return []any{p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator, p.CreatedAt.Format(time.DateOnly)}
+		})
+	})
 }
 
 func newPeopleLink() *cobra.Command {
@@ -60,26 +48,22 @@ func newPeopleLink() *cobra.Command {
 		Use:   "link EMAIL",
 		Short: "Print a single-use login link, valid for 15 minutes",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
-				person, err := personByEmail(ctx, s, args[0])
-				if err != nil {
-					return err
-				}
-				link, err := signInLink(ctx, s, config.BaseURL, person)
-				if err != nil {
-					return err
-				}
-				if err := printLine(cmd, link); err != nil || config.Origin("base-url") != app.OriginDefault {
-					return err
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n", config.BaseURL)
-				return nil
-			})
-		},
 	}
-	addSettings(cmd.Flags(), append(dataSettings, "base-url", "listen")...)
-	return cmd
+	return onStore(cmd, func(ctx context.Context, s *store.Store, config app.Config, args []string) error {
+		person, err := personByEmail(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		link, err := signInLink(ctx, s, config.BaseURL, person)
+		if err != nil {
+			return err
+		}
+		if err := printLine(cmd, link); err != nil || config.Origin("base-url") != app.OriginDefault {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n", config.BaseURL)
+		return nil
+	}, "base-url", "listen")
 }
 
 // signInLink makes a link that signs a user in once.
@@ -92,6 +76,25 @@ func signInLink(ctx context.Context, s *store.Store, baseURL string, person stor
 	return baseURL + "/login/link?token=" + secret, err
 }
 
+// onPerson makes cmd a command that changes the user named by its argument. The change returns the action for the audit
+// log, and the state of the user after it.
+func onPerson(cmd *cobra.Command, change func(ctx context.Context, s *store.Store, personID string) (action, state string, err error)) *cobra.Command {
+	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
+		person, err := personByEmail(ctx, s, args[0])
+		if err != nil {
+			return err
+		}
+		action, state, err := change(ctx, s, person.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}); err != nil {
+			return err
+		}
+		return printLine(cmd, person.Email+" "+state)
+	})
+}
+
 func newPeoplePromote() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote EMAIL",
@@ -99,27 +102,13 @@ func newPeoplePromote() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	no := cmd.Flags().Bool("no", false, "remove the operator role")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
-			person, err := personByEmail(ctx, s, args[0])
-			if err != nil {
-				return err
-			}
-			if err := s.SetOperator(ctx, person.ID, !*no); err != nil {
-				return err
-			}
-			action, words := "operator.named", "is an operator"
-			if *no {
-				action, words = "operator.ended", "is not an operator any more"
-			}
-			if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}); err != nil {
-				return err
-			}
-			return printLine(cmd, person.Email+" "+words)
-		})
-	}
-	addSettings(cmd.Flags(), dataSettings...)
-	return cmd
+	return onPerson(cmd, func(ctx context.Context, s *store.Store, personID string) (action, state string, err error) {
+		action, state = "operator.named", "is an operator"
+		if *no {
+			action, state = "operator.ended", "is not an operator any more"
+		}
+		return action, state, s.SetOperator(ctx, personID, !*no)
+	})
 }
 
 func newPeopleRemove() *cobra.Command {
@@ -127,24 +116,10 @@ func newPeopleRemove() *cobra.Command {
 		Use:   "remove EMAIL",
 		Short: "Delete a user; their accounts and API keys remain",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
-				person, err := personByEmail(ctx, s, args[0])
-				if err != nil {
-					return err
-				}
-				if err := s.RemovePerson(ctx, person.ID); err != nil {
-					return err
-				}
-				if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "person.removed", Object: person.Email, Operator: true}); err != nil {
-					return err
-				}
-				return printLine(cmd, person.Email+" is removed")
-			})
-		},
 	}
-	addSettings(cmd.Flags(), dataSettings...)
-	return cmd
+	return onPerson(cmd, func(ctx context.Context, s *store.Store, personID string) (action, state string, err error) {
+		return "person.removed", "is removed", s.RemovePerson(ctx, personID)
+	})
 }
 
 // ensureOwner makes sure that an account has an owner who can log in: the user with its email address, for whom

@@ -9,6 +9,7 @@ import (
 	"os"
 	osuser "os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -43,6 +44,16 @@ func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Co
 		return usagef("no database at %s; check --data-dir, or run relaypdf accounts create first", path)
 	}
 	return useStore(cmd, config, do)
+}
+
+// onStore makes cmd a command on the data that withStore opens. Its flags are the settings that locate the data, and
+// the more ones.
+func onStore(cmd *cobra.Command, do func(ctx context.Context, s *store.Store, config app.Config, args []string) error, more ...string) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error { return do(ctx, s, config, args) })
+	}
+	addSettings(cmd.Flags(), append(slices.Clone(dataSettings), more...)...)
+	return cmd
 }
 
 // withNewStore is like withStore, and creates a missing database.

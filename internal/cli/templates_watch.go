@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"html/template"
@@ -232,39 +233,9 @@ func (p *livePage) page(w http.ResponseWriter, _ *http.Request) {
 	_ = liveTemplate.Execute(w, p.title)
 }
 
-// liveTemplate keeps the document that is there while a new one cannot be made.
-var liveTemplate = template.Must(template.New("live").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{{.}}</title>
-<style>
-html, body { height: 100%; margin: 0; font: 15px/1.5 system-ui, sans-serif; color-scheme: light dark }
-body { display: flex; flex-direction: column }
-#wrong { margin: 0; padding: 12px 16px; background: #7f1d1d; color: #fff; white-space: pre-wrap; font: 13px/1.5 ui-monospace, monospace }
-#wrong:empty { display: none }
-iframe { flex: 1; border: 0; width: 100% }
-#idle { margin: auto; opacity: .7 }
-</style>
-<pre id="wrong" role="alert"></pre><p id="idle">The document is being made.</p>
-<script>
-let version = "", frame
-const wrong = document.getElementById("wrong"), idle = document.getElementById("idle")
-async function follow() {
-  for (;;) {
-    try {
-      const now = await (await fetch("/wait?version=" + version)).json()
-      wrong.textContent = now.wrong
-      if (now.there && String(now.version) !== version && (!now.wrong || !frame)) { // what is wrong is shown above the last document
-        idle.hidden = true
-        if (!frame) { frame = document.createElement("iframe"); frame.title = document.title; document.body.append(frame) }
-        frame.src = "/document.pdf?" + now.version
-      }
-      if (now.version > 0 && !now.there) idle.hidden = true
-      version = String(now.version)
-    } catch {
-      wrong.textContent = "relaypdf templates render --watch has ended."
-      await new Promise(done => setTimeout(done, 2000))
-    }
-  }
-}
-follow()
-</script></html>
-`))
+// liveHTML keeps the document that is there while a new one cannot be made.
+//
+//go:embed live.html
+var liveHTML string
+
+var liveTemplate = template.Must(template.New("live").Parse(liveHTML))

@@ -165,7 +165,7 @@ func TestPDF417Shape(t *testing.T) {
 // bars and four spaces of one to six modules, whose bars tell the cluster, no
 // pattern twice.
 func TestPDF417Patterns(t *testing.T) {
-	for cluster, patterns := range pdf417Patterns {
+	for cluster, patterns := range pdf417Patterns() {
 		seen := map[uint16]int{}
 		for value, pattern := range patterns {
 			if other, twice := seen[pattern]; twice {

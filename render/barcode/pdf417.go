@@ -127,7 +127,7 @@ func (p pdf417Shape) draw(words []int) *symbol {
 		cluster := y % 3
 		modules := make([]bool, 0, pdf417Width(p.cols))
 		word := func(value int) {
-			modules = appendBits(modules, 1<<16|int(pdf417Patterns[cluster][value]), 17)
+			modules = appendBits(modules, 1<<16|int(pdf417Patterns()[cluster][value]), 17)
 		}
 		modules = appendBits(modules, pdf417Start, 17)
 		word(30*(y/3) + facts[cluster])

@@ -74,16 +74,6 @@ func (c *cache) serve(ctx context.Context, w *engine.Work, args renderArgs, body
 	return reply(answer{Wanted: wanted}, html, err)
 }
 
-// Local returns a function that fills templates in this process, for measurements: it has the limits of a render,
-// but no sandbox.
-func Local() func(ctx context.Context, call Call) (string, error) {
-	programs := newCache()
-	return func(ctx context.Context, call Call) (string, error) {
-		html, _, err := programs.render(ctx, "", &call, nil)
-		return html, err
-	}
-}
-
 func serveValidate(ctx context.Context, _ *engine.Work, _ struct{}, body []byte) ([]byte, error) {
 	var call Call
 	if err := json.Unmarshal(body, &call); err != nil {

@@ -3,11 +3,12 @@
 package docs
 
 import (
+	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html"
 	"strings"
 	"sync"
+	"text/template"
 
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
@@ -109,8 +110,8 @@ func coloured(samples []views.Sample, sample func(name, language, code string) v
 // unmarked are the samples of a call without their HTML.
 func unmarked(r Request) []views.Sample {
 	return []views.Sample{
-		{Name: "curl", Language: "sh", Text: Curl(r)}, {Name: "Go", Language: "go", Text: goSample(r)}, {Name: "JavaScript", Language: "js", Text: jsSample(r)},
-		{Name: "Python", Language: "python", Text: pythonSample(r)}, {Name: "PHP", Language: "php", Text: phpSample(r)},
+		{Name: "curl", Language: "sh", Text: Curl(r)}, {Name: "Go", Language: "go", Text: written("go", r)}, {Name: "JavaScript", Language: "js", Text: written("js", r)},
+		{Name: "Python", Language: "python", Text: written("python", r)}, {Name: "PHP", Language: "php", Text: written("php", r)},
 	}
 }
 
@@ -165,117 +166,33 @@ func quoted(url string) string {
 	return url
 }
 
-func goSample(r Request) string {
-	body, kind := "nil", ""
-	switch {
-	case r.Upload:
-		body, kind = "file", "application/pdf"
-	case r.Body != "":
-		body, kind = "strings.NewReader(`"+strings.ReplaceAll(r.Body, "`", "` + \"`\" + `")+"`)", "application/json"
-	}
-	imports := []string{"fmt", "io", "net/http", "os"}
-	if strings.HasPrefix(body, "strings") {
-		imports = append(imports, "strings")
-	}
-	var b strings.Builder
-	b.WriteString("package main\n\nimport (\n")
-	for _, name := range imports {
-		fmt.Fprintf(&b, "\t%q\n", name)
-	}
-	b.WriteString(")\n\nfunc main() {\n\tif err := run(); err != nil {\n\t\tfmt.Fprintln(os.Stderr, err)\n\t\tos.Exit(1)\n\t}\n}\n\nfunc run() error {\n")
-	if r.Upload {
-		b.WriteString("\tfile, err := os.Open(\"report.pdf\")\n\tif err != nil {\n\t\treturn err\n\t}\n\tdefer file.Close()\n")
-	}
-	fmt.Fprintf(&b, "\treq, err := http.NewRequest(%q, %q, %s)\n\tif err != nil {\n\t\treturn err\n\t}\n", r.Method, r.URL, body)
-	if !r.NoKey {
-		b.WriteString("\treq.Header.Set(\"Authorization\", \"Bearer \"+os.Getenv(\"RELAYPDF_API_KEY\"))\n")
-	}
-	if kind != "" {
-		fmt.Fprintf(&b, "\treq.Header.Set(\"Content-Type\", %q)\n", kind)
-	}
-	b.WriteString("\tres, err := http.DefaultClient.Do(req)\n\tif err != nil {\n\t\treturn err\n\t}\n\tdefer res.Body.Close()\n")
-	b.WriteString("\tanswer, err := io.ReadAll(res.Body)\n\tif err != nil {\n\t\treturn err\n\t}\n")
-	b.WriteString("\tif res.StatusCode >= 300 {\n\t\treturn fmt.Errorf(\"%s: %s\", res.Status, answer)\n\t}\n")
-	if r.File != "" {
-		fmt.Fprintf(&b, "\treturn os.WriteFile(%q, answer, 0o644)\n}", r.File)
-	} else {
-		b.WriteString("\tfmt.Println(string(answer))\n\treturn nil\n}")
-	}
-	return b.String()
-}
+// samples holds the call in each language but that of the command line.
+//
+//go:embed samples.txt
+var samples string
 
-func jsSample(r Request) string {
-	var b strings.Builder
-	var files []string
-	if r.Upload {
-		files = append(files, "readFile")
-	}
-	if r.File != "" {
-		files = append(files, "writeFile")
-	}
-	if len(files) > 0 {
-		fmt.Fprintf(&b, "import { %s } from \"node:fs/promises\";\n\n", strings.Join(files, ", "))
-	}
-	fmt.Fprintf(&b, "const res = await fetch(%q, {\n  method: %q,\n", r.URL, r.Method)
-	var headers []string
-	if !r.NoKey {
-		headers = append(headers, "Authorization: `Bearer ${process.env.RELAYPDF_API_KEY}`")
-	}
-	switch {
-	case r.Upload:
-		headers = append(headers, `"Content-Type": "application/pdf"`)
-	case r.Body != "":
-		headers = append(headers, `"Content-Type": "application/json"`)
-	}
-	if len(headers) > 0 {
-		fmt.Fprintf(&b, "  headers: { %s },\n", strings.Join(headers, ", "))
-	}
-	switch {
-	case r.Upload:
-		b.WriteString("  body: await readFile(\"report.pdf\"),\n")
-	case r.Body != "":
-		fmt.Fprintf(&b, "  body: JSON.stringify(%s),\n", r.Body)
-	}
-	b.WriteString("});\nif (!res.ok) throw new Error(await res.text());\n")
-	if r.File != "" {
-		fmt.Fprintf(&b, "await writeFile(%q, Buffer.from(await res.arrayBuffer()));", r.File)
-	} else {
-		b.WriteString("console.log(await res.text());")
-	}
-	return b.String()
-}
+var sampleTemplates = template.Must(template.New("").Funcs(template.FuncMap{
+	"goText":     func(text string) string { return strings.ReplaceAll(text, "`", "` + \"`\" + `") },
+	"phpText":    func(text string) string { return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) },
+	"pythonText": pythonText,
+}).Parse(samples))
 
-func pythonSample(r Request) string {
+// written is the call in a language of samples.txt.
+func written(language string, r Request) string {
+	call := struct {
+		Request
+
+		JSON, Type string // the body unless a file is sent; the type of either
+	}{Request: r, JSON: r.Body}
+	switch {
+	case r.Upload:
+		call.JSON, call.Type = "", "application/pdf"
+	case r.Body != "":
+		call.Type = "application/json"
+	}
 	var b strings.Builder
-	b.WriteString("import os\nimport urllib.request\n\n")
-	data := ""
-	switch {
-	case r.Upload:
-		data = `open("report.pdf", "rb").read()`
-	case r.Body != "":
-		data = "body.encode()"
-		fmt.Fprintf(&b, "body = %s\n", pythonText(r.Body))
-	}
-	fmt.Fprintf(&b, "req = urllib.request.Request(\n    %q, method=%q,\n", r.URL, r.Method)
-	if data != "" {
-		fmt.Fprintf(&b, "    data=%s,\n", data)
-	}
-	var headers []string
-	if !r.NoKey {
-		headers = append(headers, `"Authorization": "Bearer " + os.environ["RELAYPDF_API_KEY"]`)
-	}
-	switch {
-	case r.Upload:
-		headers = append(headers, `"Content-Type": "application/pdf"`)
-	case r.Body != "":
-		headers = append(headers, `"Content-Type": "application/json"`)
-	}
-	fmt.Fprintf(&b, "    headers={%s},\n)\n", strings.Join(headers, ", "))
-	b.WriteString("with urllib.request.urlopen(req) as res:\n    answer = res.read()\n")
-	if r.File != "" {
-		fmt.Fprintf(&b, "with open(%q, \"wb\") as file:\n    file.write(answer)", r.File)
-	} else {
-		b.WriteString("print(answer.decode())")
+	if err := sampleTemplates.ExecuteTemplate(&b, language, call); err != nil {
+		return err.Error()
 	}
 	return b.String()
 }
@@ -290,34 +207,4 @@ func pythonText(text string) string {
 		return `""`
 	}
 	return string(literal)
-}
-
-func phpSample(r Request) string {
-	var headers []string
-	if !r.NoKey {
-		headers = append(headers, "'Authorization: Bearer ' . getenv('RELAYPDF_API_KEY')")
-	}
-	content := ""
-	switch {
-	case r.Upload:
-		headers = append(headers, "'Content-Type: application/pdf'")
-		content = "file_get_contents('report.pdf')"
-	case r.Body != "":
-		headers = append(headers, "'Content-Type: application/json'")
-		content = "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(r.Body) + "'"
-	}
-	var b strings.Builder
-	b.WriteString("<?php\n")
-	fmt.Fprintf(&b, "$answer = file_get_contents('%s', false, stream_context_create(['http' => [\n    'method' => '%s',\n", r.URL, r.Method)
-	fmt.Fprintf(&b, "    'header' => [%s],\n", strings.Join(headers, ", "))
-	if content != "" {
-		fmt.Fprintf(&b, "    'content' => %s,\n", content)
-	}
-	b.WriteString("    'ignore_errors' => true,\n]]));\nif (!str_contains($http_response_header[0], ' 20')) {\n    throw new RuntimeException($answer);\n}\n")
-	if r.File != "" {
-		fmt.Fprintf(&b, "file_put_contents('%s', $answer);", r.File)
-	} else {
-		b.WriteString("echo $answer;")
-	}
-	return b.String()
 }
