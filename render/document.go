@@ -8,8 +8,8 @@ import (
 
 	"relaypdf/render/chrome"
 	"relaypdf/render/markup"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdfmeta"
-	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
 
@@ -80,7 +80,7 @@ type PDF struct {
 	Metadata        pdfmeta.Info
 	// Standards are the ones that the document is to conform to, which makes it tagged. Without StandardsStrict, it
 	// claims those that it can, and warnings name the faults; with it, PDF returns a *StandardError.
-	Standards       []pdftag.Standard
+	Standards       []pdffile.Standard
 	StandardsStrict bool
 }
 

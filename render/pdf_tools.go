@@ -10,6 +10,7 @@ import (
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/spool"
 )
 
@@ -145,7 +146,7 @@ func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []pdf.
 }
 
 // CheckPDF checks a PDF by standards.
-func (t *Tools) CheckPDF(ctx context.Context, file PDFFile, standards []pdfcheck.Standard) (pdfcheck.Report, error) {
+func (t *Tools) CheckPDF(ctx context.Context, file PDFFile, standards []pdffile.Standard) (pdfcheck.Report, error) {
 	var report pdfcheck.Report
 	files, input := file.input()
 	args := pdf.CheckArgs{Input: input, Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdfmeta"
 	"relaypdf/render/pdftag"
 )
@@ -13,7 +14,7 @@ import (
 func TestStandards(t *testing.T) {
 	t.Parallel()
 	a := start(t, Config{}).For("standards")
-	all := []pdftag.Standard{pdftag.UA1, pdftag.A2A}
+	all := []pdffile.Standard{pdffile.UA1, pdffile.A2A}
 	const good = "<!doctype html><html lang=en><title>A</title><h1>A</h1><p>Text</p>"
 	doc, err := a.PDF(t.Context(), Source{HTML: good}, Page{}, PDF{Standards: all, StandardsStrict: true, Metadata: pdfmeta.Info{Title: "Named"}})
 	if err != nil {

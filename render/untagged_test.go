@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/render/pdftag"
+	"relaypdf/render/pdffile"
 )
 
 // TestUntaggedTextIsNamed: text that Chromium leaves out of the structure prevents the claim, with its element and page.
@@ -26,7 +26,7 @@ func TestUntaggedTextIsNamed(t *testing.T) {
 		`<iframe srcdoc=""></iframe><p>x`:                       nil,
 		`<iframe hidden srcdoc="<p>In the frame</p>"></iframe>`: nil,
 	} {
-		opt := PDF{Standards: []pdftag.Standard{pdftag.UA1, pdftag.A2A}}
+		opt := PDF{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}}
 		doc, err := a.PDF(t.Context(), Source{HTML: head + body}, Page{}, opt)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
 )
 
 // Examples of JSON results, for the reference.
@@ -20,7 +21,7 @@ var (
 	}
 	checkAnswer = pdfcheck.Report{
 		Engine: "relaypdf", Conforms: new(false), Results: []pdfcheck.Result{{
-			Standard: pdfcheck.UA1, Conforms: new(false), Unchecked: []string{"Glyphs and character maps of fonts"},
+			Standard: pdffile.UA1, Conforms: new(false), Unchecked: []string{"Glyphs and character maps of fonts"},
 			Violations: []pdfcheck.Violation{{
 				Clause: "7.3", Test: 1, Message: "An image has no alternative text.", Fix: "Set alt, which is empty for decoration; for an SVG, role=\"img\" and aria-label.",
 				Count: 1, Page: new(1), Object: new("12 0 R"), Places: []pdfcheck.Place{{Page: new(1), Object: new("12 0 R")}},

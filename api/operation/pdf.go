@@ -210,7 +210,7 @@ func (o *PDFOptions) settings() render.PDF {
 		Scale: either(nonZero(o.Scale), 1), PrintBackground: either(o.PrintBackground, true), PreferCSSPageSize: o.PreferCSSPageSize,
 		Header: o.HeaderTemplate, Footer: o.FooterTemplate, PageRanges: o.PageRanges,
 		Tagged: o.Tagged, Outline: o.Outline,
-		Metadata: o.Metadata.info(), Standards: o.wanted(), StandardsStrict: o.StandardsStrict,
+		Metadata: o.Metadata.info(), Standards: wanted(o.Standards), StandardsStrict: o.StandardsStrict,
 	}
 }
 

@@ -4,11 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/invopop/jsonschema"
-
 	"relaypdf/api/schema"
 	"relaypdf/render"
-	"relaypdf/render/pdfcheck"
 )
 
 // CheckInput is the input of pdf.check.
@@ -16,19 +13,7 @@ type CheckInput struct {
 	schema.Common
 	PDFSource
 
-	Standards []CheckStandard `json:"standards" jsonschema:"required,minItems=1,maxItems=8" jsonschema_description:"Standards to check."`
-}
-
-// CheckStandard is a standard that a PDF can be checked against.
-type CheckStandard string
-
-// JSONSchema lists the standards.
-func (CheckStandard) JSONSchema() *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "string"}
-	for _, standard := range pdfcheck.Standards() {
-		s.Enum = append(s.Enum, string(standard))
-	}
-	return s
+	Standards []Standard `json:"standards" jsonschema:"required,minItems=1,maxItems=8" jsonschema_description:"Standards to check."`
 }
 
 // Validate checks the rules that the schema cannot express.
@@ -45,11 +30,7 @@ func (in *CheckInput) Validate() error {
 
 func runCheck(ctx context.Context, deps *Deps, in *CheckInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		var standards []pdfcheck.Standard
-		for _, s := range in.Standards {
-			standards = append(standards, pdfcheck.Standard(s))
-		}
-		report, err := deps.Render.CheckPDF(ctx, file, standards)
+		report, err := deps.Render.CheckPDF(ctx, file, wanted(in.Standards))
 		return schema.Result{Stem: "check", JSON: report}, err
 	})
 }

@@ -8,19 +8,16 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
-	"relaypdf/render/pdftag"
+	"relaypdf/render/pdffile"
 )
 
 // Standard is a standard that a PDF can conform to.
 type Standard string
 
-// standards are all of them.
-var standards = []pdftag.Standard{pdftag.UA1, pdftag.A1B, pdftag.A2A, pdftag.A2U, pdftag.A2B, pdftag.A3A, pdftag.A3U, pdftag.A3B} //nolint:gochecknoglobals // never changed
-
 // JSONSchema lists the standards.
 func (Standard) JSONSchema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
-	for _, standard := range standards {
+	for _, standard := range pdffile.Standards() {
 		s.Enum = append(s.Enum, string(standard))
 	}
 	return s
@@ -31,10 +28,10 @@ func (o *PDFOptions) checkStandards(faults *schema.Faults) {
 	if o.StandardsStrict && len(o.Standards) == 0 {
 		faults.Add("options.standardsStrict", "requires options.standards")
 	}
-	parts := map[byte]bool{}
-	for _, s := range o.Standards {
-		if s != Standard(pdftag.UA1) {
-			parts[s[len("a-")]] = true
+	parts := map[int]bool{}
+	for _, s := range wanted(o.Standards) {
+		if s.Part() > 0 {
+			parts[s.Part()] = true
 		}
 	}
 	if len(parts) > 1 {
@@ -42,13 +39,13 @@ func (o *PDFOptions) checkStandards(faults *schema.Faults) {
 	}
 }
 
-// wanted returns the standards in the renderer's type.
-func (o *PDFOptions) wanted() []pdftag.Standard {
-	var wanted []pdftag.Standard
-	for _, s := range o.Standards {
-		wanted = append(wanted, pdftag.Standard(s))
+// wanted returns standards in the renderer's type.
+func wanted(list []Standard) []pdffile.Standard {
+	var standards []pdffile.Standard
+	for _, s := range list {
+		standards = append(standards, pdffile.Standard(s))
 	}
-	return wanted
+	return standards
 }
 
 // standardsFailure returns the error for a document that does not conform to the standards of standardsStrict.

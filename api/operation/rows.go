@@ -212,7 +212,7 @@ var Rows = []schema.Row[*Deps]{
 			Use:     "Use when a PDF must conform to PDF/UA or PDF/A: lists violated rules and remedies. Not for conversion: use pdf_pdfa.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: checkAnswer,
 		},
-		Example: CheckInput{PDFSource: examplePDF(), Standards: []CheckStandard{"ua-1", "a-2b"}},
+		Example: CheckInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
 		Run:     runCheck,
 	},
 	row[RepairInput]{

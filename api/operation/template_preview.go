@@ -10,8 +10,8 @@ import (
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdfmeta"
-	"relaypdf/render/pdftag"
 	"relaypdf/render/template"
 	"relaypdf/store"
 )
@@ -85,8 +85,8 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 	source, settings := text(in.HTML), in.Options.settings()
 	switch deps.View {
 	case Accessible:
-		if settings.StandardsStrict = false; !slices.Contains(settings.Standards, pdftag.UA1) {
-			settings.Standards = append(settings.Standards, pdftag.UA1)
+		if settings.StandardsStrict = false; !slices.Contains(settings.Standards, pdffile.UA1) {
+			settings.Standards = append(settings.Standards, pdffile.UA1)
 		}
 	case Placed:
 		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written after the browser's own metadata

@@ -10,7 +10,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
-	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
@@ -63,8 +63,8 @@ func jobsOnOne() map[string]any {
 		ArchiveJob:   ArchiveArgs{Input: input(""), Level: Archive3B},
 		ArchivedJob:  ArchivedArgs{Input: input(""), Level: Archive3B},
 		RedactJob:    RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
-		StandardsJob: StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdftag.Standard{pdftag.UA1, pdftag.A2B}}},
-		CheckJob:     CheckArgs{Input: input(""), Standards: pdfcheck.Standards()},
+		StandardsJob: StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
+		CheckJob:     CheckArgs{Input: input(""), Standards: pdffile.Standards()},
 		MarkdownJob:  MarkdownArgs{Selection: first, Languages: []string{"eng"}},
 		OCRJob:       OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
 		FormFillJob:  FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},

@@ -30,7 +30,7 @@ func TestArchiveKeepsPrints(t *testing.T) {
 		pdftest.Tool(t, "chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+printed, source)
 		before := pdftest.Load(t, printed)
 		if i%3 == 0 {
-			made, err := pdftag.Conform(before, pdftag.Options{Standards: []pdftag.Standard{pdftag.UA1}})
+			made, err := pdftag.Conform(before, pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdftag"
 )
 
@@ -20,7 +21,7 @@ type StandardsArgs struct {
 
 // Standards is what a document claims, and what prevents it from claiming the others.
 type Standards struct {
-	Claimed []pdftag.Standard
+	Claimed []pdffile.Standard
 	Faults  []pdftag.Fault
 }
 

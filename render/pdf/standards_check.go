@@ -12,7 +12,7 @@ import (
 type CheckArgs struct {
 	Input
 
-	Standards []pdfcheck.Standard
+	Standards []pdffile.Standard
 	// VeraPDF means that veraPDF checks the document, if it is installed.
 	VeraPDF bool
 }

@@ -34,7 +34,7 @@ func conforming(t *testing.T) []byte {
 		"/Type": "/Annot", "/Subtype": "/Link", "/Rect": []any{9, 9, 20, 20}, "/Contents": "u:Test", "/A": pdffile.Dict{"/S": "/URI", "/URI": "u:https://example.com"},
 	})
 	u.SetInfo(pdffile.Dict{"/Title": "u:Test"})
-	r, err := pdftag.Conform(u.Document(root), pdftag.Options{Standards: []pdftag.Standard{pdftag.UA1, pdftag.A2A}})
+	r, err := pdftag.Conform(u.Document(root), pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}})
 	if err != nil || len(r.Claimed) != 2 {
 		t.Fatalf("claims %v, faults %v: %v", r.Claimed, r.Faults, err)
 	}
@@ -115,7 +115,7 @@ func ids(r pdfcheck.Result) string {
 func TestCheckStandards(t *testing.T) {
 	good := conforming(t)
 	for _, q := range broken {
-		report := unmarshal[pdfcheck.Report](t, result(t, CheckJob, CheckArgs{Input: input(""), Standards: []pdfcheck.Standard{pdfcheck.UA1, pdfcheck.A2A}}, changed(t, good, q.what, q.entries)))
+		report := unmarshal[pdfcheck.Report](t, result(t, CheckJob, CheckArgs{Input: input(""), Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}}, changed(t, good, q.what, q.entries)))
 		if len(report.Results) != 2 {
 			t.Fatalf("%s: %+v", q.name, report)
 		}
@@ -173,7 +173,7 @@ func TestCheckAgreesWithVeraPDF(t *testing.T) {
 
 // TestCheckPlaces checks where violations are, and that they are counted.
 func TestCheckPlaces(t *testing.T) {
-	args := CheckArgs{Input: input(""), Standards: []pdfcheck.Standard{pdfcheck.UA1}}
+	args := CheckArgs{Input: input(""), Standards: []pdffile.Standard{pdffile.UA1}}
 	doc := changed(t, conforming(t), "/Annot", pdffile.Dict{"/Contents": nil})
 	f, err := pdffile.Read(doc)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestCheckPlaces(t *testing.T) {
 // TestCheckUnreadable checks files that are encrypted, damaged, or no PDFs.
 func TestCheckUnreadable(t *testing.T) {
 	args := func(password string) CheckArgs {
-		return CheckArgs{Input: input(password), Standards: []pdfcheck.Standard{pdfcheck.A1B, pdfcheck.UA1}}
+		return CheckArgs{Input: input(password), Standards: []pdffile.Standard{pdffile.A1B, pdffile.UA1}}
 	}
 	locked := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, conforming(t))
 	fails(t, PasswordRequired, CheckJob, args(""), locked)
@@ -223,7 +223,7 @@ func TestCheckManyPlaces(t *testing.T) {
 	for i := range 3 {
 		doc.Annots = map[int]string{i: strings.Repeat("<< /Type /Annot /Subtype /Movie /Rect [0 0 9 9] >> ", 500)}
 	}
-	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob, CheckArgs{Input: input(""), Standards: pdfcheck.Standards()}, doc.Write())).Results[1].Violations {
+	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob, CheckArgs{Input: input(""), Standards: pdffile.Standards()}, doc.Write())).Results[1].Violations {
 		if len(v.Places) > pdfcheck.MaxPlaces || v.Count < len(v.Places) {
 			t.Errorf("%s has %d places, %d listed", v.Clause, v.Count, len(v.Places))
 		}

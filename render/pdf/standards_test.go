@@ -29,7 +29,7 @@ func TestStandards(t *testing.T) {
 		t.Fatal(err)
 	}
 	about := unmarshal[Standards](t, got.Body)
-	if !slices.Equal(about.Claimed, []pdftag.Standard{pdftag.A2B}) || len(about.Faults) != 1 || about.Faults[0].Rule != pdftag.HeadingOrder {
+	if !slices.Equal(about.Claimed, []pdffile.Standard{pdffile.A2B}) || len(about.Faults) != 1 || about.Faults[0].Rule != pdftag.HeadingOrder {
 		t.Errorf("%+v", about)
 	}
 	if failed := fails(t, Damaged, StandardsJob, args, three().Write()); failed.Text == "" {

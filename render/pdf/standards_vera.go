@@ -13,6 +13,7 @@ import (
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 // askVeraPDF checks a document with veraPDF. It returns false if veraPDF is not installed, or gives no verdict.
-func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pdfcheck.Standard) (pdfcheck.Report, bool, error) {
+func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pdffile.Standard) (pdfcheck.Report, bool, error) {
 	report := pdfcheck.Report{Engine: "verapdf"}
 	bounded, cancel := context.WithTimeout(ctx, veraTime)
 	defer cancel()
@@ -81,7 +82,7 @@ var (
 )
 
 // readVeraPDF reads a report; false means that it has no verdict.
-func readVeraPDF(text []byte, s pdfcheck.Standard) (pdfcheck.Result, bool) {
+func readVeraPDF(text []byte, s pdffile.Standard) (pdfcheck.Result, bool) {
 	var report veraReport
 	result := pdfcheck.Result{Standard: s, Violations: []pdfcheck.Violation{}, Unchecked: []string{}}
 	if start := bytes.Index(text, []byte("<?xml")); start > 0 {

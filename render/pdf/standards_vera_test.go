@@ -3,7 +3,7 @@ package pdf
 import (
 	"testing"
 
-	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
 )
 
 // veraSample is a report of veraPDF 1.31, without its frame.
@@ -25,7 +25,7 @@ const veraSample = `Picked up JAVA_TOOL_OPTIONS
 </details></validationReport></job></jobs></report>`
 
 func TestReadVeraPDF(t *testing.T) {
-	r, ok := readVeraPDF([]byte(veraSample), pdfcheck.UA1)
+	r, ok := readVeraPDF([]byte(veraSample), pdffile.UA1)
 	if !ok || r.Conforms == nil || *r.Conforms || len(r.Violations) != 2 {
 		t.Fatalf("%v %+v", ok, r)
 	}
@@ -40,11 +40,11 @@ func TestReadVeraPDF(t *testing.T) {
 		"a verdict without a reason": `<report><jobs><job><validationReport isCompliant="false"></validationReport></job></jobs></report>`,
 		"an unfinished check":        `<report><jobs><job><validationReport jobEndStatus="timeout" isCompliant="true"></validationReport></job></jobs></report>`,
 	} {
-		if r, ok := readVeraPDF([]byte(text), pdfcheck.UA1); ok {
+		if r, ok := readVeraPDF([]byte(text), pdffile.UA1); ok {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r, ok := readVeraPDF([]byte(`<report><jobs><job><validationReport jobEndStatus="normal" isCompliant="true"></validationReport></job></jobs></report>`), pdfcheck.A2B); !ok || !*r.Conforms {
+	if r, ok := readVeraPDF([]byte(`<report><jobs><job><validationReport jobEndStatus="normal" isCompliant="true"></validationReport></job></jobs></report>`), pdffile.A2B); !ok || !*r.Conforms {
 		t.Errorf("%v %+v", ok, r)
 	}
 }

@@ -52,8 +52,8 @@ func read(t testing.TB, content []byte) Source {
 }
 
 func TestLoops(t *testing.T) {
-	report := Check(read(t, loops()), Standards())
-	if report.Conforms == nil || *report.Conforms || len(report.Results) != len(Standards()) {
+	report := Check(read(t, loops()), pdffile.Standards())
+	if report.Conforms == nil || *report.Conforms || len(report.Results) != len(pdffile.Standards()) {
 		t.Errorf("%+v", report)
 	}
 	for _, v := range report.Results[0].Violations {
@@ -66,7 +66,7 @@ func TestLoops(t *testing.T) {
 
 // TestRules checks that each rule has all its texts, and a number of its own.
 func TestRules(t *testing.T) {
-	for _, s := range Standards() {
+	for _, s := range pdffile.Standards() {
 		seen := map[string]string{}
 		for _, r := range allRules() {
 			clause, test := r.id(s)
@@ -89,7 +89,7 @@ func TestRules(t *testing.T) {
 
 // TestNeverConforms checks that a file without a violation is undetermined.
 func TestNeverConforms(t *testing.T) {
-	report := Report{Results: []Result{{Standard: UA1}, {Standard: A2B}}}
+	report := Report{Results: []Result{{Standard: pdffile.UA1}, {Standard: pdffile.A2B}}}
 	if report.Sum(); report.Conforms != nil {
 		t.Errorf("conforms: %v", *report.Conforms)
 	}
@@ -107,7 +107,7 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if report := Check(Source{File: file, Original: content}, Standards()); report.Conforms != nil && *report.Conforms {
+		if report := Check(Source{File: file, Original: content}, pdffile.Standards()); report.Conforms != nil && *report.Conforms {
 			t.Error("conforms")
 		}
 	})

@@ -14,35 +14,6 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// Standard is a standard that a file can be checked against.
-type Standard string
-
-// The standards.
-const (
-	UA1 Standard = "ua-1"
-	A1B Standard = "a-1b"
-	A2A Standard = "a-2a"
-	A2U Standard = "a-2u"
-	A2B Standard = "a-2b"
-	A3A Standard = "a-3a"
-	A3U Standard = "a-3u"
-	A3B Standard = "a-3b"
-)
-
-// Standards returns all of them.
-func Standards() []Standard { return []Standard{UA1, A1B, A2A, A2U, A2B, A3A, A3U, A3B} }
-
-// part returns the part of PDF/A; 0 means PDF/UA.
-func (s Standard) part() int {
-	if s == UA1 {
-		return 0
-	}
-	return int(s[len("a-")] - '0')
-}
-
-// level returns the level of PDF/A: a, u or b.
-func (s Standard) level() string { return string(s[len(s)-1]) }
-
 // Report is the result of a check.
 type Report struct {
 	Engine   string   `json:"engine" jsonschema:"required,enum=relaypdf,enum=verapdf" jsonschema_description:"Validator of the file: veraPDF checks all rules, relaypdf finds most violations."`
@@ -52,10 +23,10 @@ type Report struct {
 
 // Result is the result for one standard.
 type Result struct {
-	Standard   Standard    `json:"standard" jsonschema:"required" jsonschema_description:"Standard that was checked."`
-	Conforms   *bool       `json:"conforms" jsonschema:"required,oneof_type=boolean;null" jsonschema_description:"If true, the file conforms. If false, it violates a rule. Null if none of the checked rules is violated, but others are unchecked."`
-	Violations []Violation `json:"violations" jsonschema:"required" jsonschema_description:"Violated rules."`
-	Unchecked  []string    `json:"unchecked" jsonschema:"required" jsonschema_description:"Rules that were not checked, as a list of topics."`
+	Standard   pdffile.Standard `json:"standard" jsonschema:"required" jsonschema_description:"Standard that was checked."`
+	Conforms   *bool            `json:"conforms" jsonschema:"required,oneof_type=boolean;null" jsonschema_description:"If true, the file conforms. If false, it violates a rule. Null if none of the checked rules is violated, but others are unchecked."`
+	Violations []Violation      `json:"violations" jsonschema:"required" jsonschema_description:"Violated rules."`
+	Unchecked  []string         `json:"unchecked" jsonschema:"required" jsonschema_description:"Rules that were not checked, as a list of topics."`
 }
 
 // Violation is a rule that a file violates.
@@ -107,7 +78,7 @@ type Source struct {
 }
 
 // Check checks a file. Conforms is false or nil in its results.
-func Check(src Source, standards []Standard) Report {
+func Check(src Source, standards []pdffile.Standard) Report {
 	c := newChecker(src)
 	c.run()
 	report := Report{Engine: "relaypdf"}
@@ -170,14 +141,14 @@ func compareClauses(a, b string) int {
 }
 
 // Describe returns a rule's message and remedy, by its clause and test; the message is empty if the rule is unknown here.
-func Describe(s Standard, clause string, test int) (message, fix string) {
+func Describe(s pdffile.Standard, clause string, test int) (message, fix string) {
 	for _, r := range allRules() {
 		if c, t := r.id(s); c == clause && t == test {
 			return r.message, r.fix
 		}
 	}
 	name := "ISO 14289-1"
-	if part := s.part(); part > 0 {
+	if part := s.Part(); part > 0 {
 		name = "ISO 19005-" + strconv.Itoa(part)
 	}
 	return "", "See clause " + clause + " of " + name + "."
@@ -197,14 +168,14 @@ type rule struct {
 }
 
 // id returns the rule's clause and test in a standard; empty if the standard lacks it.
-func (r *rule) id(s Standard) (clause string, test int) {
+func (r *rule) id(s pdffile.Standard) (clause string, test int) {
 	text := r.a2
-	switch part := s.part(); {
+	switch part := s.Part(); {
 	case part == 0:
 		text = r.ua
 	case part == 1:
 		text = r.a1
-	case r.part != 0 && r.part != part, r.only != "" && !strings.Contains(r.only, s.level()):
+	case r.part != 0 && r.part != part, r.only != "" && strings.IndexByte(r.only, s[len(s)-1]) < 0:
 		text = ""
 	}
 	clause, number, _ := strings.Cut(text, "-")

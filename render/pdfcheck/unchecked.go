@@ -1,9 +1,11 @@
 package pdfcheck
 
+import "relaypdf/render/pdffile"
+
 // unchecked lists what the rules do not check of a standard, and what could not be checked of this file.
-func (c *checker) unchecked(s Standard) []string {
+func (c *checker) unchecked(s pdffile.Standard) []string {
 	list := []string{"Glyphs and character maps of fonts"}
-	switch part := s.part(); part {
+	switch part := s.Part(); part {
 	case 0:
 		list = append(list, "Regularity and headers of tables", "Prefixes of XMP properties", "Content of a form in several elements", "Media clips and XFA forms",
 			"Meaning of tags and texts, and the order of reading")

@@ -1,14 +1,18 @@
 package pdftag
 
-import "fmt"
+import (
+	"fmt"
+
+	"relaypdf/render/pdffile"
+)
 
 // Fault is a fault of the document that cannot be repaired here.
 type Fault struct {
 	Rule    Rule
-	Text    string     // what is wrong, as a sentence
-	Element string     // the type of the element and its text, if the fault is in one
-	Page    int        // from 1; 0 means that it is in no page
-	Breaks  []Standard // of the wanted ones
+	Text    string             // what is wrong, as a sentence
+	Element string             // the type of the element and its text, if the fault is in one
+	Page    int                // from 1; 0 means that it is in no page
+	Breaks  []pdffile.Standard // of the wanted ones
 }
 
 // Rule is a kind of fault.
@@ -36,10 +40,10 @@ const (
 )
 
 // breaks reports whether a document that breaks a rule breaks a standard.
-func (r Rule) breaks(s Standard) bool {
+func (r Rule) breaks(s pdffile.Standard) bool {
 	const none, b, u, a = 4, 1, 2, 3
 	if r == Newer {
-		return s == A1B
+		return s == pdffile.A1B
 	}
 	lowest := none // the lowest level of PDF/A that demands it
 	switch r {
@@ -52,10 +56,10 @@ func (r Rule) breaks(s Standard) bool {
 	case RepeatedForm, PrivateText, UntaggedText:
 		lowest = a
 	}
-	if s == UA1 {
+	if s == pdffile.UA1 {
 		return r != PrivateText && r != ImageColor
 	}
-	return s.level() >= lowest
+	return s.Level() >= lowest
 }
 
 // maxFaults is the maximum number of faults that are listed. Of more, one of each rule is.

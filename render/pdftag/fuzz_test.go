@@ -15,7 +15,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		tree := el("Document", el("P", 0, el("Link", 1)), el("Table", el("TR", el("TD", 2))))
 		form := pdffile.Stream{Entries: pdffile.Dict{"/Subtype": "/Form"}, Content: content}
-		r, err := Conform(makeDocument(string(content), tree, pdffile.Dict{"/X": form}), Options{Standards: []Standard{UA1}})
+		r, err := Conform(makeDocument(string(content), tree, pdffile.Dict{"/X": form}), Options{Standards: []pdffile.Standard{pdffile.UA1}})
 		if err != nil {
 			return
 		}
@@ -30,6 +30,6 @@ func FuzzFile(f *testing.F) {
 	f.Add(makeDocument(texts(3), el("Document", el("Table", el("TR", el("TD", 0).with("/A", spans(2, 3)))), el("L", el("LI", 1))), nil))
 	f.Add(makeDocument("/X Do", el("Document", el("Figure", 0)), pdffile.Dict{"/X": pdffile.Stream{Entries: pdffile.Dict{"/Subtype": "/Form"}, Content: []byte("/X Do")}}))
 	f.Fuzz(func(_ *testing.T, file []byte) {
-		_, _ = Conform(file, Options{Standards: []Standard{UA1, A2A}})
+		_, _ = Conform(file, Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}})
 	})
 }

@@ -70,7 +70,7 @@ func makeDocument(content string, tree node, resources pdffile.Dict) []byte {
 // conform is Conform, which must have no error.
 func conform(t *testing.T, doc []byte) (Result, *pdffile.File) {
 	t.Helper()
-	r, err := Conform(doc, Options{Standards: []Standard{UA1, A2A, A2U, A2B}})
+	r, err := Conform(doc, Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A, pdffile.A2U, pdffile.A2B}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (d *document) writeCatalog() error {
 	d.claimed = d.claim()
 	c := d.catalog
 	about := pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(d.xmp(info))}
-	oldest := archival(d.claimed) == A1B
+	oldest := archival(d.claimed) == pdffile.A1B
 	if !oldest { // which excludes filters
 		about = pdffile.Deflated(about.Entries, about.Content)
 	}
@@ -110,7 +110,7 @@ func (d *document) xmp(info pdffile.Dict) string {
 	if level != "" {
 		fmt.Fprintf(&x, "<pdfaid:part>%c</pdfaid:part><pdfaid:conformance>%s</pdfaid:conformance>", level[2], strings.ToUpper(string(level[3:])))
 	}
-	if slices.Contains(d.claimed, UA1) {
+	if slices.Contains(d.claimed, pdffile.UA1) {
 		x.WriteString("<pdfuaid:part>1</pdfuaid:part>")
 		if level != "" {
 			x.WriteString(schema)

@@ -16,7 +16,7 @@ import (
 
 // keepOldest reports what PDF/A-1 excludes, and otherwise changes the document so that it is of that part.
 func (d *document) keepOldest() error {
-	if !slices.Contains(d.opt.Standards, A1B) {
+	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return nil
 	}
 	w := oldestWalk{document: d, seen: map[string]bool{d.file.Root(): true}}
@@ -31,7 +31,7 @@ func (d *document) keepOldest() error {
 	w.number = 0
 	w.look(d.catalog)
 	w.visitAll()
-	if !slices.Contains(d.claim(), A1B) {
+	if !slices.Contains(d.claim(), pdffile.A1B) {
 		return nil
 	}
 	for _, ref := range w.groups {
@@ -159,7 +159,7 @@ func (w *oldestWalk) excluded(what string) {
 // checkNumbers reports numbers of content that are beyond those of PDF/A-1.
 func (d *document) checkNumbers(s *stream) {
 	const most = 32767
-	if !slices.Contains(d.opt.Standards, A1B) {
+	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return
 	}
 	l := lexer{data: s.plain}

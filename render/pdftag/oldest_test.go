@@ -43,11 +43,11 @@ func TestOldest(t *testing.T) {
 		"a far place":            {form(pdffile.Dict{}), "1 0 0 1 0 -40000.5 cm " + content, "places beyond 32,767 points"},
 	} {
 		doc := makeDocument(test.content, el("P", 0), pdffile.Dict{"/X": test.object})
-		r, err := Conform(doc, Options{Standards: []Standard{A1B}})
+		r, err := Conform(doc, Options{Standards: []pdffile.Standard{pdffile.A1B}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (test.want == "") != slices.Contains(r.Claimed, A1B) {
+		if (test.want == "") != slices.Contains(r.Claimed, pdffile.A1B) {
 			t.Errorf("%s: claims %v", name, r.Claimed)
 		}
 		old := bytes.HasPrefix(r.PDF, []byte("%PDF-1.4\n")) && bytes.Contains(r.PDF, []byte("\nxref\n0 ")) && !bytes.Contains(r.PDF, []byte("/Transparency"))

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"relaypdf/render/pdffile"
 )
@@ -16,33 +15,10 @@ import (
 // ErrUntagged means that the document has no structure tree.
 var ErrUntagged = errors.New("pdftag: the document is not tagged")
 
-// Standard is a standard that a file can claim to conform to.
-type Standard string
-
-// The standards that there are.
-const (
-	UA1 Standard = "ua-1"
-	A1B Standard = "a-1b"
-	A2A Standard = "a-2a"
-	A2U Standard = "a-2u"
-	A2B Standard = "a-2b"
-	A3A Standard = "a-3a"
-	A3U Standard = "a-3u"
-	A3B Standard = "a-3b"
-)
-
-// level returns the level of a standard of PDF/A: 1 is B, 2 is U, 3 is A. PDF/UA-1 has none.
-func (s Standard) level() int {
-	if !strings.HasPrefix(string(s), "a-") {
-		return 0
-	}
-	return strings.IndexByte("bua", s[len(s)-1]) + 1
-}
-
 // Options are the settings of Conform.
 type Options struct {
 	// Standards are the ones to claim. Of several levels of PDF/A, the highest that the document keeps is claimed.
-	Standards []Standard
+	Standards []pdffile.Standard
 	// Title and Language replace the document's own; empty keeps them.
 	Title, Language string
 	// NoLanguage means that the document's language is not its author's, but Chromium's.
@@ -62,7 +38,7 @@ type Untagged struct {
 type Result struct {
 	PDF []byte
 	// Claimed are the standards that the file claims: the requested ones without those that a fault breaks.
-	Claimed []Standard
+	Claimed []pdffile.Standard
 	Faults  []Fault
 }
 
@@ -87,7 +63,7 @@ type document struct {
 	root     *element
 	faults   []Fault
 	told     map[string]bool
-	claimed  []Standard
+	claimed  []pdffile.Standard
 	tree     treeWriter
 	// firstHeading is the text of the first heading.
 	firstHeading string
@@ -120,7 +96,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		}
 	}
 	write := d.update.Compact
-	if slices.Contains(d.claimed, A1B) {
+	if slices.Contains(d.claimed, pdffile.A1B) {
 		write = d.update.Plain
 	}
 	out, err := write()
@@ -161,13 +137,13 @@ func (d *document) writePages() error {
 
 // claim returns the standards that the document keeps, of those that are wanted. A file can only claim one part of
 // PDF/A, and that is the first.
-func (d *document) claim() (kept []Standard) {
+func (d *document) claim() (kept []pdffile.Standard) {
 	part := byte(0)
 	for _, s := range d.opt.Standards {
 		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) || slices.Contains(kept, s) {
 			continue
 		}
-		if s.level() > 0 {
+		if s.Level() > 0 {
 			if part == 0 {
 				part = s[2]
 			}
@@ -181,9 +157,9 @@ func (d *document) claim() (kept []Standard) {
 }
 
 // archival returns the standard of PDF/A to claim, the highest level of all; empty is none.
-func archival(claimed []Standard) (highest Standard) {
+func archival(claimed []pdffile.Standard) (highest pdffile.Standard) {
 	for _, s := range claimed {
-		if s.level() > 0 && (highest == "" || s.level() > highest.level()) {
+		if s.Level() > 0 && (highest == "" || s.Level() > highest.Level()) {
 			highest = s
 		}
 	}

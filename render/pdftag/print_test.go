@@ -10,6 +10,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdffile"
 )
 
 // faulty are the documents of testdata with faults, and their rules.
@@ -27,7 +28,7 @@ var faulty = map[string][]Rule{
 var newer = strings.Fields("backgrounds components css emoji figures figuretable forms glyphs headings layers links markdown noalt svg")
 
 // others are standards that a file cannot claim together with those of TestPrintsConform.
-var others = []Standard{A1B, A2U, A3A, A3U, A3B}
+var others = []pdffile.Standard{pdffile.A1B, pdffile.A2U, pdffile.A3A, pdffile.A3U, pdffile.A3B}
 
 // TestPrintsConform prints documents with Chromium. What they claim is true, as veraPDF sees it; what they do not
 // claim has a fault; and their pages look the same as before.
@@ -47,12 +48,12 @@ func TestPrintsConform(t *testing.T) {
 		}
 		sources, rulesOf[v.name] = append(sources, source), v.faults
 	}
-	claims := map[Standard][]string{}
+	claims := map[pdffile.Standard][]string{}
 	for _, source := range sources {
 		name := strings.TrimSuffix(filepath.Base(source), ".html")
 		printed := filepath.Join(dir, name+".print.pdf")
 		pdftest.Tool(t, "chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+printed, source)
-		r, err := Conform(pdftest.Load(t, printed), Options{Standards: []Standard{UA1, A2A, A2U, A2B}})
+		r, err := Conform(pdftest.Load(t, printed), Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A, pdffile.A2U, pdffile.A2B}})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -73,16 +74,16 @@ func TestPrintsConform(t *testing.T) {
 			t.Errorf("%s: the pages look different", name)
 		}
 		for _, s := range r.Claimed {
-			if s == UA1 || s == archival(r.Claimed) {
+			if s == pdffile.UA1 || s == archival(r.Claimed) {
 				claims[s] = append(claims[s], result)
 			}
 		}
 		for _, s := range others {
-			r, err := Conform(pdftest.Load(t, printed), Options{Standards: []Standard{s}})
+			r, err := Conform(pdftest.Load(t, printed), Options{Standards: []pdffile.Standard{s}})
 			if err != nil {
 				t.Errorf("%s as %s: %v", name, s, err)
 			}
-			if s == A1B && slices.Contains(newer, name) != (len(r.Claimed) == 0) {
+			if s == pdffile.A1B && slices.Contains(newer, name) != (len(r.Claimed) == 0) {
 				t.Errorf("%s: claims %v, with %+v", name, r.Claimed, r.Faults)
 			}
 			if len(r.Claimed) == 0 {
@@ -101,8 +102,8 @@ func TestPrintsConform(t *testing.T) {
 			t.Errorf("%s breaks %s, which it claims: %q", filepath.Base(file), s, rules)
 		}
 	}
-	for file, rules := range pdftest.Preflight(t, claims[A1B]...) {
-		t.Errorf("%s breaks %s, as PDFBox sees it: %q", filepath.Base(file), A1B, rules)
+	for file, rules := range pdftest.Preflight(t, claims[pdffile.A1B]...) {
+		t.Errorf("%s breaks %s, as PDFBox sees it: %q", filepath.Base(file), pdffile.A1B, rules)
 	}
 }
 
@@ -110,7 +111,7 @@ func TestPrintsConform(t *testing.T) {
 // intent of PDF/A, which rounds some of them differently.
 func withoutIntent(t *testing.T, printed string) string {
 	t.Helper()
-	r, err := Conform(pdftest.Load(t, printed), Options{Standards: []Standard{UA1}})
+	r, err := Conform(pdftest.Load(t, printed), Options{Standards: []pdffile.Standard{pdffile.UA1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := conform(t, makeDocument(texts(2)+"/F <</MCID 9>> BDC 0 0 1 1 re f EMC", c.tree, nil))
-			if len(r.Faults) != 1 || r.Faults[0].Rule != c.rule || r.Faults[0].Page != 1 || len(r.Claimed) != 3 || r.Claimed[0] != A2A {
+			if len(r.Faults) != 1 || r.Faults[0].Rule != c.rule || r.Faults[0].Page != 1 || len(r.Claimed) != 3 || r.Claimed[0] != pdffile.A2A {
 				t.Errorf("claimed %v with %+v", r.Claimed, r.Faults)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdftag"
 )
 
@@ -43,7 +44,7 @@ func conformLayout(t *testing.T, l Layout, path string) {
 	plain := pdftest.Load(t, printHTML(t, fill(t, l, asItIs), opt).path)
 	opt.Tagged = true
 	tagged := printHTML(t, fill(t, l, asItIs), opt)
-	wanted := []pdftag.Standard{pdftag.UA1, pdftag.A2A}
+	wanted := []pdffile.Standard{pdffile.UA1, pdffile.A2A}
 	r, err := pdftag.Conform(pdftest.Load(t, tagged.path), pdftag.Options{Standards: wanted})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func conformLayout(t *testing.T, l Layout, path string) {
 		t.Fatal(err)
 	}
 	// Poppler computes colours of images with the output intent of PDF/A, which rounds some of them differently.
-	u, err := pdftag.Conform(pdftest.Load(t, tagged.path), pdftag.Options{Standards: []pdftag.Standard{pdftag.UA1}})
+	u, err := pdftag.Conform(pdftest.Load(t, tagged.path), pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1}})
 	if err != nil {
 		t.Fatal(err)
 	}
