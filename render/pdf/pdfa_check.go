@@ -176,15 +176,6 @@ func (c *archiveCheck) pages() {
 	}
 }
 
-// The flags of annotations.
-const (
-	flagInvisible    = 1 << 0
-	flagHidden       = 1 << 1
-	flagPrint        = 1 << 2
-	flagNoView       = 1 << 5
-	flagToggleNoView = 1 << 8
-)
-
 // annotationKinds matches the annotations that every level allows.
 var annotationKinds = regexp.MustCompile(`^/(Text|Link|FreeText|Line|Square|Circle|Highlight|Underline|Squiggly|StrikeOut|Stamp|Ink|Popup|Widget|PrinterMark|TrapNet)$`)
 
@@ -196,9 +187,9 @@ func (c *archiveCheck) annotation(a pdffile.Dict, page int) {
 	known := annotationKinds.MatchString(kind) || c.level != Archive1B && newerKinds.MatchString(kind)
 	c.unless(known, "has an annotation of the kind %.40q on page %d", kind, page)
 	flags, _ := c.Target(a["/F"]).(float64)
-	hides := int(flags)&(flagInvisible|flagHidden|flagNoView|flagToggleNoView) != 0
+	hides := int(flags)&(pdffile.FlagInvisible|pdffile.FlagHidden|pdffile.FlagNoView|pdffile.FlagToggleNoView) != 0
 	if kind != "/Popup" {
-		c.unless(!hides && int(flags)&flagPrint != 0, "has an annotation on page %d that is hidden, or not printed", page)
+		c.unless(!hides && int(flags)&pdffile.FlagPrint != 0, "has an annotation on page %d that is hidden, or not printed", page)
 	}
 	if kind != "/Popup" && kind != "/Link" {
 		look := c.Entry(a["/AP"])

@@ -168,7 +168,7 @@ func (c *keepCheck) link(ref string) {
 		return
 	}
 	entries = pdffile.Without(entries)
-	entries["/F"] = flagPrint
+	entries["/F"] = pdffile.FlagPrint
 	c.update.Set(ref, entries)
 }
 

@@ -9,15 +9,6 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// The flags of annotations.
-const (
-	flagInvisible    = 1 << 0
-	flagHidden       = 1 << 1
-	flagPrint        = 1 << 2
-	flagNoView       = 1 << 5
-	flagToggleNoView = 1 << 8
-)
-
 func (c *checker) flags(o object) int {
 	n, _ := c.number(o.Dict, "/F")
 	return int(n)
@@ -27,7 +18,7 @@ func (c *checker) subtype(o object) string { return c.name(o.Dict, "/Subtype") }
 
 // hidden reports whether PDF/UA has no rules for an annotation, which nobody sees.
 func (c *checker) hidden(o object) bool {
-	if c.flags(o)&flagHidden != 0 {
+	if c.flags(o)&pdffile.FlagHidden != 0 {
 		return true
 	}
 	page := c.pages[o.page-1].Dict
@@ -106,11 +97,11 @@ func pageRules() []*rule {
 			return ok && n != 1
 		}},
 		{a1: "6.5.3-2", of: ofAnnotation, message: "An annotation is hidden or not printed.", fix: fixNote, broken: func(c *checker, o object) bool {
-			return c.flags(o)&(flagInvisible|flagHidden|flagNoView|flagPrint) != flagPrint
+			return c.flags(o)&(pdffile.FlagInvisible|pdffile.FlagHidden|pdffile.FlagNoView|pdffile.FlagPrint) != pdffile.FlagPrint
 		}},
 		{a2: "6.3.2-1", of: ofAnnotation, message: "An annotation has no flags.", fix: fixNote, broken: func(c *checker, o object) bool { return c.subtype(o) != "Popup" && o.Dict["/F"] == nil }},
 		{a2: "6.3.2-2", of: ofAnnotation, message: "An annotation is hidden or not printed.", fix: fixNote, broken: func(c *checker, o object) bool {
-			return o.Dict["/F"] != nil && c.flags(o)&(flagInvisible|flagHidden|flagNoView|flagToggleNoView|flagPrint) != flagPrint
+			return o.Dict["/F"] != nil && c.flags(o)&(pdffile.FlagInvisible|pdffile.FlagHidden|pdffile.FlagNoView|pdffile.FlagToggleNoView|pdffile.FlagPrint) != pdffile.FlagPrint
 		}},
 		{a2: "6.3.3-1", of: ofAnnotation, message: "An annotation has no appearance.", fix: fixLook, broken: func(c *checker, o object) bool {
 			r := c.rectangle(o.Dict["/Rect"])

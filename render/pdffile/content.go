@@ -270,18 +270,7 @@ func appendContent(out []byte, v any) []byte {
 		if !ok || err != nil {
 			return appendText(out, v)
 		}
-		out = append(out, '(')
-		for _, c := range raw {
-			switch c {
-			case '(', ')', '\\':
-				out = append(out, '\\', c)
-			case '\r':
-				out = append(out, '\\', 'r')
-			default:
-				out = append(out, c)
-			}
-		}
-		return append(out, ')')
+		return appendLiteral(out, raw)
 	case []any:
 		out = append(out, '[')
 		for i, item := range v {
