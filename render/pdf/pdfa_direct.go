@@ -51,7 +51,7 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 	a.about.override(a.args)
 	now := time.Now().UTC()
 	u := f.NewUpdate()
-	c := &keepCheck{File: f, update: u, level: a.args.Level, seen: map[string]bool{}, fonts: map[string]*keptFont{}}
+	c := &keepCheck{File: f, update: u, level: a.args.Level, tagged: catalog["/StructTreeRoot"] != nil, seen: map[string]bool{}, fonts: map[string]*keptFont{}}
 	if !c.document() {
 		return nil, false
 	}
@@ -88,6 +88,7 @@ type keepCheck struct {
 
 	update *pdffile.Update
 	level  ArchiveLevel
+	tagged bool
 	seen   map[string]bool
 	fonts  map[string]*keptFont
 	files  []string // attached ones
@@ -352,11 +353,21 @@ func (c *keepCheck) content(text []byte, resources pdffile.Dict) {
 			}
 		case "ri":
 			c.must(false)
+		case "BDC":
+			// Drawing a document again gives fonts the meanings of glyphs whose text is stored apart from them. It is
+			// worth that only where no structure is lost.
+			c.must(c.tagged || !slices.ContainsFunc(op.Operands, hasActualText))
 		case "Tj", "TJ", "'", "\"":
 			c.shown(font, op.Operands)
 		}
 	})
 	c.must(depth == 0)
+}
+
+// hasActualText reports whether the properties of marked content replace its text.
+func hasActualText(operand any) bool {
+	properties, ok := operand.(pdffile.Dict)
+	return ok && properties["/ActualText"] != nil
 }
 
 // shown checks the strings that a font shows.
