@@ -1,6 +1,7 @@
 package pdftag
 
 import (
+	"slices"
 	"strings"
 
 	"relaypdf/render/pdffile"
@@ -14,7 +15,7 @@ type annotation struct {
 	owner   *element
 }
 
-// readAnnotation reads an annotation of a page. Chromium writes links only.
+// readAnnotation reads an annotation of a page. All but links are faults: their appearances are not read.
 func (d *document) readAnnotation(ref string, page int) {
 	if ref == "" || d.annots[ref] != nil {
 		return
@@ -24,10 +25,16 @@ func (d *document) readAnnotation(ref string, page int) {
 		d.fault(Fault{Rule: Annotation, Text: "An annotation that is not a link has no description for screen readers. Remove the annotation.", Page: page + 1})
 		return
 	}
+	if kind, ok := d.file.Target(d.file.Entry(entries["/A"])["/S"]).(string); ok && !slices.Contains(linkActions, kind) {
+		d.fault(Fault{Rule: LinkAction, Text: "A link opens a file or starts a program, which PDF/A excludes. Use a URL.", Page: page + 1})
+	}
 	a := &annotation{ref: ref, page: page, entries: entries}
 	d.annots[ref] = a
 	d.links = append(d.links, a)
 }
+
+// linkActions are the actions that links of PDF/A may have.
+var linkActions = []string{"/URI", "/GoTo", "/GoToR"} //nolint:gochecknoglobals // never changed
 
 // linkAnnotations gives every link its element and its description.
 func (d *document) linkAnnotations() error {
@@ -55,7 +62,7 @@ const printed = 4
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{note: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last. Move the link out of its frame or drawing.", Element: "Link", Page: a.page + 1})
+	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last." + d.remedy("Move the link out of its frame or drawing.", "Link a text."), Element: "Link", Page: a.page + 1})
 }
 
 // linkText returns the text of a link, or its target.

@@ -28,6 +28,7 @@ const (
 	ElementLanguage  Rule = "element-language"
 	RepeatedForm     Rule = "repeated-form"
 	LinkOutside      Rule = "link-outside"
+	LinkAction       Rule = "link-action"
 	UntaggedText     Rule = "untagged-text"
 	Annotation       Rule = "annotation"
 	TableSize        Rule = "table-size"
@@ -49,7 +50,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 	switch r {
 	case ElementLanguage, LinkOutside:
 		return false
-	case Annotation, FontFile, MissingGlyph, ImageColor:
+	case Annotation, LinkAction, FontFile, MissingGlyph, ImageColor:
 		lowest = b
 	case FontUnicode:
 		lowest = u
@@ -57,7 +58,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 		lowest = a
 	}
 	if s == pdffile.UA1 {
-		return r != PrivateText && r != ImageColor
+		return r != PrivateText && r != ImageColor && r != LinkAction
 	}
 	return s.Level() >= lowest
 }
@@ -86,7 +87,15 @@ func (d *document) fault(f Fault) {
 
 // faultAt adds a fault of an element.
 func (d *document) faultAt(rule Rule, e *element, text string) {
-	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(e)})
+	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(&kid{element: e})})
+}
+
+// remedy returns the remedy for the kind of source that the document has.
+func (d *document) remedy(html, office string) string {
+	if d.opt.Office {
+		return " " + office
+	}
+	return " " + html
 }
 
 // describe returns the type of an element and the beginning of its text.

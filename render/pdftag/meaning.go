@@ -163,7 +163,8 @@ func (f *font) use(code uint16) *uses {
 func (d *document) nameCodes() error {
 	const invisible = "\u2060" // word joiner
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
-		f, named := d.fonts[ref], false
+		f := d.fonts[ref]
+		named := f.nameSymbols()
 		for code := range f.invalid {
 			if f.uses[code] == nil { // used where no content is read, such as in patterns
 				d.fault(Fault{Rule: FontUnicode, Text: unknownText, Element: f.name, Page: f.page + 1})
@@ -190,6 +191,24 @@ func (d *document) nameCodes() error {
 		}
 	}
 	return nil
+}
+
+// symbols are the private characters of symbol fonts that office documents have as bullets, with their meanings.
+var symbols = map[string]string{"\uF0B7": "•", "\uF0A7": "▪", "\uF0D8": "➢", "\uF076": "❖", "\uF0FC": "✓"} //nolint:gochecknoglobals // never changed
+
+// nameSymbols gives the bullets of symbol fonts their meanings; it returns false if there are none.
+func (f *font) nameSymbols() (named bool) {
+	if !strings.Contains(f.name, "Symbol") && !strings.Contains(f.name, "Wingdings") {
+		return false
+	}
+	for code := range f.private {
+		if meaning := symbols[f.means[code]]; meaning != "" {
+			f.means[code], named = meaning, true
+			delete(f.private, code)
+			delete(f.uses, code)
+		}
+	}
+	return named
 }
 
 // writeMap writes the map of codes to Unicode.

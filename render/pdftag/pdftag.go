@@ -1,5 +1,6 @@
-// Package pdftag makes the tagged PDF that Chromium prints conform to PDF/UA-1 and PDF/A-2: it writes the structure
-// tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages look the same.
+// Package pdftag makes the tagged PDFs that Chromium and LibreOffice write conform to PDF/UA-1 and PDF/A-2: it writes the
+// structure tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages look the
+// same.
 //
 // Conform reads a whole file from any source, and must run in the children of render/engine.
 package pdftag
@@ -23,6 +24,9 @@ type Options struct {
 	Title, Language string
 	// NoLanguage means that the document's language is not its author's, but Chromium's.
 	NoLanguage bool
+	// Office means that LibreOffice wrote the PDF. It marks artifacts, so other text without a mark is missing from the
+	// structure. Remedies are those for office documents.
+	Office bool
 	// Untagged are the texts that Chromium has left out of the structure.
 	Untagged []Untagged
 }
