@@ -142,7 +142,9 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 		if source.Kind == office.KindImage {
 			return Converted{}, &office.Error{Reason: office.Unstructured}
 		}
-		how.Tagged, how.Opaque = true, slices.Contains(how.Standards, pdffile.A1B)
+		if how.Tagged = true; !page && slices.Contains(how.Standards, pdffile.A1B) {
+			how.PDFA = 1 // LibreOffice flattens transparency
+		}
 	}
 	made, err := a.convertFile(ctx, c, source)
 	if err == nil && how.PageRanges != "" && !(page && claims) { // which the browser has applied
@@ -276,7 +278,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
-	if err == nil && c.Print.PDFA != 0 {
+	if err == nil && c.Print.PDFA != 0 && len(c.Print.Standards) == 0 {
 		if err = archived(ctx, a, made.Body, c.Print.PDFA); err != nil {
 			err = errors.Join(err, made.Body.Close())
 		}

@@ -24,7 +24,9 @@ func TestConvertStandards(t *testing.T) {
 	account := start(t, Config{OfficeSlots: 1}).For("standards")
 	dir := t.TempDir()
 	convert := func(name string, content []byte, how ConvertPrint) (string, []string, error) {
-		how.Standards, how.Metadata.Title = []pdffile.Standard{pdffile.UA1, pdffile.A2A}, "Named"
+		if how.Metadata.Title = "Named"; how.Standards == nil {
+			how.Standards = []pdffile.Standard{pdffile.UA1, pdffile.A2A}
+		}
 		made, err := account.Convert(t.Context(), Conversion{Content: spool.FromBytes(content), Name: name, To: office.ToPDF, Print: how})
 		if err != nil {
 			return "", nil, err
@@ -84,16 +86,22 @@ func TestConvertStandards(t *testing.T) {
 			t.Errorf("%s breaks %s: %q", filepath.Base(file), flavour, rules)
 		}
 	}
+	old, warnings, err := convert("old.docx", word(heading(1)), ConvertPrint{Standards: []pdffile.Standard{pdffile.A1B}})
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("PDF/A-1b: warnings %q, %v", warnings, err)
+	} else if broken := pdftest.VeraPDF(t, "1b", old); len(broken) > 0 {
+		t.Errorf("PDF/A-1b is broken: %q", broken)
+	}
 	bad := word(heading(1) + heading(3))
 	const want = "standard_unmet: page 1, H3 \"Heading 3 🎉\": A heading of level 3 follows one of level 1. Use the style Heading 2. The file cannot claim ua-1."
 	if _, warnings, err := convert("bad.docx", bad, ConvertPrint{}); err != nil || len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("warnings %q, %v", warnings, err)
 	}
-	_, _, err := convert("bad.docx", bad, ConvertPrint{StandardsStrict: true})
+	_, _, err = convert("bad.docx", bad, ConvertPrint{StandardsStrict: true})
 	if strict := (*StandardError)(nil); !errors.As(err, &strict) || len(strict.Faults) != 1 {
 		t.Errorf("error %v", err)
 	}
-	if _, warnings, err := convert("a.xlsx", workbook(t), ConvertPrint{}); err != nil || len(warnings) == 0 || !strings.Contains(warnings[0], `page 1, Text "income0"`) {
+	if _, warnings, err := convert("a.xlsx", workbook(t), ConvertPrint{}); err != nil || len(warnings) == 0 || !strings.Contains(warnings[0], `page 1, Text "income0`) {
 		t.Errorf("spreadsheet: warnings %q, %v", warnings, err)
 	}
 	var failed *office.Error

@@ -37,8 +37,6 @@ type Print struct {
 	Comments bool
 	// Tagged adds the structure for screen readers.
 	Tagged bool
-	// Opaque draws emoji without partly transparent pixels. PDFA 1 means the same.
-	Opaque bool
 }
 
 // filterData returns the options of LibreOffice's export filters.
@@ -105,7 +103,7 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 			err = &Error{Reason: TooManyPages, Max: args.MaxPages}
 		}
 		if err == nil && r.emoji != nil {
-			err = r.emoji.drawEmoji(w.Path(output), args.Print.Opaque || args.Print.PDFA == 1)
+			err = r.emoji.drawEmoji(w.Path(output), args.Print.PDFA == 1)
 		}
 	case ToHTML:
 		err = makeWhole(w, output)

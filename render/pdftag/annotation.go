@@ -25,19 +25,14 @@ func (d *document) readAnnotation(ref string, page int) {
 		d.fault(Fault{Rule: Annotation, Text: "An annotation that is not a link has no description for screen readers. Remove the annotation.", Page: page + 1})
 		return
 	}
-	if kind, ok := d.file.Target(d.file.Entry(entries["/A"])["/S"]).(string); ok && !slices.Contains(linkActions, kind) {
-		d.fault(Fault{Rule: LinkAction, Text: "A link opens a file or starts a program, which PDF/A excludes. Use a URL.", Page: page + 1})
-	}
 	a := &annotation{ref: ref, page: page, entries: entries}
 	d.annots[ref] = a
 	d.links = append(d.links, a)
 }
 
-// linkActions are the actions that links of PDF/A may have.
-var linkActions = []string{"/URI", "/GoTo", "/GoToR"} //nolint:gochecknoglobals // never changed
-
 // linkAnnotations gives every link its element and its description.
 func (d *document) linkAnnotations() error {
+	d.linkNotes()
 	for _, a := range d.links {
 		if a.owner == nil {
 			d.addLink(a)
@@ -55,6 +50,36 @@ func (d *document) linkAnnotations() error {
 	return nil
 }
 
+// linkNotes gives notes the links from them back to the text, which LibreOffice leaves out of the structure: both are in
+// the same order on a page.
+func (d *document) linkNotes() {
+	notes, links := map[int][]*element{}, map[int][]*annotation{}
+	d.walk(d.root, func(e *element) {
+		if e.kind == "/Note" {
+			page := d.pageOf(&kid{element: e}) - 1
+			notes[page] = append(notes[page], e)
+		}
+	})
+	for _, a := range d.links {
+		if a.owner == nil && a.entries["/Dest"] != nil {
+			links[a.page] = append(links[a.page], a)
+		}
+	}
+	for page, list := range links {
+		if len(list) != len(notes[page]) {
+			continue
+		}
+		for i, a := range list {
+			e := notes[page][i]
+			if len(e.kids) > 0 && e.kids[0].is("/P") {
+				e = e.kids[0].element
+			}
+			e.kids = slices.Concat([]*kid{newElement("/Link", []*kid{{note: a}})}, e.kids)
+			a.owner = e.kids[0].element
+		}
+	}
+}
+
 // printed is the flag of annotations that are printed, which PDF/A demands.
 const printed = 4
 
@@ -62,7 +87,7 @@ const printed = 4
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{note: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last." + d.remedy("Move the link out of its frame or drawing.", "Link a text."), Element: "Link", Page: a.page + 1})
+	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last." + d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1})
 }
 
 // linkText returns the text of a link, or its target.

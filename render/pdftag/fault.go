@@ -28,7 +28,6 @@ const (
 	ElementLanguage  Rule = "element-language"
 	RepeatedForm     Rule = "repeated-form"
 	LinkOutside      Rule = "link-outside"
-	LinkAction       Rule = "link-action"
 	UntaggedText     Rule = "untagged-text"
 	Annotation       Rule = "annotation"
 	TableSize        Rule = "table-size"
@@ -50,7 +49,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 	switch r {
 	case ElementLanguage, LinkOutside:
 		return false
-	case Annotation, LinkAction, FontFile, MissingGlyph, ImageColor:
+	case Annotation, FontFile, MissingGlyph, ImageColor:
 		lowest = b
 	case FontUnicode:
 		lowest = u
@@ -58,7 +57,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 		lowest = a
 	}
 	if s == pdffile.UA1 {
-		return r != PrivateText && r != ImageColor && r != LinkAction
+		return r != PrivateText && r != ImageColor
 	}
 	return s.Level() >= lowest
 }
@@ -90,12 +89,16 @@ func (d *document) faultAt(rule Rule, e *element, text string) {
 	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(&kid{element: e})})
 }
 
-// remedy returns the remedy for the kind of source that the document has.
+// remedy returns the remedy for the kind of source that the document has, after a space; empty is none.
 func (d *document) remedy(html, office string) string {
+	text := html
 	if d.opt.Office {
-		return " " + office
+		text = office
 	}
-	return " " + html
+	if text == "" {
+		return ""
+	}
+	return " " + text
 }
 
 // describe returns the type of an element and the beginning of its text.

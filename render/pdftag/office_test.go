@@ -20,9 +20,9 @@ var officeSources = []struct {
 	faults                  []Rule
 }{
 	{"office-text.fodt", "docx", "writer", nil},
-	{"office-slides.fodp", "pptx", "impress", nil},
+	{"office-slides.fodp", "pptx", "impress", []Rule{LinkOutside}},
 	{"office-sheet.fods", "xlsx", "calc", []Rule{LinkOutside, UntaggedText}},
-	{"office-faults.fodt", "docx", "writer", []Rule{FigureAlt, HeadingOrder, LinkAction, PrivateText}},
+	{"office-faults.fodt", "docx", "writer", []Rule{FigureAlt, HeadingOrder, PrivateText}},
 }
 
 // TestOfficePrintsConform converts office documents with LibreOffice. What they claim is true, as veraPDF sees it;
@@ -72,9 +72,13 @@ func TestOfficePrintsConform(t *testing.T) {
 					}
 				}
 			}
+			if folder == "made" { // LibreOffice loses the descriptions of lines, text boxes and images of sheets on the way
+				rules[FigureAlt] = false
+			}
 			maps.DeleteFunc(rules, func(_ Rule, found bool) bool { return !found })
-			if got := slices.Sorted(maps.Keys(rules)); !slices.Equal(got, slices.Sorted(slices.Values(source.faults))) {
-				t.Errorf("%s: faults %v, want %v", name, got, source.faults)
+			want := slices.DeleteFunc(slices.Sorted(slices.Values(source.faults)), func(r Rule) bool { return folder == "made" && r == FigureAlt })
+			if got := slices.Sorted(maps.Keys(rules)); !slices.Equal(got, want) {
+				t.Errorf("%s: faults %v, want %v", name, got, want)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.checkElements, d.checkUntagged,
+		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged,
 		d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest, d.writeCatalog,
 	} {
 		if err := step(); err != nil {
