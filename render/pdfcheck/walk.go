@@ -148,10 +148,15 @@ func (c *checker) filled(o pdffile.Dict, key string) bool { return pdffile.Text(
 // maxRead is the maximum number of bytes of objects that are read, which many others may refer to.
 const maxRead = 2 << 30
 
-// run goes through the file. Without some of its objects, nothing is certain.
+// run goes through the file.
 func (c *checker) run() {
 	c.Bound(maxRead)
 	c.visitAll()
+	c.settle()
+}
+
+// settle drops what was found if objects could not be read any more: without them, nothing is certain.
+func (c *checker) settle() {
 	if c.Exhausted() {
 		clear(c.found)
 		c.unread = true

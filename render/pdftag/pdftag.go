@@ -81,7 +81,8 @@ type page struct {
 }
 
 // Conform returns the tagged document so that it conforms to the standards, apart from the faults. The error is
-// pdffile.ErrUnread if the file cannot be read, or ErrUntagged.
+// pdffile.ErrUnread if the file cannot be read, or ErrUntagged; text
+// of an office document without a structure is a fault instead.
 func Conform(tagged []byte, opt Options) (Result, error) {
 	f, err := pdffile.Read(tagged)
 	if err != nil {
