@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,5 +134,15 @@ func TestArchiveKeepsOnlyKnown(t *testing.T) {
 		if kept(changed) {
 			t.Errorf("%s: the document is kept", test.name)
 		}
+	}
+}
+
+// TestWidthsAreBounded reads widths whose ranges overlap.
+func TestWidthsAreBounded(t *testing.T) {
+	t.Parallel()
+	ranges := slices.Repeat([]any{0., 65535., 500.}, 100_000)
+	font := &keptFont{widths: map[int]float64{}}
+	if font.readWidths(&keepCheck{}, ranges) || len(font.widths) != 65536 {
+		t.Errorf("%d widths were read", len(font.widths))
 	}
 }
