@@ -147,9 +147,13 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 		}
 	}
 	made, err := a.convertFile(ctx, c, source)
-	if err == nil && how.PageRanges != "" && !(page && claims) { // which the browser has applied
-		whole := made.Body
-		made.Body, err = a.ExtractPages(ctx, PDFFile{Content: whole}, how.PageRanges)
+	selected := page && claims // by the browser
+	if err == nil && how.PageRanges != "" && !selected {
+		whole, extract := made.Body, a.ExtractPages
+		if claims { // the structure has each content once
+			extract = a.selectPages
+		}
+		made.Body, err = extract(ctx, PDFFile{Content: whole}, how.PageRanges)
 		err = errors.Join(err, whole.Close())
 	}
 	if err == nil && !page && how.Metadata != (pdfmeta.Info{}) {

@@ -65,7 +65,7 @@ func TestConvertStandards(t *testing.T) {
 		pages   string
 	}{
 		{"good.docx", word(heading(1) + heading(2) + page), ConvertPrint{}, "2"},
-		{"part.docx", word(heading(1) + page), ConvertPrint{PageRanges: "2"}, "1"},
+		{"part.docx", word(heading(1) + page), ConvertPrint{PageRanges: "2,last"}, "1"},
 		{"good.txt", []byte("Some text"), ConvertPrint{}, "1"},
 		{"good.html", []byte("<html lang=en><h1>A</h1>"), ConvertPrint{}, "1"},
 		{"part.html", []byte(`<html lang=en><h1>A</h1><p style="break-before: page">B`), ConvertPrint{PageRanges: "last"}, "1"},

@@ -81,8 +81,7 @@ type page struct {
 }
 
 // Conform returns the tagged document so that it conforms to the standards, apart from the faults. The error is
-// pdffile.ErrUnread if the file cannot be read, or ErrUntagged; text
-// of an office document without a structure is a fault instead.
+// pdffile.ErrUnread if the file cannot be read, or ErrUntagged, which is a fault for office documents.
 func Conform(tagged []byte, opt Options) (Result, error) {
 	f, err := pdffile.Read(tagged)
 	if err != nil {

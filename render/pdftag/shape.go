@@ -41,7 +41,7 @@ func (d *document) gathered(kids []*kid) []*kid {
 		}
 		all = append(all, k)
 	}
-	top.kids = append(all, outside...)
+	top.kids = slices.Concat(all, outside)
 	return kids[at : at+1]
 }
 
