@@ -25,8 +25,8 @@ var officeSources = []struct {
 	{"office-faults.fodt", "docx", "writer", []Rule{FigureAlt, HeadingOrder, PrivateText}},
 }
 
-// TestOfficePrintsConform converts office documents with LibreOffice. What they claim is true, as veraPDF sees it;
-// what they do not claim has a fault; and their pages look the same as without tags.
+// TestOfficePrintsConform converts office documents with LibreOffice. The claims of the PDFs are true, as veraPDF sees
+// it; each other standard has a fault; and their pages look the same as without tags.
 func TestOfficePrintsConform(t *testing.T) {
 	slow.Test(t)
 	dir := t.TempDir()
