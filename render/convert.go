@@ -131,20 +131,31 @@ func isPage(source office.Source) bool {
 	return source.Format == office.FormatHTML || source.Format == office.FormatMarkdown
 }
 
-// convertToPDF converts a document to a PDF, and applies the requested print settings.
-func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ Converted, err error) {
+// prepareStandards sets what a PDF needs to conform to its standards, which may be those of the front matter. False means
+// that it has none.
+func (c *Conversion) prepareStandards(source office.Source) (bool, error) {
 	how, page := &c.Print, isPage(source)
 	if page && c.Markdown != nil && len(how.Standards) == 0 {
 		how.Standards, how.StandardsStrict = c.Markdown.Standards, c.Markdown.StandardsStrict
 	}
-	claims := len(how.Standards) > 0
-	if claims {
-		if source.Kind == office.KindImage {
-			return Converted{}, &office.Error{Reason: office.Unstructured}
-		}
-		if how.Tagged = true; !page && slices.Contains(how.Standards, pdffile.A1B) {
-			how.PDFA = 1 // LibreOffice flattens transparency
-		}
+	if len(how.Standards) == 0 {
+		return false, nil
+	}
+	if source.Kind == office.KindImage {
+		return false, &office.Error{Reason: office.Unstructured}
+	}
+	if how.Tagged = true; !page && slices.Contains(how.Standards, pdffile.A1B) {
+		how.PDFA = 1 // LibreOffice flattens transparency
+	}
+	return true, nil
+}
+
+// convertToPDF converts a document to a PDF, and applies the requested print settings.
+func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ Converted, err error) {
+	how, page := &c.Print, isPage(source)
+	claims, err := c.prepareStandards(source)
+	if err != nil {
+		return Converted{}, err
 	}
 	made, err := a.convertFile(ctx, c, source)
 	selected := page && claims // by the browser
