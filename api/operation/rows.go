@@ -41,6 +41,8 @@ type Deps struct {
 	NoOCR bool
 	// View is the output of templates.preview. Calls have Printed.
 	View View
+	// Results are the results of earlier steps by ID, for the steps after them.
+	Results map[string]schema.Result
 	// Test means that the result gets a test mark. Images of several pages get it before they are in an archive.
 	Test bool
 }
@@ -384,6 +386,21 @@ var Rows = []schema.Row[*Deps]{
 		},
 		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
+	},
+	// The rows of its steps come before it.
+	row[PipelineInput]{
+		Info: schema.Info{
+			Name: "pipelines.create", Summary: "Run several operations in one call",
+			Details:  "A step can use results of earlier steps: its input has {\"step\":\"id\"} instead of a source such as fileId. All steps are validated before the first one runs. They run in order, within 5 minutes. If one fails, the call fails and costs nothing. Only the output is stored or returned.",
+			Use:      "Use when the result of one operation is the source of the next. Not for one operation: use its own tool.",
+			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
+			Produces: []string{"application/pdf", "application/zip", "application/octet-stream"}, Warns: true, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)},
+		},
+		Example: PipelineInput{Steps: []PipelineStep{
+			{ID: "letter", Op: "pdf.create", Input: schema.NewOperationInput(`{"html":"<h1>Invoice 42</h1>"}`)},
+			{ID: "stamped", Op: "pdf.stamp", Input: schema.NewOperationInput(`{"step":"letter","text":"PAID"}`)},
+		}, Output: StepIDs{"stamped"}},
+		Run: runPipeline,
 	},
 }
 

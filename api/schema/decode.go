@@ -175,6 +175,9 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 		if r != nil && r.verbatim {
 			return d.verbatim()
 		}
+		if r != nil && r.deferred {
+			return d.operationInput()
+		}
 		return d.object(r, keep)
 	case '[':
 		return d.array(whole, r, keep)
@@ -296,6 +299,10 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 		return err
 	}
 	d.path = append(d.path, name)
+	refers := name == stepField && d.keep.steps != nil && r.refers()
+	if refers {
+		name = storedField
+	}
 	if !names.add(name) {
 		return Faults{{Field: d.field(), Message: "is given more than once"}}
 	}
@@ -304,6 +311,9 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	}
 	if err := d.memberValue(r, object, name); err != nil {
 		return err
+	}
+	if name == storedField && d.keep.steps != nil && object != nil {
+		d.reference(object, refers)
 	}
 	d.path = d.path[:len(d.path)-1]
 	return nil
