@@ -70,7 +70,11 @@ func describeTools(routes []api.Tool) ([]*tool, error) {
 // description describes to a model the tool, when to use it and its price.
 func (t *tool) description() string {
 	text := t.Title + ". " + t.Use
-	if t.Operation != nil {
+	switch {
+	case t.Operation == nil:
+	case t.Operation.Flow:
+		text += " " + t.Operation.PriceNote
+	default:
 		text += fmt.Sprintf(" Costs %v. %s", t.Price, t.Operation.PriceNote)
 	}
 	return strings.TrimSpace(text)

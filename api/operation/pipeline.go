@@ -19,6 +19,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/render/office"
 	"relaypdf/store/credit"
 )
 
@@ -27,6 +28,12 @@ const maxSteps = 20
 
 // flowTimeout bounds all steps of a call together. The limits of each operation apply within it.
 const flowTimeout = 5 * time.Minute
+
+// anyType are the content types of all operations.
+var anyType = []string{
+	"application/pdf", "application/zip", "application/json", "image/png", "image/jpeg", "image/webp", "image/svg+xml", "image/tiff", "image/gif",
+	convertTypes[office.ToDOCX], convertTypes[office.ToXLSX], convertTypes[office.ToHTML],
+}
 
 // PipelineInput is the input of pipelines.create.
 type PipelineInput struct {
@@ -40,7 +47,7 @@ type PipelineInput struct {
 type PipelineStep struct {
 	ID    string                `json:"id" jsonschema:"required,maxLength=64,pattern=^[A-Za-z0-9_-]+$" jsonschema_description:"ID of the step within the pipeline: letters, digits, _ and -."`
 	Op    string                `json:"op" jsonschema:"required,maxLength=64" jsonschema_description:"Name of the operation, such as pdf.stamp."`
-	Input schema.OperationInput `json:"input" jsonschema:"required" jsonschema_description:"Input of the operation. {\"step\":\"id\"} takes the result of an earlier step as a source, {\"files\":[{\"step\":\"a\"},{\"step\":\"b\"}]} takes two."`
+	Input schema.OperationInput `json:"input" jsonschema:"required" jsonschema_description:"Input of the operation, where {\"step\":\"id\"} is the result of an earlier step as a source. Several are {\"files\":[{\"step\":\"a\"},{\"step\":\"b\"}]}."`
 }
 
 // StepIDs are IDs of steps: a string or an array of strings.

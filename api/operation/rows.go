@@ -390,11 +390,11 @@ var Rows = []schema.Row[*Deps]{
 	// The rows of its steps come before it.
 	row[PipelineInput]{
 		Info: schema.Info{
-			Name: "pipelines.create", Summary: "Run several operations in one call",
-			Details:  "A step can use results of earlier steps: its input has {\"step\":\"id\"} instead of a source such as fileId. All steps are validated before the first one runs. They run in order, within 5 minutes. If one fails, the call fails and costs nothing. Only the output is stored or returned.",
-			Use:      "Use when the result of one operation is the source of the next. Not for one operation: use its own tool.",
+			Name: "pipelines.create", Summary: "Create a document in several steps",
+			Details:  "All steps are validated before the first one runs, and run in order within 5 minutes. If one fails, the call fails and costs nothing.",
+			Use:      "Use when results of operations are sources of others. Not for one operation: use its own tool.",
 			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
-			Produces: []string{"application/pdf", "application/zip", "application/octet-stream"}, Warns: true, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)},
+			Produces: anyType, Warns: true, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)},
 		},
 		Example: PipelineInput{Steps: []PipelineStep{
 			{ID: "letter", Op: "pdf.create", Input: schema.NewOperationInput(`{"html":"<h1>Invoice 42</h1>"}`)},
