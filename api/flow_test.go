@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"archive/zip"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
+	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -303,4 +306,48 @@ func TestFlowOfTestKey(t *testing.T) {
 	}
 	with(flow("", flowStep("a", "convert.create", `{"html":"x","to":"docx"}`))).Refused(t, apierror.InvalidRequest)
 	expectBalance(t, s, apitest.Trial)
+}
+
+// waitInput is the input of an operation that does not end.
+type waitInput struct {
+	schema.Common
+	operation.FileSource
+}
+
+// TestPipelineIsCancelled has the client leave during the second step.
+func TestPipelineIsCancelled(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		begun := make(chan struct{})
+		wait := schema.Spec[*operation.Deps, waitInput]{
+			Info:    schema.Info{Name: "test.wait", Summary: "Wait", Price: 7, Produces: []string{"application/pdf"}},
+			Example: waitInput{FileSource: operation.FileSource{File: schema.NewFile([]byte("x"))}},
+			Run: func(ctx context.Context, _ *operation.Deps, _ *waitInput) (schema.Result, error) {
+				close(begun)
+				<-ctx.Done()
+				return schema.Result{}, ctx.Err()
+			},
+		}
+		s := toolServerOn(t, &db, func(cfg *api.Config) { cfg.Operations = append(slices.Clone(cfg.Operations), wait) })
+		body := flow("", flowStep("a", "pdf.rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90}`), flowStep("b", "test.wait", `{"step":"a"}`))
+		ctx, leave := context.WithCancel(t.Context())
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+pipelines, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+s.Secret)
+		q.Header.Set("Content-Type", "application/json")
+		go func() {
+			<-begun
+			leave()
+		}()
+		if answer, err := s.HTTP.Do(q); err == nil {
+			answer.Body.Close()
+			t.Fatalf("got status %d", answer.StatusCode)
+		}
+		s.API.Calls.Wait(t.Context())
+		expectEffects(t, s, strings.Replace(flowBooks("pipelines.create", 507, -1)[0], "invalid_request", "internal_error", 1),
+			"ledger hold wallet -507", "ledger hold held 507", "ledger release held -507", "ledger release wallet 507")
+		expectBalance(t, s, apitest.Trial)
+	})
 }

@@ -172,13 +172,7 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 	}
 	switch kind {
 	case '{':
-		if r != nil && r.verbatim {
-			return d.verbatim()
-		}
-		if r != nil && r.deferred {
-			return d.operationInput()
-		}
-		return d.object(r, keep)
+		return d.anyObject(r, keep)
 	case '[':
 		return d.array(whole, r, keep)
 	case '"':
@@ -195,6 +189,17 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 		return v, d.fault("must be%s; got %s", bounds(r.doc), preview(v))
 	}
 	return v, d.misfit(whole, v)
+}
+
+// anyObject reads an object, in the form that its rule stores.
+func (d *decoder) anyObject(r *rule, keep bool) (any, error) {
+	switch {
+	case r != nil && r.verbatim:
+		return d.verbatim()
+	case r != nil && r.deferred:
+		return d.operationInput()
+	}
+	return d.object(r, keep)
 }
 
 // kindOf returns the kind of the value that starts with c, 0 for none.

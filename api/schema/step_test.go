@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -59,7 +60,7 @@ func TestStepsAreBound(t *testing.T) {
 	defer again.Close()
 	first, _ := call.Digest()
 	second, _ := again.Digest()
-	if string(first) != string(second) {
+	if !bytes.Equal(first, second) {
 		t.Error("a call that was written and read again is another one")
 	}
 }
