@@ -157,7 +157,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 		}
 		return call, nil
 	}
-	return operation, s.check(operation)
+	return operation, s.check(operation, table)
 }
 
 // commonOf returns the common fields of an input, which embeds them.
@@ -171,7 +171,7 @@ func commonOf(in any) Common {
 var wellFormed = regexp.MustCompile(`^[a-z]+(\.[a-z]+(-[a-z]+)*)+$`)
 
 // check holds the row to the table's rules.
-func (s Spec[Env, In]) check(operation *Operation[Env]) error {
+func (s Spec[Env, In]) check(operation *Operation[Env], table *Table[Env]) error {
 	var faults []error
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("operation "+s.Name+": "+format, args...))
@@ -196,7 +196,7 @@ func (s Spec[Env, In]) check(operation *Operation[Env]) error {
 		fault("field %s has no description", path)
 	}
 	example, err := json.Marshal(s.Example)
-	if err == nil {
+	if alone := s.Flow && len(table.rows) == 0; err == nil && !alone { // The steps of an example need their operations.
 		_, err = operation.Bind(context.Background(), bytes.NewReader(example), Files{})
 	}
 	if err != nil {
