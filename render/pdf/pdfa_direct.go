@@ -96,7 +96,11 @@ type keepCheck struct {
 	bad    bool
 }
 
+// maxKeptRead is the maximum number of bytes of objects that are read, which many others may refer to.
+const maxKeptRead = 1 << 30
+
 func (c *keepCheck) document() bool {
+	c.Bound(maxKeptRead)
 	pages, err := c.Pages(MaxPages)
 	if err != nil {
 		return false
@@ -115,16 +119,23 @@ func (c *keepCheck) document() bool {
 			text = append(append(text, c.plain(part)...), '\n')
 		}
 		c.content(text, resources)
-		c.resources(resources, 0)
+		if ref := pdffile.Reference(page.Entries["/Resources"]); ref == "" || !c.seen["resources "+ref] {
+			c.seen["resources "+ref] = true
+			c.resources(resources, 0)
+		}
 		if c.bad {
 			return false
 		}
 	}
-	related, _ := c.Target(c.Catalog()["/AF"]).([]any)
-	for _, file := range c.files {
-		c.must(slices.Contains(related, any(file)))
+	related := map[string]bool{}
+	list, _ := c.Target(c.Catalog()["/AF"]).([]any)
+	for _, file := range list {
+		related[pdffile.Reference(file)] = true
 	}
-	return !c.bad
+	for _, file := range c.files {
+		c.must(related[file])
+	}
+	return !c.bad && !c.Exhausted()
 }
 
 // parts returns the streams of a page's content.
@@ -318,11 +329,14 @@ func (c *keepCheck) resources(v pdffile.Dict, depth int) {
 // form looks at a form XObject or a pattern that has content.
 func (c *keepCheck) form(v any, depth int) {
 	ref := pdffile.Reference(v)
-	entries := c.Entry(v)
-	if entries["/Subtype"] == "/Image" || entries["/PatternType"] == 2. || c.seen["content "+ref] {
+	if c.seen["content "+ref] {
 		return
 	}
 	c.seen["content "+ref] = true
+	entries := c.Entry(v)
+	if entries["/Subtype"] == "/Image" || entries["/PatternType"] == 2. {
+		return
+	}
 	resources := c.Entry(entries["/Resources"])
 	c.must(ref != "" && resources != nil)
 	c.content(c.plain(v), resources)

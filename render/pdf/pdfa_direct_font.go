@@ -53,8 +53,9 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 		return nil
 	}
 	below := c.Entry(list[0])
+	name, _ := entries["/BaseFont"].(string)
 	system := c.Entry(below["/CIDSystemInfo"])
-	if below["/Type"] != "/Font" || below["/Subtype"] != "/CIDFontType2" || below["/CIDToGIDMap"] != "/Identity" || below["/BaseFont"] != entries["/BaseFont"] ||
+	if below["/Type"] != "/Font" || below["/Subtype"] != "/CIDFontType2" || below["/CIDToGIDMap"] != "/Identity" || below["/BaseFont"] != name ||
 		pdffile.Text(system["/Ordering"]) != "Identity" || below["/W2"] != nil {
 		return nil
 	}
@@ -75,8 +76,9 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 
 // readWidths reads the widths of glyphs: lists of them, or ranges of the same.
 func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
-	const most = 1 << 16
-	for len(list) > 1 {
+	const most, mostListed = 1 << 16, 1 << 20
+	listed := 0 // widths, as ranges can overlap
+	for len(list) > 1 && listed < mostListed {
 		first, ok := list[0].(float64)
 		if !ok || first < 0 || first > most {
 			return false
@@ -96,6 +98,7 @@ func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
 				return false
 			}
 			width, ok := list[2].(float64)
+			listed += max(0, int(second)-int(first))
 			for code := int(first); ok && code <= int(second); code++ {
 				f.widths[code] = width
 			}

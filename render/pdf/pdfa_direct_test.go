@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,9 @@ func TestArchiveKeepsOnlyKnown(t *testing.T) {
 	if !kept(document) {
 		t.Fatal("the document is not kept before anything is changed")
 	}
+	if kept(regexp.MustCompile(`/BaseFont (/\S+) `).ReplaceAllString(document, "/BaseFont[$1]")) {
+		t.Error("the document is kept with a list in the place of the font's name")
+	}
 	for _, test := range []struct{ name, old, new string }{
 		{"widths", "/DW 667", "/DW 600"},
 		{"an encoding", "/Identity-H", "/Identity-V"},
@@ -133,5 +137,15 @@ func TestArchiveKeepsOnlyKnown(t *testing.T) {
 		if kept(changed) {
 			t.Errorf("%s: the document is kept", test.name)
 		}
+	}
+}
+
+// TestWidthsAreBounded reads widths whose ranges overlap.
+func TestWidthsAreBounded(t *testing.T) {
+	t.Parallel()
+	ranges := slices.Repeat([]any{0., 65535., 500.}, 100_000)
+	font := &keptFont{widths: map[int]float64{}}
+	if font.readWidths(&keepCheck{}, ranges) || len(font.widths) != 65536 {
+		t.Errorf("%d widths were read", len(font.widths))
 	}
 }

@@ -42,6 +42,53 @@ func loops() []byte {
 	return u.Document(root)
 }
 
+// TestWorkIsLinear checks documents that would take hours if the work grew with the square of their size.
+func TestWorkIsLinear(t *testing.T) {
+	t.Parallel()
+	const many = 200_000
+	for name, content := range map[string]string{
+		"marks in marks": strings.Repeat("/P BMC ", many) + strings.Repeat("f ", many),
+		"long texts":     "[" + strings.Repeat("(a)", 5*many) + "] TJ",
+	} {
+		u, root := pdffile.NewDocument()
+		pages, page, stream, tree := u.Reserve(), u.Reserve(), u.Reserve(), u.Reserve()
+		u.Set(stream, pdffile.Deflated(pdffile.Dict{}, []byte(content)))
+		u.Set(page, pdffile.Dict{"/Type": "/Page", "/Parent": pages, "/MediaBox": []any{0, 0, 9, 9}, "/Contents": stream})
+		u.Set(pages, pdffile.Dict{"/Type": "/Pages", "/Count": 1, "/Kids": []any{page}})
+		element := func(kids []any) any {
+			ref := u.Reserve()
+			u.Set(ref, pdffile.Dict{"/S": "/Div", "/K": kids})
+			return ref
+		}
+		var leaves []any
+		for range 20_000 {
+			leaves = append(leaves, pdffile.Dict{"/S": "/P"})
+		}
+		for range maxDepth / 2 { // each of them has all leaves
+			leaves = []any{element(leaves)}
+		}
+		u.Set(tree, pdffile.Dict{"/K": leaves})
+		u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": pages, "/StructTreeRoot": tree})
+		report := Check(read(t, u.Document(root)), pdffile.Standards())
+		if report.Conforms == nil || *report.Conforms {
+			t.Errorf("%s: %+v", name, report)
+		}
+	}
+}
+
+// TestExhausted checks a document whose pages all refer to one large object, of which too much would be read.
+func TestExhausted(t *testing.T) {
+	t.Parallel()
+	src := read(t, loops())
+	c := newChecker(src)
+	c.Bound(100_000)
+	c.visitAll()
+	c.settle()
+	if !c.Exhausted() || !c.unread || len(c.found) > 0 {
+		t.Errorf("exhausted %v, unread %v, %d rules", c.Exhausted(), c.unread, len(c.found))
+	}
+}
+
 func read(t testing.TB, content []byte) Source {
 	t.Helper()
 	f, err := pdffile.Read(content)

@@ -24,7 +24,7 @@ type content struct {
 	state     state
 }
 
-// mark is a part of content.
+// mark is what a part of content is, itself or because of the parts around it.
 type mark struct{ artifact, tagged bool }
 
 // state is the part of the graphics state that matters.
@@ -263,24 +263,26 @@ func (c *content) begin(op pdffile.Operation, o object) {
 		m.tagged = properties["/MCID"] != nil && !m.artifact
 		c.tagged = c.tagged || properties["/Lang"] != nil
 	}
-	for _, outer := range c.marks {
-		switch {
-		case m.artifact && outer.tagged:
-			c.visit(ofArtifactInTag, o)
-		case m.tagged && outer.artifact:
-			c.visit(ofTagInArtifact, o)
-		default:
-			continue
-		}
-		break
+	outer := c.mark()
+	switch {
+	case m.artifact && outer.tagged:
+		c.visit(ofArtifactInTag, o)
+	case m.tagged && outer.artifact:
+		c.visit(ofTagInArtifact, o)
 	}
-	c.marks = append(c.marks, m)
+	c.marks = append(c.marks, mark{artifact: m.artifact || outer.artifact, tagged: m.tagged || outer.tagged})
+}
+
+// mark returns the innermost part that is open.
+func (c *content) mark() mark {
+	if len(c.marks) == 0 {
+		return mark{}
+	}
+	return c.marks[len(c.marks)-1]
 }
 
 // marked reports whether content is tagged or an artifact.
-func (c *content) marked() bool {
-	return c.within || slices.ContainsFunc(c.marks, func(m mark) bool { return m.artifact || m.tagged })
-}
+func (c *content) marked() bool { return c.within || c.mark() != mark{} }
 
 // drawn checks that a drawing is marked.
 func (c *content) drawn() {
@@ -291,13 +293,11 @@ func (c *content) drawn() {
 
 // show checks the font of text.
 func (c *content) show(last any) {
-	shown, _ := last.(string)
-	for _, item := range slices.Clone(c.items(last)) {
-		if text, ok := item.(string); ok {
-			shown += strings.TrimPrefix(text, "b:")
-		}
+	filled := func(v any) bool {
+		text, ok := v.(string)
+		return ok && strings.TrimPrefix(text, "b:") != ""
 	}
-	if strings.TrimPrefix(shown, "b:") == "" {
+	if !filled(last) && !slices.ContainsFunc(c.items(last), filled) {
 		return
 	}
 	c.drawn()
@@ -346,16 +346,16 @@ func (c *content) font(o object) {
 }
 
 func (c *content) useState(v any) {
-	ref := pdffile.Reference(v)
-	if !c.first("state ", ref) {
-		return
-	}
 	entries := c.Entry(v)
 	if entries == nil {
 		return
 	}
 	if font := c.list(entries["/Font"]); len(font) > 0 {
 		c.state.font = font[0]
+	}
+	ref := pdffile.Reference(v)
+	if !c.first("state ", ref) {
+		return
 	}
 	c.visit(ofState, object{Dict: entries, ref: ref, page: c.page})
 	if mask := c.Entry(entries["/SMask"]); mask != nil {
@@ -367,7 +367,7 @@ func (c *content) useState(v any) {
 func (c *content) inside(within bool) *content {
 	return &content{
 		checker: c.checker, page: c.page, resources: c.resources, depth: c.depth, within: within,
-		artifact: c.artifact || slices.ContainsFunc(c.marks, func(m mark) bool { return m.artifact }),
+		artifact: c.artifact || c.mark().artifact,
 	}
 }
 

@@ -80,8 +80,11 @@ func tableRules() []*rule {
 	}
 	lateCaption := func(kind string) func(*checker, object) bool {
 		return func(_ *checker, o object) bool {
+			if o.element.kind != kind {
+				return false
+			}
 			inner := o.element.inner()
-			return o.element.kind == kind && len(inner) > 1 && slices.Contains(inner[1:], "Caption")
+			return len(inner) > 1 && slices.Contains(inner[1:], "Caption")
 		}
 	}
 	const fixList = "Write lists of ul or ol, and li, without other elements between them."

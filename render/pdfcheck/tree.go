@@ -3,7 +3,6 @@ package pdfcheck
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"relaypdf/render/pdffile"
 )
@@ -23,13 +22,7 @@ type element struct {
 	skips    bool // a heading that skips a level
 }
 
-// standardTypes are the structure types of PDF 1.7.
-const standardTypes = ` Document Part Art Sect Div BlockQuote Caption TOC TOCI Index NonStruct Private P H H1 H2 H3 H4 H5 H6 L LI Lbl LBody Table TR TH TD THead TBody TFoot
- Span Quote Note Reference BibEntry Code Link Annot Ruby RB RT RP Warichu WT WP Figure Formula Form `
-
-func standardType(name string) bool {
-	return name != "" && strings.Contains(strings.ReplaceAll(standardTypes, "\n", " "), " "+name+" ")
-}
+func standardType(name string) bool { return pdffile.StandardType("/" + name) }
 
 // faults of a mapping
 type mapFault string
@@ -48,7 +41,7 @@ func (c *checker) readTree() {
 	if tree == nil {
 		return
 	}
-	r := &treeReader{checker: c, roles: c.Entry(tree["/RoleMap"]), ids: map[string]int{}}
+	r := &treeReader{checker: c, roles: c.Entry(tree["/RoleMap"]), known: map[string]standardRole{}, ids: map[string]int{}}
 	c.root = &element{lang: c.catalog["/Lang"] != nil}
 	r.add(c.root, tree["/K"], 0, 0)
 	last := 0
@@ -75,6 +68,7 @@ type treeReader struct {
 	*checker
 
 	roles pdffile.Dict
+	known map[string]standardRole // of types that are not standard
 	all   []*element
 	ids   map[string]int // how many notes have an ID
 	h, hn bool
@@ -127,6 +121,12 @@ func (r *treeReader) add(parent *element, v any, page, depth int) {
 	}
 }
 
+// standardRole is the standard type that a type is mapped to, or the fault of its mapping.
+type standardRole struct {
+	kind  string
+	fault error
+}
+
 // standard returns the standard type that a type is mapped to.
 func (r *treeReader) standard(name string) (string, error) {
 	if standardType(name) {
@@ -135,19 +135,27 @@ func (r *treeReader) standard(name string) (string, error) {
 		}
 		return name, nil
 	}
-	seen := map[string]bool{}
-	for !standardType(name) {
-		next := r.name(r.roles, "/"+name)
-		switch {
-		case next == "":
-			return "", unmapped
-		case seen[next], next == name, len(seen) > maxDepth:
-			return "", circular
+	var path []string // of types that are not known yet
+	role, known := r.known[name]
+	for !known && !standardType(name) {
+		r.known[name] = standardRole{"", circular} // until the end of the path is found
+		path = append(path, name)
+		if name = r.name(r.roles, "/"+name); name == "" {
+			break
 		}
-		seen[next] = true
-		name = next
+		role, known = r.known[name]
 	}
-	return name, nil
+	switch {
+	case known:
+	case name == "":
+		role = standardRole{"", unmapped}
+	default:
+		role = standardRole{name, nil}
+	}
+	for _, name := range path {
+		r.known[name] = role
+	}
+	return role.kind, role.fault
 }
 
 // level returns the level of a heading; 0 is none.
@@ -172,10 +180,12 @@ func (e *element) above() string {
 }
 
 // inner returns the types of the kids, with those of kids that only group.
-func (e *element) inner() (kinds []string) {
+func (e *element) inner() []string { return e.appendInner(nil) }
+
+func (e *element) appendInner(kinds []string) []string {
 	for _, k := range e.kids {
 		if k.passes() {
-			kinds = append(kinds, k.inner()...)
+			kinds = k.appendInner(kinds)
 		} else {
 			kinds = append(kinds, k.kind)
 		}

@@ -145,8 +145,25 @@ func (c *checker) number(o pdffile.Dict, key string) (n float64, ok bool) {
 
 func (c *checker) filled(o pdffile.Dict, key string) bool { return pdffile.Text(c.get(o, key)) != "" }
 
+// maxRead is the maximum number of bytes of objects that are read, which many others may refer to.
+const maxRead = 2 << 30
+
 // run goes through the file.
 func (c *checker) run() {
+	c.Bound(maxRead)
+	c.visitAll()
+	c.settle()
+}
+
+// settle drops what was found if objects could not be read any more: without them, nothing is certain.
+func (c *checker) settle() {
+	if c.Exhausted() {
+		clear(c.found)
+		c.unread = true
+	}
+}
+
+func (c *checker) visitAll() {
 	c.readXMP()
 	c.profile = c.outputProfile()
 	c.findPages()
@@ -172,7 +189,7 @@ func (c *checker) run() {
 	for _, ref := range c.References() {
 		c.syntax(ref)
 	}
-	c.values(c.Trailer("/Info"), "", 0)
+	c.values(c.Trailer("/Info"), "")
 }
 
 const (
@@ -351,11 +368,11 @@ func (c *checker) syntax(ref string) {
 		}
 		c.visit(ofStream, object{Dict: entries, ref: ref})
 	}
-	c.values(value, ref, 0)
+	c.values(value, ref)
 }
 
 // values checks a value and those in it.
-func (c *checker) values(v any, ref string, depth int) {
+func (c *checker) values(v any, ref string) {
 	const maxName, maxString, maxList, maxEntries = 127, 32767, 8191, 4095
 	o := object{ref: ref}
 	switch v := v.(type) {
@@ -378,7 +395,7 @@ func (c *checker) values(v any, ref string, depth int) {
 			c.visit(ofLongArray, o)
 		}
 		for _, item := range v {
-			c.values(item, ref, depth+1)
+			c.values(item, ref)
 		}
 	case pdffile.Dict:
 		if len(v) > maxEntries {
@@ -388,7 +405,7 @@ func (c *checker) values(v any, ref string, depth int) {
 			c.visit(ofFileSpec, object{Dict: v, ref: ref})
 		}
 		for _, item := range v {
-			c.values(item, ref, depth+1)
+			c.values(item, ref)
 		}
 	}
 }

@@ -78,6 +78,9 @@ func decodeXML(text []byte) []byte {
 	return []byte(strings.TrimPrefix(string(utf16.Decode(units)), "\uFEFF"))
 }
 
+// maxXMPValue is the size above which no more is added to a value, in bytes.
+const maxXMPValue = 64 << 10
+
 // maxXMPDepth is the maximum depth of metadata.
 const maxXMPDepth = 64
 
@@ -107,7 +110,7 @@ func (x *xmp) parse(text []byte) {
 				r.property = ""
 			}
 		case xml.CharData:
-			if r.property != "" && x.items[r.property] <= 1 {
+			if r.property != "" && x.items[r.property] <= 1 && len(x.values[r.property]) < maxXMPValue {
 				x.values[r.property] += string(t)
 			}
 		}

@@ -20,6 +20,9 @@ type File struct {
 	unpacked int // bytes in them
 	// checked means that they were found sound.
 	checked bool
+	// bounded means that only the next unread bytes of objects are read.
+	bounded bool
+	unread  int
 }
 
 // Read reads a file whose tables are as they should be.
@@ -109,15 +112,24 @@ func (f *File) Object(ref string) (value any, body int, err error) {
 	return f.readAt(number, at)
 }
 
+// Bound limits the bytes of objects that are read from now on, each time that one is read. Objects are unreadable
+// afterwards.
+func (f *File) Bound(limit int) { f.bounded, f.unread = true, limit }
+
+// Exhausted reports whether the limit of Bound is reached, so that objects are missing.
+func (f *File) Exhausted() bool { return f.bounded && f.unread < 0 }
+
 func (f *File) readAt(number int, at place) (value any, body int, err error) {
 	p, ok := f.open(number, at)
-	if !ok {
+	if !ok || f.Exhausted() {
 		return nil, 0, ErrUnread
 	}
+	start := p.at
 	if p.keyword("endobj") {
 		return nil, 0, nil
 	}
-	if value, err = p.value(0); err != nil {
+	value, err = p.value(0)
+	if f.unread -= p.at - start; err != nil {
 		return nil, 0, ErrUnread
 	}
 	if at.stream != 0 || !p.keyword("stream") {

@@ -39,7 +39,7 @@ func (d *document) linkAnnotations() error {
 	d.settle()
 	for _, a := range d.links {
 		entries := pdffile.Without(a.entries, "/StructParent")
-		entries["/F"] = printed
+		entries["/F"] = pdffile.FlagPrint
 		if pdffile.Text(entries["/Contents"]) == "" {
 			entries["/Contents"] = "u:" + d.linkText(a)
 		}
@@ -47,9 +47,6 @@ func (d *document) linkAnnotations() error {
 	}
 	return nil
 }
-
-// printed is the flag of annotations that are printed, which PDF/A demands.
-const printed = 4
 
 // addLink adds an element for a link that has none, at the end.
 func (d *document) addLink(a *annotation) {

@@ -247,7 +247,7 @@ func (r *treeReader) readAttributes(e *element, a pdffile.Dict) {
 func (r *treeReader) standardType(kind string) string {
 	const mapped = 8
 	for range mapped {
-		if _, ours := roles[kind]; ours || slices.Contains(standardTypes, kind) {
+		if _, ours := roles[kind]; ours || pdffile.StandardType(kind) {
 			return kind
 		}
 		next, ok := r.roles[kind].(string)
@@ -258,11 +258,6 @@ func (r *treeReader) standardType(kind string) string {
 	}
 	return "/NonStruct"
 }
-
-// standardTypes are the types of PDF 1.7.
-var standardTypes = strings.Fields(`/Document /Part /Art /Sect /Div /BlockQuote /Caption /TOC /TOCI /Index /NonStruct /Private
-	/P /H /H1 /H2 /H3 /H4 /H5 /H6 /L /LI /Lbl /LBody /Table /TR /TH /TD /THead /TBody /TFoot /Span /Quote /Note /Reference
-	/BibEntry /Code /Link /Annot /Ruby /RB /RT /RP /Warichu /WT /WP /Figure /Formula /Form`) //nolint:gochecknoglobals // never changed
 
 // roles are the types of PDF 2.0 that Chromium uses, with those of PDF 1.7 that they are mapped to.
 var roles = map[string]string{"/Em": "/Span", "/Strong": "/Span", "/Aside": "/Sect", "/Title": "/P", "/Sub": "/Span"} //nolint:gochecknoglobals // never changed
