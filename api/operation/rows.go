@@ -208,7 +208,7 @@ var Rows = []schema.Row[*Deps]{
 	row[CheckInput]{
 		Info: schema.Info{
 			Name: "pdf.check", Summary: "Check a PDF against accessibility and archive standards",
-			Details: "Lists violated rules. `conforms` is null if no violation was found, but rules are unchecked.",
+			Details: "The field conforms is null if no violation was found, but some rules are unchecked.",
 			Use:     "Use when a PDF must conform to PDF/UA or PDF/A: lists violated rules and remedies. Not for conversion: use pdf_pdfa.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: checkAnswer,
 		},

@@ -346,12 +346,16 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 	s = d.resolve(s)
 	f := views.FieldDoc{Name: name, Type: d.typeOf(s), Required: required, Description: s.Description}
 	var limits []string
-	if len(s.Enum) > 0 {
+	choice, enum := "one of ", s.Enum
+	if s.Items != nil {
+		choice, enum = "each one of ", d.resolve(*s.Items).Enum
+	}
+	if len(enum) > 0 {
 		var values []string
-		for _, v := range s.Enum {
+		for _, v := range enum {
 			values = append(values, fmt.Sprint(v))
 		}
-		limits = append(limits, "one of "+strings.Join(values, ", "))
+		limits = append(limits, choice+strings.Join(values, ", "))
 	}
 	for _, bound := range []string{
 		bound(s.Description, s.Minimum, s.Maximum, ""),
