@@ -52,9 +52,9 @@ type PDFOptions struct {
 // Margin holds the four page margins.
 type Margin struct {
 	Top    Length `json:"top,omitzero" jsonschema_description:"Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). The page's own @page rule overrides it. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides."`
-	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, such as 20mm."`
-	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, such as 20mm."`
-	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, such as 20mm."`
+	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, in the same form as top."`
+	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, in the same form as top."`
+	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, in the same form as top."`
 }
 
 // Metadata is the document properties of a PDF.

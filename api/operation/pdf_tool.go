@@ -21,8 +21,14 @@ const toolPrice = 500 * credit.Microdollar
 
 // pdfTool returns the facts of an operation whose result is a PDF, at the usual
 // price.
-func pdfTool(name, summary, use string) schema.Info {
-	return schema.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
+func pdfTool(toolset, name, summary, use string) schema.Info {
+	return schema.Info{Name: name, Summary: summary, Toolset: toolset, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
+}
+
+// inDefault adds the operation to the default toolset.
+func inDefault(info schema.Info) schema.Info {
+	info.Default = true
+	return info
 }
 
 // detailed adds to the reference what the operation does beyond its summary.

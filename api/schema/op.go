@@ -28,6 +28,10 @@ type Info struct {
 	// Use is when to use the operation, and which other one to use otherwise, for the reference and for models:
 	// "Use when several PDFs become one. Not for images: use pdf_from_images."
 	Use string
+	// Toolset is the group of tools that agents list it with; empty is the first word of the name. Default means that
+	// the default toolset has it, too.
+	Toolset string
+	Default bool
 	// Price is the price of one successful call; the maximum if its result has its own.
 	Price credit.Amount
 	// Unbilled marks an operation whose price is 0.
