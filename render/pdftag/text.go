@@ -66,11 +66,16 @@ func (d *document) appendContent(out *strings.Builder, s *stream, number int) {
 		if out.Len() > maxText {
 			return
 		}
-		if e.form != nil {
-			d.appendShown(out, e.form, e.form.plain)
-		} else if len(s.plain) > 0 {
-			d.appendShown(out, s, s.plain[e.start:e.end])
-		}
+		d.appendEvent(out, s, e)
+	}
+}
+
+// appendEvent adds the text of one drawing.
+func (d *document) appendEvent(out *strings.Builder, s *stream, e event) {
+	if e.form != nil {
+		d.appendShown(out, e.form, e.form.plain)
+	} else if len(s.plain) > 0 {
+		d.appendShown(out, s, s.plain[e.start:e.end])
 	}
 }
 
