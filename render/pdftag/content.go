@@ -38,6 +38,7 @@ type stream struct {
 	holds     bool            // it holds content of elements, itself or in its forms
 	key       int             // in the tree of parents; -1 is none
 	parents   []*element      // the owners of the new numbers
+	shown     *string         // the text of a form, once it is read
 }
 
 // drawnAt is the place of an event.

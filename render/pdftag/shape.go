@@ -31,12 +31,15 @@ func (d *document) gathered(kids []*kid) []*kid {
 		return kids
 	}
 	top := kids[at].element
-	outside := slices.Concat(kids[:at], kids[at+1:])
-	slices.SortStableFunc(outside, func(a, b *kid) int { return d.pageOf(a) - d.pageOf(b) })
+	outside, pages := slices.Concat(kids[:at], kids[at+1:]), map[*kid]int{}
+	for _, k := range outside {
+		pages[k] = d.pageOf(k)
+	}
+	slices.SortStableFunc(outside, func(a, b *kid) int { return pages[a] - pages[b] })
 	all := make([]*kid, 0, len(top.kids)+len(outside))
 	for _, k := range top.kids {
 		page := d.pageOf(k)
-		for len(outside) > 0 && page > 0 && d.pageOf(outside[0]) < page {
+		for len(outside) > 0 && pages[outside[0]] < page {
 			all, outside = append(all, outside[0]), outside[1:]
 		}
 		all = append(all, k)
