@@ -59,7 +59,7 @@ func (k *kid) continues(next *kid) bool {
 // readTree reads the structure tree.
 func (d *document) readTree() error {
 	tree := d.file.Entry(d.catalog["/StructTreeRoot"])
-	if tree == nil && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
+	if tree == nil && !d.opt.Office && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
 		return ErrUntagged
 	}
 	r := &treeReader{document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{}, pages: map[string]int{}}

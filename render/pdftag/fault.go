@@ -86,7 +86,19 @@ func (d *document) fault(f Fault) {
 
 // faultAt adds a fault of an element.
 func (d *document) faultAt(rule Rule, e *element, text string) {
-	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(e)})
+	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(&kid{element: e})})
+}
+
+// remedy returns the remedy for the kind of source that the document has, after a space; empty is none.
+func (d *document) remedy(html, office string) string {
+	text := html
+	if d.opt.Office {
+		text = office
+	}
+	if text == "" {
+		return ""
+	}
+	return " " + text
 }
 
 // describe returns the type of an element and the beginning of its text.

@@ -184,12 +184,51 @@ func (d *document) nameCodes() error {
 			u.alone, named = nil, true
 		}
 		if named {
-			entries := pdffile.Without(d.file.Dict(ref))
-			entries["/ToUnicode"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, f.writeMap()))
-			d.update.Set(ref, entries)
+			d.setMap(f)
 		}
 	}
 	return nil
+}
+
+// nameBullets gives private characters that are labels of list items, as in documents of Word, the meaning of a bullet.
+func (d *document) nameBullets() error {
+	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
+		f, named := d.fonts[ref], false
+		for code := range f.private {
+			if u := f.uses[code]; u != nil && slices.ContainsFunc(u.alone, use.labels) {
+				f.means[code], named = "•", true
+				delete(f.private, code)
+				delete(f.uses, code)
+			}
+		}
+		if named {
+			d.setMap(f)
+		}
+	}
+	return nil
+}
+
+// labels reports whether a place is the label of a list item: in its Lbl, or its first content.
+func (u use) labels() bool {
+	m := u.mark()
+	if m == nil || m.owner == nil {
+		return false
+	}
+	first := m.kid.place == 0
+	for e := m.owner; e != nil && (first || e.kind == "/Lbl"); e = e.parent {
+		if e.kind == "/Lbl" || e.kind == "/LI" {
+			return true
+		}
+		first = e.parent != nil && e.parent.kids[0].element == e
+	}
+	return false
+}
+
+// setMap writes the map of codes to Unicode of a font.
+func (d *document) setMap(f *font) {
+	entries := pdffile.Without(d.file.Dict(f.ref))
+	entries["/ToUnicode"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, f.writeMap()))
+	d.update.Set(f.ref, entries)
 }
 
 // writeMap writes the map of codes to Unicode.
@@ -226,8 +265,8 @@ func (d *document) reportUses() error {
 			}
 			for _, u := range f.uses[code].alone {
 				fault.Page = u.stream.page + 1
-				if owner := u.owner(); owner != nil {
-					fault.Element = d.describe(owner)
+				if m := u.mark(); m != nil && m.owner != nil {
+					fault.Element = d.describe(m.owner)
 				}
 				d.fault(fault)
 			}
@@ -236,8 +275,8 @@ func (d *document) reportUses() error {
 	return nil
 }
 
-// owner returns the element that a place belongs to; nil is none.
-func (u use) owner() *element {
+// mark returns the mark of a place; nil is none.
+func (u use) mark() *mark {
 	i, _ := slices.BinarySearchFunc(u.stream.events, u.at, func(e event, at int) int {
 		if e.end <= at {
 			return -1
@@ -247,8 +286,5 @@ func (u use) owner() *element {
 	if i == len(u.stream.events) || u.stream.events[i].start > u.at {
 		return nil
 	}
-	if m := u.stream.marks[u.stream.events[i].number]; m != nil {
-		return m.owner
-	}
-	return nil
+	return u.stream.marks[u.stream.events[i].number]
 }
