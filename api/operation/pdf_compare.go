@@ -28,7 +28,7 @@ type ComparedFile struct {
 
 // IgnoredArea is a part of a page in points, or of all pages.
 type IgnoredArea struct {
-	Page   int     `json:"page,omitempty" jsonschema:"minimum=1,maximum=500" jsonschema_description:"Number of the page in the old PDF, from 1; for an added page, in the new PDF. Default: all pages."`
+	Page   int     `json:"page,omitempty" jsonschema:"minimum=1,maximum=500" jsonschema_description:"Number of the page in the old PDF, from 1. Default: all pages, added ones included."`
 	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side of the page in points."`
 	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
 	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`

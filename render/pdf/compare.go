@@ -63,8 +63,8 @@ const (
 // ComparedPage is a page of the old document and the page of the new one that it is matched with.
 type ComparedPage struct {
 	Status        string       `json:"status" jsonschema:"required,enum=equal,enum=changed,enum=added,enum=removed" jsonschema_description:"Result of the comparison. equal: no visible difference beyond the tolerance. changed: the pages look different. added: the page is only in the new PDF. removed: the page is only in the old PDF."`
-	OldPage       *int         `json:"oldPage" jsonschema:"required" jsonschema_description:"Number of the page in the old PDF, from 1; null if added."`
-	NewPage       *int         `json:"newPage" jsonschema:"required" jsonschema_description:"Number of the page in the new PDF, from 1; null if removed."`
+	OldPage       *int         `json:"oldPage" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the page in the old PDF, from 1; null if added."`
+	NewPage       *int         `json:"newPage" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the page in the new PDF, from 1; null if removed."`
 	ChangedPixels float64      `json:"changedPixels" jsonschema:"required" jsonschema_description:"Share of changed pixels, from 0 to 1."`
 	Areas         []PageArea   `json:"areas" jsonschema:"required" jsonschema_description:"Parts of a changed page with visible differences, at most 100."`
 	Text          []TextChange `json:"text" jsonschema:"required" jsonschema_description:"Differences in the text of a changed page."`
@@ -158,33 +158,23 @@ func openCompared(ctx context.Context, w *engine.Work, number int, in Input) (*c
 	return &comparedFile{document: doc, sizes: sizes}, err
 }
 
-// ignored returns the areas that are not compared on a page with a number in the old document.
-func (c *comparer) ignored(page int) (areas []PageArea, own bool) {
+// ignored returns the areas that are not compared on a page of the old document. The number 0 is for the areas of all
+// pages.
+func (c *comparer) ignored(page int) (areas []PageArea) {
 	for _, a := range c.args.Ignore {
 		if a.Page == 0 || a.Page == page {
 			areas = append(areas, PageArea{X: a.X, Y: a.Y, Width: a.Width, Height: a.Height})
-			own = own || a.Page != 0
 		}
 	}
-	return areas, own
+	return areas
 }
 
 // pagePair holds the numbers of matched pages; 0 is none.
 type pagePair struct{ old, new int }
 
-// number is the number of the pair for ignored areas: that of the old document's page, if there is one.
-func (p pagePair) number() int {
-	if p.old > 0 {
-		return p.old
-	}
-	return p.new
-}
-
 // sameImage reports whether the pages of a pair were rendered to the same image.
 func (c *comparer) sameImage(p pagePair) bool {
-	_, ownOld := c.ignored(p.old)
-	_, ownNew := c.ignored(p.new)
-	return c.sides[0].prints[p.old-1].image == c.sides[1].prints[p.new-1].image && (p.old == p.new || !ownOld && !ownNew)
+	return c.sides[0].prints[p.old-1].image == c.sides[1].prints[p.new-1].image
 }
 
 // report compares the pages. With draw, it is called for each page that differs.
@@ -243,8 +233,7 @@ type comparedPair struct {
 
 // load renders the pages of a pair.
 func (c *comparer) load(ctx context.Context, numbers pagePair) (comparedPair, error) {
-	pair := comparedPair{dpi: compareDPI}
-	pair.ignored, _ = c.ignored(numbers.number())
+	pair := comparedPair{dpi: compareDPI, ignored: c.ignored(numbers.old)}
 	pages := [2]int{numbers.old, numbers.new}
 	for i, page := range pages {
 		if page > 0 {

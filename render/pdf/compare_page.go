@@ -151,8 +151,11 @@ func (f *comparedFile) fingerprint(ctx context.Context, c *comparer) error {
 	for first := 1; first <= f.pages; {
 		last, dpi := f.batch(first)
 		err := f.draw(ctx, first, last, dpi, func(page int, image *pagePixels) error {
-			areas, _ := c.ignored(page)
-			image.whiten(areas, dpi)
+			old := page
+			if f.number > 0 {
+				old = 0 // Areas are numbered by the pages of the old document.
+			}
+			image.whiten(c.ignored(old), dpi)
 			f.prints[page-1].set(image)
 			return nil
 		})
