@@ -39,6 +39,9 @@ var plants = []struct {
 	}},
 }
 
+// boldLayouts are layouts whose changed text is bold already.
+var boldLayouts = map[string]bool{"medical-letter-aster": true, "report-meridiem": true, "quote-fieldstone": true}
+
 var (
 	textNode  = regexp.MustCompile(`>([^<>{}]*[A-Za-z]{4,}[^<>{}]*)<`)
 	letterEnd = regexp.MustCompile(`>[^<>{}]*[A-Za-z]{4,}[^<>{}]*<`)
@@ -46,8 +49,8 @@ var (
 	svgPart   = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 )
 
-// place returns the middle match of a pattern in the body outside of drawings, or nil.
-func place(html string, pattern *regexp.Regexp) []int {
+// placeOf returns the middle match of a pattern in the body outside of drawings, or nil.
+func placeOf(html string, pattern *regexp.Regexp) []int {
 	body := strings.Index(html, "<body")
 	svgs := svgPart.FindAllStringIndex(html, -1)
 	var places [][]int
@@ -68,7 +71,7 @@ func place(html string, pattern *regexp.Regexp) []int {
 
 // replaceText changes the last letter or digit of a text.
 func replaceText(html string, pattern *regexp.Regexp, letter string) string {
-	at := place(html, pattern)
+	at := placeOf(html, pattern)
 	if at == nil {
 		return html
 	}
@@ -86,7 +89,7 @@ func replaceText(html string, pattern *regexp.Regexp, letter string) string {
 // wrapText puts a text into an element with a style.
 func wrapText(style string) func(string) string {
 	return func(html string) string {
-		at := place(html, textNode)
+		at := placeOf(html, textNode)
 		if at == nil {
 			return html
 		}
@@ -164,7 +167,7 @@ func compareLayout(t *testing.T, l Layout, number int) bool {
 		return content
 	}
 	linked := func(address string) string {
-		at := place(html, textNode)
+		at := placeOf(html, textNode)
 		return html[:at[0]+1] + `<a style="color:inherit;text-decoration:none" href="https://example.com/` + address + `">` + html[at[0]+1:at[1]-1] + `</a>` + html[at[1]-1:]
 	}
 	first := printed(linked("a"))
@@ -174,6 +177,9 @@ func compareLayout(t *testing.T, l Layout, number int) bool {
 	changed, name := html, ""
 	for i := range plants {
 		plant := plants[(number+i)%len(plants)]
+		if plant.name == "weight" && boldLayouts[l.ID] {
+			plant.plant = wrapText("font-weight:lighter")
+		}
 		if changed, name = plant.plant(linked("a")), plant.name; changed != linked("a") {
 			break
 		}
