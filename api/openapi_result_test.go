@@ -66,6 +66,7 @@ func TestResultsMatchTheDocument(t *testing.T) {
 	for _, q := range []struct{ path, schema, body string }{
 		{"/v1/pdf/info", "PdfInfoResult", plain + `}`},
 		{"/v1/pdf/check", "PdfCheckResult", plain + `,"standards":["ua-1"]}`},
+		{"/v1/pdf/compare", "PdfCompareResult", `{"files":[{"file":` + inline(letters("alpha", "beta")) + `},{"file":` + inline(letters("alpha", "gamma", "delta")) + `}]}`},
 		{"/v1/pdf/text", "PdfTextResult", plain + `}`},
 		{"/v1/pdf/text", "PdfTextResult", plain + `,"mergePages":true}`},
 		{"/v1/pdf/form/fields", "PdfFormFieldsResult", plain + `}`},

@@ -20,6 +20,8 @@ const (
 	MakeTime = time.Minute
 	// OCRTime is for OCR of scans. Fifty pages take a few seconds each, two at a time.
 	OCRTime = 4 * time.Minute
+	// CompareTime is for rendering all pages of two files, and again those that differ.
+	CompareTime = 4 * time.Minute
 )
 
 // timeLimit returns the time limit of an engine's job.
@@ -33,8 +35,11 @@ func timeLimit(job string) time.Duration {
 		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:
 		return ChangeTime
 	}
-	if job == pdf.OCRJob || job == pdf.MarkdownJob {
+	switch job {
+	case pdf.OCRJob, pdf.MarkdownJob:
 		return OCRTime
+	case pdf.CompareJob:
+		return CompareTime
 	}
 	return MakeTime
 }

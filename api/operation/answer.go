@@ -28,6 +28,18 @@ var (
 			}},
 		}},
 	}
+	compareAnswer = pdf.Comparison{
+		OldPageCount: 2, NewPageCount: 2, Pages: []pdf.ComparedPage{
+			{Status: "equal", OldPage: new(1), NewPage: new(1), Areas: []pdf.PageArea{}, Text: []pdf.TextChange{}},
+			{
+				Status: "changed", OldPage: new(2), NewPage: new(2), ChangedPixels: 0.000214, Areas: []pdf.PageArea{{X: 71.5, Y: 96, Width: 34.5, Height: 11}},
+				Text: []pdf.TextChange{{
+					Change: "changed", Old: "99.00", New: "149.00",
+					OldAreas: []pdf.PageArea{{X: 72, Y: 95.3, Width: 27.8, Height: 12.7}}, NewAreas: []pdf.PageArea{{X: 72, Y: 95.3, Width: 33.4, Height: 12.7}},
+				}},
+			},
+		},
+	}
 	textAnswer     = pdf.Text{PageCount: 1, Pages: []pdf.PageText{{Page: 1, Text: "Invoice 42\nTotal: 99.00 EUR"}}}
 	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []pdf.ReadPage{{
 		Page: 1, Source: "ocr", Width: 595, Height: 842, Confidence: 96.4, Text: "Invoice 42",

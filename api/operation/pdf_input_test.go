@@ -40,6 +40,8 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.nup", `{` + aPDF + `,"perSheet":2}`},
 		{"pdf.booklet", `{` + aPDF + `}`},
 		{"pdf.booklet", `{` + aPDF + `,"perSheet":4,"format":"LEGAL","binding":"short","guides":true,"metadata":{"title":"x"}}`},
+		{"pdf.compare", `{"files":[{` + aPDF + `,"password":"x"},{"url":"http://example.com/b.pdf","filename":"b.pdf"}]}`},
+		{"pdf.compare", `{"files":[{` + aPDF + `},{"fileId":"file_x"}],"output":"images","ignore":[{"x":0,"y":1.5,"width":10,"height":20},{"page":500,"x":0,"y":0,"width":1,"height":1}],"tolerance":{"threshold":0,"maxDiffPixelRatio":0.01}}`},
 		{"pdf.attachments", `{` + aPDF + `}`},
 		{"pdf.attachments", `{` + aPDF + `,"action":"extract","names":["a"]}`},
 		{"pdf.extract-images", `{` + aPDF + `,"minWidth":1,"minHeight":65535,"pages":[2]}`},
@@ -72,6 +74,11 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"file":""}`, []string{"file must not be empty"}},
 		{"pdf.merge", `{"files":[{"file":""},{"file":"` + "JVBERg==" + `"}]}`, []string{"files[0].file must not be empty"}},
 		{"zip.create", `{"files":[{"file":"","filename":"a"}]}`, nil},
+		{"pdf.compare", `{"files":[{` + aPDF + `}]}`, []string{"files must be an array of exactly 2 items; got an array of 1 item"}},
+		{"pdf.compare", `{"files":[{` + aPDF + `},{"password":"a\nb"}],"ignore":[{"x":-1,"y":0,"width":0.5}],"tolerance":{"threshold":1.5}}`, []string{
+			"ignore[0].height is required", "ignore[0].width must be between 1 and 14400; got 0.5", "ignore[0].x must be between 0 and 14400; got -1",
+			"tolerance.threshold must be between 0 and 1; got 1.5",
+			"files[1].file is required unless another source is given. " + sources, "files[1].password must not contain line breaks or NUL characters"}},
 		{"pdf.info", `{"file":"%%%"}`, []string{"file must be Base64, optionally with a data URI prefix"}},
 		{"pdf.info", `{"url":""}`, []string{"url must not be empty"}},
 		{"pdf.info", `{` + aPDF + `,"url":"https://a.example","fileId":"x"}`, []string{

@@ -143,6 +143,8 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
 		return schema.Faults{{Field: "languages", Message: failed.Text}}
+	case pdf.OverLimit:
+		return schema.Faults{{Field: files[failed.Input].field, Message: failed.Text}}
 	case pdf.NoSelection:
 		return schema.Faults{{Field: "pages", Message: failed.Text}}
 	case pdf.TooFine:

@@ -215,6 +215,19 @@ var Rows = []schema.Row[*Deps]{
 		Example: CheckInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
 		Run:     runCheck,
 	},
+	row[CompareInput]{
+		Info: schema.Info{
+			Name: "pdf.compare", Summary: "Compare two PDFs page by page",
+			Details: "Compares the visible content at 144 DPI, pages larger than A2 at a lower resolution. Changes without a visible effect, such as link targets and metadata, do not count.",
+			Use:     "Use when you check the differences between two versions of a document. Not for text alone: use pdf_text.",
+			Price:   rasterPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: compareAnswer,
+		},
+		Example: CompareInput{
+			Files:  []ComparedFile{{FileItem: exampleFile("old.pdf")}, {FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "new.pdf"}}},
+			Ignore: []IgnoredArea{{X: 36, Y: 790, Width: 200, Height: 20}},
+		},
+		Run: runCompare,
+	},
 	row[RepairInput]{
 		Info:    pdfTool("quality", "pdf.repair", "Repair a damaged PDF", "Use when a PDF does not open, or other tools report damage. Unreadable parts are lost."),
 		Example: RepairInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},

@@ -30,6 +30,8 @@ const (
 	AllPages Kind = "all_pages"
 	// TooManyPages is a result, or an input, over the limit Max.
 	TooManyPages Kind = "too_many_pages"
+	// OverLimit is a document that is too large for the job. Text describes the limit.
+	OverLimit Kind = "over_limit"
 	// Exhausted is a document that needs more time, memory or disk space than a job may have, or that crashed a
 	// tool.
 	Exhausted Kind = "exhausted"

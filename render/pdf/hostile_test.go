@@ -64,6 +64,7 @@ func jobsOnOne() map[string]any {
 		ArchivedJob:  ArchivedArgs{Input: input(""), Level: Archive3B},
 		RedactJob:    RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
 		StandardsJob: StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
+		CompareJob:   CompareArgs{Old: input(""), New: input(""), Ignore: []IgnoredArea{{Page: 1, X: 5, Y: 5, Width: 9, Height: 9}}, Output: ComparedImages},
 		CheckJob:     CheckArgs{Input: input(""), Standards: pdffile.Standards()},
 		MarkdownJob:  MarkdownArgs{Selection: first, Languages: []string{"eng"}},
 		OCRJob:       OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
