@@ -106,6 +106,7 @@ func TestRowsOfPublishedClients(t *testing.T) {
 		{"pdf/resize", body{"file": source, "width": asDouble("400"), "height": "10cm"}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/optimize", body{"file": scan, "linearize": true, "imageQuality": 60, "maxImageDpi": 72, "grayscale": true}, pdf, nil},
 		{"pdf/compress-advanced", body{"file": scan, "level": "high"}, pdf, nil},
+		{"pdf/split", body{"file": source, "text": "beta"}, zip, []string{"001.pdf", "002.pdf"}},
 		{"pdf/extract-images", body{"file": scan, "pages": "1", "minWidth": 10, "minHeight": 10}, zip, nil},
 		{"pdf/attachments", body{"file": attached}, object, []string{`"note.txt"`}},
 		{"pdf/attachments", body{"file": attached, "action": "extract", "names": []any{"note.txt"}}, zip, []string{"note.txt"}},

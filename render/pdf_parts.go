@@ -166,3 +166,10 @@ func (a *Account) MarkdownOfPDF(ctx context.Context, file PDFFile, how Markdown)
 	}
 	return result.Output(0), about, nil
 }
+
+// SplitPDF makes a ZIP archive of parts of a PDF.
+func (a *Account) SplitPDF(ctx context.Context, file PDFFile, how pdf.SplitArgs) (*spool.File, error) {
+	files, input := file.input()
+	how.Input = input
+	return a.runPDF(ctx, engine.Job{Name: pdf.SplitJob, Args: how, Files: files})
+}

@@ -154,6 +154,16 @@ var Rows = []schema.Row[*Deps]{
 		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
 		Run:     described(runExtract),
 	},
+	row[SplitInput]{
+		Info: schema.Info{
+			Name: "pdf.split", Summary: "Split a PDF into parts",
+			Details: "Returns a ZIP archive of at most 5000 PDFs, numbered in order. Parts keep links, bookmarks, form fields, page labels and tags of their pages, but not attachments. The document may have 10,000 pages, and a part 2,000.",
+			Use:     "Use when one PDF becomes several: single pages, chapters, or letters of a batch. Not for one selection: use pdf_extract.",
+			Price:   toolPrice, Produces: []string{"application/zip"},
+		},
+		Example: SplitInput{PDFSource: examplePDF(), EveryPages: 1},
+		Run:     runSplit,
+	},
 	row[ProtectInput]{
 		Info:    inDefault(pdfTool("security", "pdf.protect", "Protect a PDF with a password", "Use when a PDF must require a password, or forbid printing or copying.")),
 		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},

@@ -58,6 +58,8 @@ const (
 	NoArchive Kind = "no_archive"
 	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text holds the reason.
 	NoSheets Kind = "no_sheets"
+	// Unsplit is a document that cannot be split in the requested way. Text holds the reason.
+	Unsplit Kind = "unsplit"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
 )

@@ -39,6 +39,7 @@ const (
 	OptimizeJob    = "pdf.optimize"
 	NUpJob         = "pdf.nup"
 	BookletJob     = "pdf.booklet"
+	SplitJob       = "pdf.split"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -70,6 +71,7 @@ func Handlers() engine.Handlers {
 		OptimizeJob:    handle(optimize),
 		NUpJob:         handle(nUp),
 		BookletJob:     handle(booklet),
+		SplitJob:       handle(split),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
