@@ -21,7 +21,7 @@ import (
 const (
 	maxTools        = 30
 	maxDefault      = 32 << 10
-	maxAll          = 52 << 10
+	maxAll          = 64 << 10
 	toolsetArgument = "?toolsets="
 )
 

@@ -156,8 +156,8 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[SplitInput]{
 		Info: schema.Info{
-			Name: "pdf.split", Summary: "Split a PDF into parts",
-			Details: "Returns a ZIP archive of at most 5000 PDFs, numbered in order. Parts keep links, bookmarks, form fields, page labels and tags of their pages, but not attachments. The document may have 10,000 pages, and a part 2,000.",
+			Name: "pdf.split", Summary: "Split a PDF into parts", Toolset: "edit",
+			Details: "Returns a ZIP archive of at most 5000 PDFs, numbered in order. Parts keep links, bookmarks, form fields, page labels and tags, but not attachments. Limits: 10,000 pages, 2,000 per part.",
 			Use:     "Use when one PDF becomes several: single pages, chapters, or letters of a batch. Not for one selection: use pdf_extract.",
 			Price:   toolPrice, Produces: []string{"application/zip"},
 		},
@@ -227,7 +227,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[CompareInput]{
 		Info: schema.Info{
-			Name: "pdf.compare", Summary: "Compare two PDFs page by page",
+			Name: "pdf.compare", Summary: "Compare two PDFs page by page", Toolset: "read",
 			Details: "Compares the visible content at 144 DPI, pages larger than A2 at a lower resolution. Changes without a visible effect, such as link targets and metadata, do not count.",
 			Use:     "Use when you check the differences between two versions of a document. Not for text alone: use pdf_text.",
 			Price:   rasterPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: compareAnswer,
