@@ -189,7 +189,7 @@ func wordHashes(text string) []uint32 {
 		if len(hashes) == maxPrintWords {
 			break
 		}
-		hashes = append(hashes, uint32(maphash.String(imageSeed, word))) //nolint:gosec // a part of the hash is enough
+		hashes = append(hashes, uint32(maphash.String(imageSeed, word)))
 	}
 	slices.Sort(hashes)
 	return hashes

@@ -91,7 +91,7 @@ func (d *pixelDifferences) addRow(y int, a, b []byte, limit float64, ignored []b
 
 // add adds a changed pixel.
 func (d *pixelDifferences) add(x, y int, ignored []bool) {
-	if ignored != nil && ignored[y*d.width+x] {
+	if len(ignored) > 0 && ignored[y*d.width+x] {
 		return
 	}
 	d.changed++

@@ -214,8 +214,8 @@ func (p *pagePixels) At(x, y int) color.Color {
 // Set sets the colour of a pixel, which is opaque.
 func (p *pagePixels) Set(x, y int, c color.Color) {
 	if (image.Point{X: x, Y: y}).In(p.Bounds()) {
-		rgba := color.RGBAModel.Convert(c).(color.RGBA) //nolint:forcetypeassert // the model's type
-		copy(p.rgb[3*(y*p.width+x):], []byte{rgba.R, rgba.G, rgba.B})
+		red, green, blue, _ := c.RGBA()
+		copy(p.rgb[3*(y*p.width+x):], []byte{byte(red >> 8), byte(green >> 8), byte(blue >> 8)})
 	}
 }
 
