@@ -379,6 +379,8 @@ func tagDescription(tag string) string {
 		return "Create PDFs from emails."
 	case "barcodes":
 		return "Create barcodes and QR codes."
+	case "pipelines":
+		return "Run several operations in one call."
 	case "zip":
 		return "Create ZIP archives."
 	case "convert":
