@@ -11,7 +11,6 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/jobs"
-	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
@@ -244,13 +243,10 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 // tries again. It was accepted, so it waits and does not fail.
 const busyPause = 200 * time.Millisecond
 
-// runPatiently runs a call, or a step of one. That of a job waits where everything is busy.
-func (c *paidCall) runPatiently(ctx context.Context, deps *operation.Deps, call *operation.Call) (schema.Result, error) {
+// patiently does work of a run. That of a job waits where everything is busy.
+func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error) {
 	for {
-		result, err := call.Run(ctx, deps)
-		if err == nil && c.test() {
-			result, err = operation.MarkTest(ctx, deps, call.Input(), result)
-		}
+		result, err := work()
 		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
 			return result, err

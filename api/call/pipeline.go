@@ -295,7 +295,7 @@ func (c *paidCall) authorize(ctx context.Context) error {
 		if !c.test() {
 			continue
 		}
-		if err := operation.CheckTest(part.Operation.Info, part.Input()); err != nil {
+		if err := operation.CheckTest(part.Call); err != nil {
 			return operation.StepFailure(part, err)
 		}
 	}

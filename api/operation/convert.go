@@ -187,7 +187,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test && !deps.Inner}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))

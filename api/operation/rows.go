@@ -42,9 +42,11 @@ type Deps struct {
 	// View is the output of templates.preview. Calls have Printed.
 	View View
 	// Results are the results of earlier steps by ID, for the steps after them.
-	Results map[string]schema.Result
-	// Test means that the result gets a test mark. Images of several pages get it before they are in an archive.
+	Results map[string]StepResult
+	// Test means that the result of the call gets a test mark. Images of several pages get it before they are in an archive.
 	Test bool
+	// Inner means that only later steps get the result of this one.
+	Inner bool
 }
 
 // The heavy programs that a server may run without.
@@ -394,7 +396,7 @@ var Rows = []schema.Row[*Deps]{
 			Details:  "All steps are validated before the first one runs, and run in order within 5 minutes. If one fails, the call fails and costs nothing.",
 			Use:      "Use when results of operations are sources of others. Not for one operation: use its own tool.",
 			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
-			Produces: anyType, Warns: true, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)},
+			Warns: true, Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: PipelineInput{Steps: []PipelineStep{
 			{ID: "letter", Op: "pdf.create", Input: schema.NewOperationInput(`{"html":"<h1>Invoice 42</h1>"}`)},
