@@ -222,12 +222,8 @@ func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result sc
 		if result, err = f.do(ctx, step.Call); err != nil {
 			return schema.Result{}, StepFailure(step, err)
 		}
-		for _, id := range step.Uses() {
-			if f.lastUse[id] == i {
-				err = errors.Join(err, f.free(id))
-			}
-		}
-		if err = errors.Join(err, f.keep(step, result)); err != nil {
+		spent := slices.DeleteFunc(step.Uses(), func(id string) bool { return f.lastUse[id] != i })
+		if err := errors.Join(f.free(spent...), f.keep(step, result)); err != nil {
 			return schema.Result{}, err
 		}
 	}
