@@ -31,9 +31,7 @@ type playInput struct {
 
 // newPlayInput returns the empty input of an operation. The source of its example has the first tab.
 func newPlayInput(o views.Operation) *playInput {
-	// The form has then as the name of its buttons. The form of pipelines has the steps.
-	fields := slices.DeleteFunc(slices.Clone(o.Inputs), func(f views.InputField) bool { return f.Name == "then" })
-	in := &playInput{fields: fields, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
+	in := &playInput{fields: o.Inputs, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
 	var used map[string]json.RawMessage
 	_ = json.Unmarshal(o.Example, &used) // an example that is not an object uses no fields
 	for _, f := range o.Inputs {

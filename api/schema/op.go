@@ -201,7 +201,7 @@ type Common struct {
 	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL that works for 24 hours. async: a job to poll."`
 	// CallbackURL has been checked by the service when an operation runs.
 	CallbackURL string     `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
-	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Operations that make files, to run on the result, in order, in this call. Each one gets the result of the one before as its source, or where its input has {\"step\":\"previous\"}. The response is the last result. The call costs the sum of the prices."`
+	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Operations that make files, at most 20, to run on the result, in order, in this call. Each one gets the result of the one before as its source, or where its input has {\"step\":\"previous\"}. The response is the last result. The call costs the sum of the prices."`
 }
 
 func (c *Common) common() *Common { return c }
