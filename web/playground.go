@@ -164,7 +164,7 @@ func (w *Web) changePlayground(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	does, path, _ := strings.Cut(sent["then"], ":")
+	does, path, _ := strings.Cut(sent["do"], ":")
 	switch does {
 	case "fill":
 		p.input = newPlayInput(p.operation)
@@ -403,7 +403,7 @@ func (p *playground) call() []byte {
 func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if !p.row().Varies {
-		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.cfg.Prices[p.name]), 10))
+		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.price()), 10))
 	}
 	began := time.Now()
 	answer, err := p.send(p.key, http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
@@ -447,6 +447,20 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	return m, http.StatusOK, nil
 }
 
+// price returns the price of the call with its steps.
+func (p *playground) price() credit.Amount {
+	sum := p.cfg.Prices[p.name]
+	for _, field := range []string{"steps", "then"} {
+		var steps []struct{ Op string }
+		if json.Unmarshal([]byte(p.input.values[field]), &steps) == nil { // The API refuses anything else.
+			for _, step := range steps {
+				sum += p.cfg.Prices[step.Op]
+			}
+		}
+	}
+	return sum
+}
+
 // tellFaults shows the API's errors at their fields, and the other errors above the fields.
 func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
 	m.Code, m.Message = string(r.Code), r.Error()
@@ -478,7 +492,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	row := p.row()
 	m := views.Playground{
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
-		Price: p.cfg.Prices[p.name], Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
+		Price: p.price(), Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
 	}
 	for _, group := range p.playable() {
 		for _, o := range group.List {

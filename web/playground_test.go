@@ -198,11 +198,14 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 		if o.Varies {
 			word = "Run from"
 		}
+		if o.Flow {
+			word = "Run for $0.0025" // the price of its steps
+		}
 		if !strings.Contains(textOf(page.body), word) {
 			t.Errorf("%s: the button does not say %q", o.Name, word)
 		}
 		form := formOf(t, page.body)
-		form.Set("then", "show")
+		form.Set("do", "show")
 		shown := callOf(t, v.post(path, http.StatusOK, form).body)
 		if !sameJSON(t, shown, string(example)) {
 			t.Errorf("%s: the form comes to %s, want %s", o.Name, shown, example)
@@ -246,19 +249,24 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 		{"pdf_rotate", url.Values{"degrees": {"-90"}}, `{"degrees":-90}`, ""},
 		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}}, `{"files":[{"filename":"a"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"2"}, "files[1].filename": {"b"}}, `{"files":[{},{"filename":"b"}]}`, ""},
-		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"drop:files[0]"}}, `{"files":[{"filename":"b"}]}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "do": {"drop:files[0]"}}, `{"files":[{"filename":"b"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"9999999"}, "files[0].filename": {"a"}}, `{"files":[{"filename":"a"}]}`, ""},
-		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"raise:files[1]"}}, `{"files":[{"filename":"b"},{"filename":"a"}]}`, ""},
-		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"raise:files[0]"}}, `{"files":[{"filename":"a"},{"filename":"b"}]}`, ""},
-		{"pdf_info", url.Values{"file": {"JVBERi0="}, "then": {"drop:file"}}, `{}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "do": {"raise:files[1]"}}, `{"files":[{"filename":"b"},{"filename":"a"}]}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "do": {"raise:files[0]"}}, `{"files":[{"filename":"a"},{"filename":"b"}]}`, ""},
+		{"pdf_info", url.Values{"file": {"JVBERi0="}, "do": {"drop:file"}}, `{}`, ""},
+		{"pdf_extract", url.Values{"pages": {"2"}, "then": {`[{"op": "pdf.compress", "input": {}}]`}, "do": {"show"}}, `{"pages":"2","then":[{"op":"pdf.compress","input":{}}]}`, "Run for $0.001"},
+		{"pdf_extract", url.Values{"then": {`[`}}, `{}`, "Must be valid JSON"},
+		{"pdf_extract", url.Values{"then": {`{}`}}, `{"then":{}}`, "Run for $0.0005"},
+		{"pipelines_create", url.Values{"steps": {`[{"op":"pdf.raster"},{"op":"zip.create"}]`}}, `{"steps":[{"op":"pdf.raster"},{"op":"zip.create"}]}`, "Run for $0.0012"},
+		{"pipelines_create", url.Values{"steps": {`[{"op":"pdf.nothing"}]`}}, `{"steps":[{"op":"pdf.nothing"}]}`, "Run"},
 		// Only the open tab is sent, with the fields that belong to it.
 		{"pdf_create", url.Values{"source": {"url"}, "html": {"<b>"}, "url": {"https://example.com/"}, "strict": {"on"}, "options.printBackground": {"on"}}, `{"url":"https://example.com/"}`, ""},
 		{"pdf_create", url.Values{"source": {"template"}, "html": {"<b>"}, "templateId": {"letter"}, "templateData": {`{"a":1}`}, "strict": {"on"}, "options.printBackground": {"on"}}, `{"templateId":"letter","templateData":{"a":1},"strict":true}`, ""},
 		{"pdf_create", url.Values{"source": {"nothing"}, "markdown": {"# A"}, "options.printBackground": {"on"}}, `{"markdown":"# A"}`, ""},
-		{"pdf_create", url.Values{"then": {"fill"}, "input": {`{"html":"a","url":"https://example.com/"}`}}, `{"html":"a"}`, "Ignored unknown or invalid fields: url"},
+		{"pdf_create", url.Values{"do": {"fill"}, "input": {`{"html":"a","url":"https://example.com/"}`}}, `{"html":"a"}`, "Ignored unknown or invalid fields: url"},
 		{"pdf_info", url.Values{"source": {"url"}, "file": {"JVBERi0="}, "url": {"https://example.com/a.pdf"}}, `{"url":"https://example.com/a.pdf"}`, ""},
-		{"pdf_info", url.Values{"then": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
-		{"barcodes_create", url.Values{"then": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
+		{"pdf_info", url.Values{"do": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
+		{"barcodes_create", url.Values{"do": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
 	} {
 		got := v.post("/dashboard/playground/"+tt.operation, http.StatusOK, tt.form)
 		shown := callOf(t, got.body)
@@ -317,7 +325,7 @@ func TestTestKeyIsFree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"then": {"show"}, "key": {key.ID}})
+			got := v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"do": {"show"}, "key": {key.ID}})
 			if !strings.Contains(textOf(got.body), words[0]) {
 				t.Errorf("dev %v: the playground does not say %q: %s", dev, words[0], textOf(got.body))
 			}
@@ -453,7 +461,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 				form.Set(name, attack)
 			}
 		}
-		form.Set("then", attack)
+		form.Set("do", attack)
 		form.Set("upload-name:fileId", attack)
 		clean(path, v.play(path, form))
 		clean(path+"?input", v.get(path+"?input="+url.QueryEscape(fmt.Sprintf(`{%q:%q}`, attack, attack))))
@@ -549,7 +557,7 @@ func TestPlaygroundOffersTemplates(t *testing.T) {
 	if page := v.get("/dashboard/playground/pdf_create"); !strings.Contains(page.body, `value="letter"`) {
 		t.Error("a published template is not offered")
 	}
-	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "then": {"sample:templateData"}}
+	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "do": {"sample:templateData"}}
 	if shown := callOf(t, v.post("/dashboard/playground/pdf_create", http.StatusOK, form).body); !sameJSON(t, shown, `{"templateId":"letter","templateData":{"name":"Ada"}}`) {
 		t.Errorf("the sample data comes as %s", shown)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/jobs"
-	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
@@ -39,14 +38,19 @@ func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, i
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
-		known = append(known, JobKind(operation.Name), testJobKind(operation.Name))
+		for _, kind := range []string{JobKind(operation.Name), thenJobKind(operation.Name)} {
+			known = append(known, kind, testJobKind(kind))
+		}
 	}
 	return known
 }
 
-// testJobKind is JobKind for a call with a test key. The previous release does not know the kind, and would not mark the
-// result.
-func testJobKind(operation string) string { return JobKind(operation) + "/test" }
+// testJobKind is the kind of a job for a call with a test key. The previous release does not know the kind, and would not
+// mark the result.
+func testJobKind(kind string) string { return kind + "/test" }
+
+// thenJobKind is JobKind for a call with steps after it, which the previous release does not know.
+func thenJobKind(operation string) string { return JobKind(operation) + "/then" }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -189,8 +193,11 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 		return nil, err
 	}
 	job := &store.NewJob{Kind: JobKind(operationName(c))}
+	if len(c.call.Then) > 0 {
+		job.Kind = thenJobKind(operationName(c))
+	}
 	if c.test() {
-		job.Kind = testJobKind(operationName(c))
+		job.Kind = testJobKind(job.Kind)
 	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
@@ -236,13 +243,10 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 // tries again. It was accepted, so it waits and does not fail.
 const busyPause = 200 * time.Millisecond
 
-// runPatiently runs a job's call, and waits where everything is busy.
-func (c *paidCall) runPatiently(ctx context.Context) (schema.Result, error) {
+// patiently does work of a run. That of a job waits where everything is busy.
+func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error) {
 	for {
-		result, err := c.call.Run(ctx, c.env())
-		if err == nil && c.test() {
-			result, err = operation.MarkTest(ctx, c.env(), c.call.Input(), result)
-		}
+		result, err := work()
 		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
 			return result, err

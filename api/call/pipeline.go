@@ -217,8 +217,15 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
 	var refused schema.Faults
-	files.Check = func(input any) schema.Faults {
-		refused = c.refusedAddresses(input)
+	files.Check = func(place string, input any) schema.Faults {
+		own := c.refusedAddresses(input)
+		var faults schema.Faults
+		if errors.As(schema.At(place, own.OrNil()), &faults) {
+			refused.AddAll(faults...)
+		}
+		if place != "" {
+			return own
+		}
 		return refused
 	}
 	if c.Form != "" {
@@ -279,16 +286,28 @@ func notAllowed(refused schema.Faults) error {
 
 // authorize checks the permissions that the account's owner gave to the caller.
 func (c *paidCall) authorize(ctx context.Context) error {
-	if !c.Caller.May(c.Operation.Name) {
-		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + ". Use one that includes this operation."}
+	parts := []schema.Step[*operation.Deps]{{Operation: c.Operation, Call: c.call}}
+	parts = append(parts, c.call.Steps...)
+	for _, part := range parts {
+		if name := part.Operation.Name; !c.Caller.May(name) {
+			return operation.StepFailure(part, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + name + ". Use one that includes this operation."})
+		}
+		if !c.test() {
+			continue
+		}
+		if err := operation.CheckTest(part.Call); err != nil {
+			return operation.StepFailure(part, err)
+		}
 	}
 	if !c.test() {
 		return nil
 	}
-	if err := operation.CheckTest(c.Operation.Info, c.call.Input()); err != nil {
-		return err
+	for range c.call.Calls() { // Tests are free: their work is limited, and not their requests.
+		if err := c.limitTests(ctx); err != nil {
+			return err
+		}
 	}
-	return c.limitTests(ctx)
+	return nil
 }
 
 // quoteCall prices the call, and refuses it when the client's cap is lower. A test is free.
@@ -296,14 +315,11 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 	if c.test() {
 		return nil
 	}
-	c.quote = c.prices[c.Operation.Name]
-	own, err := c.call.Price(ctx, c.env())
+	price, err := operation.PriceOf(ctx, c.env(), c.Operation.Name, c.call)
 	if err != nil {
 		return c.replayOr(ctx, err)
 	}
-	if own != nil {
-		c.quote, c.quoteID = own.Amount, own.QuoteID
-	}
+	c.quote, c.quoteID = price.Amount, price.QuoteID
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
 		return overCap(wire.MaxChargeHeader, c.quote, *c.MaxCharge)
 	}
@@ -325,8 +341,11 @@ func (c *paidCall) pin(ctx context.Context) error {
 // admit refuses a call that the run would refuse at once, before the call costs a hold and its release. The response
 // of an earlier call needs no run, so a call that may be a repeat continues.
 func (c *paidCall) admit(context.Context) error {
-	if why := c.Operation.WhyOff(); why != "" {
-		return &apierror.Error{Code: apierror.ConvertUnavailable, Message: why}
+	parts := []schema.Step[*operation.Deps]{{Operation: c.Operation}}
+	for _, part := range append(parts, c.call.Steps...) {
+		if why := part.Operation.WhyOff(); why != "" {
+			return operation.StepFailure(part, &apierror.Error{Code: apierror.ConvertUnavailable, Message: why})
+		}
 	}
 	if c.IdempotencyKey != "" || c.call.Response == schema.Async {
 		return nil

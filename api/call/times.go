@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
@@ -54,12 +55,13 @@ func endSpan(span *telemetry.Span, err error) {
 // as "work".
 func runTimed(ctx context.Context, c *paidCall) (schema.Result, error) {
 	begin := time.Now()
-	result, err := c.runPatiently(render.Observed(ctx, func(step string, took time.Duration) {
+	observed := render.Observed(ctx, func(step string, took time.Duration) {
 		c.part(ctx, "run", step, took)
 		c.times.mu.Lock()
 		defer c.times.mu.Unlock()
 		c.times.inner += took
-	}))
+	})
+	result, err := operation.Run(observed, c.env(), c.call, c.patiently)
 	c.times.mu.Lock()
 	rest := time.Since(begin) - c.times.inner
 	c.times.mu.Unlock()

@@ -59,7 +59,11 @@ func describeTools(selected Selection) ([]*tool, error) {
 // description describes to a model the tool, when to use it and its price.
 func (t *tool) description() string {
 	text := t.Title + ". " + t.Use
-	if t.Operation != nil {
+	switch {
+	case t.Operation == nil:
+	case t.Operation.Flow:
+		text += " " + t.Operation.PriceNote
+	default:
 		text += fmt.Sprintf(" Costs %v. %s", t.Price, t.Operation.PriceNote)
 	}
 	return strings.TrimSpace(text)
@@ -92,7 +96,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	if t.Body != nil {
 		// The tool decides how a result is sent. Document properties are among the options of pdf_create; tools that
 		// change PDFs accept them without listing them.
-		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "metadata")
+		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "then", "metadata")
 		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
 			without(body, "filename") // for parameters that are shown anyway
 		}

@@ -46,7 +46,7 @@ func unbounded(doc *jsonschema.Schema, place string) []string {
 		found = append(found, place+" is a string without maxLength")
 	case doc.Type == "array" && doc.MaxItems == nil:
 		found = append(found, place+" is an array without maxItems")
-	case doc.Type == "object" && doc.MaxProperties == nil && doc.Format != "json-object" && doc.AdditionalProperties != jsonschema.FalseSchema:
+	case doc.Type == "object" && doc.MaxProperties == nil && doc.Format != "json-object" && doc.Format != "operation-input" && doc.AdditionalProperties != jsonschema.FalseSchema:
 		found = append(found, place+" is a map without maxProperties")
 	}
 	if doc.Properties != nil {

@@ -215,7 +215,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test && !deps.Inner}
 	conversion.Print.Metadata = in.Metadata.info()
 	if in.HTML != nil {
 		conversion.Name = "document.html"

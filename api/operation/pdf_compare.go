@@ -65,7 +65,7 @@ func (in *CompareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(de
 
 func runCompare(ctx context.Context, deps *Deps, in *CompareInput) (schema.Result, error) {
 	how := render.PDFComparison{
-		Threshold: defaultThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test,
+		Threshold: defaultThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test && !deps.Inner,
 	}
 	if in.Tolerance.Threshold != nil {
 		how.Threshold = *in.Tolerance.Threshold

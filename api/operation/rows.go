@@ -41,8 +41,12 @@ type Deps struct {
 	NoOCR bool
 	// View is the output of templates.preview. Calls have Printed.
 	View View
-	// Test means that the result gets a test mark. Images of several pages get it before they are in an archive.
+	// Results are the results of earlier steps by ID, for the steps after them.
+	Results map[string]StepResult
+	// Test means that the result of the call gets a test mark. Images of several pages get it before they are in an archive.
 	Test bool
+	// Inner means that only later steps get the result of this one.
+	Inner bool
 }
 
 // The heavy programs that a server may run without.
@@ -407,6 +411,21 @@ var Rows = []schema.Row[*Deps]{
 		},
 		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
+	},
+	// The rows of its steps come before it.
+	row[PipelineInput]{
+		Info: schema.Info{
+			Name: "pipelines.create", Summary: "Create a document in several steps",
+			Details:  "All steps are validated before the first one runs, and run in order within 5 minutes. If one fails, the call fails and costs nothing.",
+			Use:      "Use when results of operations are sources of others. Not for one operation: use its own tool.",
+			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
+			Warns: true, Codes: []string{string(apierror.ConvertUnavailable)},
+		},
+		Example: PipelineInput{Steps: []PipelineStep{
+			{ID: "letter", Op: "pdf.create", Input: schema.NewOperationInput(`{"html":"<h1>Invoice 42</h1>"}`)},
+			{ID: "stamped", Op: "pdf.stamp", Input: schema.NewOperationInput(`{"step":"letter","text":"PAID"}`)},
+		}, Output: StepIDs{"stamped"}},
+		Run: runPipeline,
 	},
 }
 

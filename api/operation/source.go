@@ -97,6 +97,9 @@ func (s *FileSource) field(at string) string {
 	case s.URL != nil:
 		return at + "url"
 	case s.FileID != nil:
+		if _, ok := schema.StepOf(*s.FileID); ok {
+			return at + "step"
+		}
 		return at + "fileId"
 	}
 	return at + "file"
@@ -245,6 +248,9 @@ const Unreadable = "is not the ID of a stored file of this account. Uploads and 
 
 // openStored opens an upload or an earlier result of the account.
 func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {
+	if step, ok := schema.StepOf(id); ok {
+		return borrowedBody{deps.Results[step].Body}, nil // The flow owns it.
+	}
 	body, err := deps.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, schema.Faults{{Field: field, Message: Unreadable}}

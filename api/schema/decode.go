@@ -172,10 +172,7 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 	}
 	switch kind {
 	case '{':
-		if r != nil && r.verbatim {
-			return d.verbatim()
-		}
-		return d.object(r, keep)
+		return d.anyObject(r, keep)
 	case '[':
 		return d.array(whole, r, keep)
 	case '"':
@@ -192,6 +189,17 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 		return v, d.fault("must be%s; got %s", bounds(r.doc), preview(v))
 	}
 	return v, d.misfit(whole, v)
+}
+
+// anyObject reads an object, in the form that its rule stores.
+func (d *decoder) anyObject(r *rule, keep bool) (any, error) {
+	switch {
+	case r != nil && r.verbatim:
+		return d.verbatim()
+	case r != nil && r.deferred:
+		return d.operationInput()
+	}
+	return d.object(r, keep)
 }
 
 // kindOf returns the kind of the value that starts with c, 0 for none.
@@ -296,6 +304,10 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 		return err
 	}
 	d.path = append(d.path, name)
+	refers := name == stepField && d.keep.steps != nil && r.refers()
+	if refers {
+		name = storedField
+	}
 	if !names.add(name) {
 		return Faults{{Field: d.field(), Message: "is given more than once"}}
 	}
@@ -304,6 +316,9 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	}
 	if err := d.memberValue(r, object, name); err != nil {
 		return err
+	}
+	if name == storedField && d.keep.steps != nil && object != nil {
+		d.reference(object, refers)
 	}
 	d.path = d.path[:len(d.path)-1]
 	return nil

@@ -22,8 +22,13 @@ type Files struct {
 	// Share is the budget that the rest of the input counts against during the call; nil counts nothing.
 	Share *Share
 	// Check returns the errors of an input outside its shape, or nil if the caller may not see any. They are listed
-	// with those of the shape; otherwise the caller reports them.
-	Check func(input any) Faults
+	// with those of the shape; otherwise the caller reports them. The inputs of steps come before the input with the
+	// steps, whose place is empty, and whose errors are all of them.
+	Check func(place string, input any) Faults
+
+	// steps are the results that the input of a step can refer to; nil outside a step.
+	steps *earlier
+	place string // of the step
 }
 
 // memory is a Sink in memory.

@@ -51,7 +51,7 @@ func bindFiles(t *testing.T, body io.Reader, files Files) ([]string, error) {
 			return Result{}, nil
 		},
 	}
-	operation, err := spec.compile()
+	operation, err := spec.compile(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

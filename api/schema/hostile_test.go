@@ -180,7 +180,7 @@ func TestMemoryOfInputs(t *testing.T) {
 				bind := make(chan error)
 				for range calls {
 					go func() {
-						bound, err := shape.bind(t.Context(), body.open(), disk)
+						bound, err := shape.bind(t.Context(), body.open(), disk, nil)
 						if err == nil {
 							_, err = digest("hostile", bound.tree)
 						}
@@ -240,7 +240,7 @@ func TestBudgetIsShared(t *testing.T) {
 	shape := hostileShape(t)
 	bind := func(owner string, size int) (func() error, error) {
 		share := budget.Share(owner)
-		bound, err := shape.bind(t.Context(), strings.NewReader(`{"html":"`+strings.Repeat("x", size)+`"}`), Files{Share: share})
+		bound, err := shape.bind(t.Context(), strings.NewReader(`{"html":"`+strings.Repeat("x", size)+`"}`), Files{Share: share}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/invopop/jsonschema"
@@ -145,12 +146,27 @@ type StoredFile struct {
 // input's fields. Names that a caller chose, such as a form's, do not count.
 func (c *Call[Env]) StoredFiles() []StoredFile {
 	var found []StoredFile
-	collectStored(c.schema, c.input, nil, &found)
+	for _, file := range c.sources() {
+		if !strings.HasPrefix(file.ID, stepPrefix) {
+			found = append(found, file)
+		}
+	}
 	return found
 }
 
 // storedField is the name of the member that holds a stored file's id.
 const storedField = "fileId"
+
+// sources returns the stored files and the earlier results that the call and its steps read.
+func (c *Call[Env]) sources() (found []StoredFile) {
+	collectStored(c.schema, c.input, nil, &found)
+	for _, step := range c.Steps {
+		for _, file := range step.sources() {
+			found = append(found, StoredFile{Field: step.Place + inputPlace + file.Field, ID: file.ID})
+		}
+	}
+	return found
+}
 
 func collectStored(doc *jsonschema.Schema, v any, path []string, to *[]StoredFile) {
 	switch v := v.(type) {

@@ -42,6 +42,8 @@ type Info struct {
 	Produces []string
 	// Warns means that results may have warnings.
 	Warns bool
+	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.
+	Flow bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
 	// Codes are the errors that only this operation may return.
@@ -52,7 +54,11 @@ type Info struct {
 
 // Description is the operation's text in the reference. It does not repeat the summary.
 func (i Info) Description(price credit.Amount) string {
-	parts := []string{i.Details, i.Use, fmt.Sprintf("Costs %v per successful call.", price), i.PriceNote}
+	costs := fmt.Sprintf("Costs %v per successful call.", price)
+	if i.Flow {
+		costs = ""
+	}
+	parts := []string{i.Details, i.Use, costs, i.PriceNote}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
 }
 
@@ -78,7 +84,7 @@ type Spec[Env, In any] struct {
 
 // Row is a Spec whose input type is erased, so that one slice holds them all.
 type Row[Env any] interface {
-	compile() (*Operation[Env], error)
+	compile(*Table[Env]) (*Operation[Env], error)
 }
 
 // Operation is a row made ready for use by NewTable.
@@ -96,6 +102,12 @@ type Operation[Env any] struct {
 	Varies bool
 
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
+}
+
+// Chains reports whether calls may have operations on their result.
+func (o *Operation[Env]) Chains() bool {
+	_, ok := o.Schema.Properties.Get(thenField)
+	return ok
 }
 
 // WhyOff returns the reason why this server does not offer the operation, and the remedy; empty if it does.
@@ -116,6 +128,10 @@ func (o *Operation[Env]) Bind(ctx context.Context, body io.Reader, files Files) 
 type Call[Env any] struct {
 	Common
 
+	// Steps are the calls that follow this one, or that it consists of if it is a Flow.
+	Steps []Step[Env]
+	Flow  bool
+
 	schema *jsonschema.Schema
 	name   string // of the operation
 	input  any    // as decoded, with its files in place
@@ -125,11 +141,22 @@ type Call[Env any] struct {
 	pin    func(context.Context, Env) error
 	price  func(context.Context, Env) (Price, error)
 	close  func() error
+	// media is the content type of the result.
+	media string
 }
+
+// ContentType returns the content type of the result, as far as the input determines it: that of the operation's usual
+// result otherwise.
+func (c *Call[Env]) ContentType() string { return c.media }
 
 // Admit returns the error with which Run would be turned away at this moment,
 // or nil. It costs nothing, unlike a hold that has to be released.
-func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
+func (c *Call[Env]) Admit(env Env) error {
+	if c.Flow {
+		return c.Steps[0].Admit(env)
+	}
+	return c.admit(env)
+}
 
 // Digest identifies the operation and its decoded input: two requests with one
 // digest ask for the same thing, however they were spelled. It reads the input's
@@ -137,7 +164,15 @@ func (c *Call[Env]) Admit(env Env) error { return c.admit(env) }
 func (c *Call[Env]) Digest() ([]byte, error) { return digest(c.name, c.input) }
 
 // Pin fixes the meaning of names in the input that may change later, such as the latest version of a template.
-func (c *Call[Env]) Pin(ctx context.Context, env Env) error { return c.pin(ctx, env) }
+func (c *Call[Env]) Pin(ctx context.Context, env Env) error {
+	var faults Faults
+	for _, call := range c.Calls() {
+		if err := merge(&faults, At(call.Place, call.pin(ctx, env))); err != nil {
+			return err
+		}
+	}
+	return faults.OrNil()
+}
 
 // Price is the maximum price of one call, if that depends on its input.
 type Price struct {
@@ -169,7 +204,8 @@ type Common struct {
 	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. relaypdf removes paths and control characters, and adds a missing extension."`
 	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL that works for 24 hours. async: a job to poll."`
 	// CallbackURL has been checked by the service when an operation runs.
-	CallbackURL string `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
+	CallbackURL string     `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
+	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Operations that make files, at most 20, to run on the result, in order, in this call. Each one gets the result of the one before as its source, or where its input has {\"step\":\"previous\"}. The response is the last result. The call costs the sum of the prices."`
 }
 
 func (c *Common) common() *Common { return c }

@@ -85,9 +85,9 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"optoins":{}}`:                               {"optoins is not a known field; did you mean options?"},
 		`{"scale":1}`:                                  {"scale is not a known field; did you mean options.scale?"},
 		`{"options":{"scael":1}}`:                      {"options.scael is not a known field; did you mean options.scale?"},
-		`{"yyyyyy":1,"zzzzzz":1}`:                      {"yyyyyy is not a known field. Allowed fields: html, url, data, parts, options, filename, response, callbackUrl", "zzzzzz is not a known field"},
+		`{"yyyyyy":1,"zzzzzz":1}`:                      {"yyyyyy is not a known field. Allowed fields: html, url, data, parts, options, filename, response, callbackUrl, then", "zzzzzz is not a known field"},
 		`{"name":"x"}`:                                 {"name is not a known field; did you mean filename?"},
-		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field. Allowed fields: html, url, data, parts, options, filename, response, callbackUrl"},
+		`{"zzzzzz":1}`:                                 {"zzzzzz is not a known field. Allowed fields: html, url, data, parts, options, filename, response, callbackUrl, then"},
 		`{"parts":[{"page":0},{}]}`:                    {"parts[0].page must be at least 1; got 0", "parts[1].page is required"},
 		`{"parts":[{"page":1.5}]}`:                     {"parts[0].page must be a whole number, at least 1; got 1.5"},
 		`{"parts":[null]}`:                             {"parts[0] must be an object with page; got null"},
@@ -237,7 +237,7 @@ func TestTableRefusesBadRows(t *testing.T) {
 }
 
 func FuzzBind(f *testing.F) {
-	operation, err := sampleSpec().compile()
+	operation, err := sampleSpec().compile(nil)
 	if err != nil {
 		f.Fatal(err)
 	}

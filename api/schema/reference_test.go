@@ -250,7 +250,7 @@ func TestDecoderMatchesReference(t *testing.T) {
 func compareWithReference(t *testing.T, shape *Shape[everyKind], compiled *validator.Schema, body string, from io.Reader) {
 	t.Helper()
 	want, taken := reference(t, shape.Schema, compiled, body)
-	got, err := shape.bind(t.Context(), from, Files{})
+	got, err := shape.bind(t.Context(), from, Files{}, nil)
 	var faults Faults
 	switch {
 	case taken && err != nil:

@@ -29,6 +29,7 @@ type rule struct {
 	low, high    float64
 	file         bool
 	verbatim     bool // stored as its text
+	deferred     bool // the input of another operation
 	// longest is the most bytes that a long text may have, 0 for any other.
 	longest int64
 }
@@ -56,7 +57,8 @@ func newRule(doc *jsonschema.Schema) (*rule, error) {
 	}
 	r := &rule{
 		doc: doc, kind: doc.Type, low: math.Inf(-1), high: math.Inf(1), file: doc.ContentEncoding == "base64", verbatim: doc.Type == "object" && doc.Format == verbatimFormat,
-		open: doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil,
+		deferred: doc.Type == "object" && doc.Format == operationFormat,
+		open:     doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil,
 	}
 	var err error
 	for _, bound := range []struct {

@@ -55,7 +55,7 @@ func once[T any](compile func() (*T, error)) (*T, error) {
 // the member's type sets itself (SetJSON) and its schema has null as an alternative: the member is set then, so a
 // PATCH can distinguish the two.
 func (s *Shape[In]) Bind(ctx context.Context, body io.Reader) (*In, error) {
-	bound, err := s.bind(ctx, body, Files{})
+	bound, err := s.bind(ctx, body, Files{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,8 @@ type bound[In any] struct {
 	close func() error
 }
 
-func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files) (_ *bound[In], err error) {
+// bind reads an input. The errors of bindSteps, which binds the inputs of its steps, are listed with the others.
+func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindSteps func(in *In, tree any) error) (_ *bound[In], err error) {
 	d := newDecoder(ctx, body, s.rule, files)
 	done := func() error {
 		files.Share.Close()
@@ -84,6 +85,9 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files) (_ *b
 	if err != nil {
 		return nil, err
 	}
+	if files.steps != nil {
+		files.steps.follow(s.rule, tree)
+	}
 	d.faults.sort()
 	in := new(In)
 	if tree != nil {
@@ -96,8 +100,13 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files) (_ *b
 			}
 		}
 	}
+	if tree != nil && bindSteps != nil {
+		if err := merge(&d.faults, bindSteps(in, tree)); err != nil {
+			return nil, err
+		}
+	}
 	if tree != nil && files.Check != nil {
-		if beside := files.Check(in); len(d.faults) > 0 {
+		if beside := files.Check(files.place, in); len(d.faults) > 0 {
 			_ = merge(&d.faults, beside) // which are faults, all of them
 		}
 	}

@@ -27,7 +27,7 @@ func NewTable[Env any](rows []Row[Env]) (*Table[Env], error) {
 	table := &Table[Env]{byName: map[string]*Operation[Env]{}}
 	var faults []error
 	for _, row := range rows {
-		operation, err := row.compile()
+		operation, err := row.compile(table)
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -90,17 +90,29 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }
 
-func (s Spec[Env, In]) compile() (*Operation[Env], error) {
+func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	shape, err := NewShape[In]()
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
 	}
 	_, varies := any(new(In)).(priced[Env])
-	operation := &Operation[Env]{Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies}
+	if s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}) {
+		shape = shape.without(thenField)
+	}
+	if s.Flow {
+		s.Produces = table.products()
+	}
+	operation := &Operation[Env]{
+		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies,
+	}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
-		bound, err := shape.bind(ctx, body, files)
+		var steps []Step[Env]
+		bound, err := shape.bind(ctx, body, files, func(in *In, tree any) (err error) {
+			steps, err = table.bindSteps(ctx, in, tree, files)
+			return err
+		})
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, closeSteps(steps))
 		}
 		call := &Call[Env]{
 			Common: commonOf(bound.in),
@@ -108,7 +120,10 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 			name:   s.Name,
 			input:  bound.tree,
 			in:     bound.in,
-			close:  bound.close,
+			close:  func() error { return errors.Join(bound.close(), closeSteps(steps)) },
+			Steps:  steps,
+			Flow:   s.Flow,
+			media:  s.Produces[0],
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, bound.in) },
 			pin: func(ctx context.Context, env Env) error {
 				in, ok := any(bound.in).(pinned[Env])
@@ -144,9 +159,30 @@ func (s Spec[Env, In]) compile() (*Operation[Env], error) {
 		if in, ok := any(bound.in).(priced[Env]); ok {
 			call.price = in.Price
 		}
+		if in, ok := any(bound.in).(producer); ok {
+			call.media = in.Produces()
+		}
 		return call, nil
 	}
-	return operation, s.check(operation)
+	return operation, s.check(operation, table)
+}
+
+// mediaJSON is the content type of results that are no files.
+const mediaJSON = "application/json"
+
+// producer is an input whose fields determine the content type of the result.
+type producer interface{ Produces() string }
+
+// products are the content types of the results of all operations.
+func (t *Table[Env]) products() (types []string) {
+	for _, operation := range t.rows {
+		for _, media := range operation.Produces {
+			if !slices.Contains(types, media) {
+				types = append(types, media)
+			}
+		}
+	}
+	return types
 }
 
 // commonOf returns the common fields of an input, which embeds them.
@@ -160,7 +196,7 @@ func commonOf(in any) Common {
 var wellFormed = regexp.MustCompile(`^[a-z]+(\.[a-z]+(-[a-z]+)*)+$`)
 
 // check holds the row to the table's rules.
-func (s Spec[Env, In]) check(operation *Operation[Env]) error {
+func (s Spec[Env, In]) check(operation *Operation[Env], table *Table[Env]) error {
 	var faults []error
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("operation "+s.Name+": "+format, args...))
@@ -168,7 +204,7 @@ func (s Spec[Env, In]) check(operation *Operation[Env]) error {
 	if !wellFormed.MatchString(s.Name) {
 		fault("its name is not words joined by dots")
 	}
-	if s.Summary == "" || s.Run == nil || len(s.Produces) == 0 {
+	if s.Summary == "" || s.Run == nil || len(s.Produces) == 0 && !s.Flow {
 		fault("it lacks a summary, a run or what it produces")
 	}
 	switch {
@@ -185,7 +221,7 @@ func (s Spec[Env, In]) check(operation *Operation[Env]) error {
 		fault("field %s has no description", path)
 	}
 	example, err := json.Marshal(s.Example)
-	if err == nil {
+	if alone := s.Flow && len(table.rows) == 0; err == nil && !alone { // The steps of an example need their operations.
 		_, err = operation.Bind(context.Background(), bytes.NewReader(example), Files{})
 	}
 	if err != nil {

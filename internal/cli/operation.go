@@ -126,11 +126,14 @@ func (c *operationCall) help() string {
 	if said := c.takes.help(); said != "" {
 		text += said + "\n\n"
 	}
-	text += fmt.Sprintf("Price: %v per call, unless the operator has set another.", c.operation.Price)
-	if c.operation.PriceNote != "" {
-		text += " " + c.operation.PriceNote
+	var price []string
+	if !c.operation.Flow {
+		price = append(price, fmt.Sprintf("Price: %v per call, unless the operator has set another.", c.operation.Price))
 	}
-	return text + "\n\nA flag value @FILE is read from that file; @@ is a literal @."
+	if c.operation.PriceNote != "" {
+		price = append(price, c.operation.PriceNote)
+	}
+	return text + strings.Join(price, " ") + "\n\nA flag value @FILE is read from that file; @@ is a literal @."
 }
 
 // examples are made of the row's own one.

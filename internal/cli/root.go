@@ -133,6 +133,9 @@ func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) 
 	if err := addOperations(root, table); err != nil {
 		return nil, err
 	}
+	if err := addPipeline(root, table); err != nil {
+		return nil, err
+	}
 	addHelp(root)
 	return root, nil
 }

@@ -27,7 +27,7 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 		if status >= "400" && failed {
 			continue
 		}
-		if text, name := d.fileResponse(o, status, response); text != "" {
+		if text, name := d.fileResponse(o, status, response, cmp.Or(e.Charge, e.Price)); text != "" {
 			list = append(list, views.Sample{Name: status + " " + name, Language: "http", Text: text})
 		}
 		examples := response.Content["application/json"].Examples
@@ -43,7 +43,7 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 }
 
 // fileResponse returns the head of a response that is a file, and the name of the file's format.
-func (d *openAPI) fileResponse(o views.Operation, status string, r response) (head, format string) {
+func (d *openAPI) fileResponse(o views.Operation, status string, r response, charge *int64) (head, format string) {
 	extension := path.Ext(o.ResultFile)
 	for media := range r.Content {
 		ending, known := endings[media]
@@ -59,8 +59,8 @@ func (d *openAPI) fileResponse(o views.Operation, status string, r response) (he
 		switch {
 		case name == "Content-Disposition":
 			value = fmt.Sprintf("attachment; filename=%q; filename*=UTF-8''%s", o.ResultFile, o.ResultFile)
-		case strings.HasSuffix(name, "-charged-microdollars") && o.Price != nil:
-			value = int64(*o.Price)
+		case strings.HasSuffix(name, "-charged-microdollars") && charge != nil:
+			value = *charge
 		}
 		if value != nil {
 			head += fmt.Sprintf("%s: %v\n", name, value)

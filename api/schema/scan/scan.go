@@ -36,6 +36,8 @@ type Tape struct {
 	Text []byte
 	// Limit is the maximum number of bytes of Text.
 	Limit int64
+	// To receives the text instead of Text, without a limit, if it is set.
+	To io.Writer
 }
 
 // BufferSize is the size of the buffer of a text's reader, in bytes.
@@ -107,7 +109,11 @@ func (s *Scanner) Skip(n int) error {
 		if err != nil {
 			return cut(err)
 		}
-		if s.tape.Text = append(s.tape.Text, text...); int64(len(s.tape.Text)) > s.tape.Limit {
+		if s.tape.To != nil {
+			if _, err := s.tape.To.Write(text); err != nil {
+				return err
+			}
+		} else if s.tape.Text = append(s.tape.Text, text...); int64(len(s.tape.Text)) > s.tape.Limit {
 			return ErrTape
 		}
 	}

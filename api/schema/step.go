@@ -1,0 +1,310 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/schema/scan"
+)
+
+// A call may have steps: calls of other operations, whose sources may be results of earlier steps. The input of a step
+// is stored as its text, and bound by the row of its operation when the whole input was read.
+
+// operationFormat marks an OperationInput in its schema.
+const operationFormat = "operation-input"
+
+const (
+	// stepField is the member of a source that names an earlier step. The decoded input has it as a storedField that
+	// begins with stepPrefix, which no ID of a file does.
+	stepField, stepPrefix = "step", "step:"
+	// thenField is the common field with the steps after a call.
+	thenField = "then"
+	// previous is the name of the result before a step of thenField.
+	previous = "previous"
+	// inputPlace is the path between a step and the fields of its input.
+	inputPlace = ".input."
+)
+
+// OperationInput is a field that holds the input of another operation.
+type OperationInput struct{ *Inline }
+
+// NewOperationInput returns an input with a text, for an example.
+func NewOperationInput(text string) OperationInput {
+	return OperationInput{NewFile([]byte(text)).Inline}
+}
+
+// JSONSchema returns the schema of an OperationInput: any object.
+func (OperationInput) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Format: operationFormat}
+}
+
+// SetJSON stores the text, or an empty object in another spelling.
+func (i *OperationInput) SetJSON(v any) error {
+	*i = NewOperationInput("{}")
+	if text, ok := v.(*Inline); ok {
+		i.Inline = text
+	}
+	return nil
+}
+
+// MarshalJSON writes the text.
+func (i OperationInput) MarshalJSON() ([]byte, error) { return io.ReadAll(i.Open()) }
+
+// operationInput reads an object for its syntax, and stores its text.
+func (d *decoder) operationInput() (any, error) {
+	text := &Inline{d.keep.Open()}
+	d.files = append(d.files, text)
+	d.Record(&scan.Tape{To: text})
+	_, err := d.value(nil, false)
+	d.Record(nil)
+	return text, err
+}
+
+// ThenStep is an operation on the result of a call.
+type ThenStep struct {
+	Op    string         `json:"op" jsonschema:"required,maxLength=64" jsonschema_description:"Name of the operation, such as pdf.stamp."`
+	Input OperationInput `json:"input" jsonschema:"required" jsonschema_description:"Input of the operation, without a source."`
+}
+
+// StepInput is a step of an input.
+type StepInput struct {
+	ID, Op string
+	Input  OperationInput
+}
+
+// Flow is the part of an input that is steps.
+type Flow struct {
+	// Field is the name of the array of steps.
+	Field string
+	Steps []StepInput
+	// Outputs are the IDs of steps whose results are in the response. Steps without IDs have none: the last result is
+	// the response.
+	Outputs []string
+}
+
+// Flow returns the steps after a call.
+func (c *Common) Flow() Flow {
+	flow := Flow{Field: thenField}
+	for _, step := range c.Then {
+		flow.Steps = append(flow.Steps, StepInput{Op: step.Op, Input: step.Input})
+	}
+	return flow
+}
+
+// Step is a call as a part of another.
+type Step[Env any] struct {
+	// Place is the path of the step, such as steps[2]; empty for the call that the steps follow.
+	Place, ID string
+	Operation *Operation[Env]
+	*Call[Env]
+}
+
+// Calls returns the calls to run, in order: the call itself unless it is only a flow, and its steps. The Operation of the
+// call itself is nil.
+func (c *Call[Env]) Calls() []Step[Env] {
+	if c.Flow {
+		return c.Steps
+	}
+	return append([]Step[Env]{{Call: c}}, c.Steps...)
+}
+
+// Uses returns the IDs of the earlier steps whose results the step reads.
+func (s Step[Env]) Uses() (ids []string) {
+	for _, file := range s.sources() {
+		if id, ok := strings.CutPrefix(file.ID, stepPrefix); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// StepOf returns the ID of the earlier step that a source names instead of a stored file.
+func StepOf(fileID string) (id string, ok bool) { return strings.CutPrefix(fileID, stepPrefix) }
+
+// Previous is the ID of the result before a step that has no ID.
+const Previous = previous
+
+// earlier are the results that a step can refer to.
+type earlier struct {
+	ids  []string
+	then bool // the step gets the previous result as its source
+}
+
+// refers reports whether an object with that rule is a source, which may be an earlier result.
+func (r *rule) refers() bool {
+	return r != nil && r.members[storedField] != nil && r.members[stepField] == nil
+}
+
+// reference makes a reference to an earlier step of the member that was read, and checks it.
+func (d *decoder) reference(object map[string]any, refers bool) {
+	id, ok := object[storedField].(string)
+	if refers && ok {
+		id = stepPrefix + id
+		object[storedField] = id
+	}
+	id, named := strings.CutPrefix(id, stepPrefix)
+	if !named || slices.Contains(d.keep.steps.ids, id) {
+		return
+	}
+	among := "there is none"
+	if len(d.keep.steps.ids) > 0 {
+		among = "these are " + strings.Join(d.keep.steps.ids, ", ")
+	}
+	d.faults.Add(d.field(), "must be the id of an earlier step (%s); got %s", among, preview(id))
+}
+
+// follow makes the previous result the source of a step after a call, unless its input has another.
+func (e *earlier) follow(r *rule, input any) {
+	object, ok := input.(map[string]any)
+	if !ok || !e.then || !r.refers() {
+		return
+	}
+	for _, source := range []string{"url", "file", storedField, "html", "markdown", "templateId"} {
+		if _, given := object[source]; given {
+			return
+		}
+	}
+	object[storedField] = stepPrefix + previous
+}
+
+// notInSteps are fields that only the call as a whole has.
+var notInSteps = []string{"response", "callbackUrl", thenField}
+
+// bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
+// all steps.
+func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files) (steps []Step[Env], err error) {
+	flowing, ok := in.(interface{ Flow() Flow })
+	if !ok || files.steps != nil {
+		return nil, nil
+	}
+	flow := flowing.Flow()
+	root, _ := decoded.(map[string]any)
+	items, _ := root[flow.Field].([]any)
+	chain := flow.Field == thenField
+	var faults Faults
+	var ids []string
+	if chain {
+		ids = []string{previous}
+	}
+	for i, input := range flow.Steps[:min(len(flow.Steps), len(items))] {
+		place := fmt.Sprintf("%s[%d]", flow.Field, i)
+		item, _ := items[i].(map[string]any)
+		operation := t.byName[input.Op]
+		switch {
+		case item["op"] != nil && (operation == nil || operation.Flow):
+			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.near(input.Op))
+		case operation != nil && operation.Varies:
+			faults.Add(place+".op", "must be an operation with a fixed price; %s costs what its result needs, so call it alone", input.Op)
+		case operation != nil && item["input"] != nil:
+			files := files
+			files.steps, files.place = &earlier{ids: slices.Clone(ids), then: chain}, place
+			call, err := operation.bind(ctx, input.Input.Open(), files)
+			_ = input.Input.Close() // the call has its own copy
+			if err := merge(&faults, At(place, err)); err != nil {
+				return steps, err
+			}
+			if err != nil {
+				break
+			}
+			steps = append(steps, Step[Env]{Place: place, ID: input.ID, Operation: operation, Call: call})
+			if chain && call.ContentType() == mediaJSON {
+				faults.Add(place+".op", "must make a file; %s returns JSON here, which POST /v1/pipelines can return", input.Op)
+			}
+			item["input"] = call.input
+			object, _ := call.input.(map[string]any)
+			for _, name := range notInSteps {
+				if _, given := object[name]; given {
+					faults.Add(place+inputPlace+name, "is not possible in a step")
+				}
+			}
+		}
+		if input.ID != "" {
+			ids = append(ids, input.ID)
+		}
+	}
+	if len(faults) == 0 {
+		faults = unused(steps, flow.Outputs)
+	}
+	return steps, faults.OrNil()
+}
+
+// unused faults steps whose result nobody gets, but everybody would pay for.
+func unused[Env any](steps []Step[Env], outputs []string) (faults Faults) {
+	used := slices.Clone(outputs)
+	for _, step := range steps {
+		uses := step.Uses()
+		if used = append(used, uses...); step.ID == "" && len(uses) == 0 {
+			faults.Add(step.Place+".input", `must use the previous result: send {"step":"previous"} as one of its sources`)
+		}
+	}
+	for _, step := range steps {
+		if step.ID != "" && !slices.Contains(used, step.ID) {
+			faults.Add(step.Place+".id", "is not used: no later step refers to it, and it is not in output")
+		}
+	}
+	return faults
+}
+
+// near suggests the operation that a name probably stands for.
+func (t *Table[Env]) near(name string) string {
+	properties := jsonschema.NewProperties()
+	for _, operation := range t.rows {
+		properties.Set(operation.Name, &jsonschema.Schema{})
+	}
+	return hint(&jsonschema.Schema{Type: "object", Properties: properties}, nil, name)
+}
+
+func closeSteps[Env any](steps []Step[Env]) error {
+	var errs []error
+	for _, step := range steps {
+		errs = append(errs, step.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// At returns an error of the input of a step with the path of its fields in the input as a whole.
+func At(place string, err error) error {
+	var faults Faults
+	var size *SizeError
+	switch {
+	case place == "" || err == nil:
+		return err
+	case errors.As(err, &faults):
+		var moved Faults
+		for _, fault := range faults {
+			fault.Field = strings.TrimSuffix(place+inputPlace+fault.Field, ".")
+			if fault.sentence != "" {
+				fault.sentence = place + ": " + fault.sentence
+			}
+			moved.AddAll(fault)
+		}
+		return moved
+	case errors.As(err, &size):
+		return &SizeError{Field: place + inputPlace + size.Field, Limit: size.Limit, Beside: size.Beside}
+	}
+	return err
+}
+
+// without returns the shape without one of its members.
+func (s *Shape[In]) without(name string) *Shape[In] {
+	if s.rule.members[name] == nil {
+		return s
+	}
+	doc, rule := *s.Schema, *s.rule
+	doc.Properties = jsonschema.NewProperties()
+	for member, described := range members(s.Schema) {
+		if member != name {
+			doc.Properties.Set(member, described)
+		}
+	}
+	rule.doc, rule.members = &doc, maps.Clone(s.rule.members)
+	delete(rule.members, name)
+	return &Shape[In]{Schema: &doc, rule: &rule}
+}
