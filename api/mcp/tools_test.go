@@ -63,7 +63,7 @@ func TestToolsAreWhole(t *testing.T) {
 			t.Errorf("%s, %q: %q does not say what it is and when to use it", tool.Name, tool.Title, tool.Description)
 		}
 		a := tool.Annotations
-		if a.ReadOnlyHint == nil || a.IdempotentHint == nil || !*a.ReadOnlyHint && a.DestructiveHint == nil || !strings.Contains(tool.Description, "Costs $") && a.OpenWorldHint == nil {
+		if a.ReadOnlyHint == nil || a.IdempotentHint == nil || !*a.ReadOnlyHint && a.DestructiveHint == nil || !strings.Contains(tool.Description, "Costs ") && a.OpenWorldHint == nil {
 			t.Errorf("%s: annotations are %+v", tool.Name, a)
 		}
 	}
