@@ -417,7 +417,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pipelines.create", Summary: "Create a document in several steps", Toolset: "create",
 			Details:  "All steps are validated before the first one runs, and run in order within 5 minutes. If one fails, the call fails and costs nothing.",
-			Use:      "Use when results of operations are sources of others. Not for one operation: use its own tool.",
+			Use:      "Use when results of operations are sources of others. Not for a single PDF: use pdf_create.",
 			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
 			Warns: true, Codes: []string{string(apierror.ConvertUnavailable)},
 		},
