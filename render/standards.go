@@ -60,7 +60,11 @@ func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, opt pdftag
 func standardFaults(faults []pdftag.Fault) []chrome.Warning {
 	var broken, other []chrome.Warning
 	for _, f := range faults {
-		w := chrome.Warning{Code: StandardUnmet, Message: standardText(f)}.Bounded()
+		parts := &chrome.Parts{Page: f.Page, Element: f.Element, Text: f.Text, Problem: f.Problem, Remedy: f.Remedy}
+		for _, s := range f.Breaks {
+			parts.Standards = append(parts.Standards, string(s))
+		}
+		w := chrome.Warning{Code: StandardUnmet, Message: standardText(f), Parts: parts}.Bounded()
 		if len(f.Breaks) > 0 {
 			broken = append(broken, w)
 		} else {
@@ -77,10 +81,16 @@ func standardText(f pdftag.Fault) string {
 	if f.Page > 0 {
 		where = append(where, fmt.Sprintf("page %d", f.Page))
 	}
-	if f.Element != "" {
+	switch {
+	case f.Text != "":
+		where = append(where, fmt.Sprintf("%s %q", f.Element, f.Text))
+	case f.Element != "":
 		where = append(where, f.Element)
 	}
-	text := f.Text
+	text := f.Problem
+	if f.Remedy != "" {
+		text += " " + f.Remedy
+	}
 	if len(where) > 0 {
 		text = strings.Join(where, ", ") + ": " + text
 	}

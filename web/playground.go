@@ -435,7 +435,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	m.ResultID, m.Filename, m.Size, m.ExpiresAt = file.ID, file.Filename, file.SizeBytes, file.ExpiresAt
 	for _, w := range file.Warnings {
-		m.Warnings = append(m.Warnings, views.PlayWarning(w))
+		m.Warnings = append(m.Warnings, views.PlayWarning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
 	m.Download = "/v1/files/" + url.PathEscape(file.ID)
 	m.Link = p.cfg.BaseURL + m.Download

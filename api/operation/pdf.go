@@ -245,7 +245,12 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 func warnings(found []chrome.Warning) []schema.Warning {
 	var told []schema.Warning
 	for _, w := range found {
-		told = append(told, schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
+		warning := schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL}
+		if p := w.Parts; p != nil {
+			warning.Page, warning.Element, warning.Text = p.Page, p.Element, p.Text
+			warning.Problem, warning.Remedy, warning.Standards = p.Problem, p.Remedy, p.Standards
+		}
+		told = append(told, warning)
 	}
 	return told
 }

@@ -19,6 +19,13 @@ type Warning struct {
 	Code    string `json:"code" jsonschema:"required,enum=resource_failed,enum=script_error,enum=font_missing,enum=content_clipped,enum=animation_unfinished,enum=content_changed,enum=content_unread,enum=attachment_embedded,enum=text_recognized,enum=value_not_found,enum=page_empty,enum=pictures_omitted,enum=option_unused,enum=html_filtered,enum=standard_unmet" jsonschema_description:"Machine-readable name of the warning."`
 	Message string `json:"message" jsonschema:"required" jsonschema_description:"The error and its fix."`
 	URL     string `json:"url,omitempty" jsonschema_description:"URL of the resource that the warning is about."`
+
+	Page      int      `json:"page,omitempty" jsonschema_description:"Page of the result, from 1. This and the following fields are parts of message, with code standard_unmet."`
+	Element   string   `json:"element,omitempty" jsonschema_description:"Structure type such as H3, CSS selector, or font of the faulty part."`
+	Text      string   `json:"text,omitempty" jsonschema_description:"Beginning of the element's text."`
+	Problem   string   `json:"problem,omitempty" jsonschema_description:"The error, without its place and its fix."`
+	Remedy    string   `json:"remedy,omitempty" jsonschema_description:"The fix."`
+	Standards []string `json:"standards,omitempty" jsonschema_description:"Requested standards that the file cannot claim because of the error."`
 }
 
 // Upload is the response of POST /v1/files.

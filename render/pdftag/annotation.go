@@ -22,7 +22,7 @@ func (d *document) readAnnotation(ref string, page int) {
 	}
 	entries := d.file.Dict(ref)
 	if entries["/Subtype"] != "/Link" {
-		d.fault(Fault{Rule: Annotation, Text: "An annotation that is not a link has no description for screen readers. Remove the annotation.", Page: page + 1})
+		d.fault(Fault{Rule: Annotation, Problem: "An annotation that is not a link has no description for screen readers.", Remedy: "Remove the annotation.", Page: page + 1})
 		return
 	}
 	a := &annotation{ref: ref, page: page, entries: entries}
@@ -84,7 +84,7 @@ func (d *document) linkNotes() {
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{note: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last." + d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1})
+	d.fault(Fault{Rule: LinkOutside, Problem: "A link is not in tagged text, so screen readers read it last.", Remedy: d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1})
 }
 
 // linkText returns the text of a link, or its target.

@@ -24,8 +24,7 @@ func (d *document) checkElements() error {
 				if last == 0 {
 					text = fmt.Sprintf("The first heading is of level %d, not 1.", level)
 				}
-				text += d.remedy(fmt.Sprintf("Use h%d, and set its size with CSS.", last+1), fmt.Sprintf("Use the style Heading %d.", last+1))
-				d.faultAt(HeadingOrder, e, text)
+				d.faultAt(HeadingOrder, e, text, d.remedy(fmt.Sprintf("Use h%d, and set its size with CSS.", last+1), fmt.Sprintf("Use the style Heading %d.", last+1)))
 			}
 			last = level
 		}
@@ -35,14 +34,14 @@ func (d *document) checkElements() error {
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				name := d.describe(e)
-				if name == "Figure" {
-					name = fmt.Sprintf("Figure %d", figures)
+				f := Fault{Rule: FigureAlt, Problem: "An image has no alternative text.", Page: d.pageOf(&kid{element: e})}
+				f.Remedy = d.remedy(`Set alt (aria-label for SVG), or alt="" for decoration.`, "Set one in the document.")
+				if f.Element, f.Text = d.describe(e); f.Text == "" {
+					f.Element = fmt.Sprintf("Figure %d", figures)
 				}
-				text := "An image has no alternative text." + d.remedy(`Set alt (aria-label for SVG), or alt="" for decoration.`, "Set one in the document.")
-				d.fault(Fault{Rule: FigureAlt, Element: name, Page: d.pageOf(&kid{element: e}), Text: text})
+				d.fault(f)
 			case "/Formula":
-				d.faultAt(FormulaAlt, e, "A formula has no alternative text."+d.remedy("Set aria-label on its element.", "Set one in the document."))
+				d.faultAt(FormulaAlt, e, "A formula has no alternative text.", d.remedy("Set aria-label on its element.", "Set one in the document."))
 			}
 		}
 	})
@@ -89,9 +88,9 @@ func (d *document) checkUntagged() error {
 	}
 	outside := d.textOutside()
 	for _, u := range d.opt.Untagged {
-		f := Fault{Rule: UntaggedText, Element: quoted(u.Element, u.Text), Text: "Screen readers cannot read text that CSS generates. Write the text in the HTML, or mark decoration with content: \"…\" / \"\"."}
+		f := Fault{Rule: UntaggedText, Element: u.Element, Text: beginning(u.Text), Problem: "Screen readers cannot read text that CSS generates.", Remedy: "Write the text in the HTML, or mark decoration with content: \"…\" / \"\"."}
 		if u.Frame {
-			f.Text = "Screen readers cannot read the content of a frame. Put the content into the document itself."
+			f.Problem, f.Remedy = "Screen readers cannot read the content of a frame.", "Put the content into the document itself."
 		}
 		text := unspaced(u.Text)
 		for page, all := range outside {
@@ -119,8 +118,8 @@ func (d *document) checkLoose() {
 			d.appendEvent(&shown, p.content, e)
 			if text := strings.TrimSpace(shown.String()); text != "" {
 				d.fault(Fault{
-					Rule: UntaggedText, Element: quoted("Text", text), Page: i + 1,
-					Text: "The text is outside of the structure, as in cells of spreadsheets. Convert the document to HTML, and create the PDF from that.",
+					Rule: UntaggedText, Element: "Text", Text: beginning(text), Page: i + 1,
+					Problem: "The text is outside of the structure, as in cells of spreadsheets.", Remedy: "Convert the document to HTML, and create the PDF from that.",
 				})
 				break
 			}

@@ -167,7 +167,7 @@ func (r *treeReader) addRepeated(e *element, form *stream) {
 		return
 	}
 	if s.drawn != 1 || event.number >= firstNew {
-		r.fault(Fault{Rule: RepeatedForm, Text: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it. Remove the filter or mask.", Page: form.page + 1})
+		r.fault(Fault{Rule: RepeatedForm, Problem: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it.", Remedy: "Remove the filter or mask.", Page: form.page + 1})
 		return
 	}
 	event.number = firstNew + len(s.marks)

@@ -13,7 +13,10 @@ import (
 // Chromium gives many glyphs of Indic and Arabic scripts no meaning, and writes a text of its own around their
 // clusters. The meanings are found in those texts.
 
-const unknownText = "Some characters of a font have no Unicode value. Use another font."
+const (
+	unknownText = "Some characters of a font have no Unicode value."
+	otherFont   = "Use another font."
+)
 
 // uses are the uses of a code that has no meaning, or a private one.
 type uses struct {
@@ -166,7 +169,7 @@ func (d *document) nameCodes() error {
 		f, named := d.fonts[ref], false
 		for code := range f.invalid {
 			if f.uses[code] == nil { // used where no content is read, such as in patterns
-				d.fault(Fault{Rule: FontUnicode, Text: unknownText, Element: f.name, Page: f.page + 1})
+				d.fault(Fault{Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: f.name, Page: f.page + 1})
 			}
 		}
 		for code, u := range f.uses {
@@ -259,14 +262,14 @@ func (d *document) reportUses() error {
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
 		f := d.fonts[ref]
 		for _, code := range slices.Sorted(maps.Keys(f.uses)) {
-			fault := Fault{Rule: FontUnicode, Text: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q. Use another font.", strings.TrimPrefix(f.name, "/"), "\uFFFD")}
+			fault := Fault{Rule: FontUnicode, Remedy: otherFont, Problem: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q.", strings.TrimPrefix(f.name, "/"), "\uFFFD")}
 			if f.private[code] {
-				fault = Fault{Rule: PrivateText, Text: "A character is private to its font, so it has no meaning elsewhere. Use a character of Unicode, or an image with alt."}
+				fault = Fault{Rule: PrivateText, Problem: "A character is private to its font, so it has no meaning elsewhere.", Remedy: "Use a character of Unicode, or an image with alt."}
 			}
 			for _, u := range f.uses[code].alone {
 				fault.Page = u.stream.page + 1
 				if m := u.mark(); m != nil && m.owner != nil {
-					fault.Element = d.describe(m.owner)
+					fault.Element, fault.Text = d.describe(m.owner)
 				}
 				d.fault(fault)
 			}

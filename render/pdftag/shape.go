@@ -59,7 +59,7 @@ func (d *document) setLanguage() {
 			return
 		}
 	}
-	d.fault(Fault{Rule: DocumentLanguage, Text: "The document does not name its language." + d.remedy("Set lang on the html element.", "Set it in the document.")})
+	d.fault(Fault{Rule: DocumentLanguage, Problem: "The document does not name its language.", Remedy: d.remedy("Set lang on the html element.", "Set it in the document.")})
 }
 
 // shaper shapes the tree.
@@ -158,7 +158,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 func (s *shaper) language(e *element, around string) string {
 	tag := language(e.lang)
 	if tag == "" && e.lang != "" {
-		s.fault(Fault{Rule: ElementLanguage, Text: "A language is not a tag of BCP 47. Set lang to a tag such as en or pt-BR.", Element: e.lang})
+		s.fault(Fault{Rule: ElementLanguage, Problem: "A language is not a tag of BCP 47.", Remedy: "Set lang to a tag such as en or pt-BR.", Element: e.lang})
 	}
 	e.lang = tag
 	if tag == around {
