@@ -448,13 +448,12 @@ func (in *playInput) fault(path, message string) bool {
 		if f == nil || f.Kind == views.InputGroup && at != path {
 			continue
 		}
-		if at != path {
-			message = path + " " + message
-		}
 		for f.Kind != views.InputList && strings.HasSuffix(at, "]") {
 			at = at[:strings.LastIndexByte(at, '[')] // errors inside JSON are reported for its field
 		}
-		message = asSentence(message)
+		if message = asSentence(message); at != path {
+			message = path + " " + strings.ToLower(message[:1]) + message[1:] // A path keeps its case.
+		}
 		if name := in.fileName(at); name != "" {
 			message = name + ": " + message
 		}

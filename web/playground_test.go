@@ -399,7 +399,7 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 		{"barcodes_create", url.Values{"type": {"qr"}, "text": {"x"}, "scale": {"9000"}}, "scale", "Must be between"},
 		{"barcodes_create", url.Values{"type": {"qr"}}, "text", "Is required"},
 		{"pdf_create", url.Values{"html": {"x"}, "options.margin.top": {"wide"}, "options.printBackground": {"on"}}, "options.margin.top", "Must be a number of CSS pixels"},
-		{"pdf_create", url.Values{"html": {"x"}, "options.cookies": {`[{"name":"a"}]`}, "options.printBackground": {"on"}}, "options.cookies", "Options.cookies[0].value is required"},
+		{"pdf_create", url.Values{"html": {"x"}, "options.cookies": {`[{"name":"a"}]`}, "options.printBackground": {"on"}}, "options.cookies", "options.cookies[0].value is required"},
 		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0]", "Is required unless another source"},
 		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a.txt"}, "files[0].file": {"not Base64"}}, "files[0]", "a.txt: Must be"},
 		{"pdf_create", url.Values{"source": {"url"}, "html": {"x"}, "options.printBackground": {"on"}}, "url", "Is required unless another source"},

@@ -247,6 +247,9 @@ const busyPause = 200 * time.Millisecond
 func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error) {
 	for {
 		result, err := work()
+		if err == nil {
+			c.reached("worked")
+		}
 		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
 			return result, err

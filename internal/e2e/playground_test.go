@@ -162,7 +162,8 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.lookAt("playground steps fault")
 	maya.writeInto("then", `[{"op":"pdf.stamp","input":{"text":"PAID"}},{"op":"pdf.rotate","input":{"degrees":90}}]`)
 	maya.click("[data-play] button[formaction]", "Run")
-	maya.sees("Completed")
+	maya.result()
+	maya.sees("1 page")
 	maya.lookAt("playground steps")
 
 	// A link fills in the form, and its values reach no server.
