@@ -38,6 +38,7 @@ func (s *Store) KeepAccount(ctx context.Context, id string) error {
 // account, ?1 now.
 var ended = []string{
 	`DELETE FROM template_drafts WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
+	`DELETE FROM template_approvals WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
 	`DELETE FROM template_versions WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
 	`DELETE FROM template_partials WHERE account_id = ?0`,
 	`DELETE FROM templates WHERE account_id = ?0`,
