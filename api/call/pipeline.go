@@ -282,6 +282,9 @@ func (c *paidCall) authorize(ctx context.Context) error {
 	if !c.Caller.May(c.Operation.Name) {
 		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + c.Operation.Name + ". Use one that includes this operation."}
 	}
+	if err := c.checkLink(ctx); err != nil {
+		return err
+	}
 	if !c.test() {
 		return nil
 	}
@@ -480,6 +483,9 @@ func (c *paidCall) settle(ctx context.Context) error {
 	if c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
 		file, err := c.Files.put(ctx, c.outcome)
 		if err != nil {
+			return err
+		}
+		if err := c.link(ctx, file); err != nil {
 			return err
 		}
 		end.File, c.outcome.File = file, file

@@ -96,6 +96,11 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files) (_ *b
 			}
 		}
 	}
+	if of, ok := any(in).(interface{ common() *Common }); ok {
+		if err := merge(&d.faults, of.common().validate()); err != nil {
+			return nil, err
+		}
+	}
 	if tree != nil && files.Check != nil {
 		if beside := files.Check(in); len(d.faults) > 0 {
 			_ = merge(&d.faults, beside) // which are faults, all of them
