@@ -39,7 +39,9 @@ func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, i
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
-		known = append(known, JobKind(operation.Name), testJobKind(operation.Name))
+		for _, kind := range []string{JobKind(operation.Name), testJobKind(operation.Name)} {
+			known = append(known, kind, linkJobKind(kind))
+		}
 	}
 	return known
 }
@@ -47,6 +49,10 @@ func (p *Pipeline) kinds() (known []string) {
 // testJobKind is JobKind for a call with a test key. The previous release does not know the kind, and would not mark the
 // result.
 func testJobKind(operation string) string { return JobKind(operation) + "/test" }
+
+// linkJobKind is the kind of a job that limits the URL of its result. The previous release does not know the fields for
+// that, and would fail the job.
+func linkJobKind(kind string) string { return kind + "/link" }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -191,6 +197,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	job := &store.NewJob{Kind: JobKind(operationName(c))}
 	if c.test() {
 		job.Kind = testJobKind(operationName(c))
+	}
+	if c.call.ExpiresIn != 0 || c.call.MaxDownloads != 0 {
+		job.Kind = linkJobKind(job.Kind)
 	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
