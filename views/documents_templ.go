@@ -1835,7 +1835,7 @@ func documentFacts(p Page, m DocumentDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var76 string
-				templ_7745c5c3_Var76, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf(", %d of %s left", m.DownloadsLeft, Plural(int(m.MaxDownloads), "download", "downloads")))
+				templ_7745c5c3_Var76, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("(%d of %s left)", m.DownloadsLeft, Plural(int(m.MaxDownloads), "download", "downloads")))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `documents.templ`, Line: 477, Col: 115}
 				}
