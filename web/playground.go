@@ -437,8 +437,8 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	for _, w := range file.Warnings {
 		m.Warnings = append(m.Warnings, views.PlayWarning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
-	m.Download = "/v1/files/" + url.PathEscape(file.ID)
-	m.Link = p.cfg.BaseURL + m.Download
+	m.Download = downloadOf(store.CallID(file.ID))
+	m.Link = p.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
 	look, err := p.lookAt(file.ID)
 	if err != nil {
 		return nil, 0, err

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,7 +363,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	if err != nil || len(calls.Items) != 1 || calls.Items[0].Operation != "zip.create" || calls.Items[0].KeyID != "" {
 		t.Fatalf("got %+v, %v", calls, err)
 	}
-	if !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`"`) || !regexp.MustCompile(`href="/v1/files/file_[0-9a-z]+"`).MatchString(got.body) {
+	if !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`"`) || !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`/file"`) {
 		t.Error("no link leads to the call or to its result")
 	}
 	v.sees("/dashboard/documents/"+calls.Items[0].ID, "Content", "one.txt: 5 bytes")

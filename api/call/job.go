@@ -39,7 +39,9 @@ func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, i
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
 		for _, kind := range []string{JobKind(operation.Name), thenJobKind(operation.Name)} {
-			known = append(known, kind, testJobKind(kind))
+			for _, kind := range []string{kind, testJobKind(kind)} {
+				known = append(known, kind, linkJobKind(kind))
+			}
 		}
 	}
 	return known
@@ -51,6 +53,10 @@ func testJobKind(kind string) string { return kind + "/test" }
 
 // thenJobKind is JobKind for a call with steps after it, which the previous release does not know.
 func thenJobKind(operation string) string { return JobKind(operation) + "/then" }
+
+// linkJobKind is the kind of a job that limits the URL of its result. The previous release does not know the fields for
+// that, and would fail the job.
+func linkJobKind(kind string) string { return kind + "/link" }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -198,6 +204,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	}
 	if c.test() {
 		job.Kind = testJobKind(job.Kind)
+	}
+	if c.call.ExpiresIn != 0 || c.call.MaxDownloads != 0 {
+		job.Kind = linkJobKind(job.Kind)
 	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)

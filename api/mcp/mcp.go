@@ -61,7 +61,7 @@ type service struct {
 // instructions describe the server to a model. The toolsets, the selected ones and how to select others follow.
 const instructions = `Makes, converts and processes documents: PDFs from HTML, web pages, Markdown or stored templates, images, barcodes, archives, office documents.
 
-Each paid call costs a flat price, which the tool's description names, from a prepaid wallet; a call that fails costs nothing. A result is a public address that works for 24 hours: give it to the person, or to another tool as its url, or its id as fileId. Work that may take longer than half a minute is asked for with async: true; jobs_wait waits for it. A refused call says which fields were wrong and what is valid: correct them and call again. After rate_limited wait for retryAfterSeconds; after payment_required ask the person to add funds.
+Each paid call costs a flat price, which the tool's description names, from a prepaid wallet; a call that fails costs nothing. A result is a public address that works for 24 hours: give it to the person, or its id to another tool as fileId. Every paid tool accepts expiresIn, in seconds, and maxDownloads for that address. Work that may take longer than half a minute is asked for with async: true; jobs_wait waits for it. A refused call says which fields were wrong and what is valid: correct them and call again. After rate_limited wait for retryAfterSeconds; after payment_required ask the person to add funds.
 
 Tools are in toolsets: %s. Listed are the tools of %s. For others, ask the person to connect with %s.`
 

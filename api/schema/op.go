@@ -3,12 +3,14 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/invopop/jsonschema"
 
@@ -202,13 +204,35 @@ func (c *Call[Env]) Close() error { return c.close() }
 // Common holds the fields that every operation accepts.
 type Common struct {
 	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. relaypdf removes paths and control characters, and adds a missing extension."`
-	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL that works for 24 hours. async: a job to poll."`
+	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a job to poll."`
+	// ExpiresIn and MaxDownloads limit the public URL of the result; 0 is the default.
+	ExpiresIn    int `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=2592000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a wallet with a payment, and counts towards the storage quota. Default: 86400."`
+	MaxDownloads int `json:"maxDownloads,omitempty" jsonschema:"minimum=1,maximum=1000000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Maximum number of downloads by the URL of the result; then it returns 404. Each GET counts, also if it is interrupted. Default: no maximum."`
 	// CallbackURL has been checked by the service when an operation runs.
 	CallbackURL string     `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
 	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Operations that make files, at most 20, to run on the result, in order, in this call. Each one gets the result of the one before as its source, or where its input has {\"step\":\"previous\"}. The response is the last result. The call costs the sum of the prices."`
 }
 
 func (c *Common) common() *Common { return c }
+
+// Lifetime is the time for which the result is stored.
+func (c *Common) Lifetime() time.Duration {
+	return cmp.Or(time.Duration(c.ExpiresIn)*time.Second, DefaultLifetime)
+}
+
+// DefaultLifetime is the time for which a result is stored by default.
+const DefaultLifetime = 24 * time.Hour
+
+// validate checks that only responses with a URL limit it.
+func (c *Common) validate() error {
+	var faults Faults
+	for name, given := range map[string]int{"expiresIn": c.ExpiresIn, "maxDownloads": c.MaxDownloads} {
+		if given != 0 && (c.Response == "" || c.Response == Binary) {
+			faults.Add(name, "requires response url or async")
+		}
+	}
+	return faults.OrNil()
+}
 
 // Callback is the callbackUrl of the input.
 func (c *Common) Callback() string { return c.CallbackURL }
