@@ -30,7 +30,13 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 		if text, name := d.fileResponse(o, status, response, cmp.Or(e.Charge, e.Price)); text != "" {
 			list = append(list, views.Sample{Name: status + " " + name, Language: "http", Text: text})
 		}
-		examples := response.Content["application/json"].Examples
+		examples := maps.Clone(response.Content["application/json"].Examples)
+		own := slices.DeleteFunc(slices.Collect(maps.Keys(examples)), func(form string) bool { return formTabs[form] != "" })
+		for _, form := range own {
+			if len(own) > 1 { // Their operations show them.
+				delete(examples, form)
+			}
+		}
 		for _, form := range slices.SortedFunc(maps.Keys(examples), func(a, b string) int { return cmp.Compare(formTabs[a], formTabs[b]) }) {
 			var body bytes.Buffer
 			if json.Indent(&body, d.Components.Examples[schemaName(examples[form].Ref)].Value, "", "  ") == nil {
