@@ -58,7 +58,7 @@ func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call
 	key := comparedKind + old.key(v.account.ID) + latest.key(v.account.ID)
 	stored, err := readBlob(v.ctx(), w.store.Blobs(), key)
 	if err == nil {
-		return made, json.Unmarshal(stored, &made)
+		err = json.Unmarshal(stored, &made)
 	}
 	if !errors.Is(err, blob.ErrMissing) {
 		return made, err

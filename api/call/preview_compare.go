@@ -55,16 +55,18 @@ func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewReque
 		return made, err
 	}
 	defer leave()
-	var files [2]render.PDFFile
-	for i, request := range []PreviewRequest{old, latest} {
-		printed, err := p.printPreview(ctx, request, renderer)
-		if err != nil {
-			return made, err
-		}
-		defer p.Free(ctx, printed.Body)
-		files[i].Content = printed.Body
+	before, err := p.printPreview(ctx, old, renderer)
+	if err != nil {
+		return made, err
 	}
-	archive, err := renderer.ComparePDFs(ctx, files[0], files[1], render.PDFComparison{Threshold: comparedThreshold, Output: pdf.ComparedImages})
+	defer p.Free(ctx, before.Body)
+	after, err := p.printPreview(ctx, latest, renderer)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, after.Body)
+	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body},
+		render.PDFComparison{Threshold: comparedThreshold, Output: pdf.ComparedImages})
 	if err != nil {
 		return made, err
 	}
