@@ -106,6 +106,8 @@ func TestRowsOfPublishedClients(t *testing.T) {
 		{"pdf/resize", body{"file": source, "width": asDouble("400"), "height": "10cm"}, pdf, []string{"alpha", "beta", "gamma"}},
 		{"pdf/optimize", body{"file": scan, "linearize": true, "imageQuality": 60, "maxImageDpi": 72, "grayscale": true}, pdf, nil},
 		{"pdf/compress-advanced", body{"file": scan, "level": "high"}, pdf, nil},
+		{"pdf/metadata", body{"file": source}, object, []string{`"differences"`}},
+		{"pdf/metadata", body{"file": source, "metadata": body{"creator": "Ink"}, "remove": []any{"author"}}, pdf, []string{"alpha"}},
 		{"pdf/split", body{"file": source, "text": "beta"}, zip, []string{"001.pdf", "002.pdf"}},
 		{"pdf/extract-images", body{"file": scan, "pages": "1", "minWidth": 10, "minHeight": 10}, zip, nil},
 		{"pdf/attachments", body{"file": attached}, object, []string{`"note.txt"`}},

@@ -96,7 +96,10 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	if t.Body != nil {
 		// The tool decides how a result is sent. Document properties are among the options of pdf_create; tools that
 		// change PDFs accept them without listing them.
-		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "then", "metadata")
+		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "then")
+		if t.Operation == nil || t.Operation.Name != "pdf.metadata" {
+			without(body, "metadata")
+		}
 		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
 			without(body, "filename") // for parameters that are shown anyway
 		}

@@ -19,6 +19,11 @@ var (
 		CreatedAt: &answerTime, ModifiedAt: &answerTime, Tagged: true, SizeBytes: 24318, Pages: []pdf.PageInfo{{Page: 1, Width: 595, Height: 842}},
 		Permissions: pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true},
 	}
+	metadataAnswer = pdf.Metadata{
+		Title: "Invoice 42", Author: "Ink & Co.", Keywords: "invoice", Creator: "Chromium", Producer: "Skia/PDF", CreatedAt: &answerTime, ModifiedAt: &answerTime,
+		Custom: map[string]string{"Project": "Blue"}, Standards: []string{"a-2b", "ua-1"}, Differences: []string{},
+		XMP: new("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">…</x:xmpmeta>"),
+	}
 	checkAnswer = pdfcheck.Report{
 		Engine: "relaypdf", Conforms: new(false), Results: []pdfcheck.Result{{
 			Standard: pdffile.UA1, Conforms: new(false), Unchecked: []string{"Glyphs and character maps of fonts"},

@@ -161,7 +161,7 @@ var Rows = []schema.Row[*Deps]{
 	row[SplitInput]{
 		Info: schema.Info{
 			Name: "pdf.split", Summary: "Split a PDF into parts", Toolset: "edit",
-			Details: "Returns a ZIP archive of at most 5000 PDFs, numbered in order. Parts keep links, bookmarks, form fields, page labels and tags, but not attachments. Limits: 10,000 pages, 2,000 per part.",
+			Details: "Returns a ZIP archive of 1 to 5000 PDFs, numbered in order. Parts keep the links, bookmarks, form fields, page labels and tags of their pages, but not attachments.",
 			Use:     "Use when one PDF becomes several: single pages, chapters, or letters of a batch. Not for one selection: use pdf_extract.",
 			Price:   toolPrice, Produces: []string{"application/zip"},
 		},
@@ -218,6 +218,16 @@ var Rows = []schema.Row[*Deps]{
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
+	},
+	row[MetadataInput]{
+		Info: schema.Info{
+			Name: "pdf.metadata", Summary: "Get or update the metadata of a PDF", Toolset: "edit",
+			Details: "Without metadata and remove, returns the document information and XMP as JSON. Otherwise returns the PDF, with the same values in both. PDF/A and PDF/UA claims remain if they stay true.",
+			Use:     "Use when a PDF needs a title or author, or must not show them. Not for page sizes: use pdf_info.",
+			Price:   toolPrice, Produces: []string{"application/json", "application/pdf"}, Answer: metadataAnswer, Warns: true,
+		},
+		Example: MetadataInput{PDFSource: examplePDF()},
+		Run:     runMetadata,
 	},
 	row[CheckInput]{
 		Info: schema.Info{

@@ -40,6 +40,8 @@ const (
 	NUpJob         = "pdf.nup"
 	BookletJob     = "pdf.booklet"
 	SplitJob       = "pdf.split"
+	MetadataJob    = "pdf.metadata"
+	SetMetadataJob = "pdf.metadata.set"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -72,6 +74,8 @@ func Handlers() engine.Handlers {
 		NUpJob:         handle(nUp),
 		BookletJob:     handle(booklet),
 		SplitJob:       handle(split),
+		MetadataJob:    handleJSON(metadata),
+		SetMetadataJob: handleJSON(setMetadata),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),

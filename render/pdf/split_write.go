@@ -1,13 +1,14 @@
 package pdf
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 
 	"relaypdf/render/pdffile"
@@ -68,7 +69,7 @@ func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := plain.resolveDests(ctx); err != nil {
+	if err := plain.makeExplicit(ctx); err != nil {
 		return nil, err
 	}
 	found, err := plain.readStructure(ctx)
@@ -102,16 +103,15 @@ func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
 	seen := map[string]bool{}
 	s.fields = s.fieldsOf(s.Entry(s.Catalog()["/AcroForm"])["/Fields"], seen, 0)
 	s.readLabels(s.Catalog()["/PageLabels"], map[string]bool{}, 0)
-	if metadata, ok := s.Stream(pdffile.Reference(s.Catalog()["/Metadata"])); ok {
-		xmp, err := s.Plain(metadata)
-		s.archival = err == nil && archivePartOne.Match(xmp)
-	}
+	values, _ := readXMP(found.readXMPOf())
+	s.archival = values[xmpPDFA+"part"] == "1"
 	s.tags = newTags(s)
 	return s, nil
 }
 
-// resolveDests makes the destinations of a document explicit, which leads its names nowhere in a part of it.
-func (d *document) resolveDests(ctx context.Context) error {
+// makeExplicit makes the destinations of a document explicit, because its parts do not have their names. Parts do not claim
+// PDF/UA: their headings may begin below the first level.
+func (d *document) makeExplicit(ctx context.Context) error {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return err
@@ -125,6 +125,11 @@ func (d *document) resolveDests(ctx context.Context) error {
 		}
 		return view, ok && view != nil
 	})
+	if xmp := s.readXMPOf(); bytes.Contains(xmp, []byte(xmpUA)) {
+		if edited, err := editXMP(xmp, func(name xml.Name) bool { return name == claimsUA }, ""); err == nil {
+			s.setXMP(changes, edited)
+		}
+	}
 	return d.change(changes)
 }
 
@@ -165,9 +170,6 @@ func (s *splitter) fieldsOf(list any, seen map[string]bool, depth int) (nodes []
 	}
 	return nodes
 }
-
-// archivePartOne matches the claim of PDF/A-1 in XMP.
-var archivePartOne = regexp.MustCompile(`pdfaid:part(>|\s*=\s*["'])\s*1\b`)
 
 // pageLabel is the style of the numbers of pages from one on.
 type pageLabel struct {
