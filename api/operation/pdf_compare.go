@@ -60,6 +60,18 @@ func (in *CompareInput) output() pdf.ComparedAs {
 	return pdf.ComparedAs(cmp.Or(in.Output, string(pdf.ComparedJSON)))
 }
 
+// Produces returns the content type of the output, or of the images in an archive.
+func (in *CompareInput) Produces() string {
+	switch in.output() {
+	case pdf.ComparedPDF:
+		return "application/pdf"
+	case pdf.ComparedImages:
+		return "image/png"
+	case pdf.ComparedJSON:
+	}
+	return "application/json"
+}
+
 // Admit returns an error if the queue of the file tools is full.
 func (in *CompareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 

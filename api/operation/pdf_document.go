@@ -78,7 +78,8 @@ func (m *DocumentMetadata) values() map[string]string {
 // writes reports whether the input changes the document.
 func (in *MetadataInput) writes() bool { return len(in.Metadata.values())+len(in.Remove) > 0 }
 
-func (in *MetadataInput) produces() string {
+// Produces returns the content type of the result.
+func (in *MetadataInput) Produces() string {
 	if in.writes() {
 		return "application/pdf"
 	}
