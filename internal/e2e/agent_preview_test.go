@@ -37,7 +37,7 @@ type agent struct {
 func overHTTP(t *testing.T, app *app.App, secret string) func([]byte) []byte {
 	t.Helper()
 	return func(message []byte) []byte {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+"/mcp", bytes.NewReader(message))
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+"/mcp?toolsets=all", bytes.NewReader(message))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func TestFailedRequestToItsCause(t *testing.T) {
 	}
 	send("/v1/pdf", `{"html":"<h1>Order</h1>","filename":"order-1042","response":"url"}`, http.StatusOK)
 	wrong := send("/v1/pdf", `{"html":"<h1>Order</h1>","options":{"formt":"A4"}}`, http.StatusBadRequest)
-	send("/v1/pdf/split", `{}`, http.StatusNotFound)
+	send("/v1/pdf/shred", `{}`, http.StatusNotFound)
 	if err := app.Store.RevokeKey(t.Context(), maya.account().ID, key.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestFailedRequestToItsCause(t *testing.T) {
 
 	maya.finds("/dashboard/requests?code=unauthorized", "POST /v1/pdf")
 	maya.open("/dashboard/requests")
-	maya.sees("POST /v1/pdf/split")
+	maya.sees("POST /v1/pdf/shred")
 	maya.lookAt("requests")
 	maya.width(390)
 	maya.picture("requests-390")
