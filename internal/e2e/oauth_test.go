@@ -60,7 +60,7 @@ func TestAgentSignsIn(t *testing.T) {
 	}
 	maya := openScreen(t, openBrowser(t), app)
 	maya.join("maya@example.com")
-	node := exec.CommandContext(t.Context(), "node", "testdata/oauth_client.js", app.BaseURL()+"/mcp")
+	node := exec.CommandContext(t.Context(), "node", "testdata/oauth_client.js", app.BaseURL()+"/mcp?toolsets=default,webhooks")
 	node.Env = append(os.Environ(), "NODE_PATH="+modules, "NODE_OPTIONS=--dns-result-order=ipv4first")
 	var stderr bytes.Buffer
 	node.Stderr = &stderr
@@ -113,7 +113,7 @@ func TestAgentSignsIn(t *testing.T) {
 	}
 	saw := next()
 	grant := saw.Account.Grant
-	if saw.Tools < 40 || saw.Tool != "barcodes_create" || saw.Begun != "processing" || saw.Type != "PNG" || strings.Join(grant.Scopes, " ") != "documents templates account:read" || grant.SpendLimitMicrodollars != 150 || grant.SpentMicrodollars != 100 {
+	if saw.Tools < 20 || saw.Tools > 40 || saw.Tool != "barcodes_create" || saw.Begun != "processing" || saw.Type != "PNG" || strings.Join(grant.Scopes, " ") != "documents templates account:read" || grant.SpendLimitMicrodollars != 150 || grant.SpentMicrodollars != 100 {
 		t.Errorf("the agent saw %+v", saw)
 	}
 	if !saw.Beyond.IsError || !strings.Contains(saw.Beyond.Content[0].Text, "payment_required") || !strings.Contains(saw.Beyond.Content[0].Text, "grantSpendLimit") {
@@ -125,7 +125,7 @@ func TestAgentSignsIn(t *testing.T) {
 	if saw = next(); saw.Withheld != http.StatusForbidden || saw.Scope != "documents templates account:read webhooks" || saw.Hooks == nil || *saw.Hooks != 0 {
 		t.Errorf("beyond its scopes it saw %+v", saw)
 	}
-	if saw = next(); !saw.Renewed || saw.Thief != "InvalidGrantError" || saw.After != 401 || !strings.Contains(saw.Challenge, `resource_metadata="`+app.BaseURL()+`/.well-known/oauth-protected-resource/mcp"`) {
+	if saw = next(); !saw.Renewed || saw.Thief != "InvalidGrantError" || saw.After != 401 || !strings.Contains(saw.Challenge, `resource_metadata="`+app.BaseURL()+`/.well-known/oauth-protected-resource/mcp?toolsets=default,webhooks"`) {
 		t.Errorf("after a theft it saw %+v", saw)
 	}
 	decide("Allow", nil)
