@@ -68,6 +68,7 @@ func fileBodies(t *testing.T, s *apitest.Server) map[string][]string {
 	t.Helper()
 	bodies := map[string][]string{
 		"/v1/pdf/stamp": {`{"file":` + inline(letters("alpha")) + `,"image":{"file":"%[1]s","filename":"a.png"}}`},
+		"/v1/pipelines": {`{"steps":[{"id":"a","op":"pdf.rotate","input":{"file":"%[1]s","degrees":90}},{"id":"b","op":"pdf.info","input":{"step":"a"}}],"output":"a"}`},
 	}
 	for path, text := range examples(t, s) {
 		var example any

@@ -120,7 +120,7 @@ func TestTestKeysMarkEveryResult(t *testing.T) {
 	s := toolServer(t)
 	secret := newTester(t, s)
 	refused := map[string]string{
-		"/v1/templates/generate": "AI tokens", "/v1/pdf/extract-images": "application/zip", "/v1/zip": "application/zip", "/v1/convert": "spreadsheetml",
+		"/v1/templates/generate": "AI tokens", "/v1/pdf/extract-images": "application/zip", "/v1/pdf/split": "application/zip", "/v1/zip": "application/zip", "/v1/convert": "spreadsheetml",
 	}
 	before, _ := s.Balance(t)
 	for path, example := range examples(t, s) {

@@ -292,18 +292,17 @@ func (c *paidCall) authorize(ctx context.Context) error {
 		if name := part.Operation.Name; !c.Caller.May(name) {
 			return operation.StepFailure(part, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + name + ". Use one that includes this operation."})
 		}
-		if !c.test() {
-			continue
-		}
-		if err := operation.CheckTest(part.Call); err != nil {
-			return operation.StepFailure(part, err)
-		}
 	}
 	if err := c.checkLink(ctx); err != nil {
 		return err
 	}
 	if !c.test() {
 		return nil
+	}
+	for _, part := range parts {
+		if err := operation.CheckTest(part.Call); err != nil {
+			return operation.StepFailure(part, err)
+		}
 	}
 	for range c.call.Calls() { // Tests are free: their work is limited, and not their requests.
 		if err := c.limitTests(ctx); err != nil {
