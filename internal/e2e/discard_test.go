@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"relaypdf/internal/slow"
 	"relaypdf/store"
@@ -49,7 +50,9 @@ func TestEarlyAnswersReachTheirClients(t *testing.T) {
 			for tries := 0; got != want && tries < 5; tries++ { // the window may empty before a slow program has begun
 				for post(t, url, spent, []byte("{}")) != "429 rate_limited" {
 				}
+				stop := keepSpent(t, url, spent)
 				got = send(t, []string{spent + "@" + url, newKey() + "@" + url, "pdf_live_nobody@" + url})
+				stop()
 				if !strings.HasPrefix(got, "413 ") && !strings.HasPrefix(got, "429 rate_limited\n413 payload_too_large\n413 payload_too_large\n413") {
 					break
 				}
@@ -59,6 +62,24 @@ func TestEarlyAnswersReachTheirClients(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keepSpent uses up what a key may send, as it becomes free, until stop is called.
+func keepSpent(t *testing.T, url, key string) (stop func()) {
+	t.Helper()
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for every := time.Tick(20 * time.Millisecond); ; {
+			select {
+			case <-done:
+				return
+			case <-every:
+				post(t, url, key, []byte("{}"))
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
 }
 
 // sendBy runs a program that sends a body to targets, each a key and a URL, and prints a line for each response.
