@@ -34,11 +34,11 @@ var agentUse = map[string]agent{
 	"GET /v1/jobs":      {name: "jobs_list", use: "Use when you look for work started with async: true. Not for one job: use jobs_get."},
 	"GET /v1/jobs/{id}": {name: "jobs_get", listed: always, use: "Use when you check a job once. Not for waiting: use jobs_wait."},
 
-	"GET /v1/files": {name: "files_list", use: "Use when you look for uploads and results of the last 24 hours."},
+	"GET /v1/files": {name: "files_list", use: "Use when you look for stored uploads and results."},
 	"POST /v1/files": {
 		name: "files_upload", listed: always, use: "Use when several tools need the same file: they accept its ID as fileId for 24 hours.",
 	},
-	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use when an upload or a result must not stay available for 24 hours."},
+	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use when an upload or a result must not stay available until it expires."},
 
 	"GET /v1/webhooks": {name: "webhooks_list", use: "Use when you need the endpoints that receive events."},
 	"POST /v1/webhooks": {

@@ -38,7 +38,7 @@ func (a *API) routes() []route {
 			codes: []apierror.Code{apierror.InvalidRequest, apierror.PayloadTooLarge, apierror.StorageUnavailable},
 		}, stored.createFile),
 		jsonRoute(a, routeSpec{
-			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a file", about: "Returns a result to anyone with its ID, and an upload only with a key of its account. Supports Range and If-None-Match, except for results with maxDownloads: each GET without a key of the account sends the whole file and counts, and after the last one the response is 404.", content: "application/octet-stream",
+			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a file", about: "Returns a result to anyone with its ID, and an upload only with a key of its account. Supports Range and If-None-Match. For results with maxDownloads, each GET without a key of the account sends the whole file and counts as a download. After the last download, the response is 404.", content: "application/octet-stream",
 			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
 			others: map[int]string{
 				http.StatusPartialContent:               "The part of the file that the Range header names.",

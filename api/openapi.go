@@ -30,7 +30,7 @@ const interfaceVersion = "1.0.0"
 const interfaceDescription = `Documents over HTTP: send JSON, receive a file.
 
 Every operation that creates a file responds with its bytes, or, with ` + "`\"response\": \"url\"`" + `, with a public URL
-that works for 24 hours. A prepaid wallet pays a flat price per call. Failed, refused and rate-limited calls are free.
+that works for 24 hours by default. A prepaid wallet pays a flat price per call. Failed, refused and rate-limited calls are free.
 
 Limits: 2,000 pages per PDF, and 50 MiB per file unless the operator has set another. Time limits, without the time in
 the queue:
@@ -197,7 +197,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	}
 	about := "The result. With response \"url\", a JSON object with its URL."
 	if operation.Chains() {
-		about += " With then, the file that its last operation makes."
+		about += " With then, the result of its last step."
 		content[anyMedia] = mediaType{Schema: binarySchema()}
 	}
 	e.Responses["200"] = responseDoc{
@@ -402,7 +402,7 @@ func tagDescription(tag string) string {
 	case "billing":
 		return "Prices, usage and spending limits."
 	case "files":
-		return "Uploads and results, stored for 24 hours."
+		return "Uploads and results, stored until they expire: after 24 hours by default."
 	case "fonts":
 		return "Fonts installed on the server."
 	case "webhooks":

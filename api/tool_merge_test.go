@@ -18,7 +18,7 @@ func TestMergeNamesEveryMissingFile(t *testing.T) {
 		Path: "/v1/pdf/merge",
 		Body: `{"files":[{"fileId":"file_missing"},{"file":` + inline(letters("alpha")) + `},{"fileId":"file_gone"}]}`,
 	}).Refused(t, apierror.InvalidRequest)
-	const message = "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"
+	const message = "is not the ID of a stored file of this account. Files expire, after 24 hours by default"
 	if want := []apierror.Detail{{Field: "files[0].fileId", Message: message}, {Field: "files[2].fileId", Message: message}}; !reflect.DeepEqual(failure.Details, want) {
 		t.Errorf("details %+v, want %+v", failure.Details, want)
 	}

@@ -134,7 +134,7 @@ func TestZipFails(t *testing.T) {
 		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, apierror.PayloadTooLarge, []apierror.Detail{
 			{Field: "files[1].url", Message: "must be at most 524288 bytes"}}},
 		{`{"files":[` + good + `,{"fileId":"file_missing","filename":"b"}]}`, apierror.InvalidRequest, []apierror.Detail{
-			{Field: "files[1].fileId", Message: "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"}}},
+			{Field: "files[1].fileId", Message: "is not the ID of a stored file of this account. Files expire, after 24 hours by default"}}},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: test.body}).Refused(t, test.code)
 		if !reflect.DeepEqual(failure.Details, test.want) {

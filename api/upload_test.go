@@ -275,7 +275,7 @@ func TestJobNeedsItsFiles(t *testing.T) {
 		expired := send(t, s, "x")
 		s.Clock.Advance(24 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
-		want := []apierror.Detail{{Field: "fileId", Message: "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"}}
+		want := []apierror.Detail{{Field: "fileId", Message: "is not the ID of a stored file of this account. Files expire, after 24 hours by default"}}
 		for _, id := range []string{"file_none", foreign, expired} {
 			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, apierror.InvalidRequest)
 			if !reflect.DeepEqual(got.Details, want) || got.Message != "fileId "+want[0].Message+"." {

@@ -137,7 +137,7 @@ func DocumentsPage(p Page, m Documents) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Documents", "All calls of the last 30 days. Result files are stored for 24 hours; inputs are stored only if you enable it in the settings.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Documents", "All calls of the last 30 days. Result files are stored for 24 hours by default; inputs are stored only if you enable it in the settings.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1318,7 +1318,7 @@ func documentParts(p Page, m DocumentDetail) templ.Component {
 			}
 		}
 		if len(m.Steps) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "<section class=\"section\" aria-labelledby=\"steps\"><header><h2 id=\"steps\">Time per step</h2></header><div class=\"bars\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "<section class=\"section\" aria-labelledby=\"stages\"><header><h2 id=\"stages\">Time per stage</h2></header><div class=\"bars\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1871,7 +1871,7 @@ func documentFacts(p Page, m DocumentDetail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 150, "</code> to store the file for 24 hours")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 150, "</code> to store the file, for 24 hours by default")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

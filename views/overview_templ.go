@@ -1470,7 +1470,7 @@ func firstPage(m FirstRun) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if m.done() && m.Document.Download == "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "<p class=\"faint sm\">The result is not stored. Send <code>\"response\":\"url\"</code> to store it for 24 hours.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "<p class=\"faint sm\">The result is not stored. Send <code>\"response\":\"url\"</code> to store it, for 24 hours by default.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -564,7 +564,7 @@ func PlaygroundPage(p Page, m Playground) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "</span></div><p class=\"faint sm\">Failed calls are not charged. Results are stored for 24 hours, regardless of <code>response</code>. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "</span></div><p class=\"faint sm\">Failed calls are not charged. Results are stored for 24 hours by default, regardless of <code>response</code>. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

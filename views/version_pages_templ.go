@@ -235,7 +235,7 @@ func VersionPagesPage(p Page, m VersionPages) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Pages of version "+strconv.Itoa(m.Number)+" and the draft", "Old is version "+strconv.Itoa(m.Number)+", new is the draft. Both have the sample data of the draft.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Pages of version "+strconv.Itoa(m.Number)+" and the draft", "Old is version "+strconv.Itoa(m.Number)+", new is the draft. Both use the sample data of the draft.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -331,9 +331,9 @@ func VersionPagesPage(p Page, m VersionPages) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var13 string
-				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(m.Pages[m.Shown].name() + " of the version on the left, of the draft on the right, with the differences marked. Open at full size")
+				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(m.Pages[m.Shown].name() + ": version on the left, draft on the right, with the differences marked. Open at full size")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `version_pages.templ`, Line: 125, Col: 163}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `version_pages.templ`, Line: 125, Col: 150}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 				if templ_7745c5c3_Err != nil {

@@ -1227,7 +1227,7 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "/dashboard/documents/" + call
-	page := v.sees(path, "Time per step", "Page load 1.25 s", "Queue 1 ms", "unheard 400 µs", "Stored for 7 days", "Run again for $0.0020", "(9.0 KB)")
+	page := v.sees(path, "Time per stage", "Page load 1.25 s", "Queue 1 ms", "unheard 400 µs", "Stored for 7 days", "Run again for $0.0020", "(9.0 KB)")
 	if strings.Contains(page.body, "<b>sent</b>") || strings.Contains(page.body, strings.Repeat("A", 5000)) {
 		t.Error("the input is shown as markup, or whole")
 	}

@@ -51,7 +51,7 @@ func quotaError(err error) *apierror.Error {
 		return nil
 	}
 	used := fmt.Sprintf("%d of %d files, %d bytes of %d GiB", e.Files, store.MaxUploads, e.Bytes, store.MaxUploadBytes>>30)
-	more := "Delete some, or wait: uploads expire after 24 hours"
+	more := "Wait for the jobs that use these files to end"
 	if !e.Ends.IsZero() {
 		more = "Delete some, or wait: the first expires at " + e.Ends.Format(time.RFC3339)
 	}

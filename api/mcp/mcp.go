@@ -61,9 +61,9 @@ type service struct {
 // instructions describe the server to a model. The toolsets, the selected ones and how to select others follow.
 const instructions = `Makes, converts and processes documents: PDFs from HTML, web pages, Markdown or stored templates, images, barcodes, archives, office documents.
 
-Each paid call costs a flat price, which the tool's description names, from a prepaid wallet; a call that fails costs nothing. A result is a public address that works for 24 hours: give it to the person, or its id to another tool as fileId. Every paid tool accepts expiresIn, in seconds, and maxDownloads for that address. Work that may take longer than half a minute is asked for with async: true; jobs_wait waits for it. A refused call says which fields were wrong and what is valid: correct them and call again. After rate_limited wait for retryAfterSeconds; after payment_required ask the person to add funds.
+Each paid call costs the price in the tool's description, from a prepaid wallet; a failed call costs nothing. A result is a public URL that works for 24 hours: give it to the user, or its id to another tool as fileId. Every paid tool accepts expiresIn, in seconds, and maxDownloads, which limit that URL. For work that may take longer than 30 s, send async: true, then call jobs_wait. A refused call names the invalid fields and the valid values: correct them and call again. After rate_limited, wait for retryAfterSeconds; after payment_required, ask the user to add funds.
 
-Tools are in toolsets: %s. Listed are the tools of %s. For others, ask the person to connect with %s.`
+Tools are in toolsets: %s. This list has the tools of %s. For others, ask the user to connect with %s.`
 
 // newServer creates the server of the protocol.
 func newServer(c Config) (*sdk.Server, error) {

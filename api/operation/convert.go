@@ -45,13 +45,13 @@ type ConvertInput struct {
 
 // ConvertOptions are the options of convert.create.
 type ConvertOptions struct {
-	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, in document order."`
+	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, list them in document order."`
 	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
 	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
 	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
 	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
 	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
-	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and names what prevents one."`
+	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and reports errors of the document."`
 	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
 	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
 	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
@@ -133,8 +133,8 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 		given  bool
 		reason string
 	}{
-		{"pdfa", o.PDFA != "", "options.standards contain the levels of PDF/A"},
-		{"password", o.Password != "", "an encrypted file conforms to no standard of archives"},
+		{"pdfa", o.PDFA != "", "options.standards includes the levels of PDF/A"},
+		{"password", o.Password != "", "PDF/A excludes encryption"},
 		{"comments", o.Comments, "screen readers cannot read notes"},
 	} {
 		if other.given && len(o.Standards) > 0 {
@@ -331,7 +331,7 @@ func (in *ConvertInput) fault(err error) error {
 	case errors.As(err, &failed) && failed.Reason == office.NotOffice:
 		return schema.Faults{{Field: "options.pdfa", Message: "applies to office documents and text only. For other sources convert to PDF, then call pdf.pdfa"}}
 	case errors.As(err, &failed) && failed.Reason == office.Unstructured:
-		return schema.Faults{{Field: "options.standards", Message: "require a document with a structure; the source is an image. Send HTML with the image and its alternative text"}}
+		return schema.Faults{{Field: "options.standards", Message: "requires a document with structure; the source is an image. Send HTML with the image and its alternative text"}}
 	case errors.As(err, &failed) && failed.Reason == office.NotPage:
 		return schema.Faults{{Field: "assets", Message: "require an HTML or Markdown source"}}
 	case errors.As(err, &failed):

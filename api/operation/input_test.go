@@ -114,9 +114,9 @@ func TestInputsRefuse(t *testing.T) {
 		{"convert.create", `{"html":"x","options":{"standards":["ua-1","a-2a","a-3b"],"pdfa":"2b","password":"x","comments":true}}`, []string{
 			"options.password is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted",
 			"options.comments is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes",
-			"options.standards must have levels of one part of PDF/A only; got levels of several parts",
-			"options.pdfa is mutually exclusive with options.standards: options.standards contain the levels of PDF/A",
-			"options.password is mutually exclusive with options.standards: an encrypted file conforms to no standard of archives",
+			"options.standards must contain levels of one part of PDF/A only; got levels of several parts",
+			"options.pdfa is mutually exclusive with options.standards: options.standards includes the levels of PDF/A",
+			"options.password is mutually exclusive with options.standards: PDF/A excludes encryption",
 			"options.comments is mutually exclusive with options.standards: screen readers cannot read notes"}},
 		{"convert.create", `{"html":"x","to":"docx","options":{"standards":["ua-1"]}}`, []string{"options.standards requires to: pdf"}},
 		{"convert.create", `{"html":"x","options":{"standardsStrict":true}}`, []string{"options.standardsStrict requires options.standards"}},
@@ -137,7 +137,7 @@ func TestInputsRefuse(t *testing.T) {
 			"markdown has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate"}},
 		// Standards.
 		{"pdf.create", `{"html":"x","options":{"standards":["a-1a"]}}`, []string{`options.standards[0] must be one of ua-1, a-1b, a-2a, a-2u, a-2b, a-3a, a-3u, a-3b; got "a-1a"`}},
-		{"pdf.create", `{"html":"x","options":{"standards":["ua-1","a-2b","a-3b"]}}`, []string{"options.standards must have levels of one part of PDF/A only; got levels of several parts"}},
+		{"pdf.create", `{"html":"x","options":{"standards":["ua-1","a-2b","a-3b"]}}`, []string{"options.standards must contain levels of one part of PDF/A only; got levels of several parts"}},
 		{"pdf.create", `{"html":"x","options":{"standardsStrict":true}}`, []string{"options.standardsStrict requires options.standards"}},
 		// HTML in Markdown.
 		{"pdf.create", `{"html":"x","options":{"html":"filter"}}`, []string{"options.html requires markdown"}},

@@ -22,7 +22,7 @@ type MetadataInput struct {
 	PDFSource
 
 	Metadata DocumentMetadata `json:"metadata,omitzero" jsonschema_extras:"x-common=true" jsonschema_description:"Values to write. The response is the PDF."`
-	Remove   []MetadataName   `json:"remove,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_extras:"x-common=true" jsonschema_description:"Names of values to remove, such as author or that of a custom entry. * removes all that metadata does not set. The response is the PDF."`
+	Remove   []MetadataName   `json:"remove,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_extras:"x-common=true" jsonschema_description:"Names of values to remove: fields of metadata, such as author, or custom entries. * removes all values that metadata does not set. The response is the PDF."`
 }
 
 // DocumentMetadata are the values of a document's information.
@@ -33,7 +33,7 @@ type DocumentMetadata struct {
 	Producer   string         `json:"producer,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Application that created the PDF."`
 	CreatedAt  string         `json:"createdAt,omitempty" jsonschema:"maxLength=40" jsonschema_description:"Creation time in RFC 3339, such as 2026-11-27T09:30:00Z."`
 	ModifiedAt string         `json:"modifiedAt,omitempty" jsonschema:"maxLength=40" jsonschema_description:"Time of the last change, in the same form."`
-	Custom     CustomMetadata `json:"custom,omitempty" jsonschema_description:"Entries with other names, as strings. They are written to the document information only, because XMP has no properties for them."`
+	Custom     CustomMetadata `json:"custom,omitempty" jsonschema_description:"Entries with other names, as strings. They are written only to the document information, not to XMP."`
 }
 
 // CustomMetadata are values by names of the user's own.

@@ -15,7 +15,7 @@ type SplitInput struct {
 	schema.Common
 	PDFSource
 
-	EveryPages    int    `json:"everyPages,omitempty" jsonschema:"minimum=1,maximum=2000" jsonschema_extras:"x-common=true" jsonschema_description:"Pages of a part; 1 makes single pages."`
+	EveryPages    int    `json:"everyPages,omitempty" jsonschema:"minimum=1,maximum=2000" jsonschema_extras:"x-common=true" jsonschema_description:"Number of pages of each part; 1 makes single pages."`
 	BookmarkLevel int    `json:"bookmarkLevel,omitempty" jsonschema:"minimum=1,maximum=20" jsonschema_extras:"x-common=true" jsonschema_description:"Level of the bookmarks that begin parts; 1 is the top. Bookmarks above the level begin parts too, and parts are named after their bookmarks."`
 	Text          string `json:"text,omitempty" jsonschema:"maxLength=200" jsonschema_extras:"x-common=true" jsonschema_description:"Pages with this text begin parts. Case, spaces and hyphens at line ends are ignored."`
 	MaxBytes      int64  `json:"maxBytes,omitempty" jsonschema:"minimum=1024,maximum=209715200" jsonschema_extras:"x-common=true" jsonschema_description:"Maximum size of a part in bytes. Parts have as many pages as fit."`

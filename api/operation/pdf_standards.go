@@ -25,8 +25,8 @@ func (Standard) JSONSchema() *jsonschema.Schema {
 
 // StandardsOptions are the options of operations whose result can conform to standards.
 type StandardsOptions struct {
-	Standards       []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to. They add the structure for screen readers. Warnings of the code standard_unmet name what prevents a document from claiming one. Only one part of PDF/A (1, 2 or 3) is possible."`
-	StandardsStrict bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, refuse a document that breaks one, at no charge."`
+	Standards       []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to, with levels of one part of PDF/A (1, 2 or 3) only. The PDF gets the structure for screen readers. Warnings with the code standard_unmet name the errors that prevent it from claiming a standard."`
+	StandardsStrict bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, a document that does not conform to all standards fails the call, at no charge."`
 }
 
 // checkStandards faults standards that no file can claim together.
@@ -41,7 +41,7 @@ func (o *StandardsOptions) checkStandards(faults *schema.Faults) {
 		}
 	}
 	if len(parts) > 1 {
-		faults.Add("options.standards", "must have levels of one part of PDF/A only; got levels of several parts")
+		faults.Add("options.standards", "must contain levels of one part of PDF/A only; got levels of several parts")
 	}
 }
 

@@ -31,15 +31,15 @@ const flowTimeout = 5 * time.Minute
 type PipelineInput struct {
 	schema.Common
 
-	Steps  []PipelineStep `json:"steps" jsonschema:"required,minItems=1,maxItems=20" jsonschema_description:"Operations in order, 1 to 20 of them."`
-	Output StepIDs        `json:"output,omitzero" jsonschema_description:"ID of the step whose result is returned, or an array of IDs: several results are returned as a ZIP archive. Default: the last step."`
+	Steps  []PipelineStep `json:"steps" jsonschema:"required,minItems=1,maxItems=20" jsonschema_description:"Operations to run, in order, 1 to 20."`
+	Output StepIDs        `json:"output,omitzero" jsonschema_description:"ID of the step whose result is returned, or an array of IDs. Several results are returned as a ZIP archive. Default: the last step."`
 }
 
 // PipelineStep is one step of a pipeline.
 type PipelineStep struct {
 	ID    string                `json:"id" jsonschema:"required,maxLength=64,pattern=^[A-Za-z0-9_-]+$" jsonschema_description:"ID of the step within the pipeline: letters, digits, _ and -."`
 	Op    string                `json:"op" jsonschema:"required,maxLength=64" jsonschema_description:"Name of the operation, such as pdf.stamp."`
-	Input schema.OperationInput `json:"input" jsonschema:"required" jsonschema_description:"Input of the operation, where {\"step\":\"id\"} is the result of an earlier step as a source. Several are {\"files\":[{\"step\":\"a\"},{\"step\":\"b\"}]}."`
+	Input schema.OperationInput `json:"input" jsonschema:"required" jsonschema_description:"Input of the operation. A source {\"step\":\"id\"} is the result of an earlier step; several are {\"files\":[{\"step\":\"a\"},{\"step\":\"b\"}]}."`
 }
 
 // StepIDs are IDs of steps: a string or an array of strings.
@@ -193,7 +193,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	result, err := f.run(bounded, call, outputs)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &apierror.Error{Code: apierror.ProcessingFailed, Cause: err, Message: fmt.Sprintf(
-			"%s: the steps did not finish within %d minutes together. Send fewer steps, or smaller files.", f.at, int(flowTimeout.Minutes()))}
+			"%s: the steps did not finish within %d minutes in total. Send fewer steps, or smaller files.", f.at, int(flowTimeout.Minutes()))}
 	}
 	return result, errors.Join(err, f.free(slices.Collect(maps.Keys(f.deps.Results))...))
 }

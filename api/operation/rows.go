@@ -425,9 +425,9 @@ var Rows = []schema.Row[*Deps]{
 	// The rows of its steps come before it.
 	row[PipelineInput]{
 		Info: schema.Info{
-			Name: "pipelines.create", Summary: "Create a document in several steps", Toolset: "create",
-			Details:  "All steps are validated before the first one runs, and run in order within 5 minutes. If one fails, the call fails and costs nothing.",
-			Use:      "Use when results of operations are sources of others. Not for a single PDF: use pdf_create.",
+			Name: "pipelines.create", Summary: "Run several operations in one call", Toolset: "create",
+			Details:  "All steps are validated before the first one runs. They run in order, within 5 minutes in total. If one fails, the call fails and costs nothing.",
+			Use:      "Use when the result of one operation is the source of another. Not for a single PDF: use pdf_create.",
 			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
 			Warns: true, Codes: []string{string(apierror.ConvertUnavailable)},
 		},

@@ -244,7 +244,7 @@ func (deps *Deps) fetch(ctx context.Context, field, address string) (schema.Body
 
 // Unreadable is the message for the field of a stored file. It does not reveal whether the ID belongs to another
 // account, has expired or never existed.
-const Unreadable = "is not the ID of a stored file of this account. Uploads and results expire after 24 hours"
+const Unreadable = "is not the ID of a stored file of this account. Files expire, after 24 hours by default"
 
 // openStored opens an upload or an earlier result of the account.
 func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {

@@ -153,9 +153,9 @@ func (d *decoder) reference(object map[string]any, refers bool) {
 	if !named || slices.Contains(d.keep.steps.ids, id) {
 		return
 	}
-	among := "there is none"
+	among := "there are none"
 	if len(d.keep.steps.ids) > 0 {
-		among = "these are " + strings.Join(d.keep.steps.ids, ", ")
+		among = "valid: " + strings.Join(d.keep.steps.ids, ", ")
 	}
 	d.faults.Add(d.field(), "must be the id of an earlier step (%s); got %s", among, preview(id))
 }
@@ -201,7 +201,7 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 		case item["op"] != nil && (operation == nil || operation.Flow):
 			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.near(input.Op))
 		case operation != nil && operation.Varies:
-			faults.Add(place+".op", "must be an operation with a fixed price; %s costs what its result needs, so call it alone", input.Op)
+			faults.Add(place+".op", "must be an operation with a fixed price; the price of %s depends on its result. Send it in a call of its own", input.Op)
 		case operation != nil && item["input"] != nil:
 			files := files
 			files.steps, files.place = &earlier{ids: slices.Clone(ids), then: chain}, place
@@ -215,13 +215,13 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 			}
 			steps = append(steps, Step[Env]{Place: place, ID: input.ID, Operation: operation, Call: call})
 			if chain && call.ContentType() == mediaJSON {
-				faults.Add(place+".op", "must make a file; %s returns JSON here, which POST /v1/pipelines can return", input.Op)
+				faults.Add(place+".op", "must be an operation that makes a file; %s returns JSON. Use POST /v1/pipelines for JSON results", input.Op)
 			}
 			item["input"] = call.input
 			object, _ := call.input.(map[string]any)
 			for _, name := range notInSteps {
 				if _, given := object[name]; given {
-					faults.Add(place+inputPlace+name, "is not possible in a step")
+					faults.Add(place+inputPlace+name, "is not allowed in a step")
 				}
 			}
 		}

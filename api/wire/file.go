@@ -21,10 +21,10 @@ type Warning struct {
 	Message string `json:"message" jsonschema:"required" jsonschema_description:"The error and its fix."`
 	URL     string `json:"url,omitempty" jsonschema_description:"URL of the resource that the warning is about."`
 
-	Page      int      `json:"page,omitempty" jsonschema_description:"Page of the result, from 1. This and the following fields are parts of message, with code standard_unmet."`
-	Element   string   `json:"element,omitempty" jsonschema_description:"Structure type such as H3, CSS selector, or font of the faulty part."`
+	Page      int      `json:"page,omitempty" jsonschema_description:"Page of the result, from 1. This field and the next ones are parts of the message of standard_unmet."`
+	Element   string   `json:"element,omitempty" jsonschema_description:"Structure type such as H3, CSS selector or font that has the error."`
 	Text      string   `json:"text,omitempty" jsonschema_description:"Beginning of the element's text."`
-	Problem   string   `json:"problem,omitempty" jsonschema_description:"The error, without its place and its fix."`
+	Problem   string   `json:"problem,omitempty" jsonschema_description:"The error, without its position and its fix."`
 	Remedy    string   `json:"remedy,omitempty" jsonschema_description:"The fix."`
 	Standards []string `json:"standards,omitempty" jsonschema_description:"Requested standards that the file cannot claim because of the error."`
 }

@@ -88,7 +88,7 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return broken("choose another folder with RELAYPDF_DATA_DIR", "%s: %v", dir, err)
 	}
-	const remedy = "free some space; results are stored for 24 hours"
+	const remedy = "free some space; results are stored for 24 hours by default"
 	free := int64(disk.Bavail) * disk.Bsize
 	switch text := app.SizeText(free) + " free"; {
 	case free < noFree:

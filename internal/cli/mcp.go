@@ -54,7 +54,7 @@ func newMCPCommand() *cobra.Command {
 }
 
 // toolsetsUsage describes the flag of the command and of its installation.
-const toolsetsUsage = "toolsets to offer, separated by commas, or all. Default: the default toolset"
+const toolsetsUsage = "toolsets to list, separated by commas, or all. Default: default"
 
 // keptOpen is an output that its owner closes.
 type keptOpen struct{ io.Writer }

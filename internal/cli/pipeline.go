@@ -25,7 +25,7 @@ func addPipeline(root *cobra.Command, table *schema.Table[*operation.Deps]) erro
 	}
 	create := run.RunE
 	run.Use, run.Args = "run FILE", cobra.ExactArgs(1)
-	run.Long = "Run the pipeline in FILE, the JSON of POST /v1/pipelines; - for standard input. A source {\"file\":\"@PATH\"} is the file at PATH.\n\n" + run.Long
+	run.Long = "Run the pipeline in FILE, which has the JSON of POST /v1/pipelines; - is standard input. A source {\"file\":\"@PATH\"} in a step is the file at PATH.\n\n" + run.Long
 	run.Example = "  relaypdf pipeline run flow.json -o letter.pdf"
 	run.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := cmd.Flags().Set("json", args[0]); err != nil {

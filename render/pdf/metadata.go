@@ -13,7 +13,7 @@ import (
 
 // Metadata is the result of MetadataJob: the document information and XMP of a document.
 type Metadata struct {
-	Title       string            `json:"title" jsonschema:"required" jsonschema_description:"Title; empty if there is none, as are the other texts. A value of the document information precedes that of XMP."`
+	Title       string            `json:"title" jsonschema:"required" jsonschema_description:"Title; empty if there is none, as are the other texts. The document information takes precedence over XMP."`
 	Author      string            `json:"author" jsonschema:"required" jsonschema_description:"Author."`
 	Subject     string            `json:"subject" jsonschema:"required" jsonschema_description:"Subject."`
 	Keywords    string            `json:"keywords" jsonschema:"required" jsonschema_description:"Keywords."`

@@ -71,7 +71,7 @@ const maxFaults = 1000
 func (d *document) fault(f Fault) {
 	key := fmt.Sprint(f.Rule, f.Element, f.Text, f.Page, f.Problem, f.Remedy)
 	if len(d.faults) >= maxFaults {
-		f = Fault{Rule: f.Rule, Problem: "The document has more faults of this kind."}
+		f = Fault{Rule: f.Rule, Problem: "The document has more errors of this kind."}
 		key = string(f.Rule)
 	}
 	if d.told[key] {

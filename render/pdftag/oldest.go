@@ -172,7 +172,7 @@ func (d *document) checkNumbers(s *stream) {
 			l.image()
 		case kind == numberToken && l.at-start > len("32767"):
 			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > most || n < -most) {
-				d.fault(Fault{Rule: Newer, Problem: "PDF/A-1 excludes places beyond 32,767 points.", Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1})
+				d.fault(Fault{Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.", Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1})
 				return
 			}
 		}

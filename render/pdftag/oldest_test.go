@@ -40,7 +40,7 @@ func TestOldest(t *testing.T) {
 		"an image":               {image, content, "an image with transparency"},
 		"JPEG 2000":              {jpeg2000, content, "an image in JPEG 2000"},
 		"layers":                 {layer, content, "layers"},
-		"a far place":            {form(pdffile.Dict{}), "1 0 0 1 0 -40000.5 cm " + content, "places beyond 32,767 points"},
+		"a far place":            {form(pdffile.Dict{}), "1 0 0 1 0 -40000.5 cm " + content, "coordinates beyond 32,767 points"},
 	} {
 		doc := makeDocument(test.content, el("P", 0), pdffile.Dict{"/X": test.object})
 		r, err := Conform(doc, Options{Standards: []pdffile.Standard{pdffile.A1B}})

@@ -125,7 +125,7 @@ export class Relay {
     return new Result(await this.call(name, { ...input, response: "binary" }, options));
   }
 
-  /** Runs an operation, whose result waits at a public address for 24 hours. */
+  /** Runs an operation and returns the public URL of its result, which works for 24 hours by default. */
   async url<Name extends keyof Operations>(name: Name, input: Without<Operations[Name]>, options?: CallOptions): Promise<StoredFile> {
     return (await this.call(name, { ...input, response: "url" }, options)).json() as Promise<StoredFile>;
   }

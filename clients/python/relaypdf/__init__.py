@@ -129,7 +129,7 @@ class Relay:
         return Result(self._call(operation, {**fields, "response": "binary"}, idempotency_key, max_charge))
 
     def url(self, operation: str, fields: Mapping[str, Any], *, idempotency_key: str = "", max_charge: int | None = None) -> StoredFile:
-        """Runs an operation, whose result waits at a public address for 24 hours."""
+        """Runs an operation and returns the public URL of its result, which works for 24 hours by default."""
         return cast(StoredFile, _read(self._call(operation, {**fields, "response": "url"}, idempotency_key, max_charge)))
 
     def start(self, operation: str, fields: Mapping[str, Any], *, idempotency_key: str = "", max_charge: int | None = None) -> Job:
