@@ -78,9 +78,9 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	return jobs
 }
 
-// readingJobs returns the jobs that write no PDF.
+// readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob}
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,
