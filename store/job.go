@@ -31,6 +31,8 @@ type NewJob struct {
 	Input    []byte   // its input, encrypted, if it is short
 	InputKey string   // else the key of the blob that holds it
 	Pins     []string // ids of files that must stay until it has ended
+	// Records is the number of records of a bulk job; 0 for any other job.
+	Records int
 	// Kind is the capability that a worker needs to run it. Any worker can run a job without one.
 	Kind string
 }
@@ -79,6 +81,11 @@ func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) e
 	}
 	if c.Job.Input != nil {
 		if _, err := s.exec(ctx, tx, inputInsert, call.ID, c.Job.Input); err != nil {
+			return err
+		}
+	}
+	if c.Job.Records > 0 {
+		if _, err := s.exec(ctx, tx, bulkInsert, call.ID, call.AccountID, c.Job.Records, call.CreatedAt); err != nil {
 			return err
 		}
 	}
