@@ -22,6 +22,7 @@ var agentUse = map[string]agent{
 
 	"GET /v1/jobs":      {name: "jobs_list", use: "Use when you look for work started with async: true. Not for one job: use jobs_get."},
 	"GET /v1/jobs/{id}": {name: "jobs_get", use: "Use when you check a job once. Not for waiting: use jobs_wait."},
+	"DELETE /v1/jobs/{id}": {name: "jobs_cancel", use: "Use when a job is no longer needed. A bulk job keeps, and is charged for, what it has made."},
 
 	"GET /v1/files": {name: "files_list", use: "Use when you look for uploads and results of the last 24 hours."},
 	"POST /v1/files": {

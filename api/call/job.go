@@ -95,7 +95,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		failure := Fault(err)
 		outcome = string(failure.Code)
 		switch {
-		case ctx.Err() != nil || c.retries(err):
+		case ctx.Err() != nil || c.retries(err) || errors.Is(err, errTurn):
 			outcome = "returned" // to the queue, see giveUp
 		case failure.Code == apierror.InternalError:
 			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", err))
@@ -200,6 +200,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	if c.test() {
 		job.Kind = testJobKind(job.Kind)
 	}
+	if c.Operation.Bulk {
+		job.Records = c.records
+	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
 	}
@@ -245,21 +248,30 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 const busyPause = 200 * time.Millisecond
 
 // runPatiently runs a call, or a step of one. That of a job waits where everything is busy.
-func (c *paidCall) runPatiently(ctx context.Context, deps *operation.Deps, call *operation.Call) (schema.Result, error) {
-	for {
-		result, err := call.Run(ctx, deps)
+func (c *paidCall) runPatiently(ctx context.Context, deps *operation.Deps, call *operation.Call) (result schema.Result, err error) {
+	err = c.patiently(ctx, func() (err error) {
+		result, err = call.Run(ctx, deps)
 		if err == nil && c.test() {
 			result, err = operation.MarkTest(ctx, deps, call.Input(), result)
 		}
+		return err
+	})
+	return result, err
+}
+
+// patiently does a part of a call, for a job again while everything is busy.
+func (c *paidCall) patiently(ctx context.Context, do func() error) error {
+	for {
+		err := do()
 		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
-			return result, err
+			return err
 		}
 		timer := time.NewTimer(max(busyPause, min(busy.RetryAfter, time.Second)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return result, ctx.Err()
+			return ctx.Err()
 		case <-timer.C:
 		}
 	}

@@ -152,6 +152,13 @@ type Call = schema.Call[*Deps]
 // PriceOf returns the price of a call with its steps: the maximum, if it depends on their results.
 func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.Price, error) {
 	var sum schema.Price
+	if bulk, ok := call.Input().(*BulkInput); ok {
+		each, count, err := bulk.bulkPrice(ctx, deps, call)
+		if bulk.Quote {
+			each = 0
+		}
+		return schema.Price{Amount: each * credit.Amount(count), Records: count}, err
+	}
 	if call.Flow {
 		sum.Amount = deps.Prices[name]
 	}
@@ -181,6 +188,9 @@ func (deps *Deps) priceOfStep(ctx context.Context, name string, step schema.Step
 
 // Run runs a call and its steps, in order, each with run. The result is the last one's, or the output of a flow.
 func Run(ctx context.Context, deps *Deps, name string, call *Call, run func(context.Context, *Deps, *Call) (schema.Result, error)) (schema.Result, error) {
+	if bulk, ok := call.Input().(*BulkInput); ok {
+		return quoteBulk(ctx, deps, call, bulk)
+	}
 	if len(call.Steps) == 0 {
 		return run(ctx, deps, call)
 	}

@@ -387,6 +387,21 @@ var Rows = []schema.Row[*Deps]{
 		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
 	},
+	row[BulkInput]{
+		Info: schema.Info{
+			Name: "pdf.bulk", Summary: "Create a PDF for each record",
+			Details:  "Always a job: GET /v1/jobs/{id} has its progress, and DELETE /v1/jobs/{id} cancels it. The result is at most 200 MiB with the output zip or merged.",
+			Use:      "Use when one template or PDF form is filled from a list, CSV or XLSX. Not for one document: use pdf_create.",
+			Unbilled: true, Bulk: true, PriceNote: "Each document costs the price of pdf.create, or of pdf.form.fill with form, and of its steps.",
+			Produces: []string{"application/zip", "application/pdf", "application/json"}, Warns: true,
+			Codes: []string{string(apierror.ConvertUnavailable)},
+		},
+		Example: BulkInput{
+			TemplateID: new("invoice"), FilenamePattern: "invoice-{{number}}",
+			Records: []schema.Object{{RawMessage: []byte(`{"number":42,"customer":{"name":"Ada"}}`)}, {RawMessage: []byte(`{"number":43,"customer":{"name":"Bo"}}`)}},
+		},
+		Run: runBulk,
+	},
 	// The rows of its steps come before it.
 	row[PipelineInput]{
 		Info: schema.Info{

@@ -100,7 +100,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	}
 	_, varies := any(new(In)).(priced[Env])
 	operation := &Operation[Env]{
-		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies || s.Flow,
+		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies || s.Flow || s.Bulk,
 	}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]
