@@ -390,9 +390,9 @@ var Rows = []schema.Row[*Deps]{
 	row[BulkInput]{
 		Info: schema.Info{
 			Name: "pdf.bulk", Summary: "Create a PDF for each record",
-			Details:  "Always a job: GET /v1/jobs/{id} has its progress, and DELETE /v1/jobs/{id} cancels it. The result is at most 200 MiB with the output zip or merged.",
+			Details:  "Always a job, with its progress in GET /v1/jobs/{id}. The result of zip and merged is at most 200 MiB.",
 			Use:      "Use when one template or PDF form is filled from a list, CSV or XLSX. Not for one document: use pdf_create.",
-			Unbilled: true, Bulk: true, PriceNote: "Each document costs the price of pdf.create, or of pdf.form.fill with form, and of its steps.",
+			Unbilled: true, Bulk: true, PriceNote: "Each document costs one pdf.create, or with form one pdf.form.fill, and its steps.",
 			Produces: []string{"application/zip", "application/pdf", "application/json"}, Warns: true,
 			Codes: []string{string(apierror.ConvertUnavailable)},
 		},
