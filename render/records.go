@@ -13,11 +13,14 @@ import (
 	"relaypdf/render/records"
 )
 
-// MaxRecords is the maximum number of records of a bulk job.
-const MaxRecords = records.Max
+// MaxRecordsTotal is the maximum size of all records of a bulk job as JSON, in bytes.
+const MaxRecordsTotal = records.MaxTotal
+
+// RecordsError is a file of records that cannot be read.
+type RecordsError = records.Error
 
 // ReadRecords reads the records of a file: a JSON array, JSON Lines, CSV or XLSX. Names of columns are paths, unless
-// flat. Each record is a JSON object. Errors are *records.Error and those of runTool.
+// flat. Each record is a JSON object. Errors are *RecordsError and those of runTool.
 func (t *Tools) ReadRecords(ctx context.Context, file engine.Content, flat bool) (list []json.RawMessage, err error) {
 	result, err := t.runTool(ctx, engine.Job{
 		Name: records.Job, Args: records.Options{Flat: flat}, Files: []engine.File{{Name: records.InputName, Content: file}},

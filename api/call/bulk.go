@@ -16,7 +16,6 @@ import (
 	"relaypdf/api/wire"
 	"relaypdf/internal/guard"
 	"relaypdf/render"
-	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
@@ -366,7 +365,7 @@ func (b *bulk) finish(ctx context.Context) error {
 type bulkJoin struct {
 	*bulk
 
-	open      []*spool.File
+	open      []render.File
 	parts     []render.ZipEntry
 	documents []operation.BulkDocument
 	files     []store.File
@@ -382,7 +381,7 @@ func (j *bulkJoin) free(ctx context.Context) {
 }
 
 // take returns the only part, which is not freed then.
-func (j *bulkJoin) take() *spool.File {
+func (j *bulkJoin) take() render.File {
 	file := j.open[0]
 	j.open = nil
 	return file
@@ -459,7 +458,7 @@ func resultsOf(chunk store.Chunk) (results []recordResult, err error) {
 
 // section is a part of a file.
 type section struct {
-	file       *spool.File
+	file       render.File
 	from, size int64
 }
 

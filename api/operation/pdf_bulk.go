@@ -13,7 +13,6 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
-	"relaypdf/render/records"
 	"relaypdf/render/template"
 	"relaypdf/store/credit"
 )
@@ -124,8 +123,8 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 			list = append(list, record.RawMessage)
 			total += len(record.RawMessage)
 		}
-		if total > records.MaxTotal {
-			return nil, &schema.SizeError{Field: "records", Limit: records.MaxTotal}
+		if total > render.MaxRecordsTotal {
+			return nil, &schema.SizeError{Field: "records", Limit: render.MaxRecordsTotal}
 		}
 		return list, nil
 	}
@@ -137,7 +136,7 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 		return nil, err
 	}
 	list, err = deps.Render.ReadRecords(ctx, file, in.Form != nil)
-	var refused *records.Error
+	var refused *render.RecordsError
 	if errors.As(err, &refused) {
 		err = schema.Faults{{Field: "fileId", Message: refused.Text}}
 	}
