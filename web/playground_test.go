@@ -39,7 +39,7 @@ func playHouse(t *testing.T) *house {
 		for _, row := range table.All() {
 			c.Operations = append(c.Operations, row.Name)
 			c.Prices[row.Name] = row.Price
-			c.Described = append(c.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
+			c.Described = append(c.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Job: row.Bulk})
 		}
 	})
 }
@@ -198,8 +198,8 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 		if o.Varies {
 			word = "Run from"
 		}
-		if o.Name == "pipelines.create" {
-			word = "Run" // Its price is that of its steps.
+		if o.Flow || o.Bulk {
+			word = "Run" // Its price is that of its parts.
 		}
 		if !strings.Contains(textOf(page.body), word) {
 			t.Errorf("%s: the button does not say %q", o.Name, word)

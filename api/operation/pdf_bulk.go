@@ -87,6 +87,8 @@ func (in *BulkInput) Validate() error {
 func DefaultResponse(call *Call) string {
 	bulk, ok := call.Input().(*BulkInput)
 	switch {
+	case ok && bulk.Quote && call.Response == schema.URL:
+		return schema.URL
 	case ok && bulk.Quote:
 		return schema.Binary
 	case ok:

@@ -128,7 +128,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		config.Operations = append(config.Operations, row.Name)
 		if !row.Off {
 			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
-			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads})
+			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads, Job: row.Bulk})
 		}
 	}
 	config.Outward = a.render.Webhooks()
