@@ -393,7 +393,7 @@ var Rows = []schema.Row[*Deps]{
 			Details:  "Always a job, with its progress in GET /v1/jobs/{id}. The result of zip and merged is at most 200 MiB.",
 			Use:      "Use when one template or PDF form is filled from a list, CSV or XLSX. Not for one document: use pdf_create.",
 			Unbilled: true, Bulk: true, PriceNote: "Each document costs one pdf.create, or with form one pdf.form.fill, and its steps.",
-			Produces: []string{"application/zip", "application/pdf", "application/json"}, Warns: true,
+			Produces: []string{"application/zip", "application/pdf", "application/json"}, Answer: BulkQuote{Records: 2, AmountMicrodollars: 4000}, Warns: true,
 			Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: BulkInput{
