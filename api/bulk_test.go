@@ -181,6 +181,22 @@ func TestBulkFiles(t *testing.T) {
 	})
 }
 
+// TestBulkForm fills a PDF form from a table whose columns are the names of its fields.
+func TestBulkForm(t *testing.T) {
+	t.Parallel()
+	l := bulkLab(t, nil)
+	form := send(t, l.Server, string(letters("alpha")))
+	table := send(t, l.Server, "customer.name\nAda\n")
+	job := l.Enqueue(t, apitest.Request{Path: bulkPath, Body: fmt.Sprintf(`{"form":{"fileId":%q},"fileId":%q}`, form, table)})
+	l.Work(t)
+	// The PDF has no form, which the record's call reports with the name of its field.
+	job = l.Await(t, job.ID)
+	if job.Status != wire.JobFailed || !strings.HasPrefix(job.Error.Message, "All 1 records failed. Record 0: ") {
+		t.Errorf("the job is %+v, its error %+v", job, job.Error)
+	}
+	expectBalance(t, l.Server, apitest.Trial)
+}
+
 // TestBulkFails: with onError fail one failed record makes the job fail, and free, whatever was settled before.
 func TestBulkFails(t *testing.T) {
 	t.Parallel()

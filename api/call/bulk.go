@@ -307,7 +307,7 @@ func (b *bulk) join(ctx context.Context, parts []render.ZipEntry, failed []opera
 
 // put stores documents from a record on.
 func (b *bulk) put(ctx context.Context, record int, content io.Reader) error {
-	size, err := b.paidCall.Files.blobs.Put(ctx, store.ChunkKey(b.id, b.job.Tries, record), content)
+	size, err := b.Files.blobs.Put(ctx, store.ChunkKey(b.id, b.job.Tries, record), content)
 	if err != nil {
 		return &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
 	}
@@ -504,7 +504,7 @@ func (r *sectionReader) Seek(offset int64, whence int) (int64, error) {
 
 // dropSpentChunks deletes the blobs that the result has replaced. The sweep of orphans handles any failure.
 func (b *bulk) dropSpentChunks(ctx context.Context) {
-	_, failed := blob.DeleteAll(ctx, b.paidCall.Files.blobs, b.spent)
+	_, failed := blob.DeleteAll(ctx, b.Files.blobs, b.spent)
 	for key, err := range failed {
 		b.log.LogAttrs(ctx, slog.LevelWarn, "delete chunks failed", slog.Int("blobs", len(failed)), slog.String("example", key), slog.Any("error", err))
 		return

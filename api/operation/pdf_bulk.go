@@ -217,16 +217,12 @@ func (in *BulkInput) Calls(call *Call) (BulkCalls, error) {
 	}
 	shared, member, names := map[string]json.RawMessage{}, "templateData", []string{"templateId", "templateVersion", "strict", "options", "then"}
 	if in.Form != nil {
-		then := given["then"]
-		given, member, names = nil, "fields", []string{"fileId", "password", "flatten", "then"}
-		form, err := json.Marshal(in.Form)
-		if err == nil {
-			err = json.Unmarshal(form, &given)
-		}
-		if err != nil {
+		form := map[string]json.RawMessage{}
+		if err := json.Unmarshal(given["form"], &form); err != nil {
 			return BulkCalls{}, err
 		}
-		given["then"] = then
+		form["then"] = given["then"]
+		given, member, names = form, "fields", []string{"fileId", "password", "flatten", "then"}
 	}
 	for _, name := range names {
 		if value := given[name]; value != nil {

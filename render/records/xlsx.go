@@ -400,8 +400,8 @@ func (b *workbook) value(c cell) (any, error) {
 	if c.Value == "" {
 		return nil, nil
 	}
-	number, err := strconv.ParseFloat(strings.TrimSpace(c.Value), 64)
-	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
+	number := parseNumber(c.Value)
+	if math.IsInf(number, 0) || math.IsNaN(number) {
 		return c.Value, nil
 	}
 	if c.Style >= 0 && c.Style < len(b.dates) && b.dates[c.Style] {
@@ -410,6 +410,15 @@ func (b *workbook) value(c cell) (any, error) {
 		}
 	}
 	return decimal(number), nil
+}
+
+// parseNumber returns the number of a text; NaN if it is none.
+func parseNumber(text string) float64 {
+	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return number
 }
 
 // decimal returns a number with the 15 digits that spreadsheets show: they store 19.99 as 19.989999999999998.
