@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -26,9 +27,15 @@ import (
 // AgentPath is the path of the Model Context Protocol endpoint.
 const AgentPath = "/mcp"
 
+// ToolsetsParam is the query parameter of AgentPath that selects toolsets.
+const ToolsetsParam = "toolsets"
+
 // agentRoute is the route of the API that serves agents.
 func agentRoute(a *API) route {
 	return route{
+		params: []schema.Param{{Name: ToolsetsParam, In: "query", Schema: &jsonschema.Schema{
+			Type: "string", Description: "Toolsets whose tools are listed and may be called, separated by commas, or all. Default: default.", Examples: []any{"default,forms"},
+		}}},
 		routeSpec: routeSpec{
 			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Send a Model Context Protocol message",
 			about:   "Stateless Streamable HTTP endpoint for agents. Accepts an API key, or an access token from the OAuth authorization of relaypdf. Agents call the operations of this API as tools.",
@@ -36,7 +43,7 @@ func agentRoute(a *API) route {
 			content: "application/json", upload: agentMessages(),
 			others: map[int]string{
 				http.StatusAccepted:             "The server accepted a notification or a response from the client. The body is empty.",
-				http.StatusBadRequest:           "The message is invalid, or names an unknown revision. The body is a JSON-RPC error.",
+				http.StatusBadRequest:           "The message is invalid, or names an unknown revision or toolset. The body is a JSON-RPC error.",
 				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope in WWW-Authenticate. The body is a JSON-RPC error.",
 				http.StatusUnsupportedMediaType: "The content type is not application/json. The body is a JSON-RPC error.",
 			},
@@ -70,16 +77,19 @@ type Tool struct {
 	Name, Title, Use string
 	// Method and Pattern are the route's.
 	Method, Pattern string
-	// Params are the parameters outside the body. Body is nil if the route accepts no JSON, Answer if it returns
-	// none.
-	Params       []schema.Param
-	Body, Answer *jsonschema.Schema
+	// Params are the parameters outside the body. Body is nil if the route accepts no JSON.
+	Params []schema.Param
+	Body   *jsonschema.Schema
 	// Hidden are the members of the response that no model may see.
 	Hidden []string
 	// Reads marks tools that change nothing, Upload marks tools that accept a file as the body.
 	Reads, Upload bool
 	// Full marks tools that need a key that may use all operations.
 	Full bool
+	// Toolset is the group that the tool is listed with. Default tools are also listed in the default toolset, and
+	// Always tools in every one.
+	Toolset         string
+	Default, Always bool
 	// Scope is the scope that a grant needs; empty means none.
 	Scope string
 	// Operation is set on paid tools. Price is their price.
@@ -98,6 +108,7 @@ func toolsOf(a *API) []Tool {
 			tools = append(tools, Tool{
 				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern, Body: r.operation.Schema,
 				Operation: r.operation, Price: a.prices[r.operation.Name], Scope: scopeOf(r.pattern),
+				Toolset: cmp.Or(r.operation.Toolset, r.tag()), Default: r.operation.Default,
 			})
 			continue
 		}
@@ -105,14 +116,11 @@ func toolsOf(a *API) []Tool {
 		if !ok {
 			continue
 		}
-		tool := Tool{
+		tools = append(tools, Tool{
 			Name: used.name, Title: r.summary, Use: used.use, Method: r.method, Pattern: r.pattern, Params: r.params, Body: r.body,
 			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil, Full: r.access == withFullKey, Scope: scopeOf(r.pattern),
-		}
-		if r.answer != nil {
-			tool.Answer = schema.AnswerSchema(shown(r.answer))
-		}
-		tools = append(tools, tool)
+			Toolset: r.tag(), Default: used.listed == byDefault, Always: used.listed == always,
+		})
 	}
 	return tools
 }
@@ -189,7 +197,7 @@ func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
 	if err != nil && call.Fault(err).Code == apierror.Unauthorized {
-		challenge := d.challenge()
+		challenge := d.challenge(r)
 		if secret != "" {
 			challenge += `, error="invalid_token"`
 		}
@@ -198,15 +206,15 @@ func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller
 	return caller, err
 }
 
-func (d *MCPBackend) challenge() string {
-	return `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + `"`
+func (d *MCPBackend) challenge(r *http.Request) string {
+	return `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + oauth.ResourceQuery(r.URL.RawQuery) + `"`
 }
 
 // StepUp asks the client of a token that lacks a scope to request that scope as well (RFC 6750). The header lists the
 // scopes that the token already has too: a token for the new scope alone would lose them.
-func (d *MCPBackend) StepUp(w http.ResponseWriter, caller call.Caller, scope string) {
+func (d *MCPBackend) StepUp(w http.ResponseWriter, r *http.Request, caller call.Caller, scope string) {
 	wanted := strings.Join(append(slices.Clone(caller.Scopes), scope), " ")
-	w.Header().Set("WWW-Authenticate", d.challenge()+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
+	w.Header().Set("WWW-Authenticate", d.challenge(r)+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
 }
 
 // withoutScope returns the error text for an agent whose grant lacks a scope.

@@ -510,8 +510,8 @@ func TestMissingThingsAreNamed(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for _, q := range []struct{ method, path, want string }{
-		{"GET", "/v1/files/file_unknown", "No file with this id. Files are deleted after 24 hours."},
-		{"DELETE", "/v1/files/file_unknown", "No file with this id. Files are deleted after 24 hours."},
+		{"GET", "/v1/files/file_unknown", "No file with this id. Files expire, after 24 hours by default."},
+		{"DELETE", "/v1/files/file_unknown", "No file with this id. Files expire, after 24 hours by default."},
 		{"GET", "/v1/jobs/job_unknown", "No job with this id."},
 		{"DELETE", "/v1/webhooks/wh_unknown", "No webhook with this id."},
 		{"GET", "/v1/webhooks/deliveries/dlv_unknown", "No delivery with this id."},

@@ -2,10 +2,20 @@ package api_test
 
 import (
 	"archive/zip"
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +24,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -114,6 +125,11 @@ func TestPipelineFaults(t *testing.T) {
 		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.rotate","input":{"degrees":90,"then":[]}}]}`, "then[0].input.then"},
 		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"zip.create","input":{"files":[{` + file + `,"filename":"x"}]}}]}`, "then[0].input"},
 		{"/v1/pdf/rotate", `{"step":"a","degrees":90}`, "step"},
+		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.text","input":{}}]}`, "then[0].op"},
+		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.attachments","input":{}}]}`, "then[0].op"},
+		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.ocr","input":{"output":"text"}}]}`, "then[0].op"},
+		{pipelines, flow("", flowStep("a", "pdf.data", `{`+file+`}`)), "steps[0].op"}, // Its price depends on its result.
+		{pipelines, flow("", flowStep("a", "templates.generate", `{"prompt":"x"}`)), "steps[0].op"},
 		{"/v1/pdf/info", `{` + file + `,"then":[]}`, "then"},
 		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.create","input":{"url":"https://127.0.0.1/"}}]}`, "then[0].input"},
 	} {
@@ -168,16 +184,6 @@ func TestPipelineCap(t *testing.T) {
 	expectEffects(t, s)
 	s.Send(t, apitest.Request{Path: pipelines, Body: three(""), Header: header("1500")}).OK(t)
 	expectBalance(t, s, apitest.Trial-1500)
-}
-
-// TestPipelineCostsItsResults runs a step whose price depends on its result: the most is held, and the sum is exact.
-func TestPipelineCostsItsResults(t *testing.T) {
-	t.Parallel()
-	s := toolServer(t)
-	s.Send(t, apitest.Request{Path: pipelines, Body: flow(`,"output":["data","turned"]`,
-		flowStep("turned", "pdf.rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90}`),
-		flowStep("data", "pdf.data", `{"step":"turned"}`))}).OK(t)
-	expectEffects(t, s, flowBooks("pipelines.create", 12500, 2500)...)
 }
 
 func TestPipelineReplay(t *testing.T) {
@@ -288,24 +294,221 @@ func TestFlowScopes(t *testing.T) {
 	expectBalance(t, s, apitest.Trial-500*credit.Microdollar)
 }
 
-// TestFlowOfTestKey marks each result that leaves a flow.
+// testMarks counts the test marks of the PDFs in a result: of its pages, of its attachments, or of the entries of an archive.
+func testMarks(t *testing.T, contentType, password string, content []byte) (counts []int) {
+	t.Helper()
+	run := func(name string, args ...string) []byte {
+		out, err := exec.CommandContext(t.Context(), name, args...).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return out
+	}
+	if contentType == "application/zip" {
+		archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range archive.File {
+			text, err := fs.ReadFile(archive, file.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file.Name, ".pdf") {
+				counts = append(counts, testMarks(t, "application/pdf", password, text)...)
+			}
+		}
+		return counts
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "document.pdf")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := run("qpdf", "--password="+password, "--decrypt", "--qdf", "--object-streams=disable", file, "-")
+	counts = append(counts, bytes.Count(plain, []byte("\n0.2 g 0.06000 0.06000 "))) // the band
+	run("pdfdetach", "-upw", password, "-saveall", "-o", dir, file)
+	run("pdfimages", "-upw", password, "-png", file, filepath.Join(dir, "image"))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch path.Ext(entry.Name()) {
+		case ".pdf":
+			if entry.Name() != "document.pdf" {
+				counts = append(counts, testMarks(t, "application/pdf", "", text)...)
+			}
+		case ".png":
+			if len(unmarked(t, "image/png", "", text)) == 0 {
+				t.Errorf("an image in the PDF has a mark")
+			}
+		}
+	}
+	return counts
+}
+
+// TestFlowOfTestKey marks what leaves a flow, and marks it once.
 func TestFlowOfTestKey(t *testing.T) {
 	t.Parallel()
-	s := toolServer(t, func(cfg *api.Config) { cfg.Dev = false })
-	_, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "test", Test: true})
-	with := func(body string) apitest.Response {
-		return s.Send(t, apitest.Request{Path: pipelines, Body: body, Header: http.Header{"Authorization": {"Bearer " + secret}}})
+	s := toolServer(t)
+	secret := newTester(t, s)
+	with := func(path, body string) apitest.Response {
+		return s.Send(t, apitest.Request{Path: path, Body: body, Header: bearerOf(secret)})
 	}
-	answer := with(three("")).OK(t)
-	if found := unmarked(t, "application/pdf", "secret", []byte(answer.Body)); len(found) > 0 {
-		t.Errorf("without a mark: %q", found)
+	file := `"file":` + inline(letters("alpha"))
+	for name, c := range map[string]struct {
+		path, body, contentType, password string
+		marks                             []int // of the PDFs
+	}{
+		"a pipeline": {pipelines, three(""), "application/pdf", "secret", []int{1}},
+		"two outputs": {pipelines, flow(`,"output":["turned","stamped"]`,
+			flowStep("turned", "pdf.rotate", `{`+file+`,"degrees":90}`), flowStep("stamped", "pdf.stamp", `{"step":"turned","text":"x"}`)), "application/zip", "", []int{1, 1}},
+		"then":            {"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.stamp","input":{"text":"x"}},{"op":"pdf.compress","input":{}}]}`, "application/pdf", "", []int{1}},
+		"an image inside": {"/v1/pdf/raster", `{` + file + `,"then":[{"op":"pdf.from-images","input":{"files":[{"step":"previous"}]}}]}`, "application/pdf", "", []int{1}},
+		"images": {pipelines, flow("", flowStep("turned", "pdf.rotate", `{"file":`+inline(letters("alpha", "beta"))+`,"degrees":90}`),
+			flowStep("images", "pdf.raster", `{"step":"turned","pages":"1-2"}`)), "application/zip", "", nil},
+		"an attachment": {pipelines, flow("", flowStep("inner", "pdf.rotate", `{`+file+`,"degrees":90}`),
+			flowStep("outer", "pdf.attachments", `{`+file+`,"action":"add","files":[{"step":"inner","filename":"inner.pdf"}]}`)), "application/pdf", "", []int{1, 1}},
+		"a code": {pipelines, flow("", flowStep("code", "barcodes.create", `{"type":"qr","text":"x"}`),
+			flowStep("stamped", "pdf.stamp", `{`+file+`,"image":{"step":"code"}}`)), "application/pdf", "", []int{1}},
+	} {
+		answer := with(c.path, c.body).OK(t)
+		if got := answer.Header.Get("Content-Type"); got != c.contentType {
+			t.Errorf("%s: the result is %s", name, got)
+		}
+		if c.marks == nil {
+			if found := unmarked(t, c.contentType, c.password, []byte(answer.Body)); len(found) > 0 {
+				t.Errorf("%s: without a mark: %q", name, found)
+			}
+		} else if got := testMarks(t, c.contentType, c.password, []byte(answer.Body)); !slices.Equal(got, c.marks) {
+			t.Errorf("%s: the pages have %v marks, want %v", name, got, c.marks)
+		}
 	}
-	several := with(three(`,"output":["both","closed"]`)).OK(t)
-	if got := several.Header.Get("Content-Type"); got != "application/zip" {
-		t.Errorf("several results are %s", got)
-	}
-	with(flow("", flowStep("a", "convert.create", `{"html":"x","to":"docx"}`))).Refused(t, apierror.InvalidRequest)
+	with(pipelines, flow("", flowStep("a", "convert.create", `{"html":"x","to":"docx"}`))).Refused(t, apierror.InvalidRequest)
 	expectBalance(t, s, apitest.Trial)
+}
+
+// TestFlowsCountOnce: a call with steps counts as one request.
+func TestFlowsCountOnce(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t, func(cfg *api.Config) { cfg.NoRateLimits = false })
+	for i, call := range []struct{ path, body string }{
+		{pipelines, three("")}, {"/v1/pdf/rotate", `{"file":` + inline(letters("alpha")) + `,"degrees":90,"then":[{"op":"pdf.compress","input":{}}]}`},
+	} {
+		got := s.Send(t, apitest.Request{Path: call.path, Body: call.body}).OK(t)
+		if left, want := got.Header.Get("RateLimit"), fmt.Sprintf(`"burst";r=%d;`, 4-i); !strings.Contains(left, want) {
+			t.Errorf("%s: RateLimit is %q, want %s", call.path, left, want)
+		}
+	}
+}
+
+// TestFlowForms sends flows in each form of the response, with a key and a cap.
+func TestFlowForms(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := toolServerOn(t, &db)
+		then := func(response string) string {
+			return `{"file":` + inline(letters("alpha", "beta")) + `,"pages":"2","filename":"x","response":"` + response + `","then":[{"op":"pdf.rotate","input":{"degrees":90}}]}`
+		}
+		for _, c := range []struct {
+			path  string
+			body  func(response string) string
+			name  string
+			price int
+		}{
+			{pipelines, func(response string) string { return three(`,"response":"` + response + `"`) }, "closed.pdf", 1500},
+			{"/v1/pdf/extract", then, "x.pdf", 1000},
+		} {
+			limit := http.Header{"X-Service-Max-Charge-Microdollars": {strconv.Itoa(c.price - 1)}}
+			before, _ := s.Balance(t)
+			s.Work(t)
+			for _, response := range []string{"binary", "url", "async"} {
+				s.Send(t, apitest.Request{Path: c.path, Body: c.body(response), Header: limit}).Refused(t, apierror.PaymentRequired)
+				var first string
+				for i := range 2 {
+					got := withKey(t, s, c.path+response, c.path, c.body(response))
+					if i == 0 {
+						first = got.Header.Get("x-service-id")
+					}
+					if got.Status >= 300 || got.Header.Get("x-service-id") != first || (got.Header.Get("Idempotent-Replayed") == "true") != (i == 1) {
+						t.Errorf("%s, %s: call %d has status %d, replayed %q: %.200s", c.path, response, i, got.Status, got.Header.Get("Idempotent-Replayed"), got.Body)
+					}
+				}
+				if response == "async" {
+					s.Await(t, first)
+				}
+				if got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + first}).OK(t).Header.Get("Content-Disposition"); !strings.Contains(got, c.name) {
+					t.Errorf("%s, %s: the file is %s, want %s", c.path, response, got, c.name)
+				}
+			}
+			if after, held := s.Balance(t); before-after != int64(3*c.price) || held != 0 {
+				t.Errorf("%s: three calls cost %d with %d held, want %d", c.path, before-after, held, 3*c.price)
+			}
+		}
+	})
+}
+
+// TestFlowCallbacks: the callback and the event of a job with steps have its result, or name the step that failed.
+func TestFlowCallbacks(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := toolServerOn(t, &db)
+		receiver := apitest.NewReceiver(t, nil)
+		s.Deliver(t)
+		s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
+		s.Work(t)
+		for _, page := range []string{"1", "9"} {
+			job := s.Enqueue(t, apitest.Request{Path: pipelines, Body: flow(`,"response":"async","callbackUrl":"`+receiver.URL+`"`,
+				flowStep("a", "pdf.rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90}`),
+				flowStep("b", "pdf.extract", `{"step":"a","pages":"`+page+`"}`))})
+			for range 2 { // the callback and the endpoint's event
+				got := receiver.Next(t)
+				event := struct{ Data *wire.JobStatus }{}
+				status := &wire.JobStatus{}
+				if err := errors.Join(json.Unmarshal(got.Body, &event), json.Unmarshal(got.Body, status)); err != nil {
+					t.Fatal(err)
+				}
+				status = cmp.Or(event.Data, status)
+				failed := status.Error != nil && strings.HasPrefix(status.Error.Message, "Step b (steps[1], pdf.extract): pages must select")
+				if status.ID != job.ID || (status.Status == "completed") != (page == "1") || failed != (page == "9") {
+					t.Errorf("page %s: received %s", page, got.Body)
+				}
+			}
+		}
+		effects := flowBooks("pipelines.create", 1000, 1000)
+		effects = append(effects, flowBooks("pipelines.create", 1000, -1)...)
+		slices.Sort(effects)
+		got := slices.DeleteFunc(s.Effects(t), func(effect string) bool {
+			return !strings.HasPrefix(effect, "call ") && !strings.HasPrefix(effect, "ledger ")
+		})
+		if slices.Sort(got); !slices.Equal(got, effects) {
+			t.Errorf("effects are %q, want %q", got, effects)
+		}
+		expectBalance(t, s, apitest.Trial-1000)
+	})
+}
+
+// TestFlowWarnings: the response has the warnings of every step, with the step's name.
+func TestFlowWarnings(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t, func(cfg *api.Config) {
+		cfg.Operations = append(slices.Clone(cfg.Operations), faulty())
+	})
+	answer := s.Send(t, apitest.Request{Path: pipelines, Body: flow(`,"output":["a","b"],"response":"url"`, flowStep("a", "test.faulty", `{"text":"x"}`), flowStep("b", "test.faulty", `{"text":"xy"}`))}).OK(t)
+	var got []string
+	for _, warning := range decode[wire.FileURL](t, answer).Warnings {
+		got = append(got, warning.Message)
+	}
+	first, second := twoFaults[0].Message, twoFaults[1].Message
+	want := []string{"Step a (steps[0], test.faulty): " + first, "Step b (steps[1], test.faulty): " + first, "Step b (steps[1], test.faulty): " + second}
+	if !slices.Equal(got, want) || answer.Header.Get("x-service-warnings") != "3" {
+		t.Errorf("the warnings are %q and the header is %q, want %q", got, answer.Header.Get("x-service-warnings"), want)
+	}
 }
 
 // waitInput is the input of an operation that does not end.

@@ -39,7 +39,7 @@ func (a *API) routes() []route {
 			codes: []apierror.Code{apierror.InvalidRequest, apierror.PayloadTooLarge, apierror.StorageUnavailable},
 		}, stored.createFile),
 		jsonRoute(a, routeSpec{
-			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a file", about: "Returns a result to anyone with its ID, and an upload only with a key of its account. Supports Range and If-None-Match.", content: "application/octet-stream",
+			method: "GET", pattern: "/v1/files/{id}", access: public, takesKey: true, summary: "Download a file", about: "Returns a result to anyone with its ID, and an upload only with a key of its account. Supports Range and If-None-Match, except for results with maxDownloads: each GET without a key of the account sends the whole file and counts, and after the last one the response is 404.", content: "application/octet-stream",
 			headers: []string{wire.ResultIDHeader, wire.SizeHeader, "Content-Disposition", "ETag"},
 			others: map[int]string{
 				http.StatusPartialContent:               "The part of the file that the Range header names.",
@@ -49,7 +49,7 @@ func (a *API) routes() []route {
 			},
 			codes: []apierror.Code{apierror.RateLimited, apierror.StorageUnavailable},
 		}, stored.getFile),
-		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/files/{id}", access: withKey, summary: "Delete an upload or a result", about: "Deletes the file at once. Without this call, relaypdf deletes it after 24 hours."}, stored.deleteFile),
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/files/{id}", access: withKey, summary: "Delete an upload or a result", about: "Deletes the file at once, before it expires."}, stored.deleteFile),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the available fonts", about: "Lists the font families installed on this server. Documents can also load web fonts.", verb: "list", codes: []apierror.Code{apierror.ConvertUnavailable}}, a.listFonts),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List webhook endpoints", about: "Lists the endpoints of the account, without their secrets.", verb: "list"}, hooks.listWebhooks),
 		jsonRoute(a, routeSpec{

@@ -166,6 +166,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		micros := int64(price)
 		e.Price = &micros
 		e.Description = operation.Description(price)
+		e.ExampleCharge = a.exampleCharge(operation)
 	}
 	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
 	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
@@ -183,15 +184,24 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	content := map[string]mediaType{"application/json": stored}
 	for _, media := range operation.Produces {
 		if media == "application/json" {
-			result := addResult(doc, operation.Info)
-			maps.Copy(stored.Examples, result.Examples)
-			content[media] = mediaType{Schema: map[string]any{"anyOf": []any{stored.Schema, result.Schema}}, Examples: stored.Examples}
+			forms := []any{stored.Schema}
+			for _, row := range a.answering(operation) {
+				result := addResult(doc, row.Info)
+				maps.Copy(stored.Examples, result.Examples)
+				forms = append(forms, result.Schema)
+			}
+			content[media] = mediaType{Schema: map[string]any{"anyOf": forms}, Examples: stored.Examples}
 			continue
 		}
 		content[media] = mediaType{Schema: binarySchema()}
 	}
+	about := "The result. With response \"url\", a JSON object with its URL."
+	if operation.Chains() {
+		about += " With then, the file that its last operation makes."
+		content[anyMedia] = mediaType{Schema: binarySchema()}
+	}
 	e.Responses["200"] = responseDoc{
-		Description: "The result. With response \"url\", a JSON object with its URL.",
+		Description: about,
 		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, "Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
@@ -203,6 +213,36 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		Headers:     headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content:     map[string]mediaType{"application/json": job},
 	}
+}
+
+// anyMedia is the content type of a result that then changes.
+const anyMedia = "*/*"
+
+// answering are the operations whose JSON results a call of an operation may return: the operation, or those that may be
+// its steps.
+func (a *API) answering(o *schema.Operation[*operation.Deps]) []*schema.Operation[*operation.Deps] {
+	if !o.Flow {
+		return []*schema.Operation[*operation.Deps]{o}
+	}
+	return slices.DeleteFunc(slices.Clone(a.table.All()), func(step *schema.Operation[*operation.Deps]) bool { return step.Answer == nil || step.Varies })
+}
+
+// exampleCharge is the price of the example of an operation that costs the price of its steps.
+func (a *API) exampleCharge(o *schema.Operation[*operation.Deps]) *int64 {
+	text, err := json.Marshal(o.Example)
+	if err != nil || !o.Flow {
+		return nil
+	}
+	bound, err := o.Bind(context.Background(), bytes.NewReader(text), schema.Files{})
+	if err != nil {
+		return nil
+	}
+	defer bound.Close()
+	price, err := operation.PriceOf(context.Background(), &operation.Deps{Prices: a.prices}, o.Name, bound)
+	if err != nil {
+		return nil
+	}
+	return new(int64(price.Amount))
 }
 
 // addAnswers describes the responses of a route that is not an operation's.

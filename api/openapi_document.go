@@ -71,6 +71,8 @@ type endpoint struct {
 	Callbacks   map[string]reference   `json:"callbacks,omitempty"`
 	// Price is set on the operations of the table that this server offers.
 	Price *int64 `json:"x-relaypdf-price-microdollars,omitempty"`
+	// ExampleCharge is the charge of the example request where that is not the price.
+	ExampleCharge *int64 `json:"x-relaypdf-example-charge-microdollars,omitempty"`
 	// Unavailable is set on operations that are unavailable, with the reason.
 	Unavailable string `json:"x-relaypdf-unavailable,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 // lookPath is the path that shows the preview of a stored result to a member of the account.
 const lookPath = wire.FilePattern + "/look"
 
-// ForPerson serves the operations and uploads to a member of an account, who needs no key, or uses one of the
+// ForPerson serves the operations, uploads and downloads to a member of an account, who needs no key, or uses one of the
 // account's: the caller has authenticated the member, checks the member's role and the state of the key, and counts the
 // requests. Operations are charged to the account, and limited, as ever.
 func (a *API) ForPerson(account store.Account, key *store.Key) http.Handler {
@@ -41,7 +41,7 @@ func (a *API) sessionRouter() http.Handler {
 		switch {
 		case route.operation != nil:
 			r.Method(route.method, route.pattern, a.serve(runOperation(a, route.operation, known)))
-		case route.upload != nil && route.access == withKey:
+		case route.upload != nil && route.access == withKey, route.pattern == wire.FilePattern && route.method == http.MethodGet:
 			r.Method(route.method, route.pattern, a.serve(route.handle))
 		}
 	}

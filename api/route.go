@@ -93,7 +93,7 @@ func (f routeSpec) notFoundText() string {
 	}
 	text += "."
 	if f.resource() == "file" {
-		text += " Files are deleted after 24 hours."
+		text += " Files expire, after 24 hours by default."
 	}
 	return text
 }

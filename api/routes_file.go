@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -23,6 +24,8 @@ type download struct {
 	file store.File
 	body *call.Blob // nil if the bucket sends it
 	link string     // in its bucket; empty if the body is sent
+	// limited is set if downloads count towards the maximum of the public URL.
+	limited bool
 }
 
 // linker makes addresses under which a blob can be had elsewhere for a while.
@@ -47,16 +50,23 @@ func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request)
 	return nil
 }
 
-// getFile returns a stored result to any holder of its ID, and an upload to its account.
-func (a *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (download, error) {
+// getFile returns a stored result to any holder of its ID, and an upload to its account. A maximum number of downloads
+// is for the holders of the ID: the account downloads its result as often as it wants to.
+func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput) (download, error) {
 	file, err := a.store.PublicFile(ctx, in.ID)
-	if errors.Is(err, store.ErrNotFound) && in.key != "" {
-		file, err = a.own(ctx, in, err)
+	limited := file.MaxDownloads > 0
+	if (errors.Is(err, store.ErrNotFound) || limited) && (in.key != "" || caller.Account.ID != "") {
+		switch mine, ownErr := a.own(ctx, caller, in); {
+		case ownErr == nil:
+			file, err, limited = mine, nil, false
+		case !errors.Is(ownErr, store.ErrNotFound):
+			return download{}, ownErr
+		}
 	}
 	if err != nil {
 		return download{}, err
 	}
-	if in.whole {
+	if in.whole && !limited {
 		if link := a.linked(ctx, file); link != "" {
 			return download{API: a, file: file, link: link}, nil
 		}
@@ -65,7 +75,12 @@ func (a *API) getFile(ctx context.Context, _ call.Caller, in downloadInput) (dow
 	if err != nil {
 		return download{}, err
 	}
-	return download{API: a, file: file, body: body}, nil
+	if limited && in.whole {
+		if err := a.store.TakeDownload(ctx, file.ID); err != nil {
+			return download{}, errors.Join(err, body.Close())
+		}
+	}
+	return download{API: a, file: file, body: body, limited: limited}, nil
 }
 
 // linked returns the URL of a result in its bucket, or an empty text if the response has to contain the file.
@@ -91,21 +106,29 @@ const (
 	privately    = "private, no-store"
 )
 
-// own finds a file of the account to which a key belongs. A key that may not use all operations finds only its own
-// uploads; another key finds nothing.
-func (a *API) own(ctx context.Context, in downloadInput, missing error) (store.File, error) {
-	caller, err := a.authenticate(ctx, in.key, in.ip, a.callerOf)
-	switch {
-	case err == nil:
-		file, err := a.store.AccountFile(ctx, caller.Account.ID, in.ID)
-		if only := caller.Reads(); err == nil && only != "" && file.KeyID != only {
-			return store.File{}, missing
+// own finds a file of the account of the caller, or of a key. A key that may not use all operations finds only its own
+// uploads and results; another key finds nothing.
+func (a *API) own(ctx context.Context, caller call.Caller, in downloadInput) (store.File, error) {
+	if caller.Account.ID == "" {
+		var err error
+		caller, err = a.authenticate(ctx, in.key, in.ip, a.callerOf)
+		if err != nil && slices.Contains([]apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}, call.Fault(err).Code) {
+			err = store.ErrNotFound
 		}
-		return file, err
-	case slices.Contains([]apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}, call.Fault(err).Code):
-		return store.File{}, missing
+		if err != nil {
+			return store.File{}, err
+		}
 	}
-	return store.File{}, err
+	file, err := a.store.AccountFile(ctx, caller.Account.ID, in.ID)
+	only := caller.Reads()
+	if err != nil || only == "" || file.KeyID == only {
+		return file, err
+	}
+	made, err := a.store.Call(ctx, file.CallID)
+	if err == nil && made.KeyID != only {
+		err = store.ErrNotFound
+	}
+	return file, err
 }
 
 // send sends the result. Nothing may cache it, so that deletion, expiry and
@@ -125,6 +148,18 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", downloadType)
 	h.Set("Content-Disposition", disposition("attachment", d.file.Filename))
 	h.Set("Content-Security-Policy", "sandbox")
+	if d.limited {
+		// Parts would be downloads of their own, and what a client has already was counted: the whole file is sent.
+		h.Set("Accept-Ranges", "none")
+		h.Set("Content-Length", strconv.FormatInt(d.file.Size, 10))
+		w.WriteHeader(http.StatusOK)
+		if r.Method != http.MethodGet {
+			return nil
+		}
+		d.store.CountDownload(d.file.ID)
+		_, err := io.Copy(w, d.body.Open())
+		return undelivered(err)
+	}
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
 	if answer := middleware.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {

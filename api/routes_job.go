@@ -83,7 +83,13 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 	case !errors.Is(err, store.ErrNotFound):
 		return jobStatus{}, err
 	case done.EndedAt != nil:
-		expired := done.EndedAt.Add(call.FileLifetime)
+		expired, err := a.store.LinkExpiry(ctx, done.ResultID)
+		if errors.Is(err, store.ErrNotFound) {
+			expired, err = done.EndedAt.Add(call.FileLifetime), nil
+		}
+		if err != nil {
+			return jobStatus{}, err
+		}
 		status.ExpiresAt = shownTime(&expired)
 	}
 	return jobStatus{status}, nil

@@ -275,6 +275,9 @@ func TestToolsFail(t *testing.T) {
 		{"booklet", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
 		{"attachments", `{` + source + `,"action":"extract"}`, apierror.InvalidRequest, "file", "has no attachments"},
 		{"extract-images", `{` + source + `}`, apierror.InvalidRequest, "file", "has no matching images on these pages"},
+		{"split", `{` + source + `,"text":"delta"}`, apierror.InvalidRequest, "text", "was not found on any page"},
+		{"split", `{` + source + `,"bookmarkLevel":2}`, apierror.InvalidRequest, "bookmarkLevel", "must be a level with bookmarks; the document has none of level 2 or above"},
+		{"split", `{"file":` + locked + `,"everyPages":1}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, apierror.InvalidRequest, "bookmarks[0].page", "must select pages of the document, which has 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)

@@ -217,7 +217,7 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.InvalidRequest)
-	want := "1 of 1000 uploads, 5368709120 bytes of 5 GiB. Delete some, or wait: the first expires at " + large.ExpiresAt.UTC().Format(time.RFC3339) + "."
+	want := "1 of 1000 files, 5368709120 bytes of 5 GiB. Delete some, or wait: the first expires at " + large.ExpiresAt.UTC().Format(time.RFC3339) + "."
 	if !strings.Contains(got.Message, want) {
 		t.Errorf("message %q, want %q in it", got.Message, want)
 	}

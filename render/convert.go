@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,9 @@ import (
 	"relaypdf/render/markup"
 	"relaypdf/render/office"
 	"relaypdf/render/pdf"
+	"relaypdf/render/pdffile"
+	"relaypdf/render/pdfmeta"
+	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
 
@@ -54,6 +58,11 @@ type ConvertPrint struct {
 	PageRanges string
 	// Password is required to open the PDF; empty means no password.
 	Password string
+	Metadata pdfmeta.Info
+	// Standards and StandardsStrict are those of PDF. A document whose own front matter has standards conforms to
+	// those if there are none here.
+	Standards       []pdffile.Standard
+	StandardsStrict bool
 }
 
 // MarkdownPrint holds the settings with which a browser prints Markdown.
@@ -122,13 +131,49 @@ func isPage(source office.Source) bool {
 	return source.Format == office.FormatHTML || source.Format == office.FormatMarkdown
 }
 
+// prepareStandards sets what a PDF needs to conform to its standards, which may be those of the front matter. False means
+// that it has none.
+func (c *Conversion) prepareStandards(source office.Source) (bool, error) {
+	how, page := &c.Print, isPage(source)
+	if page && c.Markdown != nil && len(how.Standards) == 0 {
+		how.Standards, how.StandardsStrict = c.Markdown.Standards, c.Markdown.StandardsStrict
+	}
+	if len(how.Standards) == 0 {
+		return false, nil
+	}
+	if source.Kind == office.KindImage {
+		return false, &office.Error{Reason: office.Unstructured}
+	}
+	if how.Tagged = true; !page && slices.Contains(how.Standards, pdffile.A1B) {
+		how.PDFA = 1 // LibreOffice flattens transparency
+	}
+	return true, nil
+}
+
 // convertToPDF converts a document to a PDF, and applies the requested print settings.
 func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ Converted, err error) {
+	how, page := &c.Print, isPage(source)
+	claims, err := c.prepareStandards(source)
+	if err != nil {
+		return Converted{}, err
+	}
 	made, err := a.convertFile(ctx, c, source)
-	if err == nil && c.Print.PageRanges != "" {
-		whole := made.Body
-		made.Body, err = a.ExtractPages(ctx, PDFFile{Content: whole}, c.Print.PageRanges)
+	selected := page && claims // by the browser
+	if err == nil && how.PageRanges != "" && !selected {
+		whole, extract := made.Body, a.ExtractPages
+		if claims { // the structure has each content once
+			extract = a.selectPages
+		}
+		made.Body, err = extract(ctx, PDFFile{Content: whole}, how.PageRanges)
 		err = errors.Join(err, whole.Close())
+	}
+	if err == nil && !page && how.Metadata != (pdfmeta.Info{}) {
+		made.Body, err = a.SetPDFInfo(ctx, made.Body, "", how.Metadata)
+	}
+	if err == nil && !page && claims {
+		var faults []chrome.Warning
+		made.Body, faults, err = a.conformPDF(ctx, made.Body, pdftag.Options{Standards: how.Standards, Office: true}, how.StandardsStrict)
+		made.Warnings = append(made.Warnings, faults...)
 	}
 	if err == nil && c.Print.Password != "" {
 		open := made.Body
@@ -200,6 +245,10 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 	if c.Print.PageRanges != "" {
 		how.PageRanges = "" // pages are selected from the whole document
 	}
+	if how.Standards, how.StandardsStrict = c.Print.Standards, c.Print.StandardsStrict; len(how.Standards) > 0 && c.Print.PageRanges != "" {
+		how.PageRanges = c.Print.PageRanges // a selection afterwards would break what the file claims
+	}
+	how.Metadata = c.Print.Metadata.Or(how.Metadata)
 	src.Assets = c.Assets
 	doc, err := a.PDF(ctx, src, Page{Media: how.Media}, how.PDF)
 	return Converted{Body: doc.Body, Warnings: doc.Warnings}, err
@@ -244,7 +293,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
-	if err == nil && c.Print.PDFA != 0 {
+	if err == nil && c.Print.PDFA != 0 && len(c.Print.Standards) == 0 {
 		if err = archived(ctx, a, made.Body, c.Print.PDFA); err != nil {
 			err = errors.Join(err, made.Body.Close())
 		}

@@ -20,21 +20,26 @@ const (
 	MakeTime = time.Minute
 	// OCRTime is for OCR of scans. Fifty pages take a few seconds each, two at a time.
 	OCRTime = 4 * time.Minute
+	// CompareTime is for rendering all pages of two files, and again those that differ.
+	CompareTime = 4 * time.Minute
 )
 
 // timeLimit returns the time limit of an engine's job.
 func timeLimit(job string) time.Duration {
 	switch job {
-	case pdf.InfoJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.ArchivedJob, office.ResolutionJob, office.ReferencesJob:
+	case pdf.InfoJob, pdf.MetadataJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.ArchivedJob, office.ResolutionJob, office.ReferencesJob:
 		return ReadTime
 	case pdf.TextJob:
 		return TextTime
-	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob,
+	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob, pdf.SetMetadataJob,
 		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:
 		return ChangeTime
 	}
-	if job == pdf.OCRJob || job == pdf.MarkdownJob {
+	switch job {
+	case pdf.OCRJob, pdf.MarkdownJob:
 		return OCRTime
+	case pdf.CompareJob:
+		return CompareTime
 	}
 	return MakeTime
 }

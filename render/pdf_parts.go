@@ -166,3 +166,29 @@ func (a *Account) MarkdownOfPDF(ctx context.Context, file PDFFile, how Markdown)
 	}
 	return result.Output(0), about, nil
 }
+
+// SplitPDF makes a ZIP archive of parts of a PDF.
+func (a *Account) SplitPDF(ctx context.Context, file PDFFile, how pdf.SplitArgs) (*spool.File, error) {
+	files, input := file.input()
+	how.Input = input
+	return a.runPDF(ctx, engine.Job{Name: pdf.SplitJob, Args: how, Files: files})
+}
+
+// PDFMetadata reads the document information and XMP of a PDF.
+func (a *Account) PDFMetadata(ctx context.Context, file PDFFile) (pdf.Metadata, error) {
+	var metadata pdf.Metadata
+	files, input := file.input()
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.MetadataJob, Args: input, Files: files})
+	if err != nil {
+		return metadata, err
+	}
+	err = errors.Join(json.Unmarshal(result.Body, &metadata), result.Close())
+	return metadata, err
+}
+
+// SetPDFMetadata writes the document information and XMP of a PDF. Changes lists the other differences from the source.
+func (a *Account) SetPDFMetadata(ctx context.Context, file PDFFile, how pdf.MetadataArgs) (_ *spool.File, changes []string, err error) {
+	files, input := file.input()
+	how.Input = input
+	return a.runChanging(ctx, engine.Job{Name: pdf.SetMetadataJob, Args: how, Files: files})
+}

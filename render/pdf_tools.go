@@ -94,8 +94,18 @@ func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File
 
 // ExtractPages makes a PDF of selected pages, in the selected order, including repeats. Empty pages mean all.
 func (t *Tools) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+	return t.extract(ctx, file, pdf.Selection{Pages: pages})
+}
+
+// selectPages is ExtractPages with each page once, in the order of the document.
+func (t *Tools) selectPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
+	return t.extract(ctx, file, pdf.Selection{Pages: pages, Once: true})
+}
+
+func (t *Tools) extract(ctx context.Context, file PDFFile, selection pdf.Selection) (*spool.File, error) {
 	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
+	selection.Input = input
+	return t.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: selection, Files: files})
 }
 
 // DeletePages makes a PDF without some of its pages. At least one page must remain.

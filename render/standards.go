@@ -12,6 +12,7 @@ import (
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdftag"
+	"relaypdf/render/spool"
 )
 
 // StandardUnmet is the code of the warning that a document does not conform to a standard, or that a part of it was
@@ -23,42 +24,47 @@ type StandardError struct{ Faults []chrome.Warning }
 
 func (e *StandardError) Error() string { return "render: " + e.Faults[0].Message }
 
-// conform makes a tagged document conform to the standards of the settings. Named means that the source names its
+// conform makes a document of Chromium conform to the standards of the settings. Named means that the source names its
 // language: for others Chromium writes its own.
-func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, named bool) (_ chrome.Document, err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, doc.Body.Close())
-		}
-	}()
-	files, input := PDFFile{Content: doc.Body}.input()
-	args := pdf.StandardsArgs{Input: input, Options: pdftag.Options{Standards: opt.Standards, NoLanguage: !named}}
+func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, named bool) (chrome.Document, error) {
+	how := pdftag.Options{Standards: opt.Standards, NoLanguage: !named}
 	for _, u := range doc.Untagged {
-		args.Options.Untagged = append(args.Options.Untagged, pdftag.Untagged(u))
+		how.Untagged = append(how.Untagged, pdftag.Untagged(u))
 	}
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: args, Files: files})
+	body, faults, err := a.conformPDF(ctx, doc.Body, how, opt.StandardsStrict)
+	doc.Body, doc.Warnings = body, append(doc.Warnings, faults...)
+	return doc, err
+}
+
+// conformPDF makes a tagged PDF conform to standards, and returns its faults. If strict is true, faults that break one
+// are a *StandardError. It closes the given PDF.
+func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, opt pdftag.Options, strict bool) (_ *spool.File, faults []chrome.Warning, err error) {
+	defer func() { err = errors.Join(err, tagged.Close()) }()
+	files, input := PDFFile{Content: tagged}.input()
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: pdf.StandardsArgs{Input: input, Options: opt}, Files: files})
 	if err != nil {
-		return chrome.Document{}, err
+		return nil, nil, err
 	}
 	var about pdf.Standards
 	if err := json.Unmarshal(result.Body, &about); err != nil {
-		return chrome.Document{}, errors.Join(fmt.Errorf("standards: %w", err), result.Close())
+		return nil, nil, errors.Join(fmt.Errorf("standards: %w", err), result.Close())
 	}
-	faults := standardFaults(about.Faults)
-	if opt.StandardsStrict && len(about.Claimed) < len(opt.Standards) {
-		return chrome.Document{}, errors.Join(&StandardError{Faults: faults}, result.Close())
+	faults = standardFaults(about.Faults)
+	if strict && len(about.Claimed) < len(opt.Standards) {
+		return nil, nil, errors.Join(&StandardError{Faults: faults}, result.Close())
 	}
-	before := doc.Body
-	doc.Body = result.Output(0)
-	doc.Warnings = append(doc.Warnings, faults...)
-	return doc, before.Close()
+	return result.Output(0), faults, nil
 }
 
 // standardFaults returns the faults as warnings, those that break a standard first.
 func standardFaults(faults []pdftag.Fault) []chrome.Warning {
 	var broken, other []chrome.Warning
 	for _, f := range faults {
-		w := chrome.Warning{Code: StandardUnmet, Message: standardText(f)}.Bounded()
+		parts := &chrome.Parts{Page: f.Page, Element: f.Element, Text: f.Text, Problem: f.Problem, Remedy: f.Remedy}
+		for _, s := range f.Breaks {
+			parts.Standards = append(parts.Standards, string(s))
+		}
+		w := chrome.Warning{Code: StandardUnmet, Message: standardText(f), Parts: parts}.Bounded()
 		if len(f.Breaks) > 0 {
 			broken = append(broken, w)
 		} else {
@@ -75,10 +81,16 @@ func standardText(f pdftag.Fault) string {
 	if f.Page > 0 {
 		where = append(where, fmt.Sprintf("page %d", f.Page))
 	}
-	if f.Element != "" {
+	switch {
+	case f.Text != "":
+		where = append(where, fmt.Sprintf("%s %q", f.Element, f.Text))
+	case f.Element != "":
 		where = append(where, f.Element)
 	}
-	text := f.Text
+	text := f.Problem
+	if f.Remedy != "" {
+		text += " " + f.Remedy
+	}
 	if len(where) > 0 {
 		text = strings.Join(where, ", ") + ": " + text
 	}

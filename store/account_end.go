@@ -38,6 +38,7 @@ func (s *Store) KeepAccount(ctx context.Context, id string) error {
 // account, ?1 now.
 var ended = []string{
 	`DELETE FROM template_drafts WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
+	`DELETE FROM template_approvals WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
 	`DELETE FROM template_versions WHERE template_id IN (SELECT id FROM templates WHERE account_id = ?0)`,
 	`DELETE FROM template_partials WHERE account_id = ?0`,
 	`DELETE FROM templates WHERE account_id = ?0`,
@@ -45,6 +46,7 @@ var ended = []string{
 	`DELETE FROM requests WHERE account_id = ?0`,
 	`DELETE FROM bulk_chunks WHERE call_id IN (SELECT call_id FROM bulks WHERE account_id = ?0)`,
 	`DELETE FROM titles WHERE account_id = ?0`,
+	`DELETE FROM links WHERE account_id = ?0`,
 	`DELETE FROM usage_alerts WHERE account_id = ?0`,
 	// Their bytes go with the next round, and those of running jobs after it.
 	`UPDATE files SET expires_at = ?1 WHERE account_id = ?0 AND expires_at > ?1`,

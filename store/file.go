@@ -27,6 +27,9 @@ type File struct {
 	ExpiresAt   time.Time
 	// Warnings are the warnings about the source of a result, as a JSON array; empty if there are none.
 	Warnings string
+	// MaxDownloads is the maximum number of downloads by the public URL of a result; 0 is none. LinkDownloads are those
+	// that count towards it.
+	MaxDownloads, LinkDownloads int64
 }
 
 type fileRow struct {
@@ -118,10 +121,10 @@ func (s *Store) addFile(ctx context.Context, tx txn, call *callRow, f File, now 
 }
 
 // publicOnly is the condition of files that any holder of their ID may download.
-const publicOnly = "f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)"
+const publicOnly = "(l.max_downloads IS NULL OR l.max_downloads = 0 OR l.downloads < l.max_downloads) AND f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)"
 
 // PublicFile returns the result with the ID, which any holder of the ID may download. It returns ErrNotFound if the
-// file is missing, expired, deleted or an upload, or if its account is suspended.
+// file is missing, expired, deleted, an upload or downloaded as often as its call asked for, or if its account is suspended.
 func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
 	return s.liveFile(ctx, id, publicOnly)
 }
@@ -136,16 +139,22 @@ func (s *Store) AccountFile(ctx context.Context, accountID, id string) (File, er
 	return s.liveFile(ctx, id, "f.account_id = ?", accountID)
 }
 
+// liveQuery finds a file that has neither expired nor been deleted, with its link. Its parameters are the ID and now.
+var liveQuery = "SELECT " + filesTable.columns("f") + `, COALESCE(l.max_downloads, 0), COALESCE(l.downloads, 0)
+	FROM files AS f LEFT JOIN links AS l ON l.file_id = f.id WHERE f.id = ? AND f.deleted_at IS NULL AND f.expires_at > ? AND `
+
 // liveFile returns a file that has neither expired nor been deleted.
 func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
-	var row fileRow
 	if !storable(id) {
 		return File{}, fmt.Errorf("read file: %w", ErrNotFound)
 	}
-	err := s.read.NewSelect().Model(&row).Where("f.id = ? AND f.deleted_at IS NULL", id).
-		Where("f.expires_at > ?", toMicros(s.now())).Where(where, args...).Scan(ctx)
+	var row fileRow
+	var most, taken int64
+	err := s.read.NewRaw(liveQuery+where, append([]any{id, toMicros(s.now())}, args...)...).Scan(ctx, append(filesTable.places(&row), &most, &taken)...)
 	if err != nil {
 		return File{}, fmt.Errorf("read file: %w", notFound(err))
 	}
-	return row.file(), nil
+	file := row.file()
+	file.MaxDownloads, file.LinkDownloads = most, taken
+	return file, nil
 }

@@ -86,9 +86,13 @@ func putDraft(ctx context.Context, tx txn, row *templateRow, content TemplateCon
 	return err
 }
 
+// dropDraft deletes the draft and the approval of its pages.
 func dropDraft(ctx context.Context, tx txn, row *templateRow) error {
 	row.HasDraft = false
 	_, err := tx.NewDelete().Model((*templateDraftRow)(nil)).Where("template_id = ?", row.ID).Exec(ctx)
+	if err == nil {
+		_, err = tx.NewDelete().Model((*templateApprovalRow)(nil)).Where("template_id = ?", row.ID).Exec(ctx)
+	}
 	return err
 }
 

@@ -164,7 +164,7 @@ func answerOf(mode string) string {
 	case "binary":
 		return "file in the response"
 	case "url":
-		return "link for 24 hours"
+		return "link"
 	case "async":
 		return "asynchronous job"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/call"
+	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -161,13 +162,34 @@ func documentOf(call store.Call, keys accountKeys) views.Document {
 
 // withResult sets the URL and the image of a call's result, and the title if there is no other.
 func withResult(d *views.Document, file store.File) {
-	d.Download = "/v1/files/" + url.PathEscape(file.ID)
+	d.Download = downloadOf(d.ID)
 	if d.Name == d.Operation {
 		d.Name = file.Filename
 	}
 	if call.HasThumbnail(file.ContentType) {
 		d.Image = documentsPath + "/" + d.ID + "/page.png"
 	}
+}
+
+// downloadOf is the URL at which members download the result of a call: this does not count as a download by its link.
+func downloadOf(callID string) string { return documentsPath + "/" + callID + "/file" }
+
+// downloadResult sends the result of a call.
+func (w *Web) downloadResult(v *pageRequest) error {
+	document, err := v.document()
+	if err == nil && (w.cfg.Interface == nil || v.account.Suspended) {
+		err = store.ErrNotFound
+	}
+	if err == nil {
+		_, err = w.store.AccountFile(v.ctx(), v.account.ID, document.ResultID)
+	}
+	if err != nil {
+		return err
+	}
+	r := v.r.Clone(v.ctx())
+	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = strings.Replace(wire.FilePattern, "{id}", document.ResultID, 1), "", ""
+	w.cfg.Interface(*v.account, nil).ServeHTTP(v.w, r)
+	return nil
 }
 
 // stepWords describe the steps of a call.
@@ -238,7 +260,10 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if err == nil {
 		withResult(&m.Document, file)
 		m.ResultID, m.SizeBytes, m.ExpiresAt = file.ID, file.Size, &file.ExpiresAt
-		m.Link = w.cfg.BaseURL + m.Download
+		m.MaxDownloads, m.DownloadsLeft = file.MaxDownloads, file.MaxDownloads-file.LinkDownloads
+		if m.MaxDownloads == 0 || m.DownloadsLeft > 0 {
+			m.Link = w.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
+		}
 		if err := v.addLook(&m); err != nil {
 			return err
 		}

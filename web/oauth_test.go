@@ -198,7 +198,7 @@ func TestAgentIsLetIn(t *testing.T) {
 		if list, err := h.Grants().List(t.Context(), h.mayas(t).ID); err != nil || len(list) != 0 {
 			t.Errorf("%d grants before the code came back, %v", len(list), err)
 		}
-		got := a.trades(http.StatusOK, redeeming(to.Query().Get("code")), "resource", h.url+"/mcp")
+		got := a.trades(http.StatusOK, redeeming(to.Query().Get("code")), "resource", h.url+"/mcp?toolsets=all")
 		if got.Type != "Bearer" || got.Scope != "documents" || got.ExpiresIn != 3600 || !h.opens(t, got.Token) {
 			t.Errorf("got %+v", got)
 		}

@@ -164,7 +164,7 @@ func (w *Web) changePlayground(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	does, path, _ := strings.Cut(sent["then"], ":")
+	does, path, _ := strings.Cut(sent["do"], ":")
 	switch does {
 	case "fill":
 		p.input = newPlayInput(p.operation)
@@ -406,7 +406,7 @@ func (p *playground) call() []byte {
 func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if !p.row().Varies {
-		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.cfg.Prices[p.name]), 10))
+		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.price()), 10))
 	}
 	began := time.Now()
 	answer, err := p.send(p.key, http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
@@ -438,16 +438,30 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	}
 	m.ResultID, m.Filename, m.Size, m.ExpiresAt = file.ID, file.Filename, file.SizeBytes, file.ExpiresAt
 	for _, w := range file.Warnings {
-		m.Warnings = append(m.Warnings, views.PlayWarning(w))
+		m.Warnings = append(m.Warnings, views.PlayWarning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
-	m.Download = "/v1/files/" + url.PathEscape(file.ID)
-	m.Link = p.cfg.BaseURL + m.Download
+	m.Download = downloadOf(store.CallID(file.ID))
+	m.Link = p.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
 	look, err := p.lookAt(file.ID)
 	if err != nil {
 		return nil, 0, err
 	}
 	m.ResultPreview = previewOf(look, m.Filename, inline(look))
 	return m, http.StatusOK, nil
+}
+
+// price returns the price of the call with its steps.
+func (p *playground) price() credit.Amount {
+	sum := p.cfg.Prices[p.name]
+	for _, field := range []string{"steps", "then"} {
+		var steps []struct{ Op string }
+		if json.Unmarshal([]byte(p.input.values[field]), &steps) == nil { // The API refuses anything else.
+			for _, step := range steps {
+				sum += p.cfg.Prices[step.Op]
+			}
+		}
+	}
+	return sum
 }
 
 // tellFaults shows the API's errors at their fields, and the other errors above the fields.
@@ -481,7 +495,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	row := p.row()
 	m := views.Playground{
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
-		Price: p.cfg.Prices[p.name], Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
+		Price: p.price(), Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
 	}
 	for _, group := range p.playable() {
 		for _, o := range group.List {

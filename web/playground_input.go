@@ -31,9 +31,7 @@ type playInput struct {
 
 // newPlayInput returns the empty input of an operation. The source of its example has the first tab.
 func newPlayInput(o views.Operation) *playInput {
-	// The form has then as the name of its buttons. The form of pipelines has the steps.
-	fields := slices.DeleteFunc(slices.Clone(o.Inputs), func(f views.InputField) bool { return f.Name == "then" })
-	in := &playInput{fields: fields, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
+	in := &playInput{fields: o.Inputs, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
 	var used map[string]json.RawMessage
 	_ = json.Unmarshal(o.Example, &used) // an example that is not an object uses no fields
 	for _, f := range o.Inputs {
@@ -450,13 +448,12 @@ func (in *playInput) fault(path, message string) bool {
 		if f == nil || f.Kind == views.InputGroup && at != path {
 			continue
 		}
-		if at != path {
-			message = path + " " + message
-		}
 		for f.Kind != views.InputList && strings.HasSuffix(at, "]") {
 			at = at[:strings.LastIndexByte(at, '[')] // errors inside JSON are reported for its field
 		}
-		message = asSentence(message)
+		if message = asSentence(message); at != path {
+			message = path + " " + strings.ToLower(message[:1]) + message[1:] // A path keeps its case.
+		}
 		if name := in.fileName(at); name != "" {
 			message = name + ": " + message
 		}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,14 +197,17 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 		if o.Varies {
 			word = "Run from"
 		}
-		if o.Flow || o.Bulk {
-			word = "Run" // Its price is that of its parts.
+		if o.Flow {
+			word = "Run for $0.0025" // the price of its steps
+		}
+		if o.Bulk {
+			word = "Run" // the price of its records
 		}
 		if !strings.Contains(textOf(page.body), word) {
 			t.Errorf("%s: the button does not say %q", o.Name, word)
 		}
 		form := formOf(t, page.body)
-		form.Set("then", "show")
+		form.Set("do", "show")
 		shown := callOf(t, v.post(path, http.StatusOK, form).body)
 		if !sameJSON(t, shown, string(example)) {
 			t.Errorf("%s: the form comes to %s, want %s", o.Name, shown, example)
@@ -249,19 +251,24 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 		{"pdf_rotate", url.Values{"degrees": {"-90"}}, `{"degrees":-90}`, ""},
 		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}}, `{"files":[{"filename":"a"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"2"}, "files[1].filename": {"b"}}, `{"files":[{},{"filename":"b"}]}`, ""},
-		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"drop:files[0]"}}, `{"files":[{"filename":"b"}]}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "do": {"drop:files[0]"}}, `{"files":[{"filename":"b"}]}`, ""},
 		{"zip_create", url.Values{"count:files": {"9999999"}, "files[0].filename": {"a"}}, `{"files":[{"filename":"a"}]}`, ""},
-		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"raise:files[1]"}}, `{"files":[{"filename":"b"},{"filename":"a"}]}`, ""},
-		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "then": {"raise:files[0]"}}, `{"files":[{"filename":"a"},{"filename":"b"}]}`, ""},
-		{"pdf_info", url.Values{"file": {"JVBERi0="}, "then": {"drop:file"}}, `{}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "do": {"raise:files[1]"}}, `{"files":[{"filename":"b"},{"filename":"a"}]}`, ""},
+		{"zip_create", url.Values{"count:files": {"2"}, "files[0].filename": {"a"}, "files[1].filename": {"b"}, "do": {"raise:files[0]"}}, `{"files":[{"filename":"a"},{"filename":"b"}]}`, ""},
+		{"pdf_info", url.Values{"file": {"JVBERi0="}, "do": {"drop:file"}}, `{}`, ""},
+		{"pdf_extract", url.Values{"pages": {"2"}, "then": {`[{"op": "pdf.compress", "input": {}}]`}, "do": {"show"}}, `{"pages":"2","then":[{"op":"pdf.compress","input":{}}]}`, "Run for $0.001"},
+		{"pdf_extract", url.Values{"then": {`[`}}, `{}`, "Must be valid JSON"},
+		{"pdf_extract", url.Values{"then": {`{}`}}, `{"then":{}}`, "Run for $0.0005"},
+		{"pipelines_create", url.Values{"steps": {`[{"op":"pdf.raster"},{"op":"zip.create"}]`}}, `{"steps":[{"op":"pdf.raster"},{"op":"zip.create"}]}`, "Run for $0.0012"},
+		{"pipelines_create", url.Values{"steps": {`[{"op":"pdf.nothing"}]`}}, `{"steps":[{"op":"pdf.nothing"}]}`, "Run"},
 		// Only the open tab is sent, with the fields that belong to it.
 		{"pdf_create", url.Values{"source": {"url"}, "html": {"<b>"}, "url": {"https://example.com/"}, "strict": {"on"}, "options.printBackground": {"on"}}, `{"url":"https://example.com/"}`, ""},
 		{"pdf_create", url.Values{"source": {"template"}, "html": {"<b>"}, "templateId": {"letter"}, "templateData": {`{"a":1}`}, "strict": {"on"}, "options.printBackground": {"on"}}, `{"templateId":"letter","templateData":{"a":1},"strict":true}`, ""},
 		{"pdf_create", url.Values{"source": {"nothing"}, "markdown": {"# A"}, "options.printBackground": {"on"}}, `{"markdown":"# A"}`, ""},
-		{"pdf_create", url.Values{"then": {"fill"}, "input": {`{"html":"a","url":"https://example.com/"}`}}, `{"html":"a"}`, "Ignored unknown or invalid fields: url"},
+		{"pdf_create", url.Values{"do": {"fill"}, "input": {`{"html":"a","url":"https://example.com/"}`}}, `{"html":"a"}`, "Ignored unknown or invalid fields: url"},
 		{"pdf_info", url.Values{"source": {"url"}, "file": {"JVBERi0="}, "url": {"https://example.com/a.pdf"}}, `{"url":"https://example.com/a.pdf"}`, ""},
-		{"pdf_info", url.Values{"then": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
-		{"barcodes_create", url.Values{"then": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
+		{"pdf_info", url.Values{"do": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
+		{"barcodes_create", url.Values{"do": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
 	} {
 		got := v.post("/dashboard/playground/"+tt.operation, http.StatusOK, tt.form)
 		shown := callOf(t, got.body)
@@ -320,7 +327,7 @@ func TestTestKeyIsFree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"then": {"show"}, "key": {key.ID}})
+			got := v.post("/dashboard/playground/zip_create", http.StatusOK, url.Values{"do": {"show"}, "key": {key.ID}})
 			if !strings.Contains(textOf(got.body), words[0]) {
 				t.Errorf("dev %v: the playground does not say %q: %s", dev, words[0], textOf(got.body))
 			}
@@ -359,7 +366,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 	if err != nil || len(calls.Items) != 1 || calls.Items[0].Operation != "zip.create" || calls.Items[0].KeyID != "" {
 		t.Fatalf("got %+v, %v", calls, err)
 	}
-	if !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`"`) || !regexp.MustCompile(`href="/v1/files/file_[0-9a-z]+"`).MatchString(got.body) {
+	if !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`"`) || !strings.Contains(got.body, `href="/dashboard/documents/`+calls.Items[0].ID+`/file"`) {
 		t.Error("no link leads to the call or to its result")
 	}
 	v.sees("/dashboard/documents/"+calls.Items[0].ID, "Content", "one.txt: 5 bytes")
@@ -394,7 +401,7 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 		{"barcodes_create", url.Values{"type": {"qr"}, "text": {"x"}, "scale": {"9000"}}, "scale", "Must be between"},
 		{"barcodes_create", url.Values{"type": {"qr"}}, "text", "Is required"},
 		{"pdf_create", url.Values{"html": {"x"}, "options.margin.top": {"wide"}, "options.printBackground": {"on"}}, "options.margin.top", "Must be a number of CSS pixels"},
-		{"pdf_create", url.Values{"html": {"x"}, "options.cookies": {`[{"name":"a"}]`}, "options.printBackground": {"on"}}, "options.cookies", "Options.cookies[0].value is required"},
+		{"pdf_create", url.Values{"html": {"x"}, "options.cookies": {`[{"name":"a"}]`}, "options.printBackground": {"on"}}, "options.cookies", "options.cookies[0].value is required"},
 		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a"}}, "files[0]", "Is required unless another source"},
 		{"zip_create", url.Values{"count:files": {"1"}, "files[0].filename": {"a.txt"}, "files[0].file": {"not Base64"}}, "files[0]", "a.txt: Must be"},
 		{"pdf_create", url.Values{"source": {"url"}, "html": {"x"}, "options.printBackground": {"on"}}, "url", "Is required unless another source"},
@@ -456,7 +463,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 				form.Set(name, attack)
 			}
 		}
-		form.Set("then", attack)
+		form.Set("do", attack)
 		form.Set("upload-name:fileId", attack)
 		clean(path, v.play(path, form))
 		clean(path+"?input", v.get(path+"?input="+url.QueryEscape(fmt.Sprintf(`{%q:%q}`, attack, attack))))
@@ -552,7 +559,7 @@ func TestPlaygroundOffersTemplates(t *testing.T) {
 	if page := v.get("/dashboard/playground/pdf_create"); !strings.Contains(page.body, `value="letter"`) {
 		t.Error("a published template is not offered")
 	}
-	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "then": {"sample:templateData"}}
+	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "do": {"sample:templateData"}}
 	if shown := callOf(t, v.post("/dashboard/playground/pdf_create", http.StatusOK, form).body); !sameJSON(t, shown, `{"templateId":"letter","templateData":{"name":"Ada"}}`) {
 		t.Errorf("the sample data comes as %s", shown)
 	}

@@ -41,7 +41,7 @@ func (w *Web) priceLines() []views.PriceLine {
 
 // operationGroups are the parts of lists of operations, with the names of the operations. All others work on PDFs.
 var operationGroups = []struct{ title, names string }{
-	{"Create documents", "pdf.create templates.preview templates.generate images.create email.create"},
+	{"Create documents", "pdf.create templates.preview templates.generate images.create email.create pipelines.create"},
 	{"Work on PDFs", ""},
 	{"Convert", "convert.create images.convert"},
 	{"Barcodes and archives", "barcodes.create zip.create"},

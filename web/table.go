@@ -167,6 +167,7 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
 		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
+		{"GET", "/dashboard/documents/{id}/file", signedIn, documentsPages.downloadResult},
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},

@@ -60,7 +60,17 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 		}
 		before = versionContent(last)
 	}
-	m.Diffs = diffsOf(before, contentOf(found.Template))
+	m.Diffs, m.Now = diffsOf(before, contentOf(found.Template)), w.now()
+	if v.embedded == nil && found.PublishedVersion != nil {
+		m.Pages = pageOf(found.ID, fmt.Sprintf("/versions/%d/pages", *found.PublishedVersion))
+	}
+	current, err := w.currentState(v, found.Template)
+	if err != nil {
+		return m, err
+	}
+	if m.Approval, err = w.approvalOf(v, found, current, true); err != nil {
+		return m, err
+	}
 	checked, err := submit(v, templates.Source{HTML: *found.HTML, SampleData: schema.Object{RawMessage: found.SampleData}}, w.templates.Validate)
 	if err != nil && refused(err) == nil {
 		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err) // publishing checks it again, and shows the error

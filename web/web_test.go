@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -890,8 +891,11 @@ func TestDocuments(t *testing.T) {
 		for _, path := range []string{"/dashboard", "/dashboard/documents", "/dashboard/documents/" + store.CallID(result)} {
 			v.sees(path, "Invoice &lt;7&gt;.pdf", "pdf.create")
 		}
-		if a := v.get("/dashboard/documents"); !strings.Contains(a.body, `href="/v1/files/`+result+`"`) {
+		if a := v.get("/dashboard/documents"); !strings.Contains(a.body, `href="/dashboard/documents/`+store.CallID(result)+`/file"`) {
 			t.Error("the file is not linked in the list")
+		}
+		if a := mallory.get("/dashboard/documents/" + store.CallID(result) + "/file"); a.status != http.StatusNotFound {
+			t.Errorf("another account downloads the file: status %d", a.status)
 		}
 		if a := mallory.get("/dashboard/documents"); strings.Contains(a.body, "Invoice") {
 			t.Error("another account sees the name of a file")
@@ -1325,4 +1329,44 @@ func TestPasswordsCanBeShown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDocumentsShowLinks shows how many downloads of a link are left. Those of members do not count.
+func TestDocumentsShowLinks(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		account, result := h.mayas(t), h.NewID("file")
+		id := store.CallID(result)
+		now := h.clock.Now()
+		file := &store.File{ID: result, BlobKey: result, Filename: "offer.pdf", ContentType: "application/pdf", Size: 7, ExpiresAt: now.Add(30 * 24 * time.Hour)}
+		_, err := h.Blobs().Put(t.Context(), result, strings.NewReader("content"))
+		if err == nil {
+			err = h.Begin(t.Context(), store.NewCall{ID: id, ResultID: result, AccountID: account.ID, Operation: "pdf.create", Mode: "url", RequestID: "req_1", Quote: 2000, Lease: acquire(t, h)})
+		}
+		if err == nil {
+			err = h.AddLink(t.Context(), store.Link{FileID: result, AccountID: account.ID, MaxDownloads: 2, CreatedAt: now, ExpiresAt: file.ExpiresAt})
+		}
+		if err == nil {
+			err = h.Settle(t.Context(), store.Settlement{CallID: id, Charge: 2000, File: file})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "/dashboard/documents/" + id
+		for left := 2; left > 0; left-- {
+			v.sees(path, "anyone with the link can download it until "+file.ExpiresAt.UTC().Format("Jan 2, 15:04 UTC"), fmt.Sprintf("%d of 2 downloads left", left), "Copy link")
+			if got := v.get(path + "/file"); got.body != "content" || !strings.Contains(got.header.Get("Content-Disposition"), "offer.pdf") {
+				t.Errorf("a member downloads %d %q, %v", got.status, got.body, got.header)
+			}
+			if err := h.TakeDownload(t.Context(), result); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if page := v.sees(path, "used up after 2 downloads; members can download the file until"); strings.Contains(page.body, "Copy link") {
+			t.Error("the used link can be copied")
+		}
+		if got := v.get(path + "/file"); got.body != "content" {
+			t.Errorf("a member downloads %d %q", got.status, got.body)
+		}
+	})
 }

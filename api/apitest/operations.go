@@ -36,7 +36,7 @@ type JSONInput struct {
 func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operation.Deps] {
 	return schema.Spec[*operation.Deps, EchoInput]{
 		Info: schema.Info{
-			Name: "test.echo", Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
+			Name: "test.echo", Default: true, Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
 		},
 		Example: EchoInput{Text: "hello"},
 		Run: func(ctx context.Context, _ *operation.Deps, in *EchoInput) (schema.Result, error) {

@@ -82,7 +82,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.patiently(ctx, func() (err error) {
+	if err := c.whenFree(ctx, func() (err error) {
 		b.records, err = in.Read(ctx, c.env())
 		return err
 	}); err != nil {
@@ -193,7 +193,7 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 	}
 	var name string
 	if err == nil {
-		err = b.patiently(ctx, func() (err error) {
+		err = b.whenFree(ctx, func() (err error) {
 			name, err = b.in.Name(ctx, b.env(), b.records[index], index, len(b.records), result.Extension)
 			return err
 		})
@@ -236,7 +236,7 @@ func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
 	defer b.Free(ctx, call)
 	deps := b.env()
 	deps.Held = b.unit
-	result, err := operation.Run(ctx, deps, row.Name, call, b.runPatiently)
+	result, err := operation.Run(ctx, deps, call, b.patiently)
 	if err != nil || result.Body != nil {
 		return result, err
 	}
@@ -298,7 +298,7 @@ func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult
 
 // join joins documents.
 func (b *bulk) join(ctx context.Context, parts []render.ZipEntry, failed []operation.BulkError) (result schema.Result, err error) {
-	err = b.patiently(ctx, func() (err error) {
+	err = b.whenFree(ctx, func() (err error) {
 		result, err = operation.JoinBulk(ctx, b.env(), b.in.Output, parts, failed)
 		return err
 	})
@@ -408,7 +408,9 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 			}
 		}
 		if result.ID != "" {
-			j.addFile(chunk, index, result)
+			if err := j.addFile(ctx, chunk, index, result); err != nil {
+				return err
+			}
 		}
 	}
 	if !made || j.in.Output == operation.BulkFiles {
@@ -441,14 +443,18 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 }
 
 // addFile adds a document that is stored by itself.
-func (j *bulkJoin) addFile(chunk store.Chunk, index int, result recordResult) {
+func (j *bulkJoin) addFile(ctx context.Context, chunk store.Chunk, index int, result recordResult) error {
 	now := j.now()
 	file := store.File{
 		ID: result.ID, CallID: j.id, Filename: result.Name, ContentType: result.Type, Size: result.Size,
-		BlobKey: store.ChunkKey(j.id, chunk.Tries, index), CreatedAt: now, ExpiresAt: now.Add(FileLifetime),
+		BlobKey: store.ChunkKey(j.id, chunk.Tries, index), CreatedAt: now,
+	}
+	if err := j.link(ctx, &file); err != nil {
+		return err
 	}
 	j.files = append(j.files, file)
 	j.documents = append(j.documents, operation.BulkDocument{Index: index, Filename: result.Name, ID: result.ID, URL: j.Links.File(&file).URL, SizeBytes: result.Size})
+	return nil
 }
 
 func resultsOf(chunk store.Chunk) (results []recordResult, err error) {

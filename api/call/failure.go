@@ -50,14 +50,14 @@ func quotaError(err error) *apierror.Error {
 	if !errors.As(err, &e) {
 		return nil
 	}
-	used := fmt.Sprintf("%d of %d uploads, %d bytes of %d GiB", e.Files, store.MaxUploads, e.Bytes, store.MaxUploadBytes>>30)
+	used := fmt.Sprintf("%d of %d files, %d bytes of %d GiB", e.Files, store.MaxUploads, e.Bytes, store.MaxUploadBytes>>30)
 	more := "Delete some, or wait: uploads expire after 24 hours"
 	if !e.Ends.IsZero() {
 		more = "Delete some, or wait: the first expires at " + e.Ends.Format(time.RFC3339)
 	}
 	return &apierror.Error{
-		Code: apierror.InvalidRequest, Message: "Upload quota exceeded: " + used + ". " + more + ".",
-		Details: []apierror.Detail{{Field: UploadField, Message: "exceeds the upload quota: " + used}},
+		Code: apierror.InvalidRequest, Message: "Storage quota exceeded: " + used + ". " + more + ".",
+		Details: []apierror.Detail{{Field: UploadField, Message: "exceeds the storage quota: " + used}},
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"relaypdf/store/blob"
 )
 
-// FileLifetime is the period in which a stored result can be downloaded.
-const FileLifetime = 24 * time.Hour
+// FileLifetime is the period in which an upload, or a result without another lifetime, is stored.
+const FileLifetime = schema.DefaultLifetime
 
 // Files keeps results.
 type Files struct {
@@ -47,6 +47,40 @@ func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
 		ID: outcome.ResultID, CallID: outcome.CallID, Filename: outcome.Filename, ContentType: outcome.ContentType,
 		Size: size, BlobKey: key, CreatedAt: now, ExpiresAt: now.Add(FileLifetime), Warnings: warnings,
 	}, nil
+}
+
+// link stores what the call asks of the URL of its result, before the result is public.
+func (c *paidCall) link(ctx context.Context, file *store.File) error {
+	file.ExpiresAt, file.MaxDownloads = file.CreatedAt.Add(c.call.Lifetime()), int64(c.call.MaxDownloads)
+	if c.call.ExpiresIn == 0 && c.call.MaxDownloads == 0 {
+		return nil
+	}
+	return c.store.AddLink(ctx, store.Link{
+		FileID: file.ID, AccountID: c.Caller.Account.ID, MaxDownloads: file.MaxDownloads, CreatedAt: file.CreatedAt, ExpiresAt: file.ExpiresAt,
+	})
+}
+
+// checkLink refuses a long lifetime to accounts that have not paid, and to those that store too much.
+func (c *paidCall) checkLink(ctx context.Context) error {
+	const field = "expiresIn"
+	limit := int64(FileLifetime / time.Second)
+	switch {
+	case c.call.Lifetime() <= FileLifetime:
+		return nil
+	case c.test():
+		return schema.Faults{{Field: field, Message: fmt.Sprintf("must be at most %d with a test key", limit)}}
+	case c.billing && c.Caller.Account.Plan != store.PlanPaid:
+		return &apierror.Error{
+			Code: apierror.PaymentRequired, Message: fmt.Sprintf("expiresIn of more than %d seconds requires a wallet with a payment. Add funds, or send at most %d.", limit, limit),
+			Details: []apierror.Detail{{Field: field, Message: fmt.Sprintf("must be at most %d without a payment", limit)}},
+		}
+	}
+	err := c.store.CheckQuota(ctx, c.Caller.Account.ID)
+	if refusal := quotaError(err); refusal != nil {
+		refusal.Details[0].Field, refusal.Cause = field, err
+		return refusal
+	}
+	return err
 }
 
 // warningsText returns warnings in the form in which they are stored with a file.

@@ -11,7 +11,6 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/jobs"
-	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
@@ -40,7 +39,9 @@ func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, i
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
 		for _, kind := range []string{JobKind(operation.Name), thenJobKind(operation.Name)} {
-			known = append(known, kind, testJobKind(kind))
+			for _, kind := range []string{kind, testJobKind(kind)} {
+				known = append(known, kind, linkJobKind(kind))
+			}
 		}
 	}
 	return known
@@ -52,6 +53,10 @@ func testJobKind(kind string) string { return kind + "/test" }
 
 // thenJobKind is JobKind for a call with steps after it, which the previous release does not know.
 func thenJobKind(operation string) string { return JobKind(operation) + "/then" }
+
+// linkJobKind is the kind of a job that limits the URL of its result. The previous release does not know the fields for
+// that, and would fail the job.
+func linkJobKind(kind string) string { return kind + "/link" }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -200,6 +205,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	if c.test() {
 		job.Kind = testJobKind(job.Kind)
 	}
+	if c.call.ExpiresIn != 0 || c.call.MaxDownloads != 0 {
+		job.Kind = linkJobKind(job.Kind)
+	}
 	if c.Operation.Bulk {
 		job.Records = c.records
 	}
@@ -247,20 +255,19 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 // tries again. It was accepted, so it waits and does not fail.
 const busyPause = 200 * time.Millisecond
 
-// runPatiently runs a call, or a step of one. That of a job waits where everything is busy.
-func (c *paidCall) runPatiently(ctx context.Context, deps *operation.Deps, call *operation.Call) (result schema.Result, err error) {
-	err = c.patiently(ctx, func() (err error) {
-		result, err = call.Run(ctx, deps)
-		if err == nil && c.test() {
-			result, err = operation.MarkTest(ctx, deps, call.Input(), result)
+// patiently does work of a run. That of a job waits where everything is busy.
+func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (result schema.Result, err error) {
+	err = c.whenFree(ctx, func() (err error) {
+		if result, err = work(); err == nil {
+			c.reached("worked")
 		}
 		return err
 	})
 	return result, err
 }
 
-// patiently does a part of a call, for a job again while everything is busy.
-func (c *paidCall) patiently(ctx context.Context, do func() error) error {
+// whenFree does a part of a call. That of a job waits where everything is busy.
+func (c *paidCall) whenFree(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		var busy *chrome.BusyError

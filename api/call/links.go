@@ -35,7 +35,7 @@ func (l Links) Completed(call store.Call, file *store.File) wire.JobStatus {
 	link := l.File(file)
 	return wire.JobStatus{
 		ID: call.ResultID, Status: wire.JobCompleted, PollURL: l.poll(call), URL: link.URL,
-		Filename: link.Filename, SizeBytes: link.SizeBytes, ExpiresAt: &link.ExpiresAt, Warnings: link.Warnings,
+		Filename: link.Filename, SizeBytes: link.SizeBytes, ExpiresAt: &link.ExpiresAt, MaxDownloads: link.MaxDownloads, Warnings: link.Warnings,
 	}
 }
 
@@ -65,6 +65,6 @@ func (l Links) File(file *store.File) wire.FileURL {
 	return wire.FileURL{
 		ID: file.ID, Status: "completed", URL: l.BaseURL + "/v1/files/" + file.ID,
 		Filename: file.Filename, SizeBytes: file.Size, ExpiresAt: file.ExpiresAt.UTC().Truncate(time.Millisecond),
-		Warnings: warningsOf(file),
+		MaxDownloads: file.MaxDownloads, Warnings: warningsOf(file),
 	}
 }

@@ -295,9 +295,12 @@ func (c *paidCall) authorize(ctx context.Context) error {
 		if !c.test() {
 			continue
 		}
-		if err := operation.CheckTest(part.Operation.Info, part.Input()); err != nil {
+		if err := operation.CheckTest(part.Call); err != nil {
 			return operation.StepFailure(part, err)
 		}
+	}
+	if err := c.checkLink(ctx); err != nil {
+		return err
 	}
 	if !c.test() {
 		return nil
@@ -505,6 +508,9 @@ func (c *paidCall) settle(ctx context.Context) error {
 	if c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
 		file, err := c.Files.put(ctx, c.outcome)
 		if err != nil {
+			return err
+		}
+		if err := c.link(ctx, file); err != nil {
 			return err
 		}
 		end.File, c.outcome.File = file, file

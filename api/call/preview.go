@@ -51,6 +51,8 @@ type PreviewRequest struct {
 	Scale float64
 	// Pages is the maximum number of rendered pages; 0 means MaxPreviewPages.
 	Pages int
+	// Partials replaces the account's partials, for the content of a version; nil means those of the account.
+	Partials map[string]string
 	// View selects the output: images of the pages, the HTML, or the places of its elements.
 	View operation.View
 }

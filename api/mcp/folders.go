@@ -156,9 +156,6 @@ func (f *folders) offer(t *tool) {
 	}
 	if t.Operation != nil {
 		input.Properties.Set(saveMember, &jsonschema.Schema{Type: "string", Description: "Path of a new local file for the result."})
-		if output, ok := t.described.OutputSchema.(*jsonschema.Schema); ok && output.Properties != nil {
-			output.Properties.Set("savedTo", &jsonschema.Schema{Type: "string"})
-		}
 	}
 	inner := t.run
 	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
@@ -183,7 +180,8 @@ func addPaths(doc *jsonschema.Schema) (has bool) {
 			has = true
 		}
 	}
-	if file, ok := doc.Properties.Get("file"); ok && file.Type == "string" {
+	_, content := doc.Properties.Get("file")
+	if _, stored := doc.Properties.Get("fileId"); content || stored {
 		doc.Properties.Set(pathMember, &jsonschema.Schema{Type: "string", Description: pathHint})
 		has = true
 	}

@@ -115,7 +115,7 @@ func wantStepUp(t *testing.T, s *apitest.Server, got apitest.Response, scope str
 	challenge := got.Header.Get("WWW-Authenticate")
 	a := parsed(t, got)
 	if a.Status != http.StatusForbidden || a.Error == nil || !strings.Contains(challenge, `error="insufficient_scope", scope="`+scope+`"`) ||
-		!strings.Contains(challenge, `resource_metadata="`+s.URL+`/.well-known/oauth-protected-resource/mcp"`) {
+		!strings.Contains(challenge, `resource_metadata="`+s.URL+`/.well-known/oauth-protected-resource/mcp?toolsets=all"`) {
 		t.Errorf("got %d, %+v, %q; want %q to be asked for", a.Status, a.Error, challenge, scope)
 	}
 }
@@ -171,7 +171,7 @@ func TestTokensAreValidForOneResource(t *testing.T) {
 	if got := s.Send(t, apitest.Request{Path: api.AgentPath + "?access_token=" + token, Body: ping, Header: http.Header{"Authorization": {}}}); got.Status != http.StatusUnauthorized {
 		t.Errorf("a token in the address: status %d", got.Status)
 	}
-	metadata := `resource_metadata="` + s.URL + `/.well-known/oauth-protected-resource/mcp"`
+	metadata := `resource_metadata="` + s.URL + `/.well-known/oauth-protected-resource/mcp`
 	for name, q := range map[string]struct {
 		authorization []string
 		invalid       bool
@@ -180,6 +180,11 @@ func TestTokensAreValidForOneResource(t *testing.T) {
 		if challenge := got.Header.Get("WWW-Authenticate"); got.Status != http.StatusUnauthorized || !strings.Contains(challenge, metadata) || strings.Contains(challenge, "invalid_token") != q.invalid {
 			t.Errorf("%s: got %d, %q", name, got.Status, challenge)
 		}
+	}
+	// The challenge leads to metadata of the URL with its toolsets, which clients compare.
+	selected := s.Send(t, apitest.Request{Path: api.AgentPath + "?toolsets=default,forms", Body: ping, Header: http.Header{"Authorization": nil}})
+	if challenge := selected.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, metadata+`?toolsets=default,forms"`) {
+		t.Errorf("with toolsets: got %q", challenge)
 	}
 	if err := s.Store.Suspend(t.Context(), s.Account.ID, "abuse"); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,15 +29,22 @@ const (
 	// it is read.
 	largeMessage = 1 << 20
 	maxLarge     = 4
+	// maxServers limits the selections of toolsets that are described in memory.
+	maxServers = 32
 )
 
 // Handler serves agents over HTTP: one message per request, with a JSON response, and no state between requests.
 type Handler struct {
-	api      *api.MCPBackend
-	protocol http.Handler
-	log      *slog.Logger
-	large    chan struct{}
-	scopes   map[string]string // that tools need, by their names
+	api       *api.MCPBackend
+	tools     []api.Tool
+	documents []Document
+	protocol  http.Handler
+	log       *slog.Logger
+	large     chan struct{}
+	scopes    map[string]string // that tools need, by their names
+
+	mu      sync.Mutex
+	servers map[string]*sdk.Server // by the names of the selected toolsets
 }
 
 // exchange is one request to the agent endpoint.
@@ -44,27 +52,65 @@ type exchange struct {
 	ctx    context.Context // of the request: it ends when the client leaves
 	caller call.Caller
 	header http.Header
+	server *sdk.Server
 }
 
 type exchangeKey struct{}
 
 // NewHandler returns the handler for agents.
 func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Handler, error) {
-	d := &Handler{api: a, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{}}
-	tools := a.Tools()
-	for _, t := range tools {
+	d := &Handler{
+		api: a, tools: a.Tools(), documents: documents, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{},
+		servers: map[string]*sdk.Server{},
+	}
+	for _, t := range d.tools {
 		d.scopes[t.Name] = t.Scope
 	}
 	d.scopes[waitTool] = d.scopes[jobTool]
-	server, err := newServer(Config{Tools: tools, Carry: d.carry, Draw: d.draw, Documents: documents, Version: a.Version(), Logger: log})
+	all, err := Select(d.tools, allToolsets)
+	if err == nil {
+		_, err = d.serverFor(all)
+	}
 	if err != nil {
 		return nil, err
 	}
-	d.protocol = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+	d.protocol = sdk.NewStreamableHTTPHandler(serverOf, &sdk.StreamableHTTPOptions{
 		// The handler checks hosts and origins, and limits bodies, by itself.
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	return d, nil
+}
+
+// serverFor returns the server that lists the selected tools.
+func (d *Handler) serverFor(selected Selection) (*sdk.Server, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if server := d.servers[selected.Names]; server != nil {
+		return server, nil
+	}
+	server, err := newServer(Config{
+		Tools: selected, Choose: func(names string) string {
+			return d.api.BaseURL() + api.AgentPath + "?" + api.ToolsetsParam + "=" + names
+		},
+		Carry: d.carry, Draw: d.draw, Documents: d.documents, Version: d.api.Version(), Logger: d.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.servers) >= maxServers {
+		clear(d.servers)
+	}
+	d.servers[selected.Names] = server
+	return server, nil
+}
+
+// serverOf returns the server that a request's client has selected.
+func serverOf(r *http.Request) *sdk.Server {
+	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil
+	}
+	return x.server
 }
 
 // ServeHTTP responds to one request.
@@ -103,6 +149,15 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 		reply(w, r, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
 		return nil
 	}
+	selected, err := Select(d.tools, strings.Join(r.URL.Query()[api.ToolsetsParam], ","))
+	if err != nil {
+		reply(w, r, http.StatusBadRequest, problem(nil, codeInvalidRequest, err.Error()))
+		return nil
+	}
+	server, err := d.serverFor(selected)
+	if err != nil {
+		return err
+	}
 	body, done, err := d.read(w, r)
 	if err != nil {
 		return err
@@ -116,11 +171,11 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 	if err := d.count(w, r, caller, messages); err != nil {
 		return err
 	}
-	ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{r.Context(), caller, r.Header})
+	ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{r.Context(), caller, r.Header, server})
 	if !batch {
 		middleware.Note(w, slog.String("message", messages[0].label()))
 		if scope := messages[0].scope(d.scopes); scope != "" && !caller.Has(scope) {
-			d.api.StepUp(w, caller, scope)
+			d.api.StepUp(w, r, caller, scope)
 			reply(w, r, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+". Request it as described in the WWW-Authenticate header."))
 			return nil
 		}

@@ -54,10 +54,13 @@ type answer struct {
 	} `json:"error"`
 }
 
-// send sends a body as it is.
+// everything is the endpoint with all toolsets.
+const everything = api.AgentPath + "?toolsets=all"
+
+// send sends a body as it is, to all toolsets.
 func send(t *testing.T, s *apitest.Server, body string, header http.Header) apitest.Response {
 	t.Helper()
-	return s.Send(t, apitest.Request{Path: api.AgentPath, Body: body, Header: header})
+	return s.Send(t, apitest.Request{Path: everything, Body: body, Header: header})
 }
 
 // ask sends a request and reads its response.

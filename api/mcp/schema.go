@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,16 @@ import (
 // inputDepth is the maximum depth of a described input. Deeper levels of recursive types, such as bookmarks, repeat
 // the described ones.
 const inputDepth = 5
+
+// advanced marks fields that the list leaves out.
+const advanced = "x-advanced"
+
+// unneeded finds the descriptions of fields that have no effect of their own.
+var unneeded = regexp.MustCompile(`^(Ignored|Alias)\b`)
+
+// trimmed finds the parts of descriptions that a model does without: sizes that are not exceeded by accident,
+// references to the form of other fields, and long asides.
+var trimmed = regexp.MustCompile(`, (at most [0-9,]+ (MiB|KiB|bytes)( together)?|in the same form as \w+)| \([^)]{26,}\)`)
 
 // shrink returns a schema without the parts that a model does not need in order to write a valid input.
 func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
@@ -45,8 +56,9 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			// A member with one possible value has it without being set.
-			if len(pair.Value.Enum) != 1 && !strings.HasPrefix(pair.Value.Description, "Ignored") {
+			// A member with one possible value has it without being set. Rarely needed ones are accepted without being
+			// listed.
+			if pair.Value.Extras[advanced] != true && len(pair.Value.Enum) != 1 && !unneeded.MatchString(pair.Value.Description) {
 				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
 			}
 		}
@@ -57,13 +69,13 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 // bounds returns the minimum and the maximum value, unless the description states them already.
 func bounds(doc *jsonschema.Schema) (low, high json.Number) {
 	low, high = doc.Minimum, doc.Maximum
-	if low == "0" || low == "1" || len(low) > 4 {
+	if low == "0" || low == "1" || len(low) > 3 {
 		low = ""
 	}
 	switch {
 	case high != "" && strings.Contains(doc.Description, " to "+string(high)):
 		return "", ""
-	case len(high) > 4:
+	case len(high) > 3:
 		high = ""
 	}
 	return low, high
@@ -71,7 +83,7 @@ func bounds(doc *jsonschema.Schema) (low, high json.Number) {
 
 // longSentences is the maximum length, in bytes, up to which a description has more than its first sentence. The
 // error of a wrong value contains the rest.
-const longSentences = 60
+const longSentences = 48
 
 // brief returns the sentences of a description that fit, or only the first, for example for a part of a field.
 func brief(description string, part bool) string {
@@ -88,7 +100,7 @@ func brief(description string, part bool) string {
 		}
 		short += ". " + next
 	}
-	return strings.TrimSuffix(short, ".")
+	return trimmed.ReplaceAllString(strings.TrimSuffix(short, "."), "")
 }
 
 // plainText reports whether a schema accepts any text.
@@ -114,11 +126,11 @@ func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 // longMember is the length, in bytes of JSON, from which a member that two tools share is described once.
 const longMember = 220
 
-// longAnswer is the same for answers.
-const longAnswer = 120
-
 // longRest is the length in bytes from which text after a colon appears only once.
 const longRest = 50
+
+// maxObvious is the maximum number of spaces in a description that says no more than its field's name.
+const maxObvious = 4
 
 // onceOnly records the descriptions of members, so later tools need not repeat them.
 type onceOnly struct {
@@ -203,23 +215,10 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 	return nil
 }
 
-// answer returns the schema of a tool's response, or only its type if an earlier tool has the same response.
-func (o onceOnly) answer(tool string, doc *jsonschema.Schema) (*jsonschema.Schema, error) {
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	if o.members[string(text)] != "" && len(text) >= longAnswer {
-		return &jsonschema.Schema{Type: doc.Type}, nil
-	}
-	o.members[string(text)] = tool
-	return doc, nil
-}
-
 // once shortens a description that begins like an earlier one to that beginning. It leaves out a description that a
 // member of the same name already has, and repeated text after a colon.
 func (o onceOnly) once(name, said string) string {
-	if o.said[name+": "+said] {
+	if o.said[name+": "+said] || obvious(name, said) {
 		return ""
 	}
 	o.said[name+": "+said] = true
@@ -241,27 +240,33 @@ func (o onceOnly) once(name, said string) string {
 	return first
 }
 
-// outline returns a schema of a response without descriptions. Everything below its members and their members is
-// left open.
-func outline(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
-	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
-		return doc
+// camelWord finds the words of a field's name.
+var camelWord = regexp.MustCompile(`[A-Z]*[a-z]+|[A-Z]+`)
+
+// obvious reports whether a description says no more than the name of its field, as "Title of the document" does.
+func obvious(name, said string) bool {
+	if strings.Count(said, " ") > maxObvious || strings.ContainsAny(said, ",:;(0123456789") || strings.Contains(said, " in ") {
+		return false
 	}
-	short := *doc
-	short.Description, short.Format, short.Enum, short.OneOf, short.Required = "", "", nil, nil, nil
-	if depth == 0 {
-		short.Properties, short.Items, short.AdditionalProperties = nil, nil, nil
-		return &short
-	}
-	short.Items, short.AdditionalProperties = outline(doc.Items, depth-1), outline(doc.AdditionalProperties, depth-1)
-	if doc.Properties != nil {
-		short.Properties = jsonschema.NewProperties()
-		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			// One of several types would need as many words as its description; clients refuse an empty schema.
-			if pair.Value.Type != "" {
-				short.Properties.Set(pair.Key, outline(pair.Value, depth-1))
-			}
+	for _, word := range camelWord.FindAllString(name, -1) {
+		if !strings.Contains(strings.ToLower(said), strings.ToLower(word)) {
+			return false
 		}
 	}
-	return &short
+	return true
+}
+
+// withoutContent removes the Base64 of files from an input that accepts the ID of an upload instead: models write no
+// Base64. The tools accept it nevertheless.
+func withoutContent(doc *jsonschema.Schema) {
+	if doc == nil || doc.Properties == nil {
+		return
+	}
+	if _, ok := doc.Properties.Get("fileId"); ok {
+		doc.Properties.Delete("file")
+	}
+	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		withoutContent(pair.Value)
+		withoutContent(pair.Value.Items)
+	}
 }

@@ -23,7 +23,7 @@ const maxAnswer = 200 << 20
 
 // Local is the set of tools that an agent on this machine reaches by standard input and output.
 type Local struct {
-	Tools     []api.Tool
+	Tools     Selection
 	Documents []Document
 	Version   string
 	// Service is the client of the service that runs the tools.
@@ -43,6 +43,7 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	carry := remote(l.Service)
 	server, err := newServer(Config{
 		Tools: l.Tools, Carry: carry, Draw: drawRemote(carry), Documents: l.Documents, Version: l.Version, Logger: slog.New(slog.DiscardHandler),
+		Choose:  func(names string) string { return "--toolsets " + names },
 		Folders: files, Progress: true,
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/schema"
-	"relaypdf/api/wire"
 )
 
 // tool is a route on its way to an agent.
@@ -34,12 +32,13 @@ const (
 	resultMember  = "result"
 )
 
-// describeTools makes tools of routes.
-func describeTools(routes []api.Tool) ([]*tool, error) {
+// describeTools makes tools of the selected routes.
+func describeTools(selected Selection) ([]*tool, error) {
 	var tools []*tool
 	seen := onceOnly{map[string]string{}, map[string]bool{}, map[string]bool{}}
-	for _, route := range routes {
+	for _, route := range selected.listed {
 		t := &tool{Tool: route}
+		t.Use = selected.use(route)
 		t.run, t.pictured = t.call, t.draws()
 		input, err := t.input()
 		if err != nil {
@@ -48,20 +47,10 @@ func describeTools(routes []api.Tool) ([]*tool, error) {
 		if err := seen.refer(t.Name, input); err != nil {
 			return nil, err
 		}
-		output, err := seen.answer(t.Name, t.output())
-		if err != nil {
-			return nil, err
-		}
-		t.described = &sdk.Tool{
-			Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, OutputSchema: output, Annotations: t.annotations(),
-		}
+		t.described = &sdk.Tool{Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, Annotations: t.annotations()}
 		tools = append(tools, t)
 		if t.Name == jobTool {
-			wait := waiting(t)
-			if wait.described.OutputSchema, err = seen.answer(waitTool, wait.output()); err != nil {
-				return nil, err
-			}
-			tools = append(tools, wait)
+			tools = append(tools, waiting(t))
 		}
 	}
 	return tools, nil
@@ -83,8 +72,16 @@ func (t *tool) description() string {
 func (t *tool) annotations() *sdk.ToolAnnotations {
 	again := t.Reads || t.Method == http.MethodPut || t.Method == http.MethodDelete
 	destroys := !t.Reads && t.Method != http.MethodPost
-	// Operations fetch the URLs that an input names; everything else stays in the account.
-	return &sdk.ToolAnnotations{ReadOnlyHint: t.Reads, IdempotentHint: again, DestructiveHint: &destroys, OpenWorldHint: new(t.Operation != nil)}
+	hints := &sdk.ToolAnnotations{ReadOnlyHint: t.Reads, IdempotentHint: again}
+	if !t.Reads {
+		hints.DestructiveHint = &destroys // means nothing on tools that only read
+	}
+	if t.Operation == nil {
+		// Operations fetch the URLs that an input names, which is what the protocol assumes; everything else stays in
+		// the account.
+		hints.OpenWorldHint = new(false)
+	}
+	return hints
 }
 
 // input returns the schema of the tool's arguments: all arguments of the route in one object.
@@ -99,7 +96,10 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	if t.Body != nil {
 		// The tool decides how a result is sent. Document properties are among the options of pdf_create; tools that
 		// change PDFs accept them without listing them.
-		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "then", "metadata")
+		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "then")
+		if t.Operation == nil || t.Operation.Name != "pdf.metadata" {
+			without(body, "metadata")
+		}
 		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
 			without(body, "filename") // for parameters that are shown anyway
 		}
@@ -107,6 +107,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 			doc.Properties.Set(pair.Key, pair.Value)
 		}
 		doc.Required = append(doc.Required, body.Required...)
+		withoutContent(doc)
 	}
 	if t.Upload {
 		return uploadInput(), nil
@@ -119,7 +120,9 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 		doc.Properties.Set(previewMember, previewInput())
 	}
 	example, err := exampleOf(t.Operation.Example)
-	doc.Examples = []any{example}
+	if nests(example) {
+		doc.Examples = []any{example}
+	}
 	return doc, err
 }
 
@@ -134,6 +137,20 @@ func exampleOf(input any) (any, error) {
 		return nil, err
 	}
 	return nameFiles(example), nil
+}
+
+// nests reports whether an example shows how values nest. Others show nothing that the schema lacks.
+func nests(example any) bool {
+	members, _ := example.(map[string]any)
+	for _, v := range members {
+		if list, ok := v.([]any); ok && len(list) > 0 {
+			v = list[0]
+		}
+		if _, ok := v.(map[string]any); ok {
+			return true
+		}
+	}
+	return false
 }
 
 func nameFiles(v any) any {
@@ -152,22 +169,6 @@ func nameFiles(v any) any {
 		}
 	}
 	return v
-}
-
-// output returns the schema of the tool's result.
-func (t *tool) output() *jsonschema.Schema {
-	if t.Operation == nil {
-		return without(outline(t.Answer, 2), t.Hidden...)
-	}
-	doc := outline(schema.AnswerSchema(reflect.TypeFor[wire.JobStatus]()), 2)
-	without(doc, "error", "pollUrl", "sizeBytes", "expiresAt", "warnings")
-	// Equal results are described once: results without warnings have the member too.
-	doc.Properties.Set("warnings", &jsonschema.Schema{Type: "array"})
-	doc.Properties.Set(chargedMember, &jsonschema.Schema{Type: "integer"})
-	if t.Operation.Answer != nil {
-		doc.Properties.Set(resultMember, outline(schema.AnswerSchema(reflect.TypeOf(t.Operation.Answer)), 0))
-	}
-	return doc
 }
 
 // param returns a parameter of the route outside its body.

@@ -21,13 +21,13 @@ func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // resourceMetadata describes the protected resource (RFC 9728).
-func (s *Server) resourceMetadata(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) resourceMetadata(w http.ResponseWriter, r *http.Request) error {
 	servers := []string{s.cfg.BaseURL}
 	if s.cfg.OutsideIssuer != "" {
 		servers = []string{s.cfg.OutsideIssuer, s.cfg.BaseURL} // Clients take the first that they know.
 	}
 	return writeMetadata(w, map[string]any{
-		"resource": s.Resource(), "authorization_servers": servers, "bearer_methods_supported": []string{"header"},
+		"resource": s.Resource() + ResourceQuery(r.URL.RawQuery), "authorization_servers": servers, "bearer_methods_supported": []string{"header"},
 		"scopes_supported": wire.Scopes(), "resource_name": "relaypdf", "resource_documentation": s.cfg.DocsURL,
 	})
 }

@@ -87,7 +87,7 @@ func (s *Server) validateRequest(values url.Values) (code, text string) {
 		return "invalid_request", "response_mode must be query."
 	case values.Get("code_challenge_method") != "S256" || !challengePattern.MatchString(values.Get("code_challenge")):
 		return "invalid_request", "PKCE is required. Send code_challenge with code_challenge_method=S256."
-	case resource != "" && resource != s.Resource():
+	case resource != "" && !s.isResource(resource):
 		return "invalid_target", "resource must be " + s.Resource() + "."
 	}
 	return "", ""

@@ -15,6 +15,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -92,6 +94,23 @@ func NewServer(cfg ServerConfig) *Server {
 
 // Resource is the URL of the protected resource, the only one that tokens are issued for (RFC 8707).
 func (s *Server) Resource() string { return s.cfg.BaseURL + resourcePath }
+
+// ResourceQuery returns the query of the resource's URL if it only selects toolsets, with its question mark, or "". Some
+// clients take it for a part of the resource.
+func ResourceQuery(query string) string {
+	if !toolsetsPattern.MatchString(query) {
+		return ""
+	}
+	return "?" + query
+}
+
+var toolsetsPattern = regexp.MustCompile(`^toolsets=([a-z,]|%2C|%2c)*$`)
+
+// isResource reports whether a URL is that of the resource, with or without toolsets.
+func (s *Server) isResource(resource string) bool {
+	base, query, _ := strings.Cut(resource, "?")
+	return base == s.Resource() && (base == resource || toolsetsPattern.MatchString(query))
+}
 
 // Route is an endpoint of the server.
 type Route struct {

@@ -196,6 +196,9 @@ func TestReadRequestRefusesUnknownClientsAndInvalidRequests(t *testing.T) {
 			t.Errorf("%s: redirected to %s", name, redirect)
 		}
 	}
+	if err := read("resource", base+"/mcp?toolsets=all"); err != nil {
+		t.Errorf("the resource with toolsets: %v", err)
+	}
 	q, err := f.server.ReadRequest(t.Context(), request(id), f.user.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -215,6 +218,9 @@ func TestMetadataIsReadableFromOtherOrigins(t *testing.T) {
 		"/.well-known/oauth-authorization-server":   {"token_endpoint", base + "/oauth/token"},
 		"/.well-known/oauth-protected-resource":     {"resource", base + "/mcp"},
 		"/.well-known/oauth-protected-resource/mcp": {"resource", base + "/mcp"},
+		// Clients compare the resource with the URL that they connect to.
+		"/.well-known/oauth-protected-resource/mcp?toolsets=default,forms": {"resource", base + "/mcp?toolsets=default,forms"},
+		"/.well-known/oauth-protected-resource/mcp?other=x":                {"resource", base + "/mcp"},
 	} {
 		header, response := f.do(t, http.StatusOK, http.MethodGet, path, "", "")
 		if header.Get("Access-Control-Allow-Origin") != "*" || response[want[0]] != want[1] {

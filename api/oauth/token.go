@@ -62,12 +62,15 @@ func parameters(r *http.Request, required, optional []string) (map[string]string
 	return values, nil
 }
 
-// checkResource refuses tokens for any other resource.
-func (s *Server) checkResource(resource string) error {
-	if resource != "" && resource != s.Resource() {
-		return newError("invalid_target", "resource must be "+s.Resource()+".")
+// checkResource refuses tokens for any other resource than the returned one.
+func (s *Server) checkResource(resource string) (string, error) {
+	switch {
+	case resource == "":
+		return "", nil
+	case !s.isResource(resource):
+		return "", newError("invalid_target", "resource must be "+s.Resource()+".")
 	}
-	return nil
+	return s.Resource(), nil
 }
 
 // verifierPattern is the syntax of a PKCE code verifier (RFC 7636, 4.1).
@@ -85,7 +88,8 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkResource(q["resource"]); err != nil {
+	resource, err := s.checkResource(q["resource"])
+	if err != nil {
 		return err
 	}
 	challenge, ok := challengeOf(q["code_verifier"])
@@ -93,7 +97,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) error {
 		return newError("invalid_request", "code_verifier must have 43 to 128 letters, digits and any of - . _ ~.")
 	}
 	tokens, err := s.store.Grants().Redeem(r.Context(), store.Redemption{
-		Code: q["code"], ClientID: q["client_id"], Redirect: q["redirect_uri"], Challenge: challenge, Resource: q["resource"],
+		Code: q["code"], ClientID: q["client_id"], Redirect: q["redirect_uri"], Challenge: challenge, Resource: resource,
 	}, s.cfg.GrantEmails)
 	if err == nil {
 		s.sendEmails()
@@ -107,10 +111,11 @@ func (s *Server) renew(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkResource(q["resource"]); err != nil {
+	resource, err := s.checkResource(q["resource"])
+	if err != nil {
 		return err
 	}
-	tokens, err := s.store.Grants().Renew(r.Context(), store.Renewal{Token: q[refreshGrant], ClientID: q["client_id"], Scopes: strings.Fields(q["scope"]), Resource: q["resource"]})
+	tokens, err := s.store.Grants().Renew(r.Context(), store.Renewal{Token: q[refreshGrant], ClientID: q["client_id"], Scopes: strings.Fields(q["scope"]), Resource: resource})
 	return s.writeTokens(w, tokens, err)
 }
 

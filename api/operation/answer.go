@@ -19,6 +19,11 @@ var (
 		CreatedAt: &answerTime, ModifiedAt: &answerTime, Tagged: true, SizeBytes: 24318, Pages: []pdf.PageInfo{{Page: 1, Width: 595, Height: 842}},
 		Permissions: pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true},
 	}
+	metadataAnswer = pdf.Metadata{
+		Title: "Invoice 42", Author: "Ink & Co.", Keywords: "invoice", Creator: "Chromium", Producer: "Skia/PDF", CreatedAt: &answerTime, ModifiedAt: &answerTime,
+		Custom: map[string]string{"Project": "Blue"}, Standards: []string{"a-2b", "ua-1"}, Differences: []string{},
+		XMP: new("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">…</x:xmpmeta>"),
+	}
 	checkAnswer = pdfcheck.Report{
 		Engine: "relaypdf", Conforms: new(false), Results: []pdfcheck.Result{{
 			Standard: pdffile.UA1, Conforms: new(false), Unchecked: []string{"Glyphs and character maps of fonts"},
@@ -27,6 +32,18 @@ var (
 				Count: 1, Page: new(1), Object: new("12 0 R"), Places: []pdfcheck.Place{{Page: new(1), Object: new("12 0 R")}},
 			}},
 		}},
+	}
+	compareAnswer = pdf.Comparison{
+		OldPageCount: 2, NewPageCount: 2, Pages: []pdf.ComparedPage{
+			{Status: "equal", OldPage: new(1), NewPage: new(1), Areas: []pdf.PageArea{}, Text: []pdf.TextChange{}},
+			{
+				Status: "changed", OldPage: new(2), NewPage: new(2), ChangedPixels: 0.000214, Areas: []pdf.PageArea{{X: 71.5, Y: 96, Width: 34.5, Height: 11}},
+				Text: []pdf.TextChange{{
+					Change: "changed", Old: "99.00", New: "149.00",
+					OldAreas: []pdf.PageArea{{X: 72, Y: 95.3, Width: 27.8, Height: 12.7}}, NewAreas: []pdf.PageArea{{X: 72, Y: 95.3, Width: 33.4, Height: 12.7}},
+				}},
+			},
+		},
 	}
 	textAnswer     = pdf.Text{PageCount: 1, Pages: []pdf.PageText{{Page: 1, Text: "Invoice 42\nTotal: 99.00 EUR"}}}
 	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []pdf.ReadPage{{

@@ -21,6 +21,7 @@ import (
 	"relaypdf/render/egress"
 	"relaypdf/render/office"
 	"relaypdf/render/pagerange"
+	"relaypdf/render/pdfmeta"
 	"relaypdf/store/credit"
 )
 
@@ -44,17 +45,19 @@ type ConvertInput struct {
 
 // ConvertOptions are the options of convert.create.
 type ConvertOptions struct {
-	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5."`
+	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, in document order."`
 	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
 	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
 	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
 	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
 	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
-	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A."`
+	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and names what prevents one."`
 	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
 	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
 	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
 	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
+
+	StandardsOptions
 }
 
 // Sheet is the name of a sheet, or its number from 1.
@@ -88,6 +91,7 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
 	p.Quality, p.PDFA = o.Quality, pdfaLevels[o.PDFA]
 	p.Comments, p.Changes = o.Comments, office.Changes(o.Changes)
+	p.Standards, p.StandardsStrict = wanted(o.Standards), o.StandardsStrict
 	for _, sheet := range o.Sheets {
 		p.Sheets = append(p.Sheets, sheet.value)
 	}
@@ -102,6 +106,7 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 	}{
 		{"pageRanges", o.PageRanges != ""}, {"landscape", o.Landscape != nil}, {"fitToWidth", o.FitToWidth}, {"sheets", len(o.Sheets) > 0},
 		{"quality", o.Quality != 0}, {"password", o.Password != ""}, {"pdfa", o.PDFA != ""},
+		{"standards", len(o.Standards) > 0},
 		{"comments", o.Comments}, {"trackedChanges", o.Changes != ""},
 	} {
 		switch {
@@ -121,6 +126,20 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 	}
 	if o.PDFA != "" && o.Comments {
 		faults.Add("options.comments", "is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes")
+	}
+	o.checkStandards(faults)
+	for _, other := range []struct {
+		name   string
+		given  bool
+		reason string
+	}{
+		{"pdfa", o.PDFA != "", "options.standards contain the levels of PDF/A"},
+		{"password", o.Password != "", "an encrypted file conforms to no standard of archives"},
+		{"comments", o.Comments, "screen readers cannot read notes"},
+	} {
+		if other.given && len(o.Standards) > 0 {
+			faults.Add("options."+other.name, "is mutually exclusive with options.standards: %s", other.reason)
+		}
 	}
 	checkPassword(faults, "options.password", o.Password)
 }
@@ -170,6 +189,15 @@ func (in *ConvertInput) noAssets() string {
 // opens is the password of the result.
 func (in *ConvertInput) opens() string { return in.Options.Password }
 
+// describes returns the metadata that is set after the conversion. LibreOffice and browsers set it before, because it is
+// a part of what a file claims to conform to.
+func (in *ConvertInput) describes() pdfmeta.Info {
+	if in.Engine == engineWebKit {
+		return in.Described.describes()
+	}
+	return pdfmeta.Info{}
+}
+
 func (in *ConvertInput) target() office.Target {
 	return office.Target(cmp.Or(in.To, string(office.ToPDF)))
 }
@@ -187,7 +215,8 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test && !deps.Inner}
+	conversion.Print.Metadata = in.Metadata.info()
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))
@@ -301,6 +330,8 @@ func (in *ConvertInput) fault(err error) error {
 		return schema.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
 	case errors.As(err, &failed) && failed.Reason == office.NotOffice:
 		return schema.Faults{{Field: "options.pdfa", Message: "applies to office documents and text only. For other sources convert to PDF, then call pdf.pdfa"}}
+	case errors.As(err, &failed) && failed.Reason == office.Unstructured:
+		return schema.Faults{{Field: "options.standards", Message: "require a document with a structure; the source is an image. Send HTML with the image and its alternative text"}}
 	case errors.As(err, &failed) && failed.Reason == office.NotPage:
 		return schema.Faults{{Field: "assets", Message: "require an HTML or Markdown source"}}
 	case errors.As(err, &failed):

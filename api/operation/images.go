@@ -42,7 +42,7 @@ type ImageOptions struct {
 	Selector              string   `json:"selector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of the element to capture. relaypdf waits for the element. Mutually exclusive with clip and fullPage."`
 	Clip                  *Clip    `json:"clip,omitempty" jsonschema_description:"Part of the page to capture, in CSS pixels from the top left. Mutually exclusive with fullPage."`
 	OmitBackground        bool     `json:"omitBackground,omitempty" jsonschema:"default=false" jsonschema_description:"If true, remove the white page background, so png and webp can be transparent. Ignored for jpeg."`
-	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_description:"If true, capture content beyond the viewport: the whole clip, or the whole page without clip. Default: true with clip, false otherwise."`
+	CaptureBeyondViewport *bool    `json:"captureBeyondViewport,omitempty" jsonschema_extras:"x-advanced=true" jsonschema_description:"If true, capture content beyond the viewport: the whole clip, or the whole page without clip. Default: true with clip, false otherwise."`
 
 	LoadOptions
 	TemplateOptions

@@ -107,10 +107,19 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId is mutually exclusive with html. Send exactly one of html, url, markdown, templateId, file, fileId"}},
 		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData requires templateId", "strict requires templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
-			"markdown is not a known field. Allowed fields: html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, callbackUrl, then", "html is required unless another source is given. Send exactly one of html, url, templateId, file, fileId"}},
+			"markdown is not a known field. Allowed fields: html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, expiresIn, maxDownloads, callbackUrl, then", "html is required unless another source is given. Send exactly one of html, url, templateId, file, fileId"}},
 		// Conversions.
 		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
 			"options.pageRanges requires to: pdf", "options.sheets requires to: pdf"}},
+		{"convert.create", `{"html":"x","options":{"standards":["ua-1","a-2a","a-3b"],"pdfa":"2b","password":"x","comments":true}}`, []string{
+			"options.password is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted",
+			"options.comments is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes",
+			"options.standards must have levels of one part of PDF/A only; got levels of several parts",
+			"options.pdfa is mutually exclusive with options.standards: options.standards contain the levels of PDF/A",
+			"options.password is mutually exclusive with options.standards: an encrypted file conforms to no standard of archives",
+			"options.comments is mutually exclusive with options.standards: screen readers cannot read notes"}},
+		{"convert.create", `{"html":"x","to":"docx","options":{"standards":["ua-1"]}}`, []string{"options.standards requires to: pdf"}},
+		{"convert.create", `{"html":"x","options":{"standardsStrict":true}}`, []string{"options.standardsStrict requires options.standards"}},
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b"},"metadata":{"title":"x"}}`, []string{"metadata is mutually exclusive with options.pdfa. To set both, convert to PDF with metadata, then call pdf.pdfa"}},
 		{"convert.create", `{"html":"x","engine":"wkhtmltopdf","options":{"quality":9}}`, []string{"options.quality requires engine libreoffice"}},
 		{"convert.create", `{"html":"x","options":{"pdfa":"2b","password":"x","pageRanges":"0"}}`, []string{

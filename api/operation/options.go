@@ -38,14 +38,14 @@ type LoadOptions struct {
 	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after loading."`
 	WaitForFunction  string   `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression that must become truthy, such as window.ready."`
 	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Extra wait in milliseconds after all other waits, at most 30000."`
-	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_description:"Maximum time for loading and rendering in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
-	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_description:"Request headers by name. With url, relaypdf sends them to the page's own origin; otherwise to https sub-resources. At most 50 headers and 16 KiB. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
-	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_description:"Handling of animations. finish: end animations and wait for scripts that draw frame by frame, 4 s at most. allow: do not wait."`
-	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Cookies set before the page loads, at most 100."`
-	FailOnHTTPStatus Statuses `json:"failOnHTTPStatus,omitzero" jsonschema_description:"HTTP statuses, such as 404 or 4xx, of any resource of the page that fail the call."`
+	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Maximum time for loading and rendering in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
+	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_extras:"x-advanced=true" jsonschema_description:"Request headers by name. With url, relaypdf sends them to the page's own origin; otherwise to https sub-resources. At most 50 headers and 16 KiB. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
+	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_extras:"x-advanced=true" jsonschema_description:"Handling of animations. finish: end animations and wait for scripts that draw frame by frame, 4 s at most. allow: do not wait."`
+	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_extras:"x-advanced=true" jsonschema_description:"Cookies set before the page loads, at most 100."`
+	FailOnHTTPStatus Statuses `json:"failOnHTTPStatus,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"HTTP statuses, such as 404 or 4xx, of any resource of the page that fail the call."`
 
-	FailOnResourceError bool `json:"failOnResourceError,omitempty" jsonschema:"default=false" jsonschema_description:"If true, a resource that cannot be loaded fails the call. If false, it is a warning."`
-	FailOnConsoleError  bool `json:"failOnConsoleError,omitempty" jsonschema:"default=false" jsonschema_description:"If true, a script error or console error fails the call. If false, it is a warning."`
+	FailOnResourceError bool `json:"failOnResourceError,omitempty" jsonschema:"default=false" jsonschema_extras:"x-advanced=true" jsonschema_description:"If true, a resource that cannot be loaded fails the call. If false, it is a warning."`
+	FailOnConsoleError  bool `json:"failOnConsoleError,omitempty" jsonschema:"default=false" jsonschema_extras:"x-advanced=true" jsonschema_description:"If true, a script error or console error fails the call. If false, it is a warning."`
 }
 
 // Statuses are HTTP statuses: codes, or classes such as 4xx.

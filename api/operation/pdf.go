@@ -26,25 +26,24 @@ type PDFInput struct {
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string     `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height."`
-	Width             Length     `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
-	Height            Length     `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
-	Landscape         bool       `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
-	Margin            Margin     `json:"margin,omitzero" jsonschema_description:"Page margins. Headers and footers are printed inside the margins: leave at least 15mm for each."`
-	Scale             float64    `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_extras:"x-common=true" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
-	PrintBackground   *bool      `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_extras:"x-common=true" jsonschema_description:"If true, print background colours and images."`
-	PreferCSSPageSize bool       `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"If true, the size in the page's @page rule overrides format, width and height."`
-	PageRanges        string     `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, in document order: 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. Default: all."`
-	HeaderTemplate    string     `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the header, printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Set margin.top large enough."`
-	FooterTemplate    string     `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the footer, printed in the bottom margin of each page, in the same form as headerTemplate. Set margin.bottom large enough."`
-	MediaType         string     `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type of the layout."`
-	Metadata          Metadata   `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
-	Tagged            bool       `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
-	Standards         []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to. They add the structure for screen readers. Warnings of the code standard_unmet name what prevents a document from claiming one. Only one part of PDF/A (1, 2 or 3) is possible."`
-	StandardsStrict   bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, refuse a document that breaks one, at no charge."`
-	Outline           bool       `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
-	HTML              string     `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
+	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height."`
+	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
+	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
+	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Margin            Margin   `json:"margin,omitzero" jsonschema_description:"Page margins. Headers and footers are printed inside the margins: leave at least 15mm for each."`
+	Scale             float64  `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_extras:"x-common=true" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
+	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_extras:"x-common=true" jsonschema_description:"If true, print background colours and images."`
+	PreferCSSPageSize bool     `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"If true, the size in the page's @page rule overrides format, width and height."`
+	PageRanges        string   `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, in document order: 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. Default: all."`
+	HeaderTemplate    string   `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the header, printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Set margin.top large enough."`
+	FooterTemplate    string   `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the footer, printed in the bottom margin of each page, in the same form as headerTemplate. Set margin.bottom large enough."`
+	MediaType         string   `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type of the layout."`
+	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
+	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
+	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
+	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
+	StandardsOptions
 	LoadOptions
 	TemplateOptions
 }
@@ -52,9 +51,9 @@ type PDFOptions struct {
 // Margin holds the four page margins.
 type Margin struct {
 	Top    Length `json:"top,omitzero" jsonschema_description:"Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). The page's own @page rule overrides it. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides."`
-	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, such as 20mm."`
-	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, such as 20mm."`
-	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, such as 20mm."`
+	Right  Length `json:"right,omitzero" jsonschema_description:"Right margin, in the same form as top."`
+	Bottom Length `json:"bottom,omitzero" jsonschema_description:"Bottom margin, in the same form as top."`
+	Left   Length `json:"left,omitzero" jsonschema_description:"Left margin, in the same form as top."`
 }
 
 // Metadata is the document properties of a PDF.
@@ -246,7 +245,12 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 func warnings(found []chrome.Warning) []schema.Warning {
 	var told []schema.Warning
 	for _, w := range found {
-		told = append(told, schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL})
+		warning := schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL}
+		if p := w.Parts; p != nil {
+			warning.Page, warning.Element, warning.Text = p.Page, p.Element, p.Text
+			warning.Problem, warning.Remedy, warning.Standards = p.Problem, p.Remedy, p.Standards
+		}
+		told = append(told, warning)
 	}
 	return told
 }

@@ -99,8 +99,8 @@ func DefaultResponse(call *Call) string {
 	return call.Response
 }
 
-// produces is the type of the documents, which get the test mark.
-func (in *BulkInput) produces() string { return "application/pdf" }
+// Produces is the type of the documents, which get the test mark.
+func (in *BulkInput) Produces() string { return "application/pdf" }
 
 // Each returns the operation that makes the documents.
 func (in *BulkInput) Each() string {
@@ -148,17 +148,10 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 // bulkPrice returns the price of a bulk call and the number of its records.
 func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (each credit.Amount, count int, err error) {
 	each = deps.Prices[in.Each()]
-	last := in.produces()
+	last := in.Produces()
 	for _, step := range call.Steps {
-		price, err := deps.priceOfStep(ctx, "", step)
-		if err != nil {
-			return 0, 0, StepFailure(step, err)
-		}
-		each += price.Amount
-		last = step.Operation.Produces[0]
-		if making, ok := step.Input().(producer); ok {
-			last = making.produces()
-		}
+		each += deps.Prices[step.Operation.Name]
+		last = step.ContentType()
 	}
 	if in.Output == BulkMerged && last != "application/pdf" {
 		return 0, 0, apierror.Invalid("output", "must not be merged: the last step makes no PDF")

@@ -90,7 +90,7 @@ type ExtractImagesInput struct {
 
 	Pages     Pages `json:"pages,omitzero" jsonschema_description:"Pages to extract images from: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	MinWidth  int   `json:"minWidth,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum width of an image in pixels; smaller images are left out."`
-	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum height of an image in pixels; smaller images are left out."`
+	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum height of an image in pixels."`
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -23,8 +23,14 @@ func (Standard) JSONSchema() *jsonschema.Schema {
 	return s
 }
 
+// StandardsOptions are the options of operations whose result can conform to standards.
+type StandardsOptions struct {
+	Standards       []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to. They add the structure for screen readers. Warnings of the code standard_unmet name what prevents a document from claiming one. Only one part of PDF/A (1, 2 or 3) is possible."`
+	StandardsStrict bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, refuse a document that breaks one, at no charge."`
+}
+
 // checkStandards faults standards that no file can claim together.
-func (o *PDFOptions) checkStandards(faults *schema.Faults) {
+func (o *StandardsOptions) checkStandards(faults *schema.Faults) {
 	if o.StandardsStrict && len(o.Standards) == 0 {
 		faults.Add("options.standardsStrict", "requires options.standards")
 	}

@@ -3,10 +3,12 @@ package operation
 import (
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
 	"relaypdf/api/apierror"
+	"relaypdf/api/schema"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -28,6 +30,13 @@ func TestPrintsConform(t *testing.T) {
 		warning := ""
 		for _, w := range result.Warnings {
 			warning += w.Message
+			parts := schema.Warning{
+				Code: w.Code, Message: w.Message, Page: 1, Element: "H3", Text: "B",
+				Problem: "A heading of level 3 follows one of level 1.", Remedy: "Use h2, and set its size with CSS.", Standards: []string{"ua-1"},
+			}
+			if !reflect.DeepEqual(w, parts) {
+				t.Errorf("warning %+v, want %+v", w, parts)
+			}
 		}
 		if warning != test.warning {
 			t.Errorf("%s: warnings %q", test.html, warning)

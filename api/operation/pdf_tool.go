@@ -21,8 +21,14 @@ const toolPrice = 500 * credit.Microdollar
 
 // pdfTool returns the facts of an operation whose result is a PDF, at the usual
 // price.
-func pdfTool(name, summary, use string) schema.Info {
-	return schema.Info{Name: name, Summary: summary, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
+func pdfTool(toolset, name, summary, use string) schema.Info {
+	return schema.Info{Name: name, Summary: summary, Toolset: toolset, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
+}
+
+// inDefault adds the operation to the default toolset.
+func inDefault(info schema.Info) schema.Info {
+	info.Default = true
+	return info
 }
 
 // detailed adds to the reference what the operation does beyond its summary.
@@ -137,6 +143,8 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
 		return schema.Faults{{Field: "languages", Message: failed.Text}}
+	case pdf.OverLimit:
+		return schema.Faults{{Field: files[failed.Input].field, Message: failed.Text}}
 	case pdf.NoSelection:
 		return schema.Faults{{Field: "pages", Message: failed.Text}}
 	case pdf.TooFine:

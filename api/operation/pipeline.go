@@ -2,12 +2,12 @@ package operation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -19,7 +19,6 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
-	"relaypdf/render/office"
 	"relaypdf/store/credit"
 )
 
@@ -28,12 +27,6 @@ const maxSteps = 20
 
 // flowTimeout bounds all steps of a call together. The limits of each operation apply within it.
 const flowTimeout = 5 * time.Minute
-
-// anyType are the content types of all operations.
-var anyType = []string{
-	"application/pdf", "application/zip", "application/json", "image/png", "image/jpeg", "image/webp", "image/svg+xml", "image/tiff", "image/gif",
-	convertTypes[office.ToDOCX], convertTypes[office.ToXLSX], convertTypes[office.ToHTML],
-}
 
 // PipelineInput is the input of pipelines.create.
 type PipelineInput struct {
@@ -128,7 +121,7 @@ func (in *PipelineInput) Flow() schema.Flow {
 func runPipeline(ctx context.Context, deps *Deps, in *PipelineInput) (schema.Result, error) {
 	ids := in.outputs()
 	if len(ids) == 1 {
-		result := deps.Results[ids[0]]
+		result := deps.Results[ids[0]].Result
 		delete(deps.Results, ids[0]) // It is the caller's now.
 		return result, nil
 	}
@@ -141,17 +134,23 @@ func runPipeline(ctx context.Context, deps *Deps, in *PipelineInput) (schema.Res
 	if err != nil {
 		return schema.Result{}, err
 	}
-	result := zipResult("pipeline", archive)
-	result.Marked = true // Each of the results has its mark.
-	return result, nil
+	return zipResult("pipeline", archive), nil
 }
 
 // Call is a call of an operation.
 type Call = schema.Call[*Deps]
 
-// PriceOf returns the price of a call with its steps: the maximum, if it depends on their results.
+// Step is a call as a part of another.
+type Step = schema.Step[*Deps]
+
+// StepResult is the result of a step, for the steps after it.
+type StepResult struct {
+	schema.Result
+	Step
+}
+
+// PriceOf returns the price of a call with its steps: the maximum, if it depends on the result. The prices of steps do not.
 func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.Price, error) {
-	var sum schema.Price
 	if bulk, ok := call.Input().(*BulkInput); ok {
 		each, count, err := bulk.bulkPrice(ctx, deps, call)
 		if bulk.Quote {
@@ -159,119 +158,123 @@ func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.P
 		}
 		return schema.Price{Amount: each * credit.Amount(count), Records: count}, err
 	}
-	if call.Flow {
-		sum.Amount = deps.Prices[name]
+	price := schema.Price{Amount: deps.Prices[name]}
+	if own, err := call.Price(ctx, deps); err != nil {
+		return price, err
+	} else if own != nil {
+		price = *own
 	}
-	for _, step := range call.Calls() {
-		price, err := deps.priceOfStep(ctx, name, step)
-		if err != nil {
-			return schema.Price{}, StepFailure(step, err)
-		}
-		sum.Amount += price.Amount
-		if price.QuoteID != "" {
-			sum.QuoteID = price.QuoteID // Steps have none.
-		}
+	for _, step := range call.Steps {
+		price.Amount += deps.Prices[step.Operation.Name]
 	}
-	return sum, nil
+	return price, nil
 }
 
-func (deps *Deps) priceOfStep(ctx context.Context, name string, step schema.Step[*Deps]) (schema.Price, error) {
-	if step.Operation != nil {
-		name = step.Operation.Name
-	}
-	own, err := step.Price(ctx, deps)
-	if own == nil {
-		return schema.Price{Amount: deps.Prices[name]}, err
-	}
-	return *own, err
-}
+// Patience does work, and repeats it if everything is busy and the caller can wait.
+type Patience func(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error)
 
-// Run runs a call and its steps, in order, each with run. The result is the last one's, or the output of a flow.
-func Run(ctx context.Context, deps *Deps, name string, call *Call, run func(context.Context, *Deps, *Call) (schema.Result, error)) (schema.Result, error) {
+// Run runs a call and its steps, in order. The result is the last one's, or the output of a pipeline.
+func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schema.Result, error) {
 	if bulk, ok := call.Input().(*BulkInput); ok {
 		return quoteBulk(ctx, deps, call, bulk)
 	}
+	f := &flow{deps: *deps, patiently: patiently, calls: call.Calls(), lastUse: map[string]int{}}
+	f.deps.Results = map[string]StepResult{}
 	if len(call.Steps) == 0 {
-		return run(ctx, deps, call)
+		result, err := f.do(ctx, call)
+		if err != nil {
+			return schema.Result{}, err
+		}
+		return f.leave(ctx, StepResult{result, f.calls[0]})
 	}
-	bounded, cancel := context.WithTimeout(ctx, flowTimeout)
-	defer cancel()
-	f := &flow{deps: deps, name: name, calls: call.Calls(), results: map[string]schema.Result{}, lastUse: map[string]int{}}
 	for i, step := range f.calls {
 		for _, id := range step.Uses() {
 			f.lastUse[id] = i
 		}
 	}
+	var outputs []string
 	if in, ok := call.Input().(*PipelineInput); ok {
-		for _, id := range in.outputs() {
-			f.lastUse[id] = len(f.calls)
-		}
+		outputs = in.outputs()
 	}
-	result, err := f.run(bounded, call, run)
+	for _, id := range outputs {
+		f.lastUse[id] = len(f.calls)
+	}
+	bounded, cancel := context.WithTimeout(ctx, flowTimeout)
+	defer cancel()
+	result, err := f.run(bounded, call, outputs)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &apierror.Error{Code: apierror.ProcessingFailed, Cause: err, Message: fmt.Sprintf(
-			"%s: the steps did not finish within %v together. Send fewer steps, or smaller files.", f.at, flowTimeout)}
+			"%s: the steps did not finish within %d minutes together. Send fewer steps, or smaller files.", f.at, int(flowTimeout.Minutes()))}
 	}
-	return result, errors.Join(err, f.free(maps.Keys(f.results)))
+	return result, errors.Join(err, f.free(slices.Collect(maps.Keys(f.deps.Results))...))
 }
 
-// flow is a call with steps that runs.
+// flow is a call that runs.
 type flow struct {
-	deps    *Deps
-	name    string
-	calls   []schema.Step[*Deps]
-	results map[string]schema.Result
-	lastUse map[string]int // of a result, by the number of the step
-	// spared is the part of the price that results do not cost.
-	spared   credit.Amount
-	warnings []schema.Warning
-	at       string // the step
+	deps      Deps // with the results that later steps use
+	patiently Patience
+	calls     []Step
+	lastUse   map[string]int // of a result, by the number of the step
+	warnings  []schema.Warning
+	at        string // the step
 }
 
-func (f *flow) run(ctx context.Context, call *Call, run func(context.Context, *Deps, *Call) (schema.Result, error)) (result schema.Result, err error) {
+func (f *flow) do(ctx context.Context, call *Call) (schema.Result, error) {
+	return f.patiently(ctx, func() (schema.Result, error) { return call.Run(ctx, &f.deps) })
+}
+
+func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result schema.Result, err error) {
 	for i, step := range f.calls {
 		f.at = title(step)
-		deps := *f.deps
-		deps.Results = f.results
-		price, err := deps.priceOfStep(ctx, f.name, step)
-		if err == nil {
-			deps.Held = price.Amount
-			result, err = run(ctx, &deps, step.Call)
+		f.deps.Inner = i < len(f.calls)-1
+		if call.Flow {
+			f.deps.Inner = !slices.Contains(outputs, step.ID)
 		}
-		if err != nil {
+		if result, err = f.do(ctx, step.Call); err != nil {
 			return schema.Result{}, StepFailure(step, err)
 		}
-		if err := f.keep(step, price.Amount, &result); err != nil {
+		spent := slices.DeleteFunc(step.Uses(), func(id string) bool { return f.lastUse[id] != i })
+		if err := errors.Join(f.free(spent...), f.keep(step, result)); err != nil {
 			return schema.Result{}, err
 		}
-		if err := f.free(func(yield func(string) bool) {
-			for _, id := range step.Uses() {
-				if f.lastUse[id] == i && step.ID != "" && !yield(id) {
-					return
-				}
-			}
-		}); err != nil {
-			return schema.Result{}, err
+	}
+	if !call.Flow {
+		outputs = []string{schema.Previous}
+	}
+	for _, id := range outputs {
+		last := f.deps.Results[id]
+		delete(f.deps.Results, id) // leave closes it.
+		if last.Result, err = f.leave(ctx, last); err != nil {
+			return schema.Result{}, StepFailure(last.Step, err)
 		}
+		f.deps.Results[id] = last
 	}
 	if call.Flow {
-		deps := *f.deps
-		deps.Results = f.results
-		if result, err = call.Run(ctx, &deps); err != nil {
-			return schema.Result{}, err
-		}
+		result, err = call.Run(ctx, &f.deps)
+	} else {
+		result = f.deps.Results[schema.Previous].Result
+		delete(f.deps.Results, schema.Previous) // It is the caller's now.
 	}
-	delete(f.results, schema.Previous) // It is the caller's now.
-	result.Warnings, result.Charge = f.warnings, nil
-	if f.spared > 0 {
-		charge := max(0, f.deps.Held-f.spared)
-		result.Charge = &charge
+	result.Warnings = f.warnings
+	return result, err
+}
+
+// leave returns a result as the call's, with the test mark that calls with a test key have. It closes the result without
+// the mark.
+func (f *flow) leave(ctx context.Context, last StepResult) (schema.Result, error) {
+	if !f.deps.Test || marked(last.Result) {
+		return last.Result, nil
 	}
-	return result, nil
+	result, err := f.patiently(ctx, func() (result schema.Result, err error) {
+		result = last.Result
+		result.Body, err = f.deps.mark(ctx, last.Input(), last.Result)
+		return result, err
+	})
+	return result, errors.Join(err, last.Body.Close())
 }
 
 // keep stores the result of a step for those after it.
-func (f *flow) keep(step schema.Step[*Deps], price credit.Amount, result *schema.Result) error {
+func (f *flow) keep(step Step, result schema.Result) error {
 	if result.Body == nil {
 		text, err := json.Marshal(result.JSON)
 		if err != nil {
@@ -280,36 +283,27 @@ func (f *flow) keep(step schema.Step[*Deps], price credit.Amount, result *schema
 		result.Body, result.JSON = jsonBody(text), nil
 		result.ContentType, result.Extension = "application/json", ".json"
 	}
-	if result.Charge != nil {
-		f.spared += price - *result.Charge
-	}
 	for _, warning := range result.Warnings {
 		if step.Place != "" {
 			warning.Message = title(step) + ": " + warning.Message
 		}
 		f.warnings = append(f.warnings, warning)
 	}
-	if step.ID != "" {
-		name := Filename(step.Filename, step.ID, result.Extension)
-		result.Stem = strings.TrimSuffix(name, path.Ext(name))
-	}
-	if step.ID != "" {
-		f.results[step.ID] = *result
-		return nil
-	}
-	before := slices.Values([]string{schema.Previous})
-	err := f.free(before)
-	f.results[schema.Previous] = *result
+	name := Filename(step.Filename, cmp.Or(step.ID, result.Stem), result.Extension)
+	result.Stem = strings.TrimSuffix(name, path.Ext(name))
+	id := cmp.Or(step.ID, schema.Previous)
+	err := f.free(id)
+	f.deps.Results[id] = StepResult{result, step}
 	return err
 }
 
 // free closes results that are needed no longer.
-func (f *flow) free(ids iter.Seq[string]) error {
+func (f *flow) free(ids ...string) error {
 	var errs []error
-	for id := range ids {
-		if result, ok := f.results[id]; ok {
+	for _, id := range ids {
+		if result, ok := f.deps.Results[id]; ok {
 			errs = append(errs, result.Body.Close())
-			delete(f.results, id)
+			delete(f.deps.Results, id)
 		}
 	}
 	return errors.Join(errs...)
@@ -323,7 +317,7 @@ func (b jsonBody) Open() io.ReadSeeker { return bytes.NewReader(b) }
 func (b jsonBody) Close() error        { return nil }
 
 // title names a step in messages.
-func title(step schema.Step[*Deps]) string {
+func title(step Step) string {
 	switch {
 	case step.Place == "":
 		return "The operation before the steps"
@@ -335,7 +329,7 @@ func title(step schema.Step[*Deps]) string {
 
 // StepFailure returns an error of a step with the step's name in its message, and the paths of its fields in the whole
 // input.
-func StepFailure(step schema.Step[*Deps], err error) error {
+func StepFailure(step Step, err error) error {
 	if step.Place == "" {
 		return err
 	}

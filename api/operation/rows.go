@@ -42,9 +42,11 @@ type Deps struct {
 	// View is the output of templates.preview. Calls have Printed.
 	View View
 	// Results are the results of earlier steps by ID, for the steps after them.
-	Results map[string]schema.Result
-	// Test means that the result gets a test mark. Images of several pages get it before they are in an archive.
+	Results map[string]StepResult
+	// Test means that the result of the call gets a test mark. Images of several pages get it before they are in an archive.
 	Test bool
+	// Inner means that only later steps get the result of this one.
+	Inner bool
 }
 
 // The heavy programs that a server may run without.
@@ -87,7 +89,7 @@ type row[In any] = schema.Spec[*Deps, In]
 var Rows = []schema.Row[*Deps]{
 	row[PDFInput]{
 		Info: schema.Info{
-			Name: "pdf.create", Summary: "Create a PDF from HTML, URL or Markdown",
+			Name: "pdf.create", Summary: "Create a PDF from HTML, URL or Markdown", Toolset: "create", Default: true,
 			Use:   "Use when you need a new document, such as an invoice, letter or report, or a web page as PDF. Send exactly one of html, url, markdown, file, fileId and templateId. For repeated layouts, store a template and send templateId with templateData. Not for office files: use convert_create.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 			Warns: true,
@@ -100,7 +102,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[PreviewInput]{
 		Info: schema.Info{
-			Name: "templates.preview", Summary: "Preview a template as a PDF",
+			Name: "templates.preview", Summary: "Preview a template as a PDF", Default: true,
 			Details: "Renders html, or the draft of a stored template.",
 			Use:     "Use when you write a template and want to see it before publication. Not for published templates: use pdf_create.",
 			Price:   2000 * credit.Microdollar, Produces: []string{"application/pdf"},
@@ -124,7 +126,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ImageInput]{
 		Info: schema.Info{
-			Name: "images.create", Summary: "Capture an image of HTML or URL",
+			Name: "images.create", Summary: "Capture an image of HTML or URL", Toolset: "create", Default: true,
 			Details: "Captures the viewport, the full page, a clip or one element as PNG, JPEG or WebP.",
 			Use:     "Use when you need a screenshot of a web page, a social card, or HTML or a template as an image. Not for pages of a PDF: use pdf_raster.",
 			Price:   1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
@@ -138,7 +140,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ConvertImageInput]{
 		Info: schema.Info{
-			Name: "images.convert", Summary: "Convert or resize an image",
+			Name: "images.convert", Summary: "Convert or resize an image", Toolset: "convert",
 			Details: "Reads and writes PNG, JPEG, WebP, TIFF and GIF.",
 			Use:     "Use when an image needs another format or size. Not for PDFs: use pdf_raster.",
 			Price:   toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}, Warns: true,
@@ -147,69 +149,89 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runConvertImage,
 	},
 	row[MergeInput]{
-		Info:    pdfTool("pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images."),
+		Info:    inDefault(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images.")),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     described(runMerge),
 	},
 	row[ExtractInput]{
-		Info:    pdfTool("pdf.extract", "Extract pages of a PDF", "Use when you keep, reorder or repeat pages. Not for dropping a few pages: use pdf_delete_pages."),
+		Info:    inDefault(pdfTool("edit", "pdf.extract", "Extract pages of a PDF", "Use when you keep, reorder or repeat pages. Not for dropping a few pages: use pdf_delete_pages.")),
 		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
 		Run:     described(runExtract),
 	},
+	row[SplitInput]{
+		Info: schema.Info{
+			Name: "pdf.split", Summary: "Split a PDF into parts", Toolset: "edit",
+			Details: "Returns a ZIP archive of 1 to 5000 PDFs, numbered in order. Parts keep the links, bookmarks, form fields, page labels and tags of their pages, but not attachments.",
+			Use:     "Use when one PDF becomes several: single pages, chapters, or letters of a batch. Not for one selection: use pdf_extract.",
+			Price:   toolPrice, Produces: []string{"application/zip"},
+		},
+		Example: SplitInput{PDFSource: examplePDF(), EveryPages: 1},
+		Run:     runSplit,
+	},
 	row[ProtectInput]{
-		Info:    pdfTool("pdf.protect", "Protect a PDF with a password", "Use when a PDF must require a password, or forbid printing or copying."),
+		Info:    inDefault(pdfTool("security", "pdf.protect", "Protect a PDF with a password", "Use when a PDF must require a password, or forbid printing or copying.")),
 		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
 		Run:     described(runProtect),
 	},
 	row[UnlockInput]{
-		Info:    detailed(pdfTool("pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; not for unknown passwords."), "Returns the PDF without encryption and restrictions."),
+		Info:    detailed(pdfTool("security", "pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; not for unknown passwords."), "Returns the PDF without encryption and restrictions."),
 		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
 		Run:     described(runUnlock),
 	},
 	row[BookmarksInput]{
-		Info: pdfTool("pdf.bookmarks", "Add bookmarks to a PDF", "Use when a long PDF needs an outline."),
+		Info: pdfTool("edit", "pdf.bookmarks", "Add bookmarks to a PDF", "Use when a long PDF needs an outline."),
 		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
 			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
 		}},
 		Run: described(runBookmarks),
 	},
 	row[RotateInput]{
-		Info:    pdfTool("pdf.rotate", "Rotate pages of a PDF", "Use when pages are sideways or upside down. Not for skewed scans: use pdf_ocr."),
+		Info:    pdfTool("edit", "pdf.rotate", "Rotate pages of a PDF", "Use when pages are sideways or upside down. Not for skewed scans: use pdf_ocr."),
 		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
 		Run:     described(runRotate),
 	},
 	row[DeletePagesInput]{
-		Info:    pdfTool("pdf.delete-pages", "Delete pages of a PDF", "Use when you remove pages and keep the others unchanged. Not for reordering: use pdf_extract."),
+		Info:    pdfTool("edit", "pdf.delete-pages", "Delete pages of a PDF", "Use when you remove pages and keep the others unchanged. Not for reordering: use pdf_extract."),
 		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
 		Run:     described(runDeletePages),
 	},
 	row[CompressInput]{
-		Info:    pdfTool("pdf.compress", "Compress a PDF without loss", "Use when a PDF is too large to send. Not for large photos or scans: use pdf_compress_advanced."),
+		Info:    inDefault(pdfTool("quality", "pdf.compress", "Compress a PDF without loss", "Use when a PDF is too large to send. Not for large photos or scans: use pdf_compress_advanced.")),
 		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runCompress),
 	},
 	row[OptimizeInput]{
-		Info:    pdfTool("pdf.optimize", "Optimize a PDF for the web", "Use when a PDF is published online, or needs exact image resolution and quality."),
+		Info:    pdfTool("quality", "pdf.optimize", "Optimize a PDF for the web", "Use when a PDF is published online, or needs exact image resolution and quality."),
 		Example: OptimizeInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, MaxImageDPI: 150, ImageQuality: 75},
 		Run:     described(runOptimize),
 	},
 	row[CompressAdvancedInput]{
-		Info:    pdfTool("pdf.compress-advanced", "Compress a PDF by reducing its images", "Use when pdf_compress leaves too much and lower image quality is acceptable. Not for exact values: use pdf_optimize."),
+		Info:    pdfTool("quality", "pdf.compress-advanced", "Compress a PDF by reducing its images", "Use when pdf_compress leaves too much and lower image quality is acceptable. Not for exact values: use pdf_optimize."),
 		Example: CompressAdvancedInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "high"},
 		Run:     described(runCompressAdvanced),
 	},
 	row[PDFFileInput]{
 		Info: schema.Info{
-			Name: "pdf.info", Summary: "Get the properties of a PDF",
+			Name: "pdf.info", Summary: "Get the properties of a PDF", Toolset: "read", Default: true,
 			Use:   "Use when you know nothing about a PDF: returns metadata, page sizes and permissions. Not for its content: use pdf_text.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: infoAnswer,
 		},
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
 	},
+	row[MetadataInput]{
+		Info: schema.Info{
+			Name: "pdf.metadata", Summary: "Get or update the metadata of a PDF", Toolset: "edit",
+			Details: "Without metadata and remove, returns the document information and XMP as JSON. Otherwise returns the PDF, with the same values in both. PDF/A and PDF/UA claims remain if they stay true.",
+			Use:     "Use when a PDF needs a title or author, or must not show them. Not for page sizes: use pdf_info.",
+			Price:   toolPrice, Produces: []string{"application/json", "application/pdf"}, Answer: metadataAnswer, Warns: true,
+		},
+		Example: MetadataInput{PDFSource: examplePDF()},
+		Run:     runMetadata,
+	},
 	row[CheckInput]{
 		Info: schema.Info{
-			Name: "pdf.check", Summary: "Check a PDF against accessibility and archive standards",
+			Name: "pdf.check", Summary: "Check a PDF against accessibility and archive standards", Toolset: "quality",
 			Details: "The field conforms is null if no violation was found, but some rules are unchecked.",
 			Use:     "Use when a PDF must conform to PDF/UA or PDF/A: lists violated rules and remedies. Not for conversion: use pdf_pdfa.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: checkAnswer,
@@ -217,34 +239,47 @@ var Rows = []schema.Row[*Deps]{
 		Example: CheckInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
 		Run:     runCheck,
 	},
+	row[CompareInput]{
+		Info: schema.Info{
+			Name: "pdf.compare", Summary: "Compare two PDFs page by page", Toolset: "read",
+			Details: "Compares the visible content at 144 DPI, pages larger than A2 at a lower resolution. Changes without a visible effect, such as link targets and metadata, do not count.",
+			Use:     "Use when you check the differences between two versions of a document. Not for text alone: use pdf_text.",
+			Price:   rasterPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: compareAnswer,
+		},
+		Example: CompareInput{
+			Files:  []ComparedFile{{FileItem: exampleFile("old.pdf")}, {FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "new.pdf"}}},
+			Ignore: []IgnoredArea{{X: 36, Y: 790, Width: 200, Height: 20}},
+		},
+		Run: runCompare,
+	},
 	row[RepairInput]{
-		Info:    pdfTool("pdf.repair", "Repair a damaged PDF", "Use when a PDF does not open, or other tools report damage. Unreadable parts are lost."),
+		Info:    pdfTool("quality", "pdf.repair", "Repair a damaged PDF", "Use when a PDF does not open, or other tools report damage. Unreadable parts are lost."),
 		Example: RepairInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runRepair),
 	},
 	row[CropInput]{
-		Info:    pdfTool("pdf.crop", "Crop pages of a PDF", "Use when you need to remove margins, or only a part of each page. Cropped content is hidden, not removed. Not for secrets: use pdf_redact."),
+		Info:    pdfTool("edit", "pdf.crop", "Crop pages of a PDF", "Use when you need to remove margins, or only a part of each page. Cropped content is hidden, not removed. Not for secrets: use pdf_redact."),
 		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
 		Run:     described(runCrop),
 	},
 	row[ResizeInput]{
-		Info:    pdfTool("pdf.resize", "Resize pages of a PDF", "Use when pages need another paper format."),
+		Info:    pdfTool("edit", "pdf.resize", "Resize pages of a PDF", "Use when pages need another paper format."),
 		Example: ResizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
 		Run:     described(runResize),
 	},
 	row[NUpInput]{
-		Info:    pdfTool("pdf.nup", "Arrange several pages on each sheet", "Use when you print handouts or save paper. Not for folded sheets: use pdf_booklet."),
+		Info:    pdfTool("edit", "pdf.nup", "Arrange several pages on each sheet", "Use when you print handouts or save paper. Not for folded sheets: use pdf_booklet."),
 		Example: NUpInput{PDFSource: examplePDF(), PerSheet: 2, Border: true},
 		Run:     described(runNUp),
 	},
 	row[BookletInput]{
-		Info:    pdfTool("pdf.booklet", "Arrange a PDF as a booklet", "Use when sheets are printed on both sides and folded. Not for handouts: use pdf_nup."),
+		Info:    pdfTool("edit", "pdf.booklet", "Arrange a PDF as a booklet", "Use when sheets are printed on both sides and folded. Not for handouts: use pdf_nup."),
 		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
 		Run:     described(runBooklet),
 	},
 	row[ExtractImagesInput]{
 		Info: schema.Info{
-			Name: "pdf.extract-images", Summary: "Extract the images of a PDF",
+			Name: "pdf.extract-images", Summary: "Extract the images of a PDF", Toolset: "read",
 			Details: "Returns a ZIP archive with each image once: JPEGs unchanged, others as PNG without transparency.",
 			Use:     "Use when you need the photos or scans inside a PDF. Not for whole pages: use pdf_raster.",
 			Price:   toolPrice, Produces: []string{"application/zip"},
@@ -254,7 +289,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[AttachmentsInput]{
 		Info: schema.Info{
-			Name: "pdf.attachments", Summary: "List, extract, add or remove PDF attachments",
+			Name: "pdf.attachments", Summary: "List, extract, add or remove PDF attachments", Toolset: "edit",
 			Use:   "Use when a PDF contains files, such as invoice data, or must carry files.",
 			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: attachmentsAnswer,
 		},
@@ -263,7 +298,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[RasterInput]{
 		Info: schema.Info{
-			Name: "pdf.raster", Summary: "Render pages of a PDF as images",
+			Name: "pdf.raster", Summary: "Render pages of a PDF as images", Toolset: "read", Default: true,
 			Use:   "Use when you look at pages, or show them without a PDF reader. Not for images inside a PDF: use pdf_extract_images.",
 			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
 		},
@@ -271,7 +306,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runRaster,
 	},
 	row[FromImagesInput]{
-		Info: pdfTool("pdf.from-images", "Create a PDF from images", "Use when scans or photos become one PDF, one page per image."),
+		Info: inDefault(pdfTool("convert", "pdf.from-images", "Create a PDF from images", "Use when scans or photos become one PDF, one page per image.")),
 		Example: FromImagesInput{
 			Files:   []FileItem{{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
 			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
@@ -279,13 +314,13 @@ var Rows = []schema.Row[*Deps]{
 		Run: described(runFromImages),
 	},
 	row[StampInput]{
-		Info:    pdfTool("pdf.stamp", "Stamp text or an image on a PDF", "Use when a PDF needs a watermark, a DRAFT mark, a logo or a signature image. Not for form fields: use pdf_form_fill."),
+		Info:    inDefault(pdfTool("edit", "pdf.stamp", "Stamp text or an image on a PDF", "Use when a PDF needs a watermark, a DRAFT mark, a logo or a signature image. Not for form fields: use pdf_form_fill.")),
 		Example: StampInput{PDFSource: examplePDF(), StampMark: StampMark{Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"}},
 		Run:     described(runStamp),
 	},
 	row[TextInput]{
 		Info: schema.Info{
-			Name: "pdf.text", Summary: "Extract the text of a PDF",
+			Name: "pdf.text", Summary: "Extract the text of a PDF", Toolset: "read", Default: true,
 			Use:      "Use when you search or summarize a PDF, page by page. Not for scans: use pdf_ocr. Not for headings and tables: use pdf_data.",
 			Price:    toolPrice,
 			Produces: []string{"application/json"}, Answer: textAnswer,
@@ -295,7 +330,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[OCRInput]{
 		Info: schema.Info{
-			Name: "pdf.ocr", Summary: "Add searchable text to scans",
+			Name: "pdf.ocr", Summary: "Add searchable text to scans", Toolset: "read", Default: true,
 			Details:  "Reads at most 50 pages in at most 4 minutes.",
 			Use:      "Use when pages are scans, so pdf_text finds nothing. Pages with text stay as they are. Not for data: use pdf_data.",
 			Engine:   EngineOCR,
@@ -307,7 +342,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[DataInput]{
 		Info: schema.Info{
-			Name: "pdf.data", Summary: "Extract Markdown or data from a PDF",
+			Name: "pdf.data", Summary: "Extract Markdown or data from a PDF", Toolset: "read", Default: true,
 			Use:   "Use when you need headings, lists and tables, or with schema the data. Not for plain text: use pdf_text.",
 			Price: dataPrice, PriceNote: "Plus one pdf.ocr if any page needs OCR. With schema, plus tokens as in templates.generate.",
 			Produces: []string{"application/json"}, Answer: dataAnswer, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)}, Warns: true,
@@ -316,13 +351,13 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runData,
 	},
 	row[RedactInput]{
-		Info:    warns(pdfTool("pdf.redact", "Redact words and areas of a PDF", "Use when you need to remove confidential text or areas for good.")),
+		Info:    warns(inDefault(pdfTool("security", "pdf.redact", "Redact words and areas of a PDF", "Use when you need to remove confidential text or areas for good."))),
 		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},
 	row[ArchiveInput]{
 		Info: schema.Info{
-			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A",
+			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A", Toolset: "quality",
 			Details:  "Warnings list the changes.",
 			Use:      "Use when a PDF must be archived, or a recipient requires PDF/A.",
 			Price:    toolPrice,
@@ -333,7 +368,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[PDFFileInput]{
 		Info: schema.Info{
-			Name: "pdf.form.fields", Summary: "List the form fields of a PDF",
+			Name: "pdf.form.fields", Summary: "List the form fields of a PDF", Toolset: "forms", Default: true,
 			Use:   "Use when you need the names, types and options of fields, before pdf_form_fill.",
 			Price: toolPrice, Produces: []string{"application/json"}, Answer: formAnswer,
 		},
@@ -341,13 +376,13 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runFormFields,
 	},
 	row[FormFillInput]{
-		Info:    pdfTool("pdf.form.fill", "Fill the form of a PDF", "Use when a PDF has a form; pdf_form_fields lists its fields. Not for PDFs without fields: use pdf_stamp."),
+		Info:    inDefault(pdfTool("forms", "pdf.form.fill", "Fill the form of a PDF", "Use when a PDF has a form; pdf_form_fields lists its fields. Not for PDFs without fields: use pdf_stamp.")),
 		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
 		Run:     described(runFormFill),
 	},
 	row[EmailInput]{
 		Info: schema.Info{
-			Name: "email.create", Summary: "Create a PDF from an email",
+			Name: "email.create", Summary: "Create a PDF from an email", Toolset: "convert",
 			Details: "Prints the headers, a list of the attachments and the body.",
 			Use:     "Use when you have an .eml file.",
 			Price:   2000 * credit.Microdollar, Produces: []string{"application/pdf"}, Warns: true,
@@ -357,7 +392,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[BarcodeInput]{
 		Info: schema.Info{
-			Name: "barcodes.create", Summary: "Create a barcode or QR code",
+			Name: "barcodes.create", Summary: "Create a barcode or QR code", Toolset: "create", Default: true,
 			Use:   "Use when you need a QR, product or shipping code.",
 			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
 		},
@@ -366,7 +401,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ZipInput]{
 		Info: schema.Info{
-			Name: "zip.create", Summary: "Create a ZIP archive of files",
+			Name: "zip.create", Summary: "Create a ZIP archive of files", Toolset: "create",
 			Use:   "Use when several files are delivered as one. Not for one PDF: use pdf_merge.",
 			Price: zipPrice, Produces: []string{"application/zip"},
 		},
@@ -375,7 +410,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[ConvertInput]{
 		Info: schema.Info{
-			Name: "convert.create", Summary: "Convert an office document, HTML or image",
+			Name: "convert.create", Summary: "Convert an office document, HTML or image", Toolset: "convert", Default: true,
 			Details: "Reads office documents, HTML, Markdown, CSV, text, PDFs and images.",
 			Use:     "Use when you convert DOCX, XLSX, PPTX, ODT or CSV to another format. Not for web pages: use pdf_create.",
 			Price:   convertPrice, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineOffice,
@@ -389,10 +424,10 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[BulkInput]{
 		Info: schema.Info{
-			Name: "pdf.bulk", Summary: "Create a PDF for each record",
+			Name: "pdf.bulk", Summary: "Create a PDF for each record", Toolset: "create",
 			Details:  "Always a job, with its progress in GET /v1/jobs/{id}. The result of zip and merged is at most 200 MiB.",
 			Use:      "Use when one template or PDF form is filled from a list, CSV or XLSX. Not for one document: use pdf_create.",
-			Unbilled: true, Bulk: true, PriceNote: "Each document costs one pdf.create, or with form one pdf.form.fill, and its steps.",
+			Unbilled: true, Bulk: true, PriceNote: "Costs one pdf.create for each document, or one pdf.form.fill with form, and its steps.",
 			Produces: []string{"application/zip", "application/pdf", "application/json"}, Answer: BulkQuote{Records: 2, AmountMicrodollars: 4000}, Warns: true,
 			Codes: []string{string(apierror.ConvertUnavailable)},
 		},
@@ -405,11 +440,11 @@ var Rows = []schema.Row[*Deps]{
 	// The rows of its steps come before it.
 	row[PipelineInput]{
 		Info: schema.Info{
-			Name: "pipelines.create", Summary: "Create a document in several steps",
+			Name: "pipelines.create", Summary: "Create a document in several steps", Toolset: "create",
 			Details:  "All steps are validated before the first one runs, and run in order within 5 minutes. If one fails, the call fails and costs nothing.",
-			Use:      "Use when results of operations are sources of others. Not for one operation: use its own tool.",
+			Use:      "Use when results of operations are sources of others. Not for a single PDF: use pdf_create.",
 			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
-			Produces: anyType, Warns: true, Codes: []string{string(apierror.ConvertUnavailable), string(apierror.AIUnavailable)},
+			Warns: true, Codes: []string{string(apierror.ConvertUnavailable)},
 		},
 		Example: PipelineInput{Steps: []PipelineStep{
 			{ID: "letter", Op: "pdf.create", Input: schema.NewOperationInput(`{"html":"<h1>Invoice 42</h1>"}`)},

@@ -22,22 +22,15 @@ func markable(contentType string) bool {
 	return contentType == "application/pdf" || contentType == "application/json" || markFormats[contentType] != ""
 }
 
-// producer is an input whose fields determine the content type of the result.
-type producer interface{ produces() string }
-
 // modelUser is an input whose call may use a language model, which costs the operator money.
 type modelUser interface{ usesModel() bool }
 
 // CheckTest refuses a call with a test key that a test key cannot make.
-func CheckTest(info schema.Info, in any) error {
-	if in, ok := in.(modelUser); ok && in.usesModel() {
+func CheckTest(call *Call) error {
+	if in, ok := call.Input().(modelUser); ok && in.usesModel() {
 		return testRefusal("use AI, because AI tokens cost money")
 	}
-	contentType := info.Produces[0]
-	if in, ok := in.(producer); ok {
-		contentType = in.produces()
-	}
-	return checkMarkable(contentType)
+	return checkMarkable(call.ContentType())
 }
 
 func checkMarkable(contentType string) error {
@@ -51,32 +44,40 @@ func testRefusal(text string) error {
 	return &apierror.Error{Code: apierror.InvalidRequest, Message: "Test keys cannot " + text + ". Use a live key (pdf_live_…)."}
 }
 
-// MarkTest returns the result of a call with a test key with its test mark. It closes the given result.
-func MarkTest(ctx context.Context, deps *Deps, in any, result schema.Result) (schema.Result, error) {
-	if result.Body == nil || result.Marked || result.ContentType == "application/json" {
-		return result, nil
-	}
-	unmarked := result.Body
-	var err error
+// marked reports whether a result needs no test mark any more.
+func marked(result schema.Result) bool {
+	return result.Body == nil || result.Marked || result.ContentType == "application/json"
+}
+
+// mark returns a copy of a result of a call with a test key, with its test mark.
+func (deps *Deps) mark(ctx context.Context, in any, result schema.Result) (schema.Body, error) {
 	switch format := markFormats[result.ContentType]; {
 	case result.ContentType == "application/pdf":
-		result.Body, err = markPDF(ctx, deps, in, unmarked)
+		return markPDF(ctx, deps, in, result.Body)
 	case format != "":
 		place := pdf.MarkOver
 		if _, code := in.(*BarcodeInput); code {
 			place = pdf.MarkBelow // A scanner must be able to read the code.
 		}
-		result.Body, err = notNil(deps.Render.MarkImage(ctx, unmarked, format, place))
-	default:
-		err = checkMarkable(result.ContentType)
+		return notNil(deps.Render.MarkImage(ctx, result.Body, format, place))
 	}
-	if err = errors.Join(err, unmarked.Close()); err != nil {
-		if result.Body != nil && result.Body != unmarked {
-			err = errors.Join(err, result.Body.Close())
+	return nil, checkMarkable(result.ContentType)
+}
+
+// markStep marks a file that a result has in it unchanged, if it is the result of an earlier step.
+func (deps *Deps) markStep(ctx context.Context, fileID *string, file *schema.Body) error {
+	if fileID == nil || !deps.Test {
+		return nil
+	}
+	id, ok := schema.StepOf(*fileID)
+	if made := deps.Results[id]; ok && !marked(made.Result) {
+		marked, err := deps.mark(ctx, made.Input(), made.Result)
+		if err != nil {
+			return err
 		}
-		return schema.Result{}, err
+		*file = marked // The one before belongs to the step.
 	}
-	return result, nil
+	return nil
 }
 
 // markPDF marks a PDF that the call has made.
@@ -107,9 +108,11 @@ func (in *GenerateInput) usesModel() bool { return true }
 // usesModel reports whether a model fills a schema.
 func (in *DataInput) usesModel() bool { return !in.Schema.IsZero() }
 
-func (in *ConvertInput) produces() string { return convertTypes[in.target()] }
+// Produces returns the content type of the target format.
+func (in *ConvertInput) Produces() string { return convertTypes[in.target()] }
 
-func (in *AttachmentsInput) produces() string {
+// Produces returns the content type of the action's result.
+func (in *AttachmentsInput) Produces() string {
 	switch in.Action {
 	case extractAttachments:
 		return "application/zip"
@@ -119,7 +122,16 @@ func (in *AttachmentsInput) produces() string {
 	return "application/json"
 }
 
-func (in *BarcodeInput) produces() string {
+// Produces returns the content type of the output.
+func (in *OCRInput) Produces() string {
+	if in.Output == textOutput {
+		return "application/json"
+	}
+	return "application/pdf"
+}
+
+// Produces returns the content type of the format.
+func (in *BarcodeInput) Produces() string {
 	if in.Format == "svg" {
 		return "image/svg+xml"
 	}

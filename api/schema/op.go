@@ -3,12 +3,14 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/invopop/jsonschema"
 
@@ -28,6 +30,10 @@ type Info struct {
 	// Use is when to use the operation, and which other one to use otherwise, for the reference and for models:
 	// "Use when several PDFs become one. Not for images: use pdf_from_images."
 	Use string
+	// Toolset is the group of tools that agents list it with; empty is the first word of the name. Default means that
+	// the default toolset has it, too.
+	Toolset string
+	Default bool
 	// Price is the price of one successful call; the maximum if its result has its own.
 	Price credit.Amount
 	// Unbilled marks an operation whose price is 0.
@@ -103,6 +109,12 @@ type Operation[Env any] struct {
 	bind func(context.Context, io.Reader, Files) (*Call[Env], error)
 }
 
+// Chains reports whether calls may have operations on their result.
+func (o *Operation[Env]) Chains() bool {
+	_, ok := o.Schema.Properties.Get(thenField)
+	return ok
+}
+
 // WhyOff returns the reason why this server does not offer the operation, and the remedy; empty if it does.
 func (o *Operation[Env]) WhyOff() string {
 	if !o.Off {
@@ -134,7 +146,13 @@ type Call[Env any] struct {
 	pin    func(context.Context, Env) error
 	price  func(context.Context, Env) (Price, error)
 	close  func() error
+	// media is the content type of the result.
+	media string
 }
+
+// ContentType returns the content type of the result, as far as the input determines it: that of the operation's usual
+// result otherwise.
+func (c *Call[Env]) ContentType() string { return c.media }
 
 // Admit returns the error with which Run would be turned away at this moment,
 // or nil. It costs nothing, unlike a hold that has to be released.
@@ -191,13 +209,35 @@ func (c *Call[Env]) Close() error { return c.close() }
 // Common holds the fields that every operation accepts.
 type Common struct {
 	Filename string `json:"filename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the result. relaypdf removes paths and control characters, and adds a missing extension."`
-	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL that works for 24 hours. async: a job to poll."`
+	Response string `json:"response,omitempty" jsonschema:"enum=binary,enum=url,enum=async,default=binary" jsonschema_description:"Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a job to poll."`
+	// ExpiresIn and MaxDownloads limit the public URL of the result; 0 is the default.
+	ExpiresIn    int `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=2592000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a wallet with a payment, and counts towards the storage quota. Default: 86400."`
+	MaxDownloads int `json:"maxDownloads,omitempty" jsonschema:"minimum=1,maximum=1000000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Maximum number of downloads by the URL of the result; then it returns 404. Each GET counts, also if it is interrupted. Default: no maximum."`
 	// CallbackURL has been checked by the service when an operation runs.
 	CallbackURL string     `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
-	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Operations to run on the result, in order, in this call. Each one gets the result of the one before as its source, or where its input has {\"step\":\"previous\"}. The response is the last result. The call costs the sum of the prices."`
+	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Operations that make files, at most 20, to run on the result, in order, in this call. Each one gets the result of the one before as its source, or where its input has {\"step\":\"previous\"}. The response is the last result. The call costs the sum of the prices."`
 }
 
 func (c *Common) common() *Common { return c }
+
+// Lifetime is the time for which the result is stored.
+func (c *Common) Lifetime() time.Duration {
+	return cmp.Or(time.Duration(c.ExpiresIn)*time.Second, DefaultLifetime)
+}
+
+// DefaultLifetime is the time for which a result is stored by default.
+const DefaultLifetime = 24 * time.Hour
+
+// validate checks that only responses with a URL limit it.
+func (c *Common) validate() error {
+	var faults Faults
+	for name, given := range map[string]int{"expiresIn": c.ExpiresIn, "maxDownloads": c.MaxDownloads} {
+		if given != 0 && (c.Response == "" || c.Response == Binary) {
+			faults.Add(name, "requires response url or async")
+		}
+	}
+	return faults.OrNil()
+}
 
 // Callback is the callbackUrl of the input.
 func (c *Common) Callback() string { return c.CallbackURL }

@@ -44,6 +44,7 @@ var known = []string{
 	"properties", "required", "additionalProperties", "maxProperties", "oneOf", "contentEncoding",
 	"description", "title", "default", "examples", "format", "deprecated", "readOnly", "writeOnly",
 	"x-common", "x-requires", // for forms
+	"x-advanced", // for lists of tools, which omit the field
 }
 
 // newRule compiles a schema.

@@ -100,6 +100,11 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindS
 			}
 		}
 	}
+	if of, ok := any(in).(interface{ common() *Common }); ok {
+		if err := merge(&d.faults, of.common().validate()); err != nil {
+			return nil, err
+		}
+	}
 	if tree != nil && bindSteps != nil {
 		if err := merge(&d.faults, bindSteps(in, tree)); err != nil {
 			return nil, err

@@ -175,7 +175,7 @@ func (e *earlier) follow(r *rule, input any) {
 }
 
 // notInSteps are fields that only the call as a whole has.
-var notInSteps = []string{"response", "callbackUrl", thenField, "quote", "quoteId"}
+var notInSteps = []string{"response", "callbackUrl", thenField}
 
 // bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
 // all steps.
@@ -200,6 +200,8 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 		switch {
 		case item["op"] != nil && (operation == nil || operation.Flow || operation.Bulk):
 			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.near(input.Op))
+		case operation != nil && operation.Varies:
+			faults.Add(place+".op", "must be an operation with a fixed price; %s costs what its result needs, so call it alone", input.Op)
 		case operation != nil && item["input"] != nil:
 			files := files
 			files.steps, files.place = &earlier{ids: slices.Clone(ids), then: chain}, place
@@ -212,6 +214,9 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 				break
 			}
 			steps = append(steps, Step[Env]{Place: place, ID: input.ID, Operation: operation, Call: call})
+			if chain && call.ContentType() == mediaJSON {
+				faults.Add(place+".op", "must make a file; %s returns JSON here, which POST /v1/pipelines can return", input.Op)
+			}
 			item["input"] = call.input
 			object, _ := call.input.(map[string]any)
 			for _, name := range notInSteps {

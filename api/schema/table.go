@@ -95,12 +95,15 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
 	}
-	if s.Flow || slices.Equal(s.Produces, []string{"application/json"}) {
+	_, varies := any(new(In)).(priced[Env])
+	if s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}) {
 		shape = shape.without(thenField)
 	}
-	_, varies := any(new(In)).(priced[Env])
+	if s.Flow {
+		s.Produces = table.products()
+	}
 	operation := &Operation[Env]{
-		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies || s.Flow || s.Bulk,
+		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies || s.Bulk,
 	}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]
@@ -120,6 +123,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 			close:  func() error { return errors.Join(bound.close(), closeSteps(steps)) },
 			Steps:  steps,
 			Flow:   s.Flow,
+			media:  s.Produces[0],
 			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, bound.in) },
 			pin: func(ctx context.Context, env Env) error {
 				in, ok := any(bound.in).(pinned[Env])
@@ -155,9 +159,30 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 		if in, ok := any(bound.in).(priced[Env]); ok {
 			call.price = in.Price
 		}
+		if in, ok := any(bound.in).(producer); ok {
+			call.media = in.Produces()
+		}
 		return call, nil
 	}
 	return operation, s.check(operation, table)
+}
+
+// mediaJSON is the content type of results that are no files.
+const mediaJSON = "application/json"
+
+// producer is an input whose fields determine the content type of the result.
+type producer interface{ Produces() string }
+
+// products are the content types of the results of all operations.
+func (t *Table[Env]) products() (types []string) {
+	for _, operation := range t.rows {
+		for _, media := range operation.Produces {
+			if !slices.Contains(types, media) {
+				types = append(types, media)
+			}
+		}
+	}
+	return types
 }
 
 // commonOf returns the common fields of an input, which embeds them.
@@ -179,7 +204,7 @@ func (s Spec[Env, In]) check(operation *Operation[Env], table *Table[Env]) error
 	if !wellFormed.MatchString(s.Name) {
 		fault("its name is not words joined by dots")
 	}
-	if s.Summary == "" || s.Run == nil || len(s.Produces) == 0 {
+	if s.Summary == "" || s.Run == nil || len(s.Produces) == 0 && !s.Flow {
 		fault("it lacks a summary, a run or what it produces")
 	}
 	switch {

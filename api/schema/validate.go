@@ -185,6 +185,8 @@ func between(low, high, unit string) string {
 	switch {
 	case low != "" && high != "" && unit == "":
 		return " between " + low + " and " + high
+	case low != "" && low == high:
+		return " of exactly " + low + unit
 	case low != "" && high != "":
 		return " of " + low + " to " + high + unit
 	case low != "" && unit == "":

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"time"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
+	"relaypdf/api/wire"
 	"relaypdf/render"
 )
 
@@ -86,6 +88,48 @@ func (s *Service) Preview(ctx context.Context, request call.PreviewRequest) (cal
 		return call.Preview{}, err
 	}
 	made, err := s.Calls.Preview(ctx, request)
+	return made, failure(err)
+}
+
+// Approve records that a user has approved the pages of a draft. Errors are as those of Publish.
+func (s *Service) Approve(ctx context.Context, caller call.Caller, in State, by string) error {
+	if err := active(caller); err != nil {
+		return err
+	}
+	expected, err := revisionOf(in.IfMatch)
+	if err != nil {
+		return err
+	}
+	return failure(s.Store.ApproveTemplate(ctx, caller.Account.ID, in.ID, expected, by))
+}
+
+// Approval is the state of a template in which a user has approved its pages.
+type Approval struct {
+	wire.Template
+
+	Partials map[string]string
+	By       string
+	At       time.Time
+}
+
+// Approved returns the approval of a draft, or store.ErrNotFound.
+func (s *Service) Approved(ctx context.Context, caller call.Caller, in Ref) (Approval, error) {
+	found, err := s.Store.TemplateApproval(ctx, caller.Account.ID, in.ID)
+	if err != nil {
+		return Approval{}, err
+	}
+	return Approval{
+		Template: wire.Template{HTML: &found.Content.HTML, SampleData: found.Content.SampleData, Options: found.Content.Options},
+		Partials: found.Partials, By: found.By, At: found.At,
+	}, nil
+}
+
+// ComparePreviews renders two states of a template and compares their pages, at no charge.
+func (s *Service) ComparePreviews(ctx context.Context, old, latest call.PreviewRequest) (call.PreviewComparison, error) {
+	if err := active(old.Caller); err != nil {
+		return call.PreviewComparison{}, err
+	}
+	made, err := s.Calls.ComparePreviews(ctx, old, latest)
 	return made, failure(err)
 }
 

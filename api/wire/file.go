@@ -4,13 +4,14 @@ import "time"
 
 // FileURL is the response of a call with response "url".
 type FileURL struct {
-	ID        string    `json:"id" jsonschema:"required" jsonschema_description:"ID of the result."`
-	Status    string    `json:"status" jsonschema:"required,enum=completed" jsonschema_description:"Always completed."`
-	URL       string    `json:"url" jsonschema:"required,format=uri" jsonschema_description:"Public URL of the file."`
-	Filename  string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
-	SizeBytes int64     `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
-	ExpiresAt time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"Time at which the URL stops working, 24 hours after creation."`
-	Warnings  []Warning `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page and the result, at most 50."`
+	ID           string    `json:"id" jsonschema:"required" jsonschema_description:"ID of the result."`
+	Status       string    `json:"status" jsonschema:"required,enum=completed" jsonschema_description:"Always completed."`
+	URL          string    `json:"url" jsonschema:"required,format=uri" jsonschema_description:"Public URL of the file."`
+	Filename     string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
+	SizeBytes    int64     `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
+	ExpiresAt    time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"Time at which the URL stops working. Default: 24 hours after creation."`
+	MaxDownloads int64     `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
+	Warnings     []Warning `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page and the result, at most 50."`
 }
 
 // Warning is something that is wrong with the page that a result was made of, or that
@@ -19,6 +20,13 @@ type Warning struct {
 	Code    string `json:"code" jsonschema:"required,enum=resource_failed,enum=script_error,enum=font_missing,enum=content_clipped,enum=animation_unfinished,enum=content_changed,enum=content_unread,enum=attachment_embedded,enum=text_recognized,enum=value_not_found,enum=page_empty,enum=pictures_omitted,enum=option_unused,enum=html_filtered,enum=standard_unmet" jsonschema_description:"Machine-readable name of the warning."`
 	Message string `json:"message" jsonschema:"required" jsonschema_description:"The error and its fix."`
 	URL     string `json:"url,omitempty" jsonschema_description:"URL of the resource that the warning is about."`
+
+	Page      int      `json:"page,omitempty" jsonschema_description:"Page of the result, from 1. This and the following fields are parts of message, with code standard_unmet."`
+	Element   string   `json:"element,omitempty" jsonschema_description:"Structure type such as H3, CSS selector, or font of the faulty part."`
+	Text      string   `json:"text,omitempty" jsonschema_description:"Beginning of the element's text."`
+	Problem   string   `json:"problem,omitempty" jsonschema_description:"The error, without its place and its fix."`
+	Remedy    string   `json:"remedy,omitempty" jsonschema_description:"The fix."`
+	Standards []string `json:"standards,omitempty" jsonschema_description:"Requested standards that the file cannot claim because of the error."`
 }
 
 // Upload is the response of POST /v1/files.

@@ -7,15 +7,16 @@ import "time"
 // JobStatus is the response of GET /v1/jobs/{id}, the data of job events and the
 // body of callbacks.
 type JobStatus struct {
-	ID        string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the job and of its result."`
-	Status    string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"Job status."`
-	PollURL   string     `json:"pollUrl,omitempty" jsonschema:"format=uri" jsonschema_description:"URL of the job."`
-	URL       string     `json:"url,omitempty" jsonschema:"format=uri" jsonschema_description:"Public URL of the result, until it expires."`
-	Filename  string     `json:"filename,omitempty" jsonschema_description:"Name of the result."`
-	SizeBytes int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" jsonschema_description:"Time at which the result's URL stops working, 24 hours after creation."`
-	Error     *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
-	Warnings  []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
+	ID           string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the job and of its result."`
+	Status       string     `json:"status" jsonschema:"required,enum=processing,enum=completed,enum=failed" jsonschema_description:"Job status."`
+	PollURL      string     `json:"pollUrl,omitempty" jsonschema:"format=uri" jsonschema_description:"URL of the job."`
+	URL          string     `json:"url,omitempty" jsonschema:"format=uri" jsonschema_description:"Public URL of the result, until it expires."`
+	Filename     string     `json:"filename,omitempty" jsonschema_description:"Name of the result."`
+	SizeBytes    int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
+	ExpiresAt    *time.Time `json:"expiresAt,omitempty" jsonschema_description:"Time at which the result's URL stops working. Default: 24 hours after creation."`
+	MaxDownloads int64      `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
+	Error        *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
+	Warnings     []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
 	*BulkStatus
 }
 

@@ -179,7 +179,7 @@ var settings = []Setting{
 	},
 	{
 		name: "blobs-redirect", Kind: "on|off", topic: topicData, group: GroupServer, fallback: "off",
-		doc:   "If `on`, redirect result downloads to the bucket. The redirect URL is valid for 1 minute. Uploads are never redirected.",
+		doc:   "If `on`, redirect result downloads to the bucket. The redirect URL is valid for 1 minute. Uploads, and results with `maxDownloads`, are never redirected.",
 		apply: into(func(c *Config) *bool { return &c.BlobsRedirect }, parseSwitch),
 	},
 	{

@@ -20,12 +20,14 @@ const priceTime = 10 * time.Second
 // newMCPCommand lets agents on this machine use the service.
 func newMCPCommand() *cobra.Command {
 	var roots []string
+	var toolsets string
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Run the MCP server over standard input and output", Args: cobra.NoArgs,
-		Long: "Run an MCP server over standard input and output, for desktop clients and editors. It has the same tools as POST /mcp and calls the server of RELAYPDF_API_URL.\n\n" +
+		Long: "Run an MCP server over standard input and output, for desktop clients and editors. It has the same toolsets as POST /mcp and calls the server of RELAYPDF_API_URL.\n\n" +
 			"With --root, tools can read local files by path, and write results to new files with saveTo. Tools cannot access files outside these folders, not even through symbolic links.",
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
+	cmd.Flags().StringVar(&toolsets, "toolsets", "", toolsetsUsage)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		service, err := connect(cmd, 0)
 		if err != nil {
@@ -35,17 +37,24 @@ func newMCPCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		selected, err := mcp.Select(tools, toolsets)
+		if err != nil {
+			return usagef("--toolsets: %v", err)
+		}
 		documents, err := app.AgentDocuments(service.BaseURL)
 		if err != nil {
 			return err
 		}
-		local := mcp.Local{Tools: tools, Documents: documents, Version: app.Version, Service: service, Roots: roots}
+		local := mcp.Local{Tools: selected, Documents: documents, Version: app.Version, Service: service, Roots: roots}
 		return local.Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), keptOpen{cmd.OutOrStdout()})
 	}
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	cmd.AddCommand(newMCPInstall())
 	return cmd
 }
+
+// toolsetsUsage describes the flag of the command and of its installation.
+const toolsetsUsage = "toolsets to offer, separated by commas, or all. Default: the default toolset"
 
 // keptOpen is an output that its owner closes.
 type keptOpen struct{ io.Writer }

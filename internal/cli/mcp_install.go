@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"relaypdf/api"
+	"relaypdf/api/mcp"
 )
 
 // agentClient is an application that runs agents, and the form of its server configuration.
@@ -50,7 +53,7 @@ func claudeDesktopFile(home string) string {
 // newMCPInstall adds the server to the configuration of a client.
 func newMCPInstall() *cobra.Command {
 	var roots []string
-	var profile string
+	var profile, toolsets string
 	var show bool
 	known := slices.Sorted(maps.Keys(agentClients))
 	cmd := &cobra.Command{
@@ -60,6 +63,7 @@ func newMCPInstall() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
 	cmd.Flags().StringVar(&profile, "profile", "", "profile that the MCP server uses. Default: the default profile at the time it starts")
+	cmd.Flags().StringVar(&toolsets, "toolsets", "", toolsetsUsage)
 	cmd.Flags().BoolVar(&show, "print", false, "print the entry instead of writing it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
@@ -75,7 +79,14 @@ func newMCPInstall() *cobra.Command {
 				return err
 			}
 		}
-		entry, err := c.entry(profile, roots)
+		tools, err := api.Tools()
+		if err != nil {
+			return err
+		}
+		if _, err := mcp.Select(tools, toolsets); err != nil {
+			return usagef("--toolsets: %v", err)
+		}
+		entry, err := c.entry(profile, toolsets, roots)
 		if err != nil {
 			return err
 		}
@@ -103,9 +114,9 @@ func newMCPInstall() *cobra.Command {
 	return cmd
 }
 
-// entry returns the configuration that starts this executable, with a profile if one is named, and with folders
+// entry returns the configuration that starts this executable, with a profile if one is named, toolsets, and folders
 // that do not depend on the client's working directory.
-func (c agentClient) entry(profile string, roots []string) (map[string]any, error) {
+func (c agentClient) entry(profile, toolsets string, roots []string) (map[string]any, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -113,6 +124,9 @@ func (c agentClient) entry(profile string, roots []string) (map[string]any, erro
 	args := []string{"mcp"}
 	if profile != "" {
 		args = append(args, "--profile", profile)
+	}
+	if toolsets != "" {
+		args = append(args, "--toolsets", toolsets)
 	}
 	for _, root := range roots {
 		path, err := filepath.Abs(root)

@@ -21,7 +21,7 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	entry, err := c.entry("", []string{dir})
+	entry, err := c.entry("", "", []string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,10 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != "{ // mine" {
 		t.Errorf("it was changed to %s (%v)", text, err)
 	}
-	if _, err := c.entry("", []string{filepath.Join(dir, "none")}); err == nil || !strings.Contains(err.Error(), "not a folder") {
+	if entry, err := c.entry("", "default,forms", nil); err != nil || strings.Join(entry["args"].([]string), " ") != "mcp --toolsets default,forms" {
+		t.Errorf("with toolsets: %v, %v", entry, err)
+	}
+	if _, err := c.entry("", "", []string{filepath.Join(dir, "none")}); err == nil || !strings.Contains(err.Error(), "not a folder") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	for name, c := range agentClients {
@@ -102,5 +105,23 @@ func TestInstallLogsIn(t *testing.T) {
 	}
 	if out := mustRun(t, "mcp", "install", "vscode", "--profile", "work", "--print"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"args":["mcp","--profile","work"]`) {
 		t.Errorf("of a profile: %s", out)
+	}
+}
+
+// TestToolsetsOfTheCommand refuses unknown toolsets, before a client starts and when it is configured.
+func TestToolsetsOfTheCommand(t *testing.T) {
+	atHome(t)
+	t.Setenv("HOME", t.TempDir())
+	const want = `--toolsets: unknown toolset "none"; valid toolsets: default, all, account, `
+	for _, args := range [][]string{
+		{"mcp", "--toolsets", "forms,none", "--api-url", "http://127.0.0.1:9", "--api-key", "pdf_live_x"},
+		{"mcp", "install", "cursor", "--toolsets", "none"},
+	} {
+		if r := relaypdf(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if out := mustRun(t, "mcp", "install", "vscode", "--toolsets", "all", "--print"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"args":["mcp","--toolsets","all"]`) {
+		t.Errorf("the entry is %s", out)
 	}
 }

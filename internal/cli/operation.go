@@ -30,7 +30,6 @@ const callTime = 15 * time.Minute
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
 func addOperations(root *cobra.Command, table *schema.Table[*operation.Deps]) error {
-	otherwise := otherCommands(table)
 	for _, operation := range table.All() {
 		words, parent := operation.Words(), root
 		for _, word := range words[:len(words)-1] {
@@ -38,12 +37,12 @@ func addOperations(root *cobra.Command, table *schema.Table[*operation.Deps]) er
 		}
 		last := words[len(words)-1]
 		cmd := &cobra.Command{}
-		if err := configure(cmd, operation, last, otherwise); err != nil {
+		if err := configure(cmd, operation, last, table); err != nil {
 			return err
 		}
 		parent.AddCommand(cmd)
 		if last == "create" && parent != root {
-			if err := configure(parent, operation, parent.Name(), otherwise); err != nil {
+			if err := configure(parent, operation, parent.Name(), table); err != nil {
 				return err
 			}
 			parent.Long = "Short form of relaypdf " + strings.Join(words, " ") + ".\n\n" + parent.Long
@@ -80,6 +79,7 @@ func groupShort(name string) string {
 // operationCall is one command line for an operation.
 type operationCall struct {
 	operation *schema.Operation[*operation.Deps]
+	table     *schema.Table[*operation.Deps]
 	fields    []*field
 	takes     sources
 
@@ -93,9 +93,9 @@ type operationCall struct {
 }
 
 // configure makes cmd the command of an operation: its flags and texts all derive from the operation's row.
-func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Deps], name string, otherwise func(document) string) error {
-	c := &operationCall{operation: operation, takes: sourcesOf(operation.Schema)}
-	c.takes.otherwise, c.takes.local = otherwise, &localFiles{asAssets: takesAssets(operation.Schema)}
+func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Deps], name string, table *schema.Table[*operation.Deps]) error {
+	c := &operationCall{operation: operation, table: table, takes: sourcesOf(operation.Schema)}
+	c.takes.otherwise, c.takes.local = otherCommands(table), &localFiles{asAssets: takesAssets(operation.Schema)}
 	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
 	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
@@ -304,14 +304,15 @@ func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[str
 		}
 		return nil
 	}
-	if err := c.checkOutput(input); err != nil {
+	last, lastInput := c.last(input)
+	if err := last.checkOutput(lastInput); err != nil {
 		return err
 	}
 	named, _ := input["filename"].(string)
 	if len(args) == 1 && !c.takes.has("files") && args[0] != "-" && !isAddress(args[0]) && input["url"] == nil && named == "" {
-		c.destination.after = c.nameAfter(args[0], input)
+		c.destination.after = last.nameAfter(args[0], lastInput)
 	}
-	return c.destination.open(cmd.OutOrStdout(), c.operation.Produces)
+	return c.destination.open(cmd.OutOrStdout(), last.operation.Produces)
 }
 
 func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input map[string]any, options client.CallOptions) error {
@@ -429,6 +430,9 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 		if err := f.put(input); err != nil {
 			return nil, err
 		}
+	}
+	if err := readStepFiles(input); err != nil {
+		return nil, err
 	}
 	if len(input) == 0 {
 		return nil, usagef("there is nothing to work on; see %s --help", cmd.CommandPath())

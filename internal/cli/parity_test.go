@@ -62,7 +62,7 @@ func (d doors) overHTTP(q question) *apitest.Failure {
 func (d doors) asAgent(q question) *apitest.Failure {
 	d.t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + q.operation.Tool() + `","arguments":` + q.input + `}}`
-	answer := d.Send(d.t, apitest.Request{Path: api.AgentPath, Body: body, Header: q.header()})
+	answer := d.Send(d.t, apitest.Request{Path: api.AgentPath + "?toolsets=all", Body: body, Header: q.header()})
 	if answer.Status >= http.StatusBadRequest {
 		failure := answer.Failure(d.t)
 		return &failure

@@ -42,6 +42,27 @@ func TestKilledWorkerLosesNoJob(t *testing.T) {
 	})
 }
 
+// TestKilledPipelineIsRunOnce kills the worker of jobs with two steps, between the steps, too.
+func TestKilledPipelineIsRunOnce(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		c := newCrashBench(t, db)
+		c.async, c.path, c.price = true, "/v1/pipelines", 600
+		c.body = `{"response":"async","steps":[{"id":"code","op":"barcodes.create","input":{"type":"qr","text":%q}},{"id":"page","op":"pdf.from-images","input":{"files":[{"step":"code"}]}}]}`
+		c.killAfterEach(c.repeatJob, "hold", "load", "worked", "run", "settle")
+		calls, err := c.store.Calls(t.Context(), store.CallFilter{AccountID: c.account.ID})
+		if err != nil || len(calls.Items) != 5 {
+			t.Errorf("there are %d calls, %v; want 5", len(calls.Items), err)
+		}
+		for _, call := range calls.Items {
+			if call.Status != store.CallDone || call.Charge != c.price || call.Operation != "pipelines.create" {
+				t.Errorf("a call is %+v", call)
+			}
+		}
+	})
+}
+
 // crashBench is one database and data folder that servers are killed over.
 type crashBench struct {
 	t        *testing.T
@@ -52,6 +73,9 @@ type crashBench struct {
 	secret   string
 	spent    credit.Amount
 	async    bool // the calls are jobs
+	// path and body are of another call than that of a PDF, and price is what it costs. The body has a place for a text.
+	path, body string
+	price      credit.Amount
 	// program is the test binary that acts as the server.
 	program string
 }
@@ -68,7 +92,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 		t.Fatal(err)
 	}
 	return &crashBench{
-		t: t, database: db, store: s, account: account, secret: secret, program: plainProgram(t),
+		t: t, database: db, store: s, account: account, secret: secret, program: plainProgram(t), price: 2000,
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
@@ -145,6 +169,9 @@ func (s *crashServer) end(how syscall.Signal) {
 }
 
 func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response, error) {
+	if c.path != "" {
+		return c.send(ctx, url+c.path, "crash-"+step, strings.NewReader(fmt.Sprintf(c.body, step)))
+	}
 	mode := "binary"
 	if c.async {
 		mode = "async"
@@ -247,7 +274,7 @@ func (c *crashBench) repeat(server *crashServer, step string) {
 // expectCharge checks that the wallet paid for one more call.
 func (c *crashBench) expectCharge(step string) {
 	c.t.Helper()
-	c.spent += 2000
+	c.spent += c.price
 	account, err := c.store.Account(c.t.Context(), c.account.ID)
 	if err != nil || account.Balance != 5*credit.Dollar-c.spent || account.Held != 0 {
 		c.t.Errorf("after %s: balance %v, held %v, %v; want %v and nothing held", step, account.Balance, account.Held, err, 5*credit.Dollar-c.spent)

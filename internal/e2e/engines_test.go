@@ -65,7 +65,7 @@ func TestEnginesThatAreLeftOut(t *testing.T) {
 	if err := json.Unmarshal([]byte(textOf(t, server.url+"/health/ready")), &ready); err != nil || ready.Checks["office"] != "off" || ready.Checks["ocr"] != "off" || ready.Checks["ghostscript"] != "" {
 		t.Errorf("ready says %v, %v", ready.Checks, err)
 	}
-	if status, tools := post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != http.StatusOK || strings.Contains(tools, `"name":"convert_create"`) || strings.Contains(tools, `"name":"pdf_ocr"`) || !strings.Contains(tools, `"name":"pdf_pdfa"`) {
+	if status, tools := post("/mcp?toolsets=all", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != http.StatusOK || strings.Contains(tools, `"name":"convert_create"`) || strings.Contains(tools, `"name":"pdf_ocr"`) || !strings.Contains(tools, `"name":"pdf_pdfa"`) {
 		t.Errorf("the tools are %d %.300s", status, tools)
 	}
 	for path, engine := range map[string]string{"/v1/convert": "office", "/v1/pdf/ocr": "ocr"} {

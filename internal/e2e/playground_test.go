@@ -104,7 +104,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 		charged[call.Operation] += call.Charge
 	}
 	for _, o := range table.All() {
-		if price, ok := charged[o.Name]; !ok || price != o.Price && !o.Varies {
+		if price, ok := charged[o.Name]; !ok || price != o.Price && !o.Varies && !o.Flow {
 			t.Errorf("%s was charged %v, want %v", o.Name, price, o.Price)
 		}
 	}
@@ -150,6 +150,21 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 	maya.sees("resource_failed")
 	maya.sees("gone.png")
 	maya.lookAt("playground warnings")
+
+	// Steps are JSON, and their price is on the button.
+	maya.open("/dashboard/playground/pdf_create?input=" + url.QueryEscape(`{"html":"<h1>Steps</h1>","then":[{"op":"pdf.stamp","input":{"text":"PAID"}}]}`))
+	maya.attends()
+	maya.sees("Run for $0.0025")
+	maya.writeInto("then", `[{"op":"pdf.stamp","input":{"text":"PAID"}},{"op":"pdf.rotate","input":{"degrees":1}}]`)
+	maya.sees("Run for $0.003")
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.sees("then[1].input.degrees must be")
+	maya.lookAt("playground steps fault")
+	maya.writeInto("then", `[{"op":"pdf.stamp","input":{"text":"PAID"}},{"op":"pdf.rotate","input":{"degrees":90}}]`)
+	maya.click("[data-play] button[formaction]", "Run")
+	maya.result()
+	maya.sees("1 page")
+	maya.lookAt("playground steps")
 
 	// A link fills in the form, and its values reach no server.
 	maya.open("/dashboard/playground/barcodes_create#input=" + url.PathEscape(`{"type":"ean13","text":"4006381333931"}`))

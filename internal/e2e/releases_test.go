@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -157,12 +158,25 @@ func TestReleasesSideBySide(t *testing.T) {
 		worker := start(current, "worker")
 		await(before, ofOld, ofNew)
 		worker.end(syscall.SIGTERM)
+		// The previous release leaves jobs with steps to this one: it would return the result before the steps.
+		steps := c.postSteps(ctx, newAPI.address())
 		fromNew, fromOld := job(newAPI, "from new"), job(oldAPI, "from old")
 		worker = start(previous, "worker")
 		await(fromNew, fromOld)
+		for _, id := range steps {
+			if call, err := c.store.Job(ctx, account, id); err != nil || call.Status != store.CallRunning {
+				t.Errorf("a job with steps is %s, %v, with a worker of the previous release", call.Status, err)
+			}
+		}
 
 		// Both work at the same time.
 		start(current, "worker")
+		await(steps...)
+		for _, id := range steps {
+			if file, err := c.store.PublicFile(ctx, id); err != nil || file.ContentType != "application/pdf" {
+				t.Errorf("the result of a job with steps is %+v, %v", file, err)
+			}
+		}
 		var ids []string
 		for i := range 12 {
 			ids = append(ids, job([]*chaosServer{oldAPI, newAPI}[i%2], fmt.Sprintf("both %d", i)))
@@ -195,15 +209,21 @@ func TestReleasesSideBySide(t *testing.T) {
 		if err != nil || after.Held != 0 {
 			t.Errorf("%v is held, %v", after.Held, err)
 		}
-		price := (begin.Balance + begin.Held - after.Balance) / credit.Amount(calls)
-		if total := begin.Balance + begin.Held - after.Balance; price <= 0 || price*credit.Amount(calls) != total {
+		const priceOfSteps = 600
+		spent := begin.Balance + begin.Held - after.Balance - priceOfSteps*credit.Amount(len(steps))
+		price := spent / credit.Amount(calls)
+		if total := spent; price <= 0 || price*credit.Amount(calls) != total {
 			t.Errorf("%d calls cost %v, want each the same", calls, total)
 		}
 		page, err := c.store.Calls(ctx, store.CallFilter{AccountID: account, List: store.List{Limit: store.MaxList}})
-		if err != nil || len(page.Items) != calls {
-			t.Errorf("there are %d calls, %v; want %d", len(page.Items), err, calls)
+		if want := calls + len(steps); err != nil || len(page.Items) != want {
+			t.Errorf("there are %d calls, %v; want %d", len(page.Items), err, want)
 		}
 		for _, call := range page.Items {
+			price := price
+			if slices.Contains(steps, call.ResultID) {
+				price = priceOfSteps
+			}
 			if call.Status != store.CallDone || call.Charge != price {
 				t.Errorf("call %s is %s and cost %v, want it done for %v", call.ID, call.Status, call.Charge, price)
 			}
@@ -216,4 +236,25 @@ func TestReleasesSideBySide(t *testing.T) {
 			t.Errorf("the previous release's worker left with %v", state)
 		}
 	})
+}
+
+// postSteps enqueues a job with then and one of a pipeline, and returns their IDs. Each makes a PDF of a barcode.
+func (c *crashBench) postSteps(ctx context.Context, address string) (ids []string) {
+	c.t.Helper()
+	for path, body := range map[string]string{
+		"/v1/barcodes":  `{"response":"async","type":"qr","text":"x","then":[{"op":"pdf.from-images","input":{"files":[{"step":"previous"}]}}]}`,
+		"/v1/pipelines": `{"response":"async","steps":[{"id":"a","op":"barcodes.create","input":{"type":"qr","text":"x"}},{"id":"b","op":"pdf.from-images","input":{"files":[{"step":"a"}]}}]}`,
+	} {
+		response, err := c.send(ctx, address+path, "", strings.NewReader(body))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusAccepted {
+			c.t.Fatalf("%s: status %d: %s", path, response.StatusCode, text)
+		}
+		ids = append(ids, response.Header.Get("x-service-id"))
+	}
+	return ids
 }

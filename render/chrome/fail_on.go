@@ -13,6 +13,17 @@ type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	URL     string `json:"url,omitempty"`
+	Parts   *Parts `json:"parts,omitempty"` // nil for most codes
+}
+
+// Parts are the parts of a message.
+type Parts struct {
+	Page      int // from 1; 0 is none
+	Element   string
+	Text      string // of the element
+	Problem   string
+	Remedy    string
+	Standards []string // that the document breaks
 }
 
 func (w Warning) String() string {
@@ -25,6 +36,12 @@ func (w Warning) String() string {
 // Bounded returns the warning with each part cut to its maximum length.
 func (w Warning) Bounded() Warning {
 	w.Message, w.URL = cut(w.Message, maxMessageText), cut(w.URL, maxMessageURL)
+	if p := w.Parts; p != nil {
+		w.Parts = &Parts{
+			Page: p.Page, Element: cut(p.Element, maxMessageText), Text: cut(p.Text, maxMessageText),
+			Problem: cut(p.Problem, maxMessageText), Remedy: cut(p.Remedy, maxMessageText), Standards: p.Standards,
+		}
+	}
 	return w
 }
 

@@ -35,11 +35,13 @@ type Print struct {
 	PDFA int
 	// Comments exports comments as PDF notes.
 	Comments bool
+	// Tagged adds the structure for screen readers.
+	Tagged bool
 }
 
 // filterData returns the options of LibreOffice's export filters.
 func (p Print) filterData() map[string]any {
-	data := map[string]any{"ExportNotes": p.Comments}
+	data := map[string]any{"ExportNotes": p.Comments, "UseTaggedPDF": p.Tagged}
 	if p.Quality > 0 {
 		data["UseLosslessCompression"], data["Quality"] = false, p.Quality
 	}
@@ -101,7 +103,7 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 			err = &Error{Reason: TooManyPages, Max: args.MaxPages}
 		}
 		if err == nil && r.emoji != nil {
-			err = r.emoji.drawEmoji(w.Path(output), args.Print.PDFA)
+			err = r.emoji.drawEmoji(w.Path(output), args.Print.PDFA == 1)
 		}
 	case ToHTML:
 		err = makeWhole(w, output)

@@ -40,9 +40,9 @@ type emojiDrawer struct {
 	images map[int]string // references, by glyph
 }
 
-// drawEmoji replaces the stand-in in a PDF that LibreOffice wrote, if it is there. In PDF/A-1, pixels are fully
-// opaque or transparent.
-func (s standIn) drawEmoji(path string, pdfa int) (err error) {
+// drawEmoji replaces the stand-in in a PDF that LibreOffice wrote, if it is there. If plain is true, as PDF/A-1 demands,
+// pixels are fully opaque or transparent.
+func (s standIn) drawEmoji(path string, plain bool) (err error) {
 	if n, err := countIn(path, s.name); err != nil || n == 0 {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s standIn) drawEmoji(path string, pdfa int) (err error) {
 	if err != nil {
 		return err
 	}
-	d := emojiDrawer{stand: s, plain: pdfa == 1, images: map[int]string{}}
+	d := emojiDrawer{stand: s, plain: plain, images: map[int]string{}}
 	if d.file, err = pdffile.Read(content); err != nil {
 		return err
 	}

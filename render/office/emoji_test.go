@@ -261,7 +261,7 @@ func TestStandInOfOthers(t *testing.T) {
 		if err := os.WriteFile(path, u.Document(root), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.drawEmoji(path, 0); err == nil {
+		if err := s.drawEmoji(path, false); err == nil {
 			t.Errorf("%s: it was replaced", name)
 		}
 	}

@@ -37,6 +37,8 @@ const (
 	NoSuchSheet Reason = "no_such_sheet"
 	// NotOffice is a document that LibreOffice does not read, for a conversion that needs LibreOffice.
 	NotOffice Reason = "not_office"
+	// Unstructured is a document without a structure, for a PDF that must have one.
+	Unstructured Reason = "unstructured"
 	// NotPage is a document that is not a web page but has files for one.
 	NotPage Reason = "not_page"
 	// TooManyPages is a result of more pages than Max.

@@ -30,6 +30,8 @@ const (
 	AllPages Kind = "all_pages"
 	// TooManyPages is a result, or an input, over the limit Max.
 	TooManyPages Kind = "too_many_pages"
+	// OverLimit is a document that is too large for the job. Text describes the limit.
+	OverLimit Kind = "over_limit"
 	// Exhausted is a document that needs more time, memory or disk space than a job may have, or that crashed a
 	// tool.
 	Exhausted Kind = "exhausted"
@@ -56,6 +58,8 @@ const (
 	NoArchive Kind = "no_archive"
 	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text holds the reason.
 	NoSheets Kind = "no_sheets"
+	// Unsplit is a document that cannot be split in the requested way. Text holds the reason.
+	Unsplit Kind = "unsplit"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
 )

@@ -3,6 +3,7 @@ package pdf
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
@@ -12,7 +13,10 @@ import (
 // the grammar of render/pagerange; empty means all.
 type Selection struct {
 	Input
+
 	Pages string
+	// Once selects each page once, in the order of the document, as browsers print them.
+	Once bool
 }
 
 // openSelection opens a document by its structure, and finds the pages that are
@@ -38,6 +42,10 @@ func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
 		return nil, err
+	}
+	if args.Once {
+		slices.Sort(numbers)
+		numbers = slices.Compact(numbers)
 	}
 	return nil, keepPages(ctx, doc, s, numbers)
 }

@@ -27,6 +27,7 @@ const (
 	MarkdownJob   = "pdf.markdown"
 	StandardsJob  = "pdf.standards"
 	CheckJob      = "pdf.check"
+	CompareJob    = "pdf.compare"
 )
 
 // PageHandlers are the jobs that look at pages or draw on them.
@@ -45,6 +46,7 @@ func PageHandlers() engine.Handlers {
 		MarkdownJob:   handleJSON(markdown),
 		StandardsJob:  handleJSON(conform),
 		CheckJob:      handleJSON(checkStandards),
+		CompareJob:    handle(compare),
 	}
 }
 

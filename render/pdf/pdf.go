@@ -39,6 +39,9 @@ const (
 	OptimizeJob    = "pdf.optimize"
 	NUpJob         = "pdf.nup"
 	BookletJob     = "pdf.booklet"
+	SplitJob       = "pdf.split"
+	MetadataJob    = "pdf.metadata"
+	SetMetadataJob = "pdf.metadata.set"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -70,6 +73,9 @@ func Handlers() engine.Handlers {
 		OptimizeJob:    handle(optimize),
 		NUpJob:         handle(nUp),
 		BookletJob:     handle(booklet),
+		SplitJob:       handle(split),
+		MetadataJob:    handleJSON(metadata),
+		SetMetadataJob: handleJSON(setMetadata),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),

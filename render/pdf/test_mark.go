@@ -266,12 +266,18 @@ func markImage(img *image.NRGBA, place string) *image.NRGBA {
 		imagedraw.Draw(out, bounds, image.NewUniform(img.NRGBAAt(img.Rect.Max.X-1, img.Rect.Max.Y-1)), image.Point{}, imagedraw.Src)
 	}
 	imagedraw.Draw(out, image.Rect(0, 0, width, height), img, img.Rect.Min, imagedraw.Src)
+	drawMark(out, band)
+	return out
+}
+
+// drawMark draws the band with a height in pixels in the bottom right corner of an image.
+func drawMark(out imagedraw.Image, band int) {
+	corner := out.Bounds().Max
 	label := markOutline()
-	box := image.Rect(max(0, width-int(label.width*float64(band)+0.5)), bounds.Max.Y-band, width, bounds.Max.Y)
+	box := image.Rect(max(0, corner.X-int(label.width*float64(band)+0.5)), corner.Y-band, corner.X, corner.Y)
 	imagedraw.Draw(out, box, image.White, image.Point{}, imagedraw.Src)
 	imagedraw.Draw(out, box.Inset(max(1, int(markEdge*float64(band)+0.5))), image.NewUniform(color.Gray{Y: 0x33}), image.Point{}, imagedraw.Src)
 	z := vector.NewRasterizer(box.Dx(), box.Dy())
 	label.trace(scaledPen{z, float32(band)})
 	z.Draw(out, box, image.White, image.Point{})
-	return out
 }

@@ -142,7 +142,13 @@ func extractTexts(ctx context.Context, d *document, first, last int) ([]string, 
 }
 
 // writeJSON makes a value, as JSON, an output of the job.
-func writeJSON(w *engine.Work, name string, v any) (err error) {
+func writeJSON(w *engine.Work, name string, v any) error {
+	w.Output(name)
+	return saveJSON(w, name, v)
+}
+
+// saveJSON writes a value, as JSON, to a new file of the job's folder.
+func saveJSON(w *engine.Work, name string, v any) (err error) {
 	out, err := os.OpenFile(w.Path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
@@ -154,6 +160,5 @@ func writeJSON(w *engine.Work, name string, v any) (err error) {
 	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	w.Output(name)
 	return buffered.Flush()
 }

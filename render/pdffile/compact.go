@@ -47,7 +47,7 @@ func (u *Update) Compact() ([]byte, error) {
 		w.pack(first+1, w.objects[first:end])
 		first = end
 	}
-	trailer := Dict{"/Root": root, "/ID": u.file.identity()}
+	trailer := Dict{"/Root": root, "/ID": u.identity()}
 	if info != "" {
 		trailer["/Info"] = info
 	}
@@ -56,7 +56,11 @@ func (u *Update) Compact() ([]byte, error) {
 }
 
 // identity returns the two strings that name a file: the first is the document's, the second that of the change.
-func (f *File) identity() []any {
+func (u *Update) identity() []any {
+	if u.id != nil {
+		return u.id
+	}
+	f := u.file
 	sum := sha256.Sum256(f.content)
 	name := "b:" + hex.EncodeToString(sum[:16])
 	if old, ok := f.trailer["/ID"].([]any); ok && len(old) > 0 {
@@ -125,6 +129,9 @@ func (w *compactor) collect(roots ...string) error {
 func (u *Update) compactValue(ref string) (any, error) {
 	if value, ok := u.changed[ref]; ok {
 		return value, nil
+	}
+	if u.omitted != nil && u.omitted(ref) {
+		return nil, nil
 	}
 	value, body, err := u.file.Object(ref)
 	if err != nil || body == 0 {

@@ -45,7 +45,7 @@ func (u *Update) Plain() ([]byte, error) {
 		}
 		out = append(w.value(out, value), "\nendobj\n"...)
 	}
-	trailer := Dict{"/Root": root, "/ID": u.file.identity(), "/Size": len(values) + 1}
+	trailer := Dict{"/Root": root, "/ID": u.identity(), "/Size": len(values) + 1}
 	if info != "" {
 		trailer["/Info"] = info
 	}

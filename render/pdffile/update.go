@@ -14,7 +14,8 @@ type Update struct {
 	kept    map[int]place // that are to be in the table besides; see Replace
 	next    int           // the number of the next new object
 	info    string        // the document information; empty is as the file has it
-	id      []any         // of a new document
+	id      []any         // see SetID
+	omitted func(reference string) bool
 }
 
 // NewUpdate returns an update of the file without changes.
@@ -30,6 +31,9 @@ func (u *Update) Reserve() string {
 
 // Set gives an object its value.
 func (u *Update) Set(reference string, value any) { u.changed[reference] = value }
+
+// Omit leaves objects out of Compact and Plain: references to them are null. Objects with a new value stay.
+func (u *Update) Omit(omitted func(reference string) bool) { u.omitted = omitted }
 
 // Value returns an object's value after the update.
 func (u *Update) Value(reference string) any {
@@ -49,7 +53,7 @@ func (u *Update) SetInfo(entries Dict) {
 	u.Set(u.info, entries)
 }
 
-// SetID gives a new document the two strings that name it.
+// SetID gives a new file the two strings that name it.
 func (u *Update) SetID(first, second string) { u.id = []any{first, second} }
 
 // Empty reports whether nothing was set.

@@ -4,6 +4,7 @@
 package pdfmeta
 
 import (
+	"cmp"
 	"errors"
 
 	"relaypdf/render/pdffile"
@@ -13,6 +14,14 @@ import (
 // Info holds the information that can be set. An empty field leaves the document's own value.
 type Info struct {
 	Title, Author, Subject, Keywords string
+}
+
+// Or returns the information, with the fields of another one for those that are empty.
+func (i Info) Or(other Info) Info {
+	return Info{
+		Title: cmp.Or(i.Title, other.Title), Author: cmp.Or(i.Author, other.Author),
+		Subject: cmp.Or(i.Subject, other.Subject), Keywords: cmp.Or(i.Keywords, other.Keywords),
+	}
 }
 
 // ErrUnsupported means that the document is not built the way Chromium builds

@@ -1,6 +1,7 @@
 package pdftag
 
 import (
+	"slices"
 	"strings"
 
 	"relaypdf/render/pdffile"
@@ -14,14 +15,14 @@ type annotation struct {
 	owner   *element
 }
 
-// readAnnotation reads an annotation of a page. Chromium writes links only.
+// readAnnotation reads an annotation of a page. All but links are faults: their appearances are not read.
 func (d *document) readAnnotation(ref string, page int) {
 	if ref == "" || d.annots[ref] != nil {
 		return
 	}
 	entries := d.file.Dict(ref)
 	if entries["/Subtype"] != "/Link" {
-		d.fault(Fault{Rule: Annotation, Text: "An annotation that is not a link has no description for screen readers. Remove the annotation.", Page: page + 1})
+		d.fault(Fault{Rule: Annotation, Problem: "An annotation that is not a link has no description for screen readers.", Remedy: "Remove the annotation.", Page: page + 1})
 		return
 	}
 	a := &annotation{ref: ref, page: page, entries: entries}
@@ -31,6 +32,7 @@ func (d *document) readAnnotation(ref string, page int) {
 
 // linkAnnotations gives every link its element and its description.
 func (d *document) linkAnnotations() error {
+	d.linkNotes()
 	for _, a := range d.links {
 		if a.owner == nil {
 			d.addLink(a)
@@ -48,11 +50,41 @@ func (d *document) linkAnnotations() error {
 	return nil
 }
 
+// linkNotes gives notes the links from them back to the text, which LibreOffice leaves out of the structure: both are in
+// the same order on a page.
+func (d *document) linkNotes() {
+	notes, links := map[int][]*element{}, map[int][]*annotation{}
+	d.walk(d.root, func(e *element) {
+		if e.kind == "/Note" {
+			page := d.pageOf(&kid{element: e}) - 1
+			notes[page] = append(notes[page], e)
+		}
+	})
+	for _, a := range d.links {
+		if a.owner == nil && a.entries["/Dest"] != nil {
+			links[a.page] = append(links[a.page], a)
+		}
+	}
+	for page, list := range links {
+		if len(list) != len(notes[page]) {
+			continue
+		}
+		for i, a := range list {
+			e := notes[page][i]
+			if len(e.kids) > 0 && e.kids[0].is("/P") {
+				e = e.kids[0].element
+			}
+			e.kids = slices.Concat([]*kid{newElement("/Link", []*kid{{note: a}})}, e.kids)
+			a.owner = e.kids[0].element
+		}
+	}
+}
+
 // addLink adds an element for a link that has none, at the end.
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{note: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{Rule: LinkOutside, Text: "A link is not in tagged text, so screen readers read it last. Move the link out of its frame or drawing.", Element: "Link", Page: a.page + 1})
+	d.fault(Fault{Rule: LinkOutside, Problem: "A link is not in tagged text, so screen readers read it last.", Remedy: d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1})
 }
 
 // linkText returns the text of a link, or its target.

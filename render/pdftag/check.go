@@ -20,11 +20,11 @@ func (d *document) checkElements() error {
 			e.kind = fmt.Sprintf("/H%d", last)
 		default:
 			if level > last+1 {
-				text := fmt.Sprintf("A heading of level %d follows one of level %d. Use h%d, and set its size with CSS.", level, last, last+1)
+				text := fmt.Sprintf("A heading of level %d follows one of level %d.", level, last)
 				if last == 0 {
-					text = fmt.Sprintf("The first heading is of level %d, not 1. Use h1, and set its size with CSS.", level)
+					text = fmt.Sprintf("The first heading is of level %d, not 1.", level)
 				}
-				d.faultAt(HeadingOrder, e, text)
+				d.faultAt(HeadingOrder, e, text, d.remedy(fmt.Sprintf("Use h%d, and set its size with CSS.", last+1), fmt.Sprintf("Use the style Heading %d.", last+1)))
 			}
 			last = level
 		}
@@ -34,13 +34,14 @@ func (d *document) checkElements() error {
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				name := d.describe(e)
-				if name == "Figure" {
-					name = fmt.Sprintf("Figure %d", figures)
+				f := Fault{Rule: FigureAlt, Problem: "An image has no alternative text.", Page: d.pageOf(&kid{element: e})}
+				f.Remedy = d.remedy(`Set alt (aria-label for SVG), or alt="" for decoration.`, "Set one in the document.")
+				if f.Element, f.Text = d.describe(e); f.Text == "" {
+					f.Element = fmt.Sprintf("Figure %d", figures)
 				}
-				d.fault(Fault{Rule: FigureAlt, Element: name, Page: d.pageOf(e), Text: `An image has no alternative text. Set alt (aria-label for SVG), or alt="" for decoration.`})
+				d.fault(f)
 			case "/Formula":
-				d.faultAt(FormulaAlt, e, "A formula has no alternative text. Set aria-label on its element.")
+				d.faultAt(FormulaAlt, e, "A formula has no alternative text.", d.remedy("Set aria-label on its element.", "Set one in the document."))
 			}
 		}
 	})
@@ -61,32 +62,35 @@ func (e *element) level() int {
 	return 0
 }
 
-// pageOf returns the number of the first page that has a part of an element, from 1; 0 is none.
-func (d *document) pageOf(e *element) int {
-	for _, k := range e.kids {
-		switch {
-		case k.stream != nil:
-			return k.stream.page + 1
-		case k.note != nil:
-			return k.note.page + 1
-		}
-		if page := d.pageOf(k.element); page > 0 {
+// pageOf returns the number of the first page that has a part of a kid, from 1; 0 is none.
+func (d *document) pageOf(k *kid) int {
+	switch {
+	case k.stream != nil:
+		return k.stream.page + 1
+	case k.note != nil:
+		return k.note.page + 1
+	}
+	for _, inner := range k.element.kids {
+		if page := d.pageOf(inner); page > 0 {
 			return page
 		}
 	}
 	return 0
 }
 
-// checkUntagged reports the texts that Chromium has left out of the structure.
+// checkUntagged reports the texts that the source of the document has left out of the structure.
 func (d *document) checkUntagged() error {
+	if d.opt.Office {
+		d.checkLoose()
+	}
 	if len(d.opt.Untagged) == 0 {
 		return nil
 	}
 	outside := d.textOutside()
 	for _, u := range d.opt.Untagged {
-		f := Fault{Rule: UntaggedText, Element: quoted(u.Element, u.Text), Text: "Screen readers cannot read text that CSS generates. Write the text in the HTML, or mark decoration with content: \"…\" / \"\"."}
+		f := Fault{Rule: UntaggedText, Element: u.Element, Text: beginning(u.Text), Problem: "Screen readers cannot read text that CSS generates.", Remedy: "Write the text in the HTML, or mark decoration with content: \"…\" / \"\"."}
 		if u.Frame {
-			f.Text = "Screen readers cannot read the content of a frame. Put the content into the document itself."
+			f.Problem, f.Remedy = "Screen readers cannot read the content of a frame.", "Put the content into the document itself."
 		}
 		text := unspaced(u.Text)
 		for page, all := range outside {
@@ -98,6 +102,29 @@ func (d *document) checkUntagged() error {
 		d.fault(f)
 	}
 	return nil
+}
+
+// checkLoose reports text that is neither in the structure nor an artifact, with the first such text of each page.
+func (d *document) checkLoose() {
+	for i, p := range d.pages {
+		if p.content == nil {
+			continue
+		}
+		for _, e := range p.content.events {
+			if !e.loose {
+				continue
+			}
+			var shown strings.Builder
+			d.appendEvent(&shown, p.content, e)
+			if text := strings.TrimSpace(shown.String()); text != "" {
+				d.fault(Fault{
+					Rule: UntaggedText, Element: "Text", Text: beginning(text), Page: i + 1,
+					Problem: "The text is outside of the structure, as in cells of spreadsheets.", Remedy: "Convert the document to HTML, and create the PDF from that.",
+				})
+				break
+			}
+		}
+	}
 }
 
 // textOutside returns the text of each page that is outside of the structure, without spaces.

@@ -38,6 +38,7 @@ type stream struct {
 	holds     bool            // it holds content of elements, itself or in its forms
 	key       int             // in the tree of parents; -1 is none
 	parents   []*element      // the owners of the new numbers
+	shown     *string         // the text of a form, once it is read
 }
 
 // drawnAt is the place of an event.
@@ -59,6 +60,7 @@ type event struct {
 	start, end int
 	number     int     // of the mark around drawing
 	form       *stream // that is drawn
+	loose      bool    // text that is in no mark, not even in one of an artifact
 }
 
 type eventKind uint8
@@ -148,7 +150,7 @@ func (d *document) scan(s *stream, depth int) error {
 	sc := scanner{lexer: lexer{data: s.plain}, stream: s, path: -1, object: -1}
 	sc.run()
 	if sc.missing {
-		d.fault(Fault{Rule: MissingGlyph, Text: "A character has no glyph in its fonts, so the page shows a box. Use a font with this character, or remove the character.", Page: s.page + 1})
+		d.fault(Fault{Rule: MissingGlyph, Problem: "A character has no glyph in its fonts, so the page shows a box.", Remedy: "Use a font with this character, or remove the character.", Page: s.page + 1})
 	}
 	if sc.odd {
 		d.readUses(s)
@@ -192,6 +194,7 @@ type scanner struct {
 type openSpan struct {
 	number     int  // of the innermost mark that has one
 	keeps      bool // it has a text of its own, which stays
+	artifact   bool // it is an artifact, or in one
 	start, end int  // of its operator
 	first      int  // the number of events before it
 }
@@ -278,15 +281,19 @@ func (sc *scanner) draw(start int, form *stream, text bool) {
 		}
 		m.text = m.text || text
 	}
+	loose := text && number == unmarked && !sc.artifact()
 	if n := len(sc.events) - 1; n >= 0 && form == nil && sc.object < 0 {
 		// Outside text objects, drawing that follows other drawing of the same mark is one with it.
-		if last := &sc.events[n]; last.kind == drawing && last.form == nil && last.number == number && last.end <= start {
+		if last := &sc.events[n]; last.kind == drawing && last.form == nil && last.number == number && last.loose == loose && last.end <= start {
 			last.end = sc.at
 			return
 		}
 	}
-	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form})
+	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form, loose: loose})
 }
+
+// artifact reports whether the content is in an artifact.
+func (sc *scanner) artifact() bool { return len(sc.stack) > 0 && sc.stack[len(sc.stack)-1].artifact }
 
 // insert adds an event before those that begin after it.
 func (sc *scanner) insert(e event) {
@@ -321,9 +328,9 @@ func (sc *scanner) marked(word string, begin int) {
 		sc.endSpan(begin)
 		return
 	}
-	span := openSpan{number: unmarked, start: begin, end: sc.at, first: len(sc.events)}
+	properties := sc.data[begin:sc.at]
+	span := openSpan{number: unmarked, start: begin, end: sc.at, first: len(sc.events), artifact: sc.artifact() || bytes.HasPrefix(properties, []byte("/Artifact"))}
 	if word == "BDC" {
-		properties := sc.data[begin:sc.at]
 		span.number = markNumber(properties)
 		span.keeps = span.number == unmarked && bytes.Contains(properties, []byte("/ActualText"))
 	}

@@ -1,6 +1,7 @@
 package pdftag
 
 import (
+	"strings"
 	"testing"
 
 	"relaypdf/render/pdffile"
@@ -88,6 +89,17 @@ func TestFormsOutsideMarks(t *testing.T) {
 	object := f.Entry(f.Entry(pages[0].Entries["/Resources"])["/XObject"])["/X"]
 	if pageContent(t, f) != "/Artifact BMC /X Do EMC /P<</MCID 0>>BDC /X Do EMC" || streamText(t, f, object) != text {
 		t.Errorf("a form that is drawn twice: %s, %s", pageContent(t, f), streamText(t, f, object))
+	}
+}
+
+// TestFormsAreReadOnce draws a large form without visible text often, outside of all marks.
+func TestFormsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	const many = 200_000
+	form := pdffile.Stream{Entries: pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, 1, 1}}, Content: []byte(strings.Repeat("( ) ' ", many))}
+	doc := makeDocument(strings.Repeat("/X Do ", many)+"/P <</MCID 0>> BDC (a) ' EMC", el("Document", el("P", 0)), pdffile.Dict{"/X": form})
+	if r, err := Conform(doc, Options{Standards: []pdffile.Standard{pdffile.UA1}, Office: true}); err != nil || len(r.Faults) > 0 {
+		t.Errorf("faults %v, %v", r.Faults, err)
 	}
 }
 

@@ -59,7 +59,7 @@ func (k *kid) continues(next *kid) bool {
 // readTree reads the structure tree.
 func (d *document) readTree() error {
 	tree := d.file.Entry(d.catalog["/StructTreeRoot"])
-	if tree == nil && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
+	if tree == nil && !d.opt.Office && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
 		return ErrUntagged
 	}
 	r := &treeReader{document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{}, pages: map[string]int{}}
@@ -167,7 +167,7 @@ func (r *treeReader) addRepeated(e *element, form *stream) {
 		return
 	}
 	if s.drawn != 1 || event.number >= firstNew {
-		r.fault(Fault{Rule: RepeatedForm, Text: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it. Remove the filter or mask.", Page: form.page + 1})
+		r.fault(Fault{Rule: RepeatedForm, Problem: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it.", Remedy: "Remove the filter or mask.", Page: form.page + 1})
 		return
 	}
 	event.number = firstNew + len(s.marks)

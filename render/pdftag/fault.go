@@ -9,8 +9,10 @@ import (
 // Fault is a fault of the document that cannot be repaired here.
 type Fault struct {
 	Rule    Rule
-	Text    string             // what is wrong, as a sentence
-	Element string             // the type of the element and its text, if the fault is in one
+	Problem string             // a sentence
+	Remedy  string             // a sentence; empty is none
+	Element string             // the type or the selector of the element that the fault is in; empty is none
+	Text    string             // the beginning of its text
 	Page    int                // from 1; 0 means that it is in no page
 	Breaks  []pdffile.Standard // of the wanted ones
 }
@@ -67,9 +69,9 @@ const maxFaults = 1000
 
 // fault adds a fault once, with the standards that it breaks of those that are wanted.
 func (d *document) fault(f Fault) {
-	key := fmt.Sprint(f.Rule, f.Element, f.Page, f.Text)
+	key := fmt.Sprint(f.Rule, f.Element, f.Text, f.Page, f.Problem, f.Remedy)
 	if len(d.faults) >= maxFaults {
-		f = Fault{Rule: f.Rule, Text: "The document has more faults of this kind."}
+		f = Fault{Rule: f.Rule, Problem: "The document has more faults of this kind."}
 		key = string(f.Rule)
 	}
 	if d.told[key] {
@@ -85,22 +87,29 @@ func (d *document) fault(f Fault) {
 }
 
 // faultAt adds a fault of an element.
-func (d *document) faultAt(rule Rule, e *element, text string) {
-	d.fault(Fault{Rule: rule, Text: text, Element: d.describe(e), Page: d.pageOf(e)})
+func (d *document) faultAt(rule Rule, e *element, problem, remedy string) {
+	f := Fault{Rule: rule, Problem: problem, Remedy: remedy, Page: d.pageOf(&kid{element: e})}
+	f.Element, f.Text = d.describe(e)
+	d.fault(f)
+}
+
+// remedy returns the remedy for the kind of source that the document has.
+func (d *document) remedy(html, office string) string {
+	if d.opt.Office {
+		return office
+	}
+	return html
 }
 
 // describe returns the type of an element and the beginning of its text.
-func (d *document) describe(e *element) string {
-	return quoted(e.kind[1:], d.textOf(e))
+func (d *document) describe(e *element) (kind, text string) {
+	return e.kind[1:], beginning(d.textOf(e))
 }
 
-// quoted adds the beginning of a text to the name of its element.
-func quoted(name, text string) string {
+// beginning returns the beginning of a text, which identifies its element.
+func beginning(text string) string {
 	const longest = 60
-	if text == "" {
-		return name
-	}
-	return fmt.Sprintf("%s %q", name, shorten(text, longest))
+	return shorten(text, longest)
 }
 
 func shorten(text string, longest int) string {

@@ -13,7 +13,10 @@ import (
 // Chromium gives many glyphs of Indic and Arabic scripts no meaning, and writes a text of its own around their
 // clusters. The meanings are found in those texts.
 
-const unknownText = "Some characters of a font have no Unicode value. Use another font."
+const (
+	unknownText = "Some characters of a font have no Unicode value."
+	otherFont   = "Use another font."
+)
 
 // uses are the uses of a code that has no meaning, or a private one.
 type uses struct {
@@ -166,7 +169,7 @@ func (d *document) nameCodes() error {
 		f, named := d.fonts[ref], false
 		for code := range f.invalid {
 			if f.uses[code] == nil { // used where no content is read, such as in patterns
-				d.fault(Fault{Rule: FontUnicode, Text: unknownText, Element: f.name, Page: f.page + 1})
+				d.fault(Fault{Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: f.name, Page: f.page + 1})
 			}
 		}
 		for code, u := range f.uses {
@@ -184,12 +187,51 @@ func (d *document) nameCodes() error {
 			u.alone, named = nil, true
 		}
 		if named {
-			entries := pdffile.Without(d.file.Dict(ref))
-			entries["/ToUnicode"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, f.writeMap()))
-			d.update.Set(ref, entries)
+			d.setMap(f)
 		}
 	}
 	return nil
+}
+
+// nameBullets gives private characters that are labels of list items, as in documents of Word, the meaning of a bullet.
+func (d *document) nameBullets() error {
+	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
+		f, named := d.fonts[ref], false
+		for code := range f.private {
+			if u := f.uses[code]; u != nil && slices.ContainsFunc(u.alone, use.labels) {
+				f.means[code], named = "•", true
+				delete(f.private, code)
+				delete(f.uses, code)
+			}
+		}
+		if named {
+			d.setMap(f)
+		}
+	}
+	return nil
+}
+
+// labels reports whether a place is the label of a list item: in its Lbl, or its first content.
+func (u use) labels() bool {
+	m := u.mark()
+	if m == nil || m.owner == nil {
+		return false
+	}
+	first := m.kid.place == 0
+	for e := m.owner; e != nil && (first || e.kind == "/Lbl"); e = e.parent {
+		if e.kind == "/Lbl" || e.kind == "/LI" {
+			return true
+		}
+		first = e.parent != nil && e.parent.kids[0].element == e
+	}
+	return false
+}
+
+// setMap writes the map of codes to Unicode of a font.
+func (d *document) setMap(f *font) {
+	entries := pdffile.Without(d.file.Dict(f.ref))
+	entries["/ToUnicode"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, f.writeMap()))
+	d.update.Set(f.ref, entries)
 }
 
 // writeMap writes the map of codes to Unicode.
@@ -220,14 +262,14 @@ func (d *document) reportUses() error {
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
 		f := d.fonts[ref]
 		for _, code := range slices.Sorted(maps.Keys(f.uses)) {
-			fault := Fault{Rule: FontUnicode, Text: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q. Use another font.", strings.TrimPrefix(f.name, "/"), "\uFFFD")}
+			fault := Fault{Rule: FontUnicode, Remedy: otherFont, Problem: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q.", strings.TrimPrefix(f.name, "/"), "\uFFFD")}
 			if f.private[code] {
-				fault = Fault{Rule: PrivateText, Text: "A character is private to its font, so it has no meaning elsewhere. Use a character of Unicode, or an image with alt."}
+				fault = Fault{Rule: PrivateText, Problem: "A character is private to its font, so it has no meaning elsewhere.", Remedy: "Use a character of Unicode, or an image with alt."}
 			}
 			for _, u := range f.uses[code].alone {
 				fault.Page = u.stream.page + 1
-				if owner := u.owner(); owner != nil {
-					fault.Element = d.describe(owner)
+				if m := u.mark(); m != nil && m.owner != nil {
+					fault.Element, fault.Text = d.describe(m.owner)
 				}
 				d.fault(fault)
 			}
@@ -236,8 +278,8 @@ func (d *document) reportUses() error {
 	return nil
 }
 
-// owner returns the element that a place belongs to; nil is none.
-func (u use) owner() *element {
+// mark returns the mark of a place; nil is none.
+func (u use) mark() *mark {
 	i, _ := slices.BinarySearchFunc(u.stream.events, u.at, func(e event, at int) int {
 		if e.end <= at {
 			return -1
@@ -247,8 +289,5 @@ func (u use) owner() *element {
 	if i == len(u.stream.events) || u.stream.events[i].start > u.at {
 		return nil
 	}
-	if m := u.stream.marks[u.stream.events[i].number]; m != nil {
-		return m.owner
-	}
-	return nil
+	return u.stream.marks[u.stream.events[i].number]
 }

@@ -58,7 +58,7 @@ func (d *document) setTitle(info pdffile.Dict) {
 		title = shorten(d.firstHeading, longest)
 	}
 	if title == "" {
-		d.fault(Fault{Rule: DocumentTitle, Text: "The document has no title. Write a title element, or set options.metadata.title."})
+		d.fault(Fault{Rule: DocumentTitle, Problem: "The document has no title.", Remedy: d.remedy("Write a title element, or set options.metadata.title.", "Set metadata.title.")})
 		return
 	}
 	info["/Title"] = "u:" + title

@@ -153,7 +153,7 @@ func (w *oldestWalk) entries(v pdffile.Dict) {
 }
 
 func (w *oldestWalk) excluded(what string) {
-	w.fault(Fault{Rule: Newer, Text: "PDF/A-1 excludes " + what + ". Use a-2b, or remove it.", Page: w.number})
+	w.fault(Fault{Rule: Newer, Problem: "PDF/A-1 excludes " + what + ".", Remedy: "Use a-2b, or remove it.", Page: w.number})
 }
 
 // checkNumbers reports numbers of content that are beyond those of PDF/A-1.
@@ -172,7 +172,7 @@ func (d *document) checkNumbers(s *stream) {
 			l.image()
 		case kind == numberToken && l.at-start > len("32767"):
 			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > most || n < -most) {
-				d.fault(Fault{Rule: Newer, Text: "PDF/A-1 excludes places beyond 32,767 points. Use a-2b, or a smaller page.", Page: s.page + 1})
+				d.fault(Fault{Rule: Newer, Problem: "PDF/A-1 excludes places beyond 32,767 points.", Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1})
 				return
 			}
 		}

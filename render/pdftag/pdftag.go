@@ -1,5 +1,6 @@
-// Package pdftag makes the tagged PDF that Chromium prints conform to PDF/UA-1 and PDF/A-2: it writes the structure
-// tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages look the same.
+// Package pdftag makes the tagged PDFs that Chromium and LibreOffice write conform to PDF/UA-1 and PDF/A-2: it writes the
+// structure tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages look the
+// same.
 //
 // Conform reads a whole file from any source, and must run in the children of render/engine.
 package pdftag
@@ -23,6 +24,9 @@ type Options struct {
 	Title, Language string
 	// NoLanguage means that the document's language is not its author's, but Chromium's.
 	NoLanguage bool
+	// Office means that LibreOffice wrote the PDF. It marks artifacts, so other text without a mark is missing from the
+	// structure. Remedies are those for office documents.
+	Office bool
 	// Untagged are the texts that Chromium has left out of the structure.
 	Untagged []Untagged
 }
@@ -77,7 +81,7 @@ type page struct {
 }
 
 // Conform returns the tagged document so that it conforms to the standards, apart from the faults. The error is
-// pdffile.ErrUnread if the file cannot be read, or ErrUntagged.
+// pdffile.ErrUnread if the file cannot be read, or ErrUntagged, which is a fault for office documents.
 func Conform(tagged []byte, opt Options) (Result, error) {
 	f, err := pdffile.Read(tagged)
 	if err != nil {
@@ -88,7 +92,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.checkElements, d.checkUntagged,
+		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged,
 		d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest, d.writeCatalog,
 	} {
 		if err := step(); err != nil {

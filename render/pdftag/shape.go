@@ -11,7 +11,7 @@ import (
 func (d *document) shape() error {
 	s := &shaper{document: d, budget: maxTableWork}
 	d.setLanguage()
-	kids := s.kids(d.root, d.opt.Language, false)
+	kids := d.gathered(s.kids(d.root, d.opt.Language, false))
 	if len(kids) == 1 && kids[0].is("/Document") {
 		d.root = kids[0].element
 		d.root.lang = ""
@@ -20,6 +20,32 @@ func (d *document) shape() error {
 	d.root.kids = s.blocks(kids)
 	d.settle()
 	return nil
+}
+
+// gathered puts elements that are outside of the only Document into it, each at the end of its page. LibreOffice writes
+// frames that are below the text so.
+func (d *document) gathered(kids []*kid) []*kid {
+	isDocument := func(k *kid) bool { return k.is("/Document") }
+	at := slices.IndexFunc(kids, isDocument)
+	if at < 0 || slices.ContainsFunc(kids[at+1:], isDocument) {
+		return kids
+	}
+	top := kids[at].element
+	outside, pages := slices.Concat(kids[:at], kids[at+1:]), map[*kid]int{}
+	for _, k := range outside {
+		pages[k] = d.pageOf(k)
+	}
+	slices.SortStableFunc(outside, func(a, b *kid) int { return pages[a] - pages[b] })
+	all := make([]*kid, 0, len(top.kids)+len(outside))
+	for _, k := range top.kids {
+		page := d.pageOf(k)
+		for len(outside) > 0 && pages[outside[0]] < page {
+			all, outside = append(all, outside[0]), outside[1:]
+		}
+		all = append(all, k)
+	}
+	top.kids = slices.Concat(all, outside)
+	return kids[at : at+1]
 }
 
 // setLanguage chooses the language of the document. The caller's is the first; then come its own.
@@ -33,7 +59,7 @@ func (d *document) setLanguage() {
 			return
 		}
 	}
-	d.fault(Fault{Rule: DocumentLanguage, Text: "The document does not name its language. Set lang on the html element."})
+	d.fault(Fault{Rule: DocumentLanguage, Problem: "The document does not name its language.", Remedy: d.remedy("Set lang on the html element.", "Set it in the document.")})
 }
 
 // shaper shapes the tree.
@@ -132,7 +158,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 func (s *shaper) language(e *element, around string) string {
 	tag := language(e.lang)
 	if tag == "" && e.lang != "" {
-		s.fault(Fault{Rule: ElementLanguage, Text: "A language is not a tag of BCP 47. Set lang to a tag such as en or pt-BR.", Element: e.lang})
+		s.fault(Fault{Rule: ElementLanguage, Problem: "A language is not a tag of BCP 47.", Remedy: "Set lang to a tag such as en or pt-BR.", Element: e.lang})
 	}
 	e.lang = tag
 	if tag == around {

@@ -46,7 +46,7 @@ func (s *shaper) table(e *element, kids []*kid) []*kid {
 	e.kids = slices.Concat(caption, rows)
 	g := grid{shaper: s, rows: rows}
 	if !g.regular() {
-		s.faultAt(TableSize, e, "A table is too large to be checked. Split the table.")
+		s.faultAt(TableSize, e, "A table is too large to be checked.", "Split the table.")
 	}
 	headers(rows)
 	return []*kid{{element: e}}

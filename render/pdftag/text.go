@@ -66,12 +66,27 @@ func (d *document) appendContent(out *strings.Builder, s *stream, number int) {
 		if out.Len() > maxText {
 			return
 		}
-		if e.form != nil {
-			d.appendShown(out, e.form, e.form.plain)
-		} else if len(s.plain) > 0 {
-			d.appendShown(out, s, s.plain[e.start:e.end])
-		}
+		d.appendEvent(out, s, e)
 	}
+}
+
+// appendEvent adds the text of one drawing.
+func (d *document) appendEvent(out *strings.Builder, s *stream, e event) {
+	if e.form != nil {
+		out.WriteString(d.textOfForm(e.form))
+	} else if len(s.plain) > 0 {
+		d.appendShown(out, s, s.plain[e.start:e.end])
+	}
+}
+
+// textOfForm returns the text of a form, which can be drawn often, and is read once.
+func (d *document) textOfForm(form *stream) string {
+	if form.shown == nil {
+		var shown strings.Builder
+		d.appendShown(&shown, form, form.plain)
+		form.shown = new(shown.String())
+	}
+	return *form.shown
 }
 
 // drawings returns the drawing of a mark, from an index that is made when it is first needed.

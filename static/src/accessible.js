@@ -1,13 +1,4 @@
-// What prevents PDF/UA-1: the warnings of the API about a standard, and where their elements are in the source.
-
-// readWarning reads a warning such as: page 2, H3 "Terms": What is wrong. What to do. The file cannot claim ua-1.
-export const readWarning = ({ message }) => {
-  const [, page, kind, quoted, said] = /^(?:page (\d+)(?:, )?)?([^"]*?)\s*("(?:[^"\\]|\\.)*")?: (.*)$/s.exec(message) ?? [, , , , message];
-  const [, text, breaks] = /^(.*?)( The file cannot claim .*)?$/s.exec(said);
-  let content = "";
-  try { content = JSON.parse(quoted ?? '""'); } catch { content = quoted.slice(1, -1); }
-  return { page: Number(page) || 0, kind: kind ?? "", content, element: [kind, quoted].filter(Boolean).join(" "), text, breaks: /ua-1/.test(breaks) };
-};
+// What prevents PDF/UA-1: where the elements of the API's warnings about a standard are in the source.
 
 const offsets = (source, pattern) => [...source.matchAll(pattern)].map(({ index }) => index);
 const escaped = (text) => text.replace(/[$()*+.?[\\\]^{|}/]/g, "\\$&");
@@ -24,21 +15,21 @@ const writes = (markup, content) => {
 const tags = { Figure: "img|svg|canvas|object", Formula: "math", Link: "a", Table: "table", P: "p", LI: "li" };
 
 // sourcesOf returns the offsets in the source where the element of a warning can be.
-export const sourcesOf = ({ page, kind, content, text }, source) => {
-  if (!page && !kind) {
-    const names = /title/.test(text) ? ["title", "head", "html"] : ["html"];
+export const sourcesOf = ({ page, element = "", text: content, problem }, source) => {
+  if (!page && !element) {
+    const names = /title/.test(problem) ? ["title", "head", "html"] : ["html"];
     for (const name of names) {
       const found = offsets(source, new RegExp(`<${name}\\b`, "gi"));
       if (found.length) return found.slice(0, 1);
     }
     return [0];
   }
-  const type = kind.replace(/ .*/, ""), level = /^H([1-6])$/.exec(type)?.[1];
+  const type = element.replace(/ .*/, ""), level = /^H([1-6])$/.exec(type)?.[1];
   if (type === "Figure") {
     const found = offsets(source, /<(?:img\b(?![^>]*\balt\s*=)|(?:svg|canvas|object|\w+)\b(?=[^>]*\brole\s*=\s*["']?img)(?![^>]*\baria-label))/gi);
     if (found.length) return found;
   }
-  const name = level ? `h${level}` : tags[type], selected = /^[a-z][\w-]*/.exec(kind)?.[0];
+  const name = level ? `h${level}` : tags[type], selected = /^[a-z][\w-]*/.exec(element)?.[0];
   const elements = name ? [...source.matchAll(new RegExp(`<(${name})\\b[^>]*>(?:(.*?)</\\1\\s*>)?`, "gis"))] : [];
   const same = content ? elements.filter(([, , inner]) => inner !== undefined && writes(inner, content)) : elements;
   if (same.length) return same.map(({ index }) => index);

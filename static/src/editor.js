@@ -10,7 +10,7 @@ import { autocompletion } from "@codemirror/autocomplete";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { html, htmlCompletionSource } from "@codemirror/lang-html";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
-import { readWarning, sourcesOf } from "./accessible.js";
+import { sourcesOf } from "./accessible.js";
 import { codeField, mustaches } from "./code.js";
 import { describes } from "./describe.js";
 import { framesIn } from "./frame.js";
@@ -571,6 +571,7 @@ const findOnPage = () => finds((places) => {
 
 const accessible = $('[data-pane="accessible"]');
 let accessibleOf = 0; // the revision of the list
+const breaksUA = ({ standards }) => Boolean(standards?.includes("ua-1"));
 const goToFinding = (finding) => {
   const sources = sourcesOf(finding, text("html")), { doc } = views.html.state;
   if (sources.length === 1) return goTo(sources[0]);
@@ -589,14 +590,16 @@ const showAccessible = (warnings, of) => {
     return;
   }
   accessibleOf = of;
-  const findings = warnings.filter(({ code }) => code === "standard_unmet").map(readWarning);
-  const errors = findings.filter(({ breaks }) => breaks).length;
+  const findings = warnings.filter(({ code }) => code === "standard_unmet");
+  const errors = findings.filter(breaksUA).length;
   summary.textContent = errors ? `${errors} ${errors === 1 ? "error prevents" : "errors prevent"} PDF/UA-1.` : "No errors. The PDF can claim PDF/UA-1.";
   $("ul", accessible).replaceChildren(...findings.map((finding) => {
     const sources = sourcesOf(finding, text("html"));
     const where = sources.length === 1 ? `Line ${views.html.state.doc.lineAt(sources[0]).number}` : sources.length ? "Source" : `Page ${finding.page}`;
-    const parts = finding.element ? [code(finding.element), finding.page ? `, page ${finding.page}. ` : ". "] : finding.page ? [`Page ${finding.page}. `] : [];
-    return problem({ kind: finding.breaks ? "e" : "w", parts: [...parts, finding.text], where, go: sources.length || finding.page ? () => goToFinding(finding) : null });
+    const { page, element, text: content, problem: wrong, remedy } = finding;
+    const name = [element, content && `"${content}"`].filter(Boolean).join(" ");
+    const parts = name ? [code(name), page ? `, page ${page}. ` : ". "] : page ? [`Page ${page}. `] : [];
+    return problem({ kind: breaksUA(finding) ? "e" : "w", parts: [...parts, [wrong, remedy].filter(Boolean).join(" ")], where, go: sources.length || finding.page ? () => goToFinding(finding) : null });
   }));
 };
 

@@ -28,7 +28,7 @@ const editors = new Map();
 const editorOf = (area) => {
   const made = { area };
   const attributes = () => {
-    const given = { "aria-label": made.area.name, "aria-describedby": made.area.getAttribute("aria-describedby") };
+    const given = { tabindex: "0", "aria-label": made.area.name, "aria-describedby": made.area.getAttribute("aria-describedby") };
     if (made.area.ariaInvalid) given["aria-invalid"] = made.area.ariaInvalid;
     return given;
   };

@@ -119,7 +119,7 @@ const follow = (form) => {
       else size += value.length;
     }
     if (size > mostTyped) return;
-    data.set("then", "show");
+    data.set("do", "show");
     under?.abort();
     under = new AbortController();
     try {
@@ -171,7 +171,7 @@ document.addEventListener("submit", (event) => {
   if (form.matches("[data-play-json]")) {
     event.preventDefault();
     const data = new FormData(form);
-    data.set("then", "fill");
+    data.set("do", "fill");
     send(form.getAttribute("action"), data, button);
   } else if (form.matches("[data-play]") && button) {
     event.preventDefault();
@@ -196,7 +196,7 @@ const uploads = (field) => {
   if (!field.files.length) return;
   field.closest("[data-drop]").setAttribute("aria-busy", "true");
   const data = withoutFiles(form);
-  data.set("then", "show");
+  data.set("do", "show");
   send(form.getAttribute("action"), data);
 };
 document.addEventListener("change", (event) => {
@@ -256,7 +256,7 @@ const fillFromLink = () => {
   let input;
   try { input = decodeURIComponent(location.hash.slice(prefix.length)); } catch { return say("The link is damaged: it contains invalid characters."); }
   const data = new FormData();
-  data.set("then", "fill");
+  data.set("do", "fill");
   data.set("input", input);
   send(form.getAttribute("action"), data);
 };

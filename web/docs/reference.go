@@ -58,6 +58,7 @@ type endpoint struct {
 	} `json:"requestBody"`
 	Responses   map[string]response `json:"responses"`
 	Price       *int64              `json:"x-relaypdf-price-microdollars"`
+	Charge      *int64              `json:"x-relaypdf-example-charge-microdollars"` // of the example, if that is not the price
 	Unavailable string              `json:"x-relaypdf-unavailable"`
 }
 
@@ -217,6 +218,9 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		}
 		answer := views.AnswerDoc{Status: status, Description: response.Description}
 		for media, content := range response.Content {
+			if media == anyMedia {
+				continue // The description has it.
+			}
 			answer.Types = append(answer.Types, media)
 			if media == "application/json" {
 				answer.Forms = d.forms(id+"-"+status, content.Schema)
@@ -242,6 +246,9 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 	o.Responses = d.responses(o, e)
 	return o, nil
 }
+
+// anyMedia is the content type of results of steps after a call.
+const anyMedia = "*/*"
 
 // anchor returns the beginning of the anchors of an endpoint: that of /v1/pdf/form/fill is pdf-form-fill.
 func anchor(path string) string {

@@ -27,10 +27,16 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 		if status >= "400" && failed {
 			continue
 		}
-		if text, name := d.fileResponse(o, status, response); text != "" {
+		if text, name := d.fileResponse(o, status, response, cmp.Or(e.Charge, e.Price)); text != "" {
 			list = append(list, views.Sample{Name: status + " " + name, Language: "http", Text: text})
 		}
-		examples := response.Content["application/json"].Examples
+		examples := maps.Clone(response.Content["application/json"].Examples)
+		own := slices.DeleteFunc(slices.Collect(maps.Keys(examples)), func(form string) bool { return formTabs[form] != "" })
+		for _, form := range own {
+			if len(own) > 1 { // Their operations show them.
+				delete(examples, form)
+			}
+		}
 		for _, form := range slices.SortedFunc(maps.Keys(examples), func(a, b string) int { return cmp.Compare(formTabs[a], formTabs[b]) }) {
 			var body bytes.Buffer
 			if json.Indent(&body, d.Components.Examples[schemaName(examples[form].Ref)].Value, "", "  ") == nil {
@@ -43,7 +49,7 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 }
 
 // fileResponse returns the head of a response that is a file, and the name of the file's format.
-func (d *openAPI) fileResponse(o views.Operation, status string, r response) (head, format string) {
+func (d *openAPI) fileResponse(o views.Operation, status string, r response, charge *int64) (head, format string) {
 	extension := path.Ext(o.ResultFile)
 	for media := range r.Content {
 		ending, known := endings[media]
@@ -59,8 +65,8 @@ func (d *openAPI) fileResponse(o views.Operation, status string, r response) (he
 		switch {
 		case name == "Content-Disposition":
 			value = fmt.Sprintf("attachment; filename=%q; filename*=UTF-8''%s", o.ResultFile, o.ResultFile)
-		case strings.HasSuffix(name, "-charged-microdollars") && o.Price != nil:
-			value = int64(*o.Price)
+		case strings.HasSuffix(name, "-charged-microdollars") && charge != nil:
+			value = *charge
 		}
 		if value != nil {
 			head += fmt.Sprintf("%s: %v\n", name, value)

@@ -15,6 +15,9 @@ type Source struct {
 	Catalog string   // more entries of the catalog
 	Objects []string // from number 100 on
 	Annots  map[int]string
+	Page    func(i int) string // more entries of pages
+	// Resources are more resources of all pages.
+	Resources string
 }
 
 // Write makes the PDF. The page of number i, from 0, is object 10+2i.
@@ -27,8 +30,12 @@ func (s Source) Write() []byte {
 	var kids strings.Builder
 	for i, text := range s.Pages {
 		fmt.Fprintf(&kids, "%d 0 R ", 10+2*i)
+		entries := ""
+		if s.Page != nil {
+			entries = s.Page(i) + " "
+		}
 		objects[10+2*i] = fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d 400] /Contents %d 0 R /Annots [%s] "+
-			"/Resources << /Font << /F1 3 0 R >> >> >>", 300+i, 11+2*i, s.Annots[i])
+			"/Resources << /Font << /F1 3 0 R >> %s>> %s>>", 300+i, 11+2*i, s.Annots[i], s.Resources, entries)
 		content := "BT /F1 24 Tf 40 300 Td (" + text + ") Tj ET"
 		objects[11+2*i] = fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content)
 	}

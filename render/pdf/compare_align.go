@@ -1,0 +1,114 @@
+package pdf
+
+const (
+	// identicalPages is the similarity of pages with the same image: a match of them counts more than a few of similar
+	// pages.
+	identicalPages = 2
+	// leastSimilar is the similarity below which pages are not matched.
+	leastSimilar = 0.3
+)
+
+// alignPages matches the pages of two documents in order, so that the sum of similarities is the highest. Pages without
+// a match between two matches are replaced pages as far as both documents have some; the others are removed or added.
+func alignPages(old, latest []fingerprint) (pairs []pagePair) {
+	start := 0
+	for start < min(len(old), len(latest)) && old[start].image == latest[start].image {
+		start++
+		pairs = append(pairs, pagePair{start, start})
+	}
+	end := 0
+	for end < min(len(old), len(latest))-start && old[len(old)-1-end].image == latest[len(latest)-1-end].image {
+		end++
+	}
+	matched := matchPages(old[start:len(old)-end], latest[start:len(latest)-end])
+	matched = append(matched, pagePair{len(old) - end - start + 1, len(latest) - end - start + 1})
+	last := pagePair{}
+	for _, m := range matched {
+		i, j := last.old+1, last.new+1
+		for ; i < m.old && j < m.new; i, j = i+1, j+1 {
+			pairs = append(pairs, pagePair{start + i, start + j})
+		}
+		for ; i < m.old; i++ {
+			pairs = append(pairs, pagePair{old: start + i})
+		}
+		for ; j < m.new; j++ {
+			pairs = append(pairs, pagePair{new: start + j})
+		}
+		if m != matched[len(matched)-1] {
+			pairs = append(pairs, pagePair{start + m.old, start + m.new})
+		}
+		last = m
+	}
+	for i := range end {
+		pairs = append(pairs, pagePair{len(old) - end + 1 + i, len(latest) - end + 1 + i})
+	}
+	return pairs
+}
+
+// matchPages returns the best matches in order, with numbers from 1.
+func matchPages(old, latest []fingerprint) []pagePair {
+	width := len(latest) + 1
+	best := make([]float32, (len(old)+1)*width)
+	gains := make([]float32, len(best))
+	for i := len(old) - 1; i >= 0; i-- {
+		for j := len(latest) - 1; j >= 0; j-- {
+			at := i*width + j
+			gains[at] = old[i].similarity(&latest[j]) - leastSimilar
+			best[at] = max(best[at+width], best[at+1], gains[at]+best[at+width+1])
+		}
+	}
+	var matches []pagePair
+	for i, j := 0, 0; i < len(old) && j < len(latest); {
+		at := i*width + j
+		switch best[at] {
+		case gains[at] + best[at+width+1]:
+			i, j = i+1, j+1
+			if gains[at] > 0 {
+				matches = append(matches, pagePair{i, j})
+			}
+		case best[at+width]:
+			i++
+		default:
+			j++
+		}
+	}
+	return matches
+}
+
+// similarity returns the similarity of two pages: from 0 to 1, and identicalPages for those with the same image.
+func (p *fingerprint) similarity(q *fingerprint) float32 {
+	if p.image == q.image {
+		return identicalPages
+	}
+	var less, more int
+	for i := range p.ink {
+		less += int(min(p.ink[i], q.ink[i]))
+		more += int(max(p.ink[i], q.ink[i]))
+	}
+	look := float32(1)
+	if more > 0 {
+		look = float32(less) / float32(more)
+	}
+	if len(p.words) == 0 && len(q.words) == 0 {
+		return look
+	}
+	const ofWords = 0.6
+	return ofWords*commonWords(p.words, q.words) + (1-ofWords)*look
+}
+
+// commonWords returns the share of words that two sorted lists have in common.
+func commonWords(a, b []uint32) float32 {
+	common, all := 0, len(a)+len(b)
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] == b[0]:
+			common++
+			a, b = a[1:], b[1:]
+		case a[0] < b[0]:
+			a = a[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return 2 * float32(common) / float32(max(1, all))
+}

@@ -1,0 +1,217 @@
+package pdf
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+)
+
+const (
+	// compareDPI is the resolution at which pages are compared: two pixels for each point.
+	compareDPI = 144
+	// comparePixels is the maximum number of pixels of a compared page, an A2 page at compareDPI. Larger pages are
+	// rendered at a lower resolution.
+	comparePixels = 8_100_000
+	// compareSide is the maximum number of pixels of a side, so that two pages fit into an image.
+	compareSide = 8000
+)
+
+// pagePixels is a rendered page, with three bytes for each pixel.
+type pagePixels struct {
+	width, height int
+	rgb           []byte
+}
+
+// readPixels reads and removes an image as pdftoppm writes it.
+func readPixels(path string) (_ *pagePixels, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := readPPM(f)
+	if err == nil && lines.width*lines.height > 2*comparePixels {
+		err = fmt.Errorf("%w: %d × %d pixels", errPPM, lines.width, lines.height)
+	}
+	var p *pagePixels
+	if err == nil {
+		p = &pagePixels{width: lines.width, height: lines.height, rgb: make([]byte, 3*lines.width*lines.height)}
+		_, err = io.ReadFull(lines.in, p.rgb)
+	}
+	_ = f.Close() // it was only read
+	if err != nil {
+		return nil, err
+	}
+	return p, os.Remove(path)
+}
+
+// row returns the pixels of a row.
+func (p *pagePixels) row(y int) []byte { return p.rgb[3*y*p.width : 3*(y+1)*p.width] }
+
+// pixelArea is a part of an image: from left and top to before right and bottom.
+type pixelArea struct{ left, top, right, bottom int }
+
+// pixels returns the part of an image that shows an area.
+func (a PageArea) pixels(dpi, width, height int) pixelArea {
+	scale := float64(dpi) / pointsPerInch
+	limit := func(v float64, most int) int { return int(max(0, min(v, float64(most)))) }
+	return pixelArea{
+		limit(math.Floor(a.X*scale), width), limit(math.Floor(a.Y*scale), height),
+		limit(math.Ceil((a.X+a.Width)*scale), width), limit(math.Ceil((a.Y+a.Height)*scale), height),
+	}
+}
+
+// points returns the area of a part of an image.
+func (a pixelArea) points(dpi int) PageArea {
+	scale := pointsPerInch / float64(dpi)
+	return PageArea{
+		X: tenths(float64(a.left) * scale), Y: tenths(float64(a.top) * scale),
+		Width: tenths(float64(a.right-a.left) * scale), Height: tenths(float64(a.bottom-a.top) * scale),
+	}
+}
+
+// whiten empties areas of the page.
+func (p *pagePixels) whiten(areas []PageArea, dpi int) {
+	for _, area := range areas {
+		a := area.pixels(dpi, p.width, p.height)
+		for y := a.top; y < a.bottom && a.left < a.right; y++ {
+			row := p.row(y)[3*a.left : 3*a.right]
+			for i := range row {
+				row[i] = math.MaxUint8
+			}
+		}
+	}
+}
+
+// dpi returns the resolution at which a page is compared.
+func (f *comparedFile) dpi(page int) int {
+	s := f.sizes[page]
+	most := min(math.Sqrt(comparePixels/max(1, s.width*s.height)), compareSide/max(1, s.width, s.height))
+	return max(1, min(compareDPI, int(pointsPerInch*most)))
+}
+
+// draw renders pages that follow one another, and calls take for each.
+func (f *comparedFile) draw(ctx context.Context, first, last, dpi int, take func(page int, image *pagePixels) error) error {
+	prefix := fmt.Sprintf("compared-%d-%d", f.number, first)
+	_, err := f.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: []string{
+		"-q", "-cropbox", "-r", strconv.Itoa(dpi), "-f", strconv.Itoa(first), "-l", strconv.Itoa(last),
+		"-sep", "-", "-forcenum", engine.PathArg(f.name), engine.PathArg(prefix),
+	}})
+	if err != nil {
+		return f.damaged(err)
+	}
+	digits := len(strconv.Itoa(f.pages)) // as the program numbers its files
+	for page := first; page <= last; page++ {
+		image, err := readPixels(f.work.Path(fmt.Sprintf("%s-%0*d.ppm", prefix, digits, page)))
+		if err != nil {
+			// pdftoppm does not report pages that it could not render.
+			return f.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
+		}
+		if err := take(page, image); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The size of the reduced image by which similar pages are recognised.
+const reducedSide = 16
+
+// fingerprint is what pages are matched by.
+type fingerprint struct {
+	image uint64 // hash of all pixels
+	// ink is the darkness of the page's parts, from 0 to 255.
+	ink   [reducedSide * reducedSide]uint8
+	words []uint32 // hashes, sorted
+}
+
+// maxPrintWords is the maximum number of words of a fingerprint.
+const maxPrintWords = 2000
+
+// imageSeed makes the hashes of this process.
+var imageSeed = maphash.MakeSeed()
+
+// fingerprint sets the fingerprints of all pages.
+func (f *comparedFile) fingerprint(ctx context.Context, c *comparer) error {
+	f.prints = make([]fingerprint, f.pages)
+	texts, err := allTexts(ctx, f.document)
+	if err != nil {
+		return err
+	}
+	for i, text := range texts {
+		f.prints[i].words = wordHashes(text)
+	}
+	for first := 1; first <= f.pages; {
+		last, dpi := f.batch(first)
+		err := f.draw(ctx, first, last, dpi, func(page int, image *pagePixels) error {
+			old := page
+			if f.number > 0 {
+				old = 0 // Areas are numbered by the pages of the old document.
+			}
+			image.whiten(c.ignored(old), dpi)
+			f.prints[page-1].set(image)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		first = last + 1
+	}
+	return nil
+}
+
+// batch returns the last page and the resolution of a run of the program that starts with a page: pages of one
+// resolution, whose pixels fit on the disk.
+func (f *comparedFile) batch(first int) (last, dpi int) {
+	dpi = f.dpi(first)
+	pixels := 0.0
+	for last = first; last < f.pages && f.dpi(last+1) == dpi; last++ {
+		s := f.sizes[last+1]
+		scale := float64(dpi) / pointsPerInch
+		if pixels += s.width * s.height * scale * scale; pixels*3 > batchBytes {
+			break
+		}
+	}
+	return last, dpi
+}
+
+// wordHashes returns the sorted hashes of a text's words.
+func wordHashes(text string) []uint32 {
+	var hashes []uint32
+	for word := range strings.FieldsSeq(text) {
+		if len(hashes) == maxPrintWords {
+			break
+		}
+		hashes = append(hashes, uint32(maphash.String(imageSeed, word)))
+	}
+	slices.Sort(hashes)
+	return hashes
+}
+
+// set sets the parts of a fingerprint that follow from the page's image.
+func (p *fingerprint) set(image *pagePixels) {
+	var hash maphash.Hash
+	hash.SetSeed(imageSeed)
+	maphash.WriteComparable(&hash, [2]int{image.width, image.height})
+	_, _ = hash.Write(image.rgb) // never fails
+	p.image = hash.Sum64()
+	var dark, count [reducedSide * reducedSide]int
+	for y := range image.height {
+		row, cells := image.row(y), y*reducedSide/image.height*reducedSide
+		for x := range image.width {
+			cell := cells + x*reducedSide/image.width
+			dark[cell] += 3*math.MaxUint8 - int(row[3*x]) - int(row[3*x+1]) - int(row[3*x+2])
+			count[cell]++
+		}
+	}
+	for i := range p.ink {
+		p.ink[i] = uint8(dark[i] / max(1, 3*count[i])) // at most 255
+	}
+}

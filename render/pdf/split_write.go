@@ -1,0 +1,383 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"relaypdf/render/pdffile"
+)
+
+// splitter writes parts of a document: files with only the objects that their pages need.
+type splitter struct {
+	*document // not encrypted; each of its pages has only the resources that it uses
+	*pdffile.File
+
+	refs    []string       // of pages
+	numbers map[string]int // of the pages that pages and annotations are on, from 1, by reference
+	outline []pageNode
+	fields  []pageNode // of the form
+	labels  []pageLabel
+	tags    *tags
+	filled  int               // pages of the last part that was filled up to a size
+	digest  [sha256.Size]byte // of the document
+	// archival means that the document claims PDF/A-1, which forbids object streams.
+	archival bool
+	original *document // encrypted as the parts are to be; nil if it is not
+}
+
+// pageNode is an entry of an outline, or a field of a form, with those below it.
+type pageNode struct {
+	ref         string
+	entry       pdffile.Dict
+	page        int // from 1; 0 is none
+	first, last int // of the pages of this and all below; 0 is none
+	open        bool
+	kids        []pageNode
+}
+
+// span sets the pages of a node.
+func (n *pageNode) span() {
+	n.first, n.last = n.page, n.page
+	for _, kid := range n.kids {
+		if kid.first > 0 && (n.first == 0 || kid.first < n.first) {
+			n.first = kid.first
+		}
+		n.last = max(n.last, kid.last)
+	}
+}
+
+// on reports whether a node leads to a page of a part.
+func (n *pageNode) on(p piece) bool { return n.first > 0 && n.first <= p.last && n.last >= p.first }
+
+// newSplitter prepares a document: not encrypted, with explicit destinations.
+func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
+	encrypted, err := contains(doc.work.Path(doc.name), "/Encrypt")
+	if err != nil {
+		return nil, err
+	}
+	plain := &document{work: doc.work, name: "plain.pdf", number: doc.number}
+	if err := doc.writeTo(ctx, plain.name, qpdfJob{
+		"decrypt": "", "objectStreams": "disable", "removeUnreferencedResources": "yes",
+		"pages": []qpdfJob{{"file": ".", "password": doc.password, "range": "1-z"}},
+	}); err != nil {
+		return nil, err
+	}
+	if err := plain.makeExplicit(ctx); err != nil {
+		return nil, err
+	}
+	found, err := plain.readStructure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Pages) != doc.pages {
+		return nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", len(found.Pages), doc.pages))
+	}
+	content, err := plain.content()
+	if err != nil {
+		return nil, err
+	}
+	s := &splitter{document: plain, File: found.File, numbers: map[string]int{}, digest: sha256.Sum256(content)}
+	if encrypted {
+		s.original = doc
+	}
+	for i, page := range found.Pages {
+		s.refs = append(s.refs, page.Object)
+		s.numbers[page.Object] = i + 1
+	}
+	for i, ref := range s.refs {
+		list, _ := s.Target(s.Dict(ref)["/Annots"]).([]any)
+		for _, annotation := range list {
+			if at := pdffile.Reference(annotation); at != "" && s.numbers[at] == 0 {
+				s.numbers[at] = i + 1
+			}
+		}
+	}
+	s.outline = s.outlineOf(found.Outlines)
+	seen := map[string]bool{}
+	s.fields = s.fieldsOf(s.Entry(s.Catalog()["/AcroForm"])["/Fields"], seen, 0)
+	s.readLabels(s.Catalog()["/PageLabels"], map[string]bool{}, 0)
+	values, _ := readXMP(found.readXMPOf())
+	s.archival = values[xmpPDFA+"part"] == "1"
+	s.tags = newTags(s)
+	return s, nil
+}
+
+// makeExplicit makes the destinations of a document explicit, because its parts do not have their names. Parts do not claim
+// PDF/UA: their headings may begin below the first level.
+func (d *document) makeExplicit(ctx context.Context) error {
+	s, err := d.readStructure(ctx)
+	if err != nil {
+		return err
+	}
+	all, changes := s.dests(), s.NewUpdate()
+	s.rewriteDests(changes, nil, func(dest any) (any, bool) {
+		name, ok := dest.(string)
+		view := all.array(dest)
+		if ok && view == nil {
+			view = all.byName[name]
+		}
+		return view, ok && view != nil
+	})
+	if xmp := s.readXMPOf(); bytes.Contains(xmp, []byte(xmpUA)) {
+		if edited, err := editXMP(xmp, func(name xml.Name) bool { return name == claimsUA }, ""); err == nil {
+			s.setXMP(changes, edited)
+		}
+	}
+	return d.change(changes)
+}
+
+func (s *splitter) outlineOf(items []pdffile.OutlineItem) (nodes []pageNode) {
+	for _, item := range items {
+		entry := s.Dict(item.Object)
+		if entry == nil {
+			continue
+		}
+		node := pageNode{open: item.Open, kids: s.outlineOf(item.Kids), entry: pdffile.Dict{"/Title": s.Target(entry["/Title"])}}
+		for _, key := range []string{"/C", "/F"} {
+			if v := s.Target(entry[key]); v != nil {
+				node.entry[key] = v
+			}
+		}
+		if dest, ok := s.Target(item.Dest).([]any); ok && item.Page != nil && *item.Page <= len(s.refs) {
+			node.page, node.entry["/Dest"] = *item.Page, dest
+		}
+		node.span()
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+// fieldsOf reads fields of a form, with the pages that they are on.
+func (s *splitter) fieldsOf(list any, seen map[string]bool, depth int) (nodes []pageNode) {
+	fields, _ := s.Target(list).([]any)
+	for _, field := range fields {
+		ref := pdffile.Reference(field)
+		entry := s.Dict(ref)
+		if entry == nil || seen[ref] || depth > pdffile.MaxDepth {
+			continue
+		}
+		seen[ref] = true
+		node := pageNode{ref: ref, entry: entry, page: s.numbers[ref], kids: s.fieldsOf(entry["/Kids"], seen, depth+1)}
+		node.span()
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+// pageLabel is the style of the numbers of pages from one on.
+type pageLabel struct {
+	from  int // counted from 1
+	style pdffile.Dict
+}
+
+// readLabels reads the labels of pages at and below a node of their tree.
+func (s *splitter) readLabels(node any, seen map[string]bool, depth int) {
+	ref := pdffile.Reference(node)
+	if node == nil || depth > pdffile.MaxDepth || seen[ref] || len(s.labels) > len(s.refs) {
+		return
+	}
+	seen[ref] = ref != ""
+	entries := s.Entry(node)
+	numbers, _ := s.Target(entries["/Nums"]).([]any)
+	for i := 0; i+1 < len(numbers); i += 2 {
+		if from, ok := s.Target(numbers[i]).(float64); ok && from >= 0 && int(from) < len(s.refs) {
+			s.labels = append(s.labels, pageLabel{int(from) + 1, s.Entry(numbers[i+1])})
+		}
+	}
+	kids, _ := s.Target(entries["/Kids"]).([]any)
+	for _, kid := range kids {
+		s.readLabels(kid, seen, depth+1)
+	}
+}
+
+// labelsOf returns the labels of a part's pages.
+func (s *splitter) labelsOf(p piece) pdffile.Dict {
+	list := []any{}
+	for _, label := range s.labels {
+		if label.from > p.last {
+			continue
+		}
+		style := pdffile.Without(label.style)
+		if style == nil {
+			style = pdffile.Dict{}
+		}
+		at := max(0, label.from-p.first)
+		if skipped := p.first - label.from; skipped > 0 {
+			start, ok := s.Target(style["/St"]).(float64)
+			if !ok {
+				start = 1
+			}
+			style["/St"] = start + float64(skipped)
+			list = list[:0]
+		}
+		list = append(list, at, style)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return pdffile.Dict{"/Nums": list}
+}
+
+// copiedToParts are the entries of a catalog that parts have as well. The others concern the whole document.
+var copiedToParts = []string{ //nolint:gochecknoglobals // never changed
+	"/Extensions", "/Lang", "/MarkInfo", "/Metadata", "/OCProperties", "/OutputIntents", "/PageLayout", "/Version", "/ViewerPreferences",
+}
+
+// write returns a part as a file.
+func (s *splitter) write(ctx context.Context, p piece) ([]byte, error) {
+	u := s.NewUpdate()
+	name := sha256.Sum256(fmt.Appendf(s.digest[:], "%d-%d", p.first, p.last))
+	id := "b:" + hex.EncodeToString(name[:16])
+	u.SetID(id, id)
+	catalog, old := pdffile.Dict{"/Type": "/Catalog"}, s.Catalog()
+	for _, key := range copiedToParts {
+		if v := old[key]; v != nil {
+			catalog[key] = v
+		}
+	}
+	if version := s.Version(); version > "1.7" {
+		catalog["/Version"] = "/" + version
+	}
+	tree := u.Reserve()
+	var kids []any
+	for n := p.first; n <= p.last; n++ {
+		ref := s.refs[n-1]
+		kids = append(kids, ref)
+		u.Set(ref, s.page(u, s.Dict(ref), tree, p))
+	}
+	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
+	catalog["/Pages"] = tree
+	if form := s.Entry(old["/AcroForm"]); form != nil {
+		if fields := fieldsIn(u, s.fields, p); len(fields) > 0 {
+			form = pdffile.Without(form, "/XFA", "/CO", "/SigFlags")
+			form["/Fields"] = fields
+			catalog["/AcroForm"] = form
+		}
+	}
+	if labels := s.labelsOf(p); labels != nil {
+		catalog["/PageLabels"] = labels
+	}
+	s.tags.write(u, catalog, p)
+	u.Omit(func(ref string) bool {
+		n := s.numbers[ref]
+		return n > 0 && (n < p.first || n > p.last)
+	})
+	nodes := outlineIn(s.outline, p)
+	if len(nodes) > 0 && old["/PageMode"] == "/UseOutlines" {
+		catalog["/PageMode"] = "/UseOutlines"
+	}
+	setOutline(u, s.Root(), catalog, nodes)
+	content, err := s.finish(u)
+	if err != nil {
+		return nil, s.fail(Damaged, fmt.Errorf("part from page %d: %w", p.first, err))
+	}
+	if s.original != nil {
+		return s.encrypt(ctx, content)
+	}
+	return content, nil
+}
+
+func (s *splitter) finish(u *pdffile.Update) ([]byte, error) {
+	if s.archival {
+		return u.Plain()
+	}
+	return u.Compact()
+}
+
+// encrypt encrypts a part as the document was.
+func (s *splitter) encrypt(ctx context.Context, content []byte) ([]byte, error) {
+	const plain, sealed = "part-plain.pdf", "part-sealed.pdf"
+	if err := os.WriteFile(s.work.Path(plain), content, 0o600); err != nil {
+		return nil, fmt.Errorf("part: %w", err)
+	}
+	_, err := qpdf(ctx, s.work, qpdfJob{
+		"inputFile": plain, "outputFile": sealed, "copyEncryption": s.original.name, "encryptionFilePassword": s.original.password,
+	})
+	if err != nil {
+		return nil, s.damaged(err)
+	}
+	content, err = os.ReadFile(s.work.Path(sealed))
+	return content, errors.Join(err, os.Remove(s.work.Path(sealed)))
+}
+
+// page returns a page of a part. Its annotations lead to pages of the part only.
+func (s *splitter) page(u *pdffile.Update, entries pdffile.Dict, tree string, p piece) pdffile.Dict {
+	entries = pdffile.Without(entries, "/B")
+	entries["/Parent"] = tree
+	list, _ := s.Target(entries["/Annots"]).([]any)
+	annotations := []any{}
+	for _, annotation := range list {
+		looks := s.Entry(annotation)
+		if looks == nil {
+			continue
+		}
+		if s.leadsAway(looks["/Dest"], p) || s.leadsAway(s.Entry(looks["/A"])["/D"], p) {
+			looks = pdffile.Without(looks, "/Dest", "/A")
+			if ref := pdffile.Reference(annotation); ref != "" {
+				u.Set(ref, looks)
+			} else {
+				annotation = looks
+			}
+		}
+		annotations = append(annotations, annotation)
+	}
+	if delete(entries, "/Annots"); len(annotations) > 0 {
+		entries["/Annots"] = annotations
+	}
+	return entries
+}
+
+// leadsAway reports whether a destination is a page outside of a part.
+func (s *splitter) leadsAway(dest any, p piece) bool {
+	view, _ := s.Target(dest).([]any)
+	if len(view) == 0 {
+		return false
+	}
+	n := s.numbers[pdffile.Reference(view[0])]
+	return n > 0 && (n < p.first || n > p.last)
+}
+
+// outlineIn returns the entries of an outline that lead to pages of a part, and those above them.
+func outlineIn(nodes []pageNode, p piece) (kept []outlineNode) {
+	for i := range nodes {
+		node := &nodes[i]
+		if !node.on(p) {
+			continue
+		}
+		entry := node.entry
+		if node.page < p.first || node.page > p.last {
+			entry = pdffile.Without(entry, "/Dest")
+		}
+		kept = append(kept, outlineNode{entry: entry, open: node.open, kids: outlineIn(node.kids, p)})
+	}
+	return kept
+}
+
+// fieldsIn returns the fields of a form that are on pages of a part.
+func fieldsIn(u *pdffile.Update, nodes []pageNode, p piece) (kept []any) {
+	for i := range nodes {
+		node := &nodes[i]
+		if !node.on(p) {
+			continue
+		}
+		kept = append(kept, node.ref)
+		if len(node.kids) == 0 {
+			continue
+		}
+		kids := fieldsIn(u, node.kids, p)
+		if !slices.ContainsFunc(node.kids, func(kid pageNode) bool { return !kid.on(p) }) {
+			continue
+		}
+		entry := pdffile.Without(node.entry)
+		entry["/Kids"] = kids
+		u.Set(node.ref, entry)
+	}
+	return kept
+}

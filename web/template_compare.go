@@ -1,0 +1,242 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/call"
+	"relaypdf/api/templates"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+	"relaypdf/store/blob"
+	"relaypdf/views"
+)
+
+// comparedKind begins the keys of stored comparisons. As other images of templates, they are swept after a day, and
+// rendered again on the next visit.
+const comparedKind = "compared-"
+
+// templateState is a state of a template whose pages are compared.
+type templateState struct {
+	wire.Template
+
+	partials map[string]string
+}
+
+// key is the hash of the state.
+func (s templateState) key(accountID string) string {
+	var list wire.PartialList
+	for _, name := range slices.Sorted(maps.Keys(s.partials)) {
+		list.Partials = append(list.Partials, wire.Partial{Name: name, HTML: s.partials[name]})
+	}
+	const enough = 40 // digits
+	return imageKey("", accountID, s.Template, list)[:enough]
+}
+
+// currentState returns a template as it is now.
+func (w *Web) currentState(v *pageRequest, t wire.Template) (templateState, error) {
+	list, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
+	state := templateState{t, map[string]string{}}
+	for _, p := range list.Partials {
+		state.partials[p.Name] = p.HTML
+	}
+	return state, err
+}
+
+// comparePages compares the pages of two states of a template.
+func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call.PreviewComparison, err error) {
+	key := comparedKind + old.key(v.account.ID) + latest.key(v.account.ID)
+	stored, err := readBlob(v.ctx(), w.store.Blobs(), key)
+	if err == nil {
+		err = json.Unmarshal(stored, &made)
+	}
+	if !errors.Is(err, blob.ErrMissing) {
+		return made, err
+	}
+	var requests [2]call.PreviewRequest
+	for i, state := range []templateState{old, latest} {
+		requests[i] = call.PreviewRequest{Caller: v.caller(), Partials: state.partials}
+		if requests[i].Input, err = templates.Encode(contentFields(state.Template)); err != nil {
+			return made, err
+		}
+	}
+	if made, err = w.templates.ComparePreviews(v.ctx(), requests[0], requests[1]); err != nil {
+		return made, err
+	}
+	body, err := json.Marshal(made)
+	if err == nil {
+		_, err = w.store.Blobs().Put(context.WithoutCancel(v.ctx()), key, bytes.NewReader(body))
+	}
+	if err != nil {
+		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "comparison not stored", slog.Any("error", err))
+	}
+	return made, nil
+}
+
+// comparedVersion is a template with the comparison of the pages of a version and of its draft.
+type comparedVersion struct {
+	templates.Record
+
+	number  int
+	current templateState
+	pages   call.PreviewComparison
+}
+
+// compareVersion compares the pages of a version with those of the draft. Both have the sample data of the draft.
+func (w *Web) compareVersion(v *pageRequest) (c comparedVersion, err error) {
+	if c.Record, err = v.template(); err != nil {
+		return c, err
+	}
+	version, err := w.published(v, c.ID, chi.URLParam(v.r, "version"))
+	if err != nil {
+		return c, err
+	}
+	c.number = version.Version
+	if c.current, err = w.currentState(v, c.Template); err != nil {
+		return c, err
+	}
+	old := templateState{wire.Template{HTML: &version.HTML, SampleData: c.SampleData, Options: version.Options}, map[string]string{}}
+	maps.Copy(old.partials, version.Partials)
+	c.pages, err = w.comparePages(v, old, c.current)
+	return c, err
+}
+
+// showVersionPages shows the pages of a version and of the draft side by side, one pair at a time.
+func (w *Web) showVersionPages(v *pageRequest) error {
+	c, err := w.compareVersion(v)
+	m := views.VersionPages{Card: cardOf(c.Template), Number: c.number, ETag: c.ETag(), HasDraft: c.HasDraft}
+	r := refused(err)
+	switch {
+	case r != nil && c.number > 0:
+		m.Problems = problemsOf(r)
+	case err != nil:
+		return err
+	}
+	path := pageOf(c.ID, fmt.Sprintf("/versions/%d/pages", c.number))
+	var shown []int // with an image
+	for i, page := range c.pages.Pages {
+		m.Pages = append(m.Pages, views.ComparedPage{Status: page.Status, Old: page.Old, New: page.New})
+		if page.Status != "equal" {
+			m.Differences++
+		}
+		if page.Image != nil {
+			m.Pages[i].URL = path + "?page=" + strconv.Itoa(i+1)
+			shown = append(shown, i)
+		}
+	}
+	if len(shown) > 0 {
+		at := 0
+		if asked, err := strconv.Atoi(v.value("page")); err == nil {
+			at = max(0, slices.Index(shown, asked-1))
+		}
+		m.Shown, m.Image = shown[at], path+"/"+strconv.Itoa(shown[at]+1)
+		if at > 0 {
+			m.Previous = m.Pages[shown[at-1]].URL
+		}
+		if at+1 < len(shown) {
+			m.Next = m.Pages[shown[at+1]].URL
+		}
+		m.Position = fmt.Sprintf("Difference %d of %d", at+1, m.Differences)
+	}
+	if len(m.Problems) > 0 {
+		return v.show(http.StatusUnprocessableEntity, views.VersionPagesPage(v.page(m.Title(), templatesPath), m))
+	}
+	if m.Approval, err = w.approvalOf(v, c.Record, c.current, false); err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.VersionPagesPage(v.page(m.Title(), templatesPath), m))
+}
+
+// showVersionImage responds with the image of a pair of pages.
+func (w *Web) showVersionImage(v *pageRequest) error {
+	c, err := w.compareVersion(v)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(chi.URLParam(v.r, "page"))
+	if err != nil || n < 1 || n > len(c.pages.Pages) || c.pages.Pages[n-1].Image == nil {
+		return errNotFound
+	}
+	v.w.Header().Set("Content-Type", "image/png")
+	v.w.WriteHeader(http.StatusOK)
+	if _, err := v.w.Write(c.pages.Pages[n-1].Image); err != nil {
+		w.log.LogAttrs(v.ctx(), slog.LevelDebug, "compared page not delivered", slog.Any("error", err))
+	}
+	return nil
+}
+
+// approvePages records that the visitor has approved the pages of the draft.
+func (w *Web) approvePages(v *pageRequest) error {
+	found, err := v.template()
+	if err != nil {
+		return err
+	}
+	back := pageOf(found.ID, "/versions")
+	if n, err := strconv.Atoi(v.value("version")); err == nil {
+		back += fmt.Sprintf("/%d/pages", n)
+	}
+	by := ""
+	if v.person != nil {
+		by = v.person.Email
+	}
+	switch err := w.templates.Approve(v.ctx(), v.caller(), v.state(v.value("etag")), by); {
+	case errors.Is(err, store.ErrChanged):
+		return v.redirectWith(back, "The draft has changed since you opened this page. Compare the pages again.")
+	case refused(err) != nil:
+		return v.redirectWith(back, refused(err).Error())
+	case err != nil:
+		return err
+	}
+	if err := v.record("template.approved", found.Name, found.Slug); err != nil {
+		return err
+	}
+	return v.redirect(back)
+}
+
+// approvalOf returns the approval of a draft's pages. With compare, the pages of a draft that has changed since are
+// compared with the approved ones.
+func (w *Web) approvalOf(v *pageRequest, t templates.Record, current templateState, compare bool) (a views.Approval, err error) {
+	if !t.HasDraft {
+		return a, nil
+	}
+	found, err := w.templates.Approved(v.ctx(), v.caller(), templates.Ref{ID: t.ID})
+	if errors.Is(err, store.ErrNotFound) {
+		return a, nil
+	}
+	if err != nil {
+		return a, err
+	}
+	a = views.Approval{By: found.By, At: found.At}
+	approved := templateState{found.Template, found.Partials}
+	if approved.key(v.account.ID) == current.key(v.account.ID) {
+		return a, nil
+	}
+	a.Changed = true
+	if !compare {
+		return a, nil
+	}
+	made, err := w.comparePages(v, approved, current)
+	if err != nil {
+		if refused(err) == nil {
+			w.log.LogAttrs(v.ctx(), slog.LevelWarn, "approved pages not compared", slog.Any("error", err))
+		}
+		return a, nil
+	}
+	for _, page := range made.Pages {
+		if page.Status != "equal" {
+			a.Differences++
+		}
+	}
+	a.Changed = a.Differences > 0
+	return a, nil
+}
