@@ -96,30 +96,18 @@ func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) e
 // stop. The try does not count. A job that is not this worker's any more is
 // left alone.
 func (s *Store) ReturnJob(ctx context.Context, job Job) error {
-	return s.requeueJob(ctx, job, job.Tries-1, false)
-}
-
-// PostponeJob puts a job back behind all others of its account that wait. The try does not count.
-func (s *Store) PostponeJob(ctx context.Context, job Job) error {
-	return s.requeueJob(ctx, job, job.Tries-1, true)
+	return s.requeueJob(ctx, job, job.Tries-1)
 }
 
 // RetryJob puts a job back that failed for a reason of the service's own. The try counts:
 // see MaxTries. A job that is not this worker's any more is left alone.
 func (s *Store) RetryJob(ctx context.Context, job Job) error {
-	return s.requeueJob(ctx, job, job.Tries, false)
+	return s.requeueJob(ctx, job, job.Tries)
 }
 
-func (s *Store) requeueJob(ctx context.Context, job Job, tries int, last bool) error {
-	place := ""
-	switch {
-	case last && s.dialect == Postgres:
-		place = ", seq = DEFAULT"
-	case last:
-		place = ", seq = (SELECT MAX(seq) + 1 FROM jobs)"
-	}
+func (s *Store) requeueJob(ctx context.Context, job Job, tries int) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = ?`+place+`
+		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = ?
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
 			jobQueued, tries, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx)
 		return err

@@ -76,7 +76,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	if !ok {
 		return fmt.Errorf("bulk job of operation %s", operationName(c))
 	}
-	b := &bulk{paidCall: c, in: in, begun: c.now()}
+	b := &bulk{paidCall: c, in: in, begun: time.Now()}
 	c.bulk = b
 	about, err := c.store.Bulk(ctx, c.id)
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *bulk) pinTemplate(ctx context.Context) error {
 
 // turn returns errTurn if other jobs have waited for long enough.
 func (b *bulk) turn(ctx context.Context) error {
-	if b.now().Sub(b.begun) < bulkTurn {
+	if time.Since(b.begun) < bulkTurn {
 		return ctx.Err()
 	}
 	waiting, err := b.store.JobsWait(ctx, b.kinds()...)

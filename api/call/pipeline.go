@@ -607,7 +607,7 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	case c.retries(cause):
 		c.requeue(ctx, c.store.RetryJob)
 	case errors.Is(cause, errTurn):
-		c.requeue(ctx, c.store.PostponeJob)
+		c.requeue(ctx, c.store.ReturnJob)
 	case !stopped:
 		c.release(ctx, Fault(cause))
 	case c.job == nil:

@@ -117,7 +117,6 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		return image
 	}
 	config.Again, config.Interface, config.Templates = a.again, a.API.ForPerson, a.API.Templates
-	config.Progress, config.Cancel = a.API.Calls.AddProgress, a.API.Calls.Cancel
 	config.MaxBody, config.MaxFile = a.Config.MaxBody, a.Config.MaxFile
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }
