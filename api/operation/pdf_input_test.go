@@ -155,7 +155,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 		}},
 		{"pdf.overlay", `{` + aPDF + `}`, []string{"overlay is required"}},
 		{"pdf.overlay", `{` + aPDF + `,"overlay":{"password":"a\nb"},"position":"between"}`, []string{
-			"position must be over or under", "overlay.file is required unless another source is given. " + sources,
+			`position must be one of over, under; got "between"`, "overlay.file is required unless another source is given. " + sources,
 			"overlay.password must not contain line breaks or NUL characters",
 		}},
 		{"pdf.split", `{` + aPDF + `}`, []string{"everyPages is required unless another way to split is given. Send exactly one of everyPages, bookmarkLevel, text, maxBytes"}},
