@@ -80,7 +80,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs that write no PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, MeasureJob, MetadataJob, SplitJob}
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, MetadataJob, SplitJob}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,

@@ -14,13 +14,8 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// Merge is the arguments of MergeJob and MeasureJob: the inputs in their order.
-type Merge struct {
-	Inputs []MergeInput
-	// Contents means that the first input is a table of contents, whose links are URLs with ContentsURL. The result
-	// then has an outline in any case.
-	Contents bool
-}
+// Merge is the arguments of MergeJob: the inputs in their order.
+type Merge struct{ Inputs []MergeInput }
 
 // MergeInput is one input of a merge. Title names it in the outline.
 type MergeInput struct {
@@ -38,10 +33,8 @@ type part struct {
 	title string
 	// rich means that it may have an outline, links, layers or files. Of one that surely
 	// has none, reading all objects would be a waste of time.
-	rich bool
-	// contents means that it is the table of contents of the others.
-	contents bool
-	first    int // the number of its first page in the result, from 0
+	rich  bool
+	first int // the number of its first page in the result, from 0
 	// structure is nil where neither outline nor links are to be carried over.
 	structure *structure
 	// outline is its own, with the marks of pages in the result.
@@ -66,7 +59,7 @@ func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 		return nil, err
 	}
 	m := newMark()
-	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(parts, m) }); err != nil {
+	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(m) }); err != nil {
 		return nil, err
 	}
 	last := parts[len(parts)-1]
@@ -74,11 +67,7 @@ func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
 }
 
 // firstInfo returns the information of the first document, which becomes the information of the result.
-func firstInfo(parts []part) pdffile.Dict {
-	first := parts[0]
-	if first.contents && len(parts) > 1 {
-		first = parts[1]
-	}
+func firstInfo(first part) pdffile.Dict {
 	if first.structure != nil {
 		return information(first.structure.File)
 	}
@@ -110,7 +99,7 @@ const joinPatience = 3 * time.Second
 func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	if err := join(ctx, w, newFrame(nil, firstInfo(parts)), files(parts), output); err != nil {
+	if err := join(ctx, w, newFrame(nil, firstInfo(parts[0])), files(parts), output); err != nil {
 		return false, nil // it shows again, with the document
 	}
 	pages, err := pagesOf(w.Path(output))
@@ -127,7 +116,7 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 // newParts reads the inputs, and reports whether one of them may have an outline or links.
 func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 	for i, in := range args.Inputs {
-		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title, contents: args.Contents && i == 0}
+		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title}
 		if err := p.checkHeader(); err != nil {
 			return nil, false, err
 		}
@@ -136,7 +125,7 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 			return nil, false, err
 		}
 		p.packed = bytes.Contains(content, []byte("/ObjStm"))
-		p.rich = p.packed || p.contents || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles"}, func(sign string) bool {
+		p.rich = p.packed || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles"}, func(sign string) bool {
 			return bytes.Contains(content, []byte(sign))
 		})
 		parts, rich = append(parts, p), rich || p.rich
@@ -170,7 +159,7 @@ func (p *part) open(ctx context.Context) error {
 }
 
 // carry prepares a part's outline and its links for the result.
-func (p *part) carry(parts []part, m mark) error {
+func (p *part) carry(m mark) error {
 	s := p.structure
 	if s == nil {
 		return nil
@@ -179,9 +168,6 @@ func (p *part) carry(parts []part, m mark) error {
 	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
 	changes := s.NewUpdate()
 	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
-	if p.contents {
-		s.linkContents(changes, parts, m)
-	}
 	if carried := s.carriedOf(); carried != nil {
 		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
 			page[carriedKey], p.carried = carried, true
@@ -224,7 +210,7 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if !packed && !carried {
 		doc.name = output
 	}
-	frame := newFrame(joinedOutline(parts, m), firstInfo(parts))
+	frame := newFrame(joinedOutline(parts, m), firstInfo(parts[0]))
 	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
 		return doc.damaged(err)
 	}
@@ -299,17 +285,14 @@ func placeMarks(d *document, m mark) error {
 	return markSound(d.work, d.name) // References of the same length cannot damage what qpdf wrote.
 }
 
-// joinedOutline returns the outline of the result; nil if no part has one or is the table of contents.
+// joinedOutline returns the outline of the result; nil if no part has one.
 func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
-	outlined, own := false, 0 // parts that are not documents
+	outlined := false
 	for i, p := range parts {
-		outlined = outlined || len(p.outline) > 0 || p.contents
-		if p.contents {
-			own = 1
-		}
+		outlined = outlined || len(p.outline) > 0
 		title := p.title
 		if title == "" {
-			title = DefaultTitle(i - own)
+			title = fmt.Sprintf("Document %d", i+1)
 		}
 		top := []any{m.page(p.first), "/XYZ", nil, nil, nil}
 		nodes = append(nodes, outlineNode{entry: pdffile.Dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})

@@ -43,7 +43,6 @@ const (
 	MetadataJob    = "pdf.metadata"
 	SetMetadataJob = "pdf.metadata.set"
 	OverlayJob     = "pdf.overlay"
-	MeasureJob     = "pdf.merge.measure"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -79,7 +78,6 @@ func Handlers() engine.Handlers {
 		MetadataJob:    handleJSON(metadata),
 		SetMetadataJob: handleJSON(setMetadata),
 		OverlayJob:     handleJSON(overlay),
-		MeasureJob:     handleJSON(measureParts),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
