@@ -38,6 +38,7 @@ func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, i
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
+		known = append(known, deliverJobKind(operation.Name))
 		for _, kind := range []string{JobKind(operation.Name), thenJobKind(operation.Name)} {
 			for _, kind := range []string{kind, testJobKind(kind)} {
 				known = append(known, kind, linkJobKind(kind))
@@ -57,6 +58,10 @@ func thenJobKind(operation string) string { return JobKind(operation) + "/then" 
 // linkJobKind is the kind of a job that limits the URL of its result. The previous release does not know the fields for
 // that, and would fail the job.
 func linkJobKind(kind string) string { return kind + "/link" }
+
+// deliverJobKind is the kind of a job that delivers its result, whatever else it does: a release that delivers knows the
+// other kinds. The previous release does not deliver, and would fail the job.
+func deliverJobKind(operation string) string { return JobKind(operation) + "/deliver" }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -207,6 +212,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	}
 	if c.call.ExpiresIn != 0 || c.call.MaxDownloads != 0 {
 		job.Kind = linkJobKind(job.Kind)
+	}
+	if c.call.DeliverTo.URL != "" {
+		job.Kind = deliverJobKind(operationName(c))
 	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
