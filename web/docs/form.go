@@ -49,6 +49,9 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	switch {
 	case kind == "object" && len(s.Properties) > 0:
 		f.Kind, f.Fields = views.InputGroup, d.inputs(s)
+		for i := range f.Fields {
+			f.Fields[i].Required = f.Fields[i].Required && required // else the group would be
+		}
 	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
 		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
 		f.Most, _ = strconv.Atoi(s.MaxItems.String())
