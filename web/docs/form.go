@@ -48,10 +48,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	long, _ := strconv.Atoi(s.MaxLength.String())
 	switch {
 	case kind == "object" && len(s.Properties) > 0:
-		f.Kind, f.Fields = views.InputGroup, d.inputs(s)
-		for i := range f.Fields {
-			f.Fields[i].Required = f.Fields[i].Required && required // else the group would be
-		}
+		f.Kind, f.Fields = views.InputGroup, within(d.inputs(s), required)
 	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
 		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
 		f.Most, _ = strconv.Atoi(s.MaxItems.String())
@@ -75,6 +72,14 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 		d.several(&f, append(s.OneOf, s.AnyOf...))
 	}
 	return f
+}
+
+// within returns the fields of a group. They are required only if the group is.
+func within(fields []views.InputField, required bool) []views.InputField {
+	for i := range fields {
+		fields[i].Required = fields[i].Required && required
+	}
+	return fields
 }
 
 // several adds the other types, besides text, that a field accepts.
