@@ -59,11 +59,10 @@ type dests struct {
 	*structure
 	byName  map[string][]any // names start with "/", strings with "u:" or "b:"
 	numbers map[string]int   // of pages, from 0
-	seen    map[string]bool  // nodes of the name tree, which may run in circles
 }
 
 func (s *structure) dests() *dests {
-	d := &dests{structure: s, byName: map[string][]any{}, numbers: map[string]int{}, seen: map[string]bool{}}
+	d := &dests{structure: s, byName: map[string][]any{}, numbers: map[string]int{}}
 	for i, page := range s.Pages {
 		d.numbers[page.Object] = i
 	}
@@ -71,29 +70,12 @@ func (s *structure) dests() *dests {
 	for name, dest := range d.Entry(catalog["/Dests"]) {
 		d.add(name, dest)
 	}
-	d.addTree(d.Entry(catalog["/Names"])["/Dests"], 0)
-	return d
-}
-
-func (d *dests) addTree(node any, depth int) {
-	ref := pdffile.Reference(node)
-	if depth > pdffile.MaxDepth || d.seen[ref] {
-		return
-	}
-	if ref != "" {
-		d.seen[ref] = true
-	}
-	entries := d.Entry(node)
-	names, _ := entries["/Names"].([]any)
-	for i := 0; i+1 < len(names); i += 2 {
-		if name, ok := names[i].(string); ok {
-			d.add(name, names[i+1])
+	for key, dest := range d.TreeEntries(d.Entry(catalog["/Names"])["/Dests"], "/Names") {
+		if name, ok := key.(string); ok {
+			d.add(name, dest)
 		}
 	}
-	kids, _ := entries["/Kids"].([]any)
-	for _, kid := range kids {
-		d.addTree(kid, depth+1)
-	}
+	return d
 }
 
 // add keeps a destination: an array, or a dictionary with one.

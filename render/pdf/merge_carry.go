@@ -58,7 +58,7 @@ func placeCarried(d *document, parts []part) error {
 		if v := carried["/OCProperties"]; v != nil {
 			layers = append(layers, v)
 		}
-		files.add(f, carried["/EmbeddedFiles"], 0)
+		files.add(f, carried["/EmbeddedFiles"])
 	}
 	if len(layers) > 0 {
 		catalog["/OCProperties"] = joinedLayers(f, layers)
@@ -115,7 +115,6 @@ func joinedLayers(f *pdffile.File, all []any) any {
 type attachedFiles struct {
 	list []attachedFile
 	used map[string]bool
-	seen map[string]bool // nodes
 }
 
 type attachedFile struct {
@@ -126,30 +125,22 @@ type attachedFile struct {
 // maxJoinedFiles bounds the files that a merge carries over.
 const maxJoinedFiles = 10_000
 
-// add adds the files at and below a node of a tree of names.
-func (a *attachedFiles) add(f *pdffile.File, node any, depth int) {
-	ref := pdffile.Reference(node)
-	if node == nil || depth > pdffile.MaxDepth || ref != "" && a.seen[ref] {
-		return
-	}
+// add adds the files of a tree of names.
+func (a *attachedFiles) add(f *pdffile.File, root any) {
 	if a.used == nil {
-		a.used, a.seen = map[string]bool{}, map[string]bool{}
+		a.used = map[string]bool{}
 	}
-	a.seen[ref] = ref != ""
-	entries := f.Entry(node)
-	names, _ := f.Target(entries["/Names"]).([]any)
-	for i := 0; i+1 < len(names) && len(a.list) < maxJoinedFiles; i += 2 {
-		name := pdffile.Text(f.Target(names[i]))
+	for key, spec := range f.TreeEntries(root, "/Names") {
+		if len(a.list) == maxJoinedFiles {
+			return
+		}
+		name := pdffile.Text(f.Target(key))
 		stem, extension := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
 		for n := 2; a.used[name]; n++ {
 			name = fmt.Sprintf("%s (%d)%s", stem, n, extension)
 		}
 		a.used[name] = true
-		a.list = append(a.list, attachedFile{name, names[i+1]})
-	}
-	kids, _ := f.Target(entries["/Kids"]).([]any)
-	for _, kid := range kids {
-		a.add(f, kid, depth+1)
+		a.list = append(a.list, attachedFile{name, spec})
 	}
 }
 

@@ -32,28 +32,12 @@ func newTags(s *splitter) *tags {
 		return nil
 	}
 	t := &tags{splitter: s, root: root, parents: map[int]any{}, loaded: map[string]*tag{}}
-	t.readParents(entries["/ParentTree"], map[string]bool{}, 0)
-	return t
-}
-
-// readParents reads the tree of numbers at and below a node.
-func (t *tags) readParents(node any, seen map[string]bool, depth int) {
-	ref := pdffile.Reference(node)
-	if node == nil || depth > pdffile.MaxDepth || seen[ref] {
-		return
-	}
-	seen[ref] = ref != ""
-	entries := t.Entry(node)
-	numbers, _ := t.Target(entries["/Nums"]).([]any)
-	for i := 0; i+1 < len(numbers); i += 2 {
-		if key, ok := numbers[i].(float64); ok {
-			t.parents[int(key)] = numbers[i+1]
+	for key, parent := range s.TreeEntries(entries["/ParentTree"], "/Nums") {
+		if n, ok := key.(float64); ok {
+			t.parents[int(n)] = parent
 		}
 	}
-	kids, _ := t.Target(entries["/Kids"]).([]any)
-	for _, kid := range kids {
-		t.readParents(kid, seen, depth+1)
-	}
+	return t
 }
 
 // load reads an element; nil means that it is none.

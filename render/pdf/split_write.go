@@ -102,7 +102,7 @@ func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
 	s.outline = s.outlineOf(found.Outlines)
 	seen := map[string]bool{}
 	s.fields = s.fieldsOf(s.Entry(s.Catalog()["/AcroForm"])["/Fields"], seen, 0)
-	s.readLabels(s.Catalog()["/PageLabels"], map[string]bool{}, 0)
+	s.readLabels()
 	values, _ := readXMP(found.readXMPOf())
 	s.archival = values[xmpPDFA+"part"] == "1"
 	s.tags = newTags(s)
@@ -177,23 +177,15 @@ type pageLabel struct {
 	style pdffile.Dict
 }
 
-// readLabels reads the labels of pages at and below a node of their tree.
-func (s *splitter) readLabels(node any, seen map[string]bool, depth int) {
-	ref := pdffile.Reference(node)
-	if node == nil || depth > pdffile.MaxDepth || seen[ref] || len(s.labels) > len(s.refs) {
-		return
-	}
-	seen[ref] = ref != ""
-	entries := s.Entry(node)
-	numbers, _ := s.Target(entries["/Nums"]).([]any)
-	for i := 0; i+1 < len(numbers); i += 2 {
-		if from, ok := s.Target(numbers[i]).(float64); ok && from >= 0 && int(from) < len(s.refs) {
-			s.labels = append(s.labels, pageLabel{int(from) + 1, s.Entry(numbers[i+1])})
+// readLabels reads the labels of pages.
+func (s *splitter) readLabels() {
+	for key, style := range s.TreeEntries(s.Catalog()["/PageLabels"], "/Nums") {
+		if len(s.labels) > len(s.refs) {
+			return
 		}
-	}
-	kids, _ := s.Target(entries["/Kids"]).([]any)
-	for _, kid := range kids {
-		s.readLabels(kid, seen, depth+1)
+		if from, ok := s.Target(key).(float64); ok && from >= 0 && int(from) < len(s.refs) {
+			s.labels = append(s.labels, pageLabel{int(from) + 1, s.Entry(style)})
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package pdffile
 
+import "iter"
+
 // Page is a page as it hangs in the tree of pages.
 type Page struct {
 	Ref string
@@ -89,4 +91,43 @@ func (f *File) FlatPages() ([]string, error) {
 		pages[i] = Reference(kid)
 	}
 	return pages, nil
+}
+
+// TreeEntries returns the keys and values of a tree of names ("/Names") or numbers ("/Nums"), in the order of its nodes.
+// A node that is there twice is read once.
+func (f *File) TreeEntries(root any, list string) iter.Seq2[any, any] {
+	return func(yield func(any, any) bool) {
+		(&treeReader{f, list, map[string]bool{}, yield}).read(root, 0)
+	}
+}
+
+type treeReader struct {
+	*File
+
+	list  string
+	seen  map[string]bool // nodes
+	yield func(key, value any) bool
+}
+
+// read returns false when no more entries are wanted.
+func (r *treeReader) read(node any, depth int) bool {
+	ref := Reference(node)
+	if node == nil || depth > MaxDepth || r.seen[ref] {
+		return true
+	}
+	r.seen[ref] = ref != ""
+	entries := r.Entry(node)
+	pairs, _ := r.Target(entries[r.list]).([]any)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if !r.yield(pairs[i], pairs[i+1]) {
+			return false
+		}
+	}
+	kids, _ := r.Target(entries["/Kids"]).([]any)
+	for _, kid := range kids {
+		if !r.read(kid, depth+1) {
+			return false
+		}
+	}
+	return true
 }
