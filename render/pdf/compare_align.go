@@ -47,25 +47,33 @@ func alignPages(old, latest []fingerprint) (pairs []pagePair) {
 
 // matchPages returns the best matches in order, with numbers from 1.
 func matchPages(old, latest []fingerprint) []pagePair {
-	width := len(latest) + 1
-	best := make([]float32, (len(old)+1)*width)
-	gains := make([]float32, len(best))
-	for i := len(old) - 1; i >= 0; i-- {
-		for j := len(latest) - 1; j >= 0; j-- {
+	matches := align(len(old), len(latest), func(i, j int) float32 { return old[i].similarity(&latest[j]) - leastSimilar })
+	for i := range matches {
+		matches[i].old++
+		matches[i].new++
+	}
+	return matches
+}
+
+// align returns the indices of the items of two lists that match in order with the highest sum of gains. Items without a
+// gain do not match.
+func align(old, latest int, gain func(i, j int) float32) (matches []pagePair) {
+	width := latest + 1
+	best := make([]float32, (old+1)*width)
+	for i := old - 1; i >= 0; i-- {
+		for j := latest - 1; j >= 0; j-- {
 			at := i*width + j
-			gains[at] = old[i].similarity(&latest[j]) - leastSimilar
-			best[at] = max(best[at+width], best[at+1], gains[at]+best[at+width+1])
+			best[at] = max(best[at+width], best[at+1], gain(i, j)+best[at+width+1])
 		}
 	}
-	var matches []pagePair
-	for i, j := 0, 0; i < len(old) && j < len(latest); {
+	for i, j := 0, 0; i < old && j < latest; {
 		at := i*width + j
-		switch best[at] {
-		case gains[at] + best[at+width+1]:
-			i, j = i+1, j+1
-			if gains[at] > 0 {
+		switch gained := gain(i, j); best[at] {
+		case gained + best[at+width+1]:
+			if gained > 0 {
 				matches = append(matches, pagePair{i, j})
 			}
+			i, j = i+1, j+1
 		case best[at+width]:
 			i++
 		default:

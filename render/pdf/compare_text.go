@@ -85,35 +85,16 @@ func textChanges(old, latest []comparedWord) []TextChange {
 }
 
 // commonSequence returns the indices of the words of the longest common subsequence.
-func commonSequence(old, latest []comparedWord) (common []pagePair) {
+func commonSequence(old, latest []comparedWord) []pagePair {
 	if len(old)*len(latest) > maxWordCells {
 		return nil
 	}
-	width := len(latest) + 1
-	longest := make([]int32, (len(old)+1)*width)
-	for i := len(old) - 1; i >= 0; i-- {
-		for j := len(latest) - 1; j >= 0; j-- {
-			at := i*width + j
-			if old[i].text == latest[j].text {
-				longest[at] = longest[at+width+1] + 1
-			} else {
-				longest[at] = max(longest[at+width], longest[at+1])
-			}
+	return align(len(old), len(latest), func(i, j int) float32 {
+		if old[i].text == latest[j].text {
+			return 1
 		}
-	}
-	for i, j := 0, 0; i < len(old) && j < len(latest); {
-		at := i*width + j
-		switch {
-		case old[i].text == latest[j].text:
-			common = append(common, pagePair{i, j})
-			i, j = i+1, j+1
-		case longest[at+width] >= longest[at+1]:
-			i++
-		default:
-			j++
-		}
-	}
-	return common
+		return -1
+	})
 }
 
 // textChange is the replacement of some words by others.
