@@ -18,6 +18,8 @@ type PDFComparison struct {
 	Output              pdf.ComparedAs
 	// TestMark draws the test mark on images.
 	TestMark bool
+	// MaxViews is the maximum number of pages in a result that shows the pages that differ; 0 means all.
+	MaxViews int
 }
 
 // ComparePDFs compares two PDFs page by page. The result is the JSON of a pdf.Comparison, or has the pages that differ
@@ -25,7 +27,7 @@ type PDFComparison struct {
 func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, how PDFComparison) (*spool.File, error) {
 	args := pdf.CompareArgs{
 		Old: pdf.Input{Name: "old.pdf", Password: old.Password}, New: pdf.Input{Name: "new.pdf", Password: latest.Password},
-		Ignore: how.Ignore, Threshold: how.Threshold, MaxRatio: how.MaxRatio, Output: how.Output, TestMark: how.TestMark,
+		Ignore: how.Ignore, Threshold: how.Threshold, MaxRatio: how.MaxRatio, Output: how.Output, TestMark: how.TestMark, MaxViews: how.MaxViews,
 	}
 	files := []engine.File{{Name: args.Old.Name, Content: old.Content}, {Name: args.New.Name, Content: latest.Content}}
 	return t.runPDF(ctx, engine.Job{Name: pdf.CompareJob, Args: args, Files: files})

@@ -53,9 +53,17 @@ func (w *Web) currentState(v *pageRequest, t wire.Template) (templateState, erro
 	return state, err
 }
 
-// comparePages compares the pages of two states of a template.
+// comparedKey is the key of a stored comparison. Those of its images follow from it.
+func comparedKey(accountID string, old, latest templateState) string {
+	return comparedKind + old.key(accountID) + latest.key(accountID)
+}
+
+// comparedImageKey is the key of the image of a page of a comparison, from 1.
+func comparedImageKey(key string, page int) string { return key + "-" + strconv.Itoa(page) }
+
+// comparePages compares the pages of two states of a template. The images are stored, and not in the result.
 func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call.PreviewComparison, err error) {
-	key := comparedKind + old.key(v.account.ID) + latest.key(v.account.ID)
+	key := comparedKey(v.account.ID, old, latest)
 	stored, err := readBlob(v.ctx(), w.store.Blobs(), key)
 	if err == nil {
 		err = json.Unmarshal(stored, &made)
@@ -73,9 +81,15 @@ func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call
 	if made, err = w.templates.ComparePreviews(v.ctx(), requests[0], requests[1]); err != nil {
 		return made, err
 	}
-	body, err := json.Marshal(made)
-	if err == nil {
-		_, err = w.store.Blobs().Put(context.WithoutCancel(v.ctx()), key, bytes.NewReader(body))
+	ctx := context.WithoutCancel(v.ctx())
+	for i, page := range made.Pages {
+		if page.Drawn && err == nil {
+			_, err = w.store.Blobs().Put(ctx, comparedImageKey(key, i+1), bytes.NewReader(page.Image))
+		}
+	}
+	body, failed := json.Marshal(made)
+	if err = errors.Join(err, failed); err == nil {
+		_, err = w.store.Blobs().Put(ctx, key, bytes.NewReader(body)) // after its images
 	}
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "comparison not stored", slog.Any("error", err))
@@ -83,17 +97,16 @@ func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call
 	return made, nil
 }
 
-// comparedVersion is a template with the comparison of the pages of a version and of its draft.
+// comparedVersion is a template with the states of a version and of its draft. Both have the sample data of the draft.
 type comparedVersion struct {
 	templates.Record
 
-	number  int
-	current templateState
-	pages   call.PreviewComparison
+	number       int
+	old, current templateState
 }
 
-// compareVersion compares the pages of a version with those of the draft. Both have the sample data of the draft.
-func (w *Web) compareVersion(v *pageRequest) (c comparedVersion, err error) {
+// versionStates returns the states that a page about a version compares.
+func (w *Web) versionStates(v *pageRequest) (c comparedVersion, err error) {
 	if c.Record, err = v.template(); err != nil {
 		return c, err
 	}
@@ -105,31 +118,34 @@ func (w *Web) compareVersion(v *pageRequest) (c comparedVersion, err error) {
 	if c.current, err = w.currentState(v, c.Template); err != nil {
 		return c, err
 	}
-	old := templateState{wire.Template{HTML: &version.HTML, SampleData: c.SampleData, Options: version.Options}, map[string]string{}}
-	maps.Copy(old.partials, version.Partials)
-	c.pages, err = w.comparePages(v, old, c.current)
-	return c, err
+	c.old = templateState{wire.Template{HTML: &version.HTML, SampleData: c.SampleData, Options: version.Options}, map[string]string{}}
+	maps.Copy(c.old.partials, version.Partials)
+	return c, nil
 }
 
 // showVersionPages shows the pages of a version and of the draft side by side, one pair at a time.
 func (w *Web) showVersionPages(v *pageRequest) error {
-	c, err := w.compareVersion(v)
+	c, err := w.versionStates(v)
+	if err != nil {
+		return err
+	}
+	compared, err := w.comparePages(v, c.old, c.current)
 	m := views.VersionPages{Card: cardOf(c.Template), Number: c.number, ETag: c.ETag(), HasDraft: c.HasDraft}
 	r := refused(err)
 	switch {
-	case r != nil && c.number > 0:
+	case r != nil:
 		m.Problems = problemsOf(r)
 	case err != nil:
 		return err
 	}
 	path := pageOf(c.ID, fmt.Sprintf("/versions/%d/pages", c.number))
 	var shown []int // with an image
-	for i, page := range c.pages.Pages {
+	for i, page := range compared.Pages {
 		m.Pages = append(m.Pages, views.ComparedPage{Status: page.Status, Old: page.Old, New: page.New})
 		if page.Status != "equal" {
 			m.Differences++
 		}
-		if page.Image != nil {
+		if page.Drawn {
 			m.Pages[i].URL = path + "?page=" + strconv.Itoa(i+1)
 			shown = append(shown, i)
 		}
@@ -159,17 +175,24 @@ func (w *Web) showVersionPages(v *pageRequest) error {
 
 // showVersionImage responds with the image of a pair of pages.
 func (w *Web) showVersionImage(v *pageRequest) error {
-	c, err := w.compareVersion(v)
+	c, err := w.versionStates(v)
 	if err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(chi.URLParam(v.r, "page"))
-	if err != nil || n < 1 || n > len(c.pages.Pages) || c.pages.Pages[n-1].Image == nil {
+	if err != nil {
 		return errNotFound
+	}
+	image, err := readBlob(v.ctx(), w.store.Blobs(), comparedImageKey(comparedKey(v.account.ID, c.old, c.current), n))
+	if errors.Is(err, blob.ErrMissing) {
+		return errNotFound
+	}
+	if err != nil {
+		return err
 	}
 	v.w.Header().Set("Content-Type", "image/png")
 	v.w.WriteHeader(http.StatusOK)
-	if _, err := v.w.Write(c.pages.Pages[n-1].Image); err != nil {
+	if _, err := v.w.Write(image); err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelDebug, "compared page not delivered", slog.Any("error", err))
 	}
 	return nil

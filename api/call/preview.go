@@ -104,20 +104,11 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 }
 
 func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
-	row := p.table.Lookup(previewRow)
-	if row == nil || p.render == nil {
-		return made, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
-	}
-	files := p.files
-	files.Share = p.inputs.Share(request.Caller.Account.ID)
-	bound, err := row.Bind(ctx, bytes.NewReader(request.Input), files)
+	bound, env, err := p.bindPreview(ctx, request)
 	if err != nil {
 		return made, err
 	}
 	defer p.Free(ctx, bound)
-	c := &paidCall{Pipeline: p, Request: Request{Operation: row, Caller: request.Caller}}
-	env := c.env()
-	env.View = request.View
 	if err := bound.Pin(ctx, env); err != nil {
 		return made, err
 	}
@@ -155,6 +146,26 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	return made, err
 }
 
+// bindPreview binds the input of a preview, and returns what it runs with.
+func (p *Pipeline) bindPreview(ctx context.Context, request PreviewRequest) (*operation.Call, *operation.Deps, error) {
+	row := p.table.Lookup(previewRow)
+	if row == nil || p.render == nil {
+		return nil, nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
+	}
+	files := p.files
+	files.Share = p.inputs.Share(request.Caller.Account.ID)
+	bound, err := row.Bind(ctx, bytes.NewReader(request.Input), files)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &paidCall{Pipeline: p, Request: Request{Operation: row, Caller: request.Caller}}
+	env := c.env()
+	if env.View = request.View; request.Partials != nil {
+		env.Templates = ownPartials{env.Templates, request.Partials}
+	}
+	return bound, env, nil
+}
+
 // drawPages draws the first pages of a document.
 func drawPages(ctx context.Context, account *render.Account, doc schema.Result, pages int, scale float64) (_ [][]byte, err error) {
 	dpi := int(cssDPI * min(max(scale, minDPI/float64(cssDPI)), 2))
@@ -163,11 +174,11 @@ func drawPages(ctx context.Context, account *render.Account, doc schema.Result, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
-	data, err := io.ReadAll(image.Open())
-	if err != nil || !archive {
+	if !archive {
+		data, err := io.ReadAll(image.Open())
 		return [][]byte{data}, err
 	}
-	files, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	files, err := zip.NewReader(image, image.Size())
 	if err != nil {
 		return nil, err
 	}

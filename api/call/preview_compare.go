@@ -2,24 +2,24 @@ package call
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
-	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/pdf"
 )
 
-// MaxComparedImages is the number of pages whose differences are drawn.
-const MaxComparedImages = 50
-
-// comparedThreshold is the colour difference up to which pixels of previews are equal.
-const comparedThreshold = 0.02
+const (
+	// MaxComparedImages is the number of pages whose differences are drawn.
+	MaxComparedImages = 50
+	// maxComparedBytes bounds these images together.
+	maxComparedBytes = 32 << 20
+)
 
 // PreviewComparison holds the differences between the pages of two states of a template.
 type PreviewComparison struct {
@@ -30,8 +30,10 @@ type PreviewComparison struct {
 type PreviewPage struct {
 	Status   string // equal, changed, added or removed
 	Old, New int    // numbers of the pages; 0 is none
-	// Image shows both pages side by side with their differences, as PNG. Equal pages have none.
-	Image []byte
+	// Drawn means that there is an image. Equal pages have none.
+	Drawn bool
+	// Image shows both pages side by side with their differences, as PNG.
+	Image []byte `json:"-"`
 }
 
 // ComparePreviews renders two states of a template and compares their pages, at no charge. It counts as two previews.
@@ -45,53 +47,54 @@ func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewReque
 			return made, overPreviews(verdict, err)
 		}
 	}
-	if p.render == nil {
-		return made, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
-	}
 	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
+	oldCall, oldEnv, err := p.bindPreview(ctx, old)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, oldCall)
+	latestCall, latestEnv, err := p.bindPreview(ctx, latest)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, latestCall)
 	renderer, leave, err := p.previews.enter(ctx, account)
 	if err != nil {
 		return made, err
 	}
 	defer leave()
-	before, err := p.printPreview(ctx, old, renderer)
+	oldEnv.Render, latestEnv.Render = renderer, renderer
+	before, err := oldCall.Run(ctx, oldEnv)
 	if err != nil {
 		return made, err
 	}
 	defer p.Free(ctx, before.Body)
-	after, err := p.printPreview(ctx, latest, renderer)
+	after, err := latestCall.Run(ctx, latestEnv)
 	if err != nil {
 		return made, err
 	}
 	defer p.Free(ctx, after.Body)
-	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body},
-		render.PDFComparison{Threshold: comparedThreshold, Output: pdf.ComparedImages})
+	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, render.PDFComparison{
+		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: MaxComparedImages,
+	})
 	if err != nil {
-		return made, err
+		return made, p.notCompared(err)
 	}
-	content, err := io.ReadAll(archive.Open())
-	if err := errors.Join(err, archive.Close()); err != nil {
-		return made, err
-	}
-	return readComparison(content)
+	defer p.Free(ctx, archive)
+	return readComparison(archive, archive.Size())
 }
 
-// printPreview prints one state of a template.
-func (p *Pipeline) printPreview(ctx context.Context, request PreviewRequest, renderer *render.Account) (schema.Result, error) {
-	files := p.files
-	files.Share = p.inputs.Share(request.Caller.Account.ID)
-	bound, err := p.table.Lookup(previewRow).Bind(ctx, bytes.NewReader(request.Input), files)
-	if err != nil {
-		return schema.Result{}, err
+// notCompared returns the error of a comparison that the document caused.
+func (p *Pipeline) notCompared(err error) error {
+	var failed *pdf.Error
+	switch {
+	case errors.As(err, &failed) && failed.Kind == pdf.OverLimit:
+		return &apierror.Error{Code: apierror.ProcessingFailed, Cause: err, Message: fmt.Sprintf("The pages cannot be compared: a version has more than %d pages.", pdf.MaxComparedPages)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &apierror.Error{Code: apierror.ProcessingFailed, Cause: err, Message: fmt.Sprintf("Rendering and comparing the pages took longer than %v. Shorten the document.", p.drawTime)}
 	}
-	defer p.Free(ctx, bound)
-	c := &paidCall{Pipeline: p, Request: Request{Operation: p.table.Lookup(previewRow), Caller: request.Caller}}
-	env := c.env()
-	if env.Render = renderer; request.Partials != nil {
-		env.Templates = ownPartials{env.Templates, request.Partials}
-	}
-	return bound.Run(ctx, env)
+	return err
 }
 
 // ownPartials are the templates of an account with the partials of a version.
@@ -104,9 +107,9 @@ type ownPartials struct {
 // Partials returns the partials of the version.
 func (t ownPartials) Partials(context.Context) (map[string]string, error) { return t.partials, nil }
 
-// readComparison reads the archive of a comparison: an image for each page that differs, in order, and the report.
-func readComparison(archive []byte) (made PreviewComparison, err error) {
-	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+// readComparison reads the archive of a comparison: an image for each page that is drawn, in order, and the report.
+func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, err error) {
+	files, err := zip.NewReader(archive, size)
 	if err != nil {
 		return made, err
 	}
@@ -119,6 +122,7 @@ func readComparison(archive []byte) (made PreviewComparison, err error) {
 	if err := json.Unmarshal(text, &report); err != nil {
 		return made, err
 	}
+	room := maxComparedBytes
 	for _, found := range report.Pages {
 		page := PreviewPage{Status: found.Status}
 		if found.OldPage != nil {
@@ -128,10 +132,12 @@ func readComparison(archive []byte) (made PreviewComparison, err error) {
 			page.New = *found.NewPage
 		}
 		if found.Status != "equal" && len(images) > 0 {
-			if len(files.File)-len(images) <= MaxComparedImages {
+			if images[0].UncompressedSize64 <= uint64(room) {
+				page.Drawn = true
 				if page.Image, err = readZipped(images[0]); err != nil {
 					return made, err
 				}
+				room -= len(page.Image)
 			}
 			images = images[1:]
 		}

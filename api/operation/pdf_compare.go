@@ -41,8 +41,8 @@ type CompareTolerance struct {
 	MaxDiffPixelRatio float64  `json:"maxDiffPixelRatio,omitempty" jsonschema:"minimum=0,maximum=1,default=0" jsonschema_description:"Share of changed pixels up to which a page is equal, from 0 to 1."`
 }
 
-// defaultThreshold is the default of a comparison's threshold: about 5 of 255 levels of gray.
-const defaultThreshold = 0.02
+// CompareThreshold is the default of a comparison's threshold: about 5 of 255 levels of gray.
+const CompareThreshold = 0.02
 
 // Validate checks the rules that the schema cannot express.
 func (in *CompareInput) Validate() error {
@@ -77,7 +77,7 @@ func (in *CompareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(de
 
 func runCompare(ctx context.Context, deps *Deps, in *CompareInput) (schema.Result, error) {
 	how := render.PDFComparison{
-		Threshold: defaultThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test && !deps.Inner,
+		Threshold: CompareThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test && !deps.Inner,
 	}
 	if in.Tolerance.Threshold != nil {
 		how.Threshold = *in.Tolerance.Threshold

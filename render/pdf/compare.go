@@ -26,6 +26,8 @@ type CompareArgs struct {
 	Output              ComparedAs
 	// TestMark draws the test mark on images. PDFs are marked afterwards.
 	TestMark bool
+	// MaxViews is the maximum number of pages that are drawn; 0 means all.
+	MaxViews int
 }
 
 // ComparedAs is the form of a comparison's result.
@@ -177,9 +179,10 @@ func (c *comparer) sameImage(p pagePair) bool {
 	return c.sides[0].prints[p.old-1].image == c.sides[1].prints[p.new-1].image
 }
 
-// report compares the pages. With draw, it is called for each page that differs.
+// report compares the pages. With draw, it is called for each page that differs, as far as they are shown.
 func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedPair) error) (Comparison, error) {
 	report := Comparison{Equal: true, OldPageCount: c.sides[0].pages, NewPageCount: c.sides[1].pages, Pages: []ComparedPage{}}
+	drawn := 0
 	for _, numbers := range c.pairs {
 		page := ComparedPage{Status: equalPage, Areas: []PageArea{}, Text: []TextChange{}}
 		if numbers.old > 0 {
@@ -208,9 +211,10 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 			continue
 		}
 		report.Equal = false
-		if draw == nil {
+		if draw == nil || c.args.MaxViews > 0 && drawn == c.args.MaxViews {
 			continue
 		}
+		drawn++
 		if page.Status != changedPage {
 			if pair, err = c.load(ctx, numbers); err != nil {
 				return report, err

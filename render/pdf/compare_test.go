@@ -354,6 +354,15 @@ func TestCompareDrawsViews(t *testing.T) {
 			}
 		}
 	}
+	few := compareArgs(ComparedImages)
+	few.MaxViews = 1
+	names, images = zipped(t, make1(t, CompareJob, few, old, latest))
+	if want := []string{"old-002-new-002.png", comparisonFile}; !reflect.DeepEqual(names, want) {
+		t.Fatalf("one view: files %q, want %q", names, want)
+	}
+	if err := json.Unmarshal(images[1], &report); err != nil || statusLine(report) != "=1:1 ~2:2 +:3 =3:4" {
+		t.Errorf("one view: report %s, %v", statusLine(report), err)
+	}
 	names, _ = zipped(t, make1(t, CompareJob, compareArgs(ComparedImages), old, old))
 	if want := []string{comparisonFile}; !reflect.DeepEqual(names, want) {
 		t.Errorf("equal documents: files %q, want %q", names, want)

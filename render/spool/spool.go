@@ -85,6 +85,14 @@ func (f *File) Open() io.ReadSeeker {
 	return bytes.NewReader(f.mem.Bytes())
 }
 
+// ReadAt reads a part of the content, as io.ReaderAt describes it.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if f.disk != nil {
+		return f.disk.ReadAt(p, off)
+	}
+	return bytes.NewReader(f.mem.Bytes()).ReadAt(p, off)
+}
+
 // Close frees the memory or the disk space. It may be called more than once.
 func (f *File) Close() error {
 	f.mem = bytes.Buffer{}
