@@ -438,7 +438,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		m.Warnings = append(m.Warnings, views.PlayWarning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
 	m.Download = downloadOf(store.CallID(file.ID))
-	m.Link = p.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
+	m.Link = file.URL
 	look, err := p.lookAt(file.ID)
 	if err != nil {
 		return nil, 0, err

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 )
 
 // FileLifetime is the period in which an upload, or a result without another lifetime, is stored.
-const FileLifetime = schema.DefaultLifetime
+const FileLifetime = store.ResultLife
 
 // Files keeps results.
 type Files struct {
@@ -51,13 +52,18 @@ func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
 
 // link stores what the call asks of the URL of its result, before the result is public.
 func (c *paidCall) link(ctx context.Context, file *store.File) error {
-	file.ExpiresAt, file.MaxDownloads = file.CreatedAt.Add(c.call.Lifetime()), int64(c.call.MaxDownloads)
-	if c.call.ExpiresIn == 0 && c.call.MaxDownloads == 0 {
+	if !c.call.LimitsLink() {
 		return nil
 	}
+	file.ExpiresAt, file.MaxDownloads = file.CreatedAt.Add(c.lifetime()), int64(c.call.MaxDownloads)
 	return c.store.AddLink(ctx, store.Link{
 		FileID: file.ID, AccountID: c.Caller.Account.ID, MaxDownloads: file.MaxDownloads, CreatedAt: file.CreatedAt, ExpiresAt: file.ExpiresAt,
 	})
+}
+
+// lifetime is the time for which the result is stored.
+func (c *paidCall) lifetime() time.Duration {
+	return cmp.Or(time.Duration(c.call.ExpiresIn)*time.Second, FileLifetime)
 }
 
 // checkLink refuses a long lifetime to accounts that have not paid, and to those that store too much.
@@ -65,7 +71,7 @@ func (c *paidCall) checkLink(ctx context.Context) error {
 	const field = "expiresIn"
 	limit := int64(FileLifetime / time.Second)
 	switch {
-	case c.call.Lifetime() <= FileLifetime:
+	case c.lifetime() <= FileLifetime:
 		return nil
 	case c.test():
 		return schema.Faults{{Field: field, Message: fmt.Sprintf("must be at most %d with a test key", limit)}}

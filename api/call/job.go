@@ -35,28 +35,41 @@ const inputVersion = 1
 // JobKind returns the kind of jobs that a worker must support to run an operation.
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
+// jobFeatures are the features of calls that the previous release does not know, with the suffix of the kinds of their
+// jobs: its workers leave these jobs alone.
+var jobFeatures = []struct {
+	suffix string
+	of     func(*paidCall) bool
+}{
+	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
+	{"/test", (*paidCall).test}, // The result would lack its mark.
+	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
+}
+
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
-		for _, kind := range []string{JobKind(operation.Name), thenJobKind(operation.Name)} {
-			for _, kind := range []string{kind, testJobKind(kind)} {
-				known = append(known, kind, linkJobKind(kind))
+		kinds := []string{JobKind(operation.Name)}
+		for _, feature := range jobFeatures {
+			for _, kind := range kinds {
+				kinds = append(kinds, kind+feature.suffix)
 			}
 		}
+		known = append(known, kinds...)
 	}
 	return known
 }
 
-// testJobKind is the kind of a job for a call with a test key. The previous release does not know the kind, and would not
-// mark the result.
-func testJobKind(kind string) string { return kind + "/test" }
-
-// thenJobKind is JobKind for a call with steps after it, which the previous release does not know.
-func thenJobKind(operation string) string { return JobKind(operation) + "/then" }
-
-// linkJobKind is the kind of a job that limits the URL of its result. The previous release does not know the fields for
-// that, and would fail the job.
-func linkJobKind(kind string) string { return kind + "/link" }
+// jobKind returns the kind of the call's job.
+func (c *paidCall) jobKind() string {
+	kind := JobKind(operationName(c))
+	for _, feature := range jobFeatures {
+		if feature.of(c) {
+			kind += feature.suffix
+		}
+	}
+	return kind
+}
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
@@ -198,16 +211,7 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	job := &store.NewJob{Kind: JobKind(operationName(c))}
-	if len(c.call.Then) > 0 {
-		job.Kind = thenJobKind(operationName(c))
-	}
-	if c.test() {
-		job.Kind = testJobKind(job.Kind)
-	}
-	if c.call.ExpiresIn != 0 || c.call.MaxDownloads != 0 {
-		job.Kind = linkJobKind(job.Kind)
-	}
+	job := &store.NewJob{Kind: c.jobKind()}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
 	}

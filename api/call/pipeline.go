@@ -284,11 +284,14 @@ func notAllowed(refused schema.Faults) error {
 	return e
 }
 
+// parts are the call itself and its steps.
+func (c *paidCall) parts() []operation.Step {
+	return append([]operation.Step{{Operation: c.Operation, Call: c.call}}, c.call.Steps...)
+}
+
 // authorize checks the permissions that the account's owner gave to the caller.
 func (c *paidCall) authorize(ctx context.Context) error {
-	parts := []schema.Step[*operation.Deps]{{Operation: c.Operation, Call: c.call}}
-	parts = append(parts, c.call.Steps...)
-	for _, part := range parts {
+	for _, part := range c.parts() {
 		if name := part.Operation.Name; !c.Caller.May(name) {
 			return operation.StepFailure(part, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + name + ". Use one that includes this operation."})
 		}
@@ -299,7 +302,7 @@ func (c *paidCall) authorize(ctx context.Context) error {
 	if !c.test() {
 		return nil
 	}
-	for _, part := range parts {
+	for _, part := range c.parts() {
 		if err := operation.CheckTest(part.Call); err != nil {
 			return operation.StepFailure(part, err)
 		}
@@ -343,8 +346,7 @@ func (c *paidCall) pin(ctx context.Context) error {
 // admit refuses a call that the run would refuse at once, before the call costs a hold and its release. The response
 // of an earlier call needs no run, so a call that may be a repeat continues.
 func (c *paidCall) admit(context.Context) error {
-	parts := []schema.Step[*operation.Deps]{{Operation: c.Operation}}
-	for _, part := range append(parts, c.call.Steps...) {
+	for _, part := range c.parts() {
 		if why := part.Operation.WhyOff(); why != "" {
 			return operation.StepFailure(part, &apierror.Error{Code: apierror.ConvertUnavailable, Message: why})
 		}

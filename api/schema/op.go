@@ -3,14 +3,12 @@
 package schema
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/invopop/jsonschema"
 
@@ -215,20 +213,18 @@ type Common struct {
 
 func (c *Common) common() *Common { return c }
 
-// Lifetime is the time for which the result is stored.
-func (c *Common) Lifetime() time.Duration {
-	return cmp.Or(time.Duration(c.ExpiresIn)*time.Second, DefaultLifetime)
-}
-
-// DefaultLifetime is the time for which a result is stored by default.
-const DefaultLifetime = 24 * time.Hour
+// LimitsLink reports whether the input limits the URL of the result.
+func (c *Common) LimitsLink() bool { return c.ExpiresIn != 0 || c.MaxDownloads != 0 }
 
 // validate checks that only responses with a URL limit it.
 func (c *Common) validate() error {
 	var faults Faults
-	for name, given := range map[string]int{"expiresIn": c.ExpiresIn, "maxDownloads": c.MaxDownloads} {
-		if given != 0 && (c.Response == "" || c.Response == Binary) {
-			faults.Add(name, "requires response url or async")
+	for _, limit := range []struct {
+		name  string
+		given int
+	}{{"expiresIn", c.ExpiresIn}, {"maxDownloads", c.MaxDownloads}} {
+		if limit.given != 0 && (c.Response == "" || c.Response == Binary) {
+			faults.Add(limit.name, "requires response url or async")
 		}
 	}
 	return faults.OrNil()
