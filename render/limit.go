@@ -32,7 +32,7 @@ func timeLimit(job string) time.Duration {
 	case pdf.TextJob:
 		return TextTime
 	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob, pdf.SetMetadataJob,
-		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:
+		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.OverlayJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:
 		return ChangeTime
 	}
 	switch job {

@@ -192,3 +192,12 @@ func (a *Account) SetPDFMetadata(ctx context.Context, file PDFFile, how pdf.Meta
 	how.Input = input
 	return a.runChanging(ctx, engine.Job{Name: pdf.SetMetadataJob, Args: how, Files: files})
 }
+
+// OverlayPDF draws pages of one PDF on those of another. Changes lists the other differences from the source.
+func (a *Account) OverlayPDF(ctx context.Context, file, overlay PDFFile, how pdf.OverlayArgs) (_ *spool.File, changes []string, err error) {
+	const name = "overlay.pdf"
+	files, input := file.input()
+	how.Input, how.Overlay = input, pdf.Input{Name: name, Password: overlay.Password}
+	files = append(files, engine.File{Name: name, Content: overlay.Content})
+	return a.runChanging(ctx, engine.Job{Name: pdf.OverlayJob, Args: how, Files: files})
+}

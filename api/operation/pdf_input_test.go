@@ -46,6 +46,8 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.attachments", `{` + aPDF + `,"action":"extract","names":["a"]}`},
 		{"pdf.extract-images", `{` + aPDF + `,"minWidth":1,"minHeight":65535,"pages":[2]}`},
 		{"pdf.split", `{` + aPDF + `,"everyPages":1}`},
+		{"pdf.overlay", `{` + aPDF + `,"overlay":{` + aPDF + `}}`},
+		{"pdf.overlay", `{` + aPDF + `,"overlay":{` + aPDF + `,"filename":"a.pdf","password":"x"},"position":"under","pages":"2-","from":[2,1],"repeat":"last"}`},
 		{"pdf.metadata", `{` + aPDF + `}`},
 		{"pdf.metadata", `{` + aPDF + `,"metadata":{"title":"x","keywords":["a","b"],"createdAt":"2026-11-27T09:30:00+01:00","custom":{"Project":"Blue"}},"remove":["*","author","Old"]}`},
 		{"pdf.split", `{` + aPDF + `,"bookmarkLevel":20,"password":"x"}`},
@@ -150,6 +152,11 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.metadata", `{` + aPDF + `,"metadata":{"title":"x","createdAt":"yesterday","custom":{"Title":"x","a/b":"x"}},"remove":["title"]}`, []string{
 			`metadata.createdAt must be a time in RFC 3339, such as 2026-11-27T09:30:00Z; got "yesterday"`, "metadata.custom must not have the reserved name Title",
 			`metadata.custom must have names of 1 to 100 letters, digits, spaces and _.:-; got "a/b"`, "remove[0] must not be a value that metadata sets; got title",
+		}},
+		{"pdf.overlay", `{` + aPDF + `}`, []string{"overlay is required"}},
+		{"pdf.overlay", `{` + aPDF + `,"overlay":{"password":"a\nb"},"position":"between"}`, []string{
+			`position must be one of over, under; got "between"`, "overlay.file is required unless another source is given. " + sources,
+			"overlay.password must not contain line breaks or NUL characters",
 		}},
 		{"pdf.split", `{` + aPDF + `}`, []string{"everyPages is required unless another way to split is given. Send exactly one of everyPages, bookmarkLevel, text, maxBytes"}},
 		{"pdf.split", `{` + aPDF + `,"everyPages":2,"maxBytes":4000}`, []string{"maxBytes is mutually exclusive with everyPages. Send exactly one of everyPages, bookmarkLevel, text, maxBytes"}},

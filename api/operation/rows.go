@@ -277,6 +277,12 @@ var Rows = []schema.Row[*Deps]{
 		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
 		Run:     described(runBooklet),
 	},
+	row[OverlayInput]{
+		Info: detailed(warns(pdfTool("edit", "pdf.overlay", "Add one PDF over or under another", "Use when pages get a letterhead, form or background. Not for one text or image: use pdf_stamp.")),
+			"Each page of the overlay is upright and centred on its page, reduced to fit if necessary, with its comments and form fields drawn. PDF/A and PDF/UA claims remain if they stay true."),
+		Example: OverlayInput{PDFSource: examplePDF(), Overlay: OverlayFile{FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "letterhead.pdf"}}, Position: "under", Repeat: SelectPages("last")},
+		Run:     described(runOverlay),
+	},
 	row[ExtractImagesInput]{
 		Info: schema.Info{
 			Name: "pdf.extract-images", Summary: "Extract the images of a PDF", Toolset: "read",

@@ -61,6 +61,7 @@ func jobsOnOne() map[string]any {
 		SplitJob:         SplitArgs{Input: input(""), Every: 2},
 		MetadataJob:      input(""),
 		SetMetadataJob:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
+		OverlayJob:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},
 		ArchiveJob:   ArchiveArgs{Input: input(""), Level: Archive3B},
