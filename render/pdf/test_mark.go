@@ -58,6 +58,11 @@ func (d *document) markPages(ctx context.Context) error {
 	if err := checkPages(d.pages); err != nil {
 		return err
 	}
+	return d.drawMarks(s)
+}
+
+// drawMarks draws the test mark on each page of a document with that structure.
+func (d *document) drawMarks(s *structure) error {
 	changes, made, done := s.NewUpdate(), map[string]string{}, map[string]bool{}
 	stream := func(content string) any {
 		if made[content] == "" {
