@@ -117,8 +117,8 @@ func (a *Account) ArchivePDF(ctx context.Context, file PDFFile, level pdf.Archiv
 }
 
 // runChanging runs a job that reports the changes in its result.
-func (a *Account) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
-	result, err := a.runTool(ctx, job)
+func (t *Tools) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
+	result, err := t.runTool(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -149,7 +149,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runConvertImage,
 	},
 	row[MergeInput]{
-		Info:    inDefault(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images.")),
+		Info:    inDefault(warns(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images."))),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     described(runMerge),
 	},

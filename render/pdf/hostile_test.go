@@ -51,6 +51,7 @@ func jobsOnOne() map[string]any {
 		RotateJob: Rotation{all, 90}, ProtectJob: Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"},
 		BookmarksJob: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
 		MergeJob:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
+		MeasureJob:   Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
 		RasterJob:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob: TextArgs{Input: input("")},
 		FormFieldsJob: FormFieldsArgs{Input: input("")},
 		RepairJob:     input(""), TestMarkJob: input(""), CropJob: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},

@@ -21,9 +21,26 @@ type OverlayArgs struct {
 	Pages, From, Repeat string
 	Overlay             Input
 	Under               bool
-	// Edge is the distance from the bottom of the page in points; 0 puts the overlay in the centre.
-	Edge float64
+	// Places puts overlays at edges of pages, not in the centre: each in the first of these places without text, or in
+	// the first of them.
+	Places []Place
 }
+
+// Place is a place on a page, a few points from its edge.
+type Place string
+
+// The places on a page. The horizontal ones without left or right are in the middle.
+const (
+	Bottom      Place = "bottom"
+	BottomLeft  Place = "bottom-left"
+	BottomRight Place = "bottom-right"
+	Top         Place = "top"
+	TopLeft     Place = "top-left"
+	TopRight    Place = "top-right"
+)
+
+// placeEdge is the distance of places from the edge of the page, in points.
+const placeEdge = 20
 
 // The fields of selections of the overlay, in the Text of an Error that is BeyondEnd.
 const (
@@ -45,6 +62,7 @@ type overlayInput struct {
 	Pages   []overlayPage `json:"pages"`
 	Under   bool          `json:"under"`
 	Tagged  bool          `json:"tagged"`
+	Places  []Place       `json:"places"`
 	Edge    float64       `json:"edge"`
 }
 
@@ -58,6 +76,7 @@ type overlayPage struct {
 const (
 	unlinkedChange = "The links of the overlay are not in the result."
 	undrawnChange  = "The overlay has comments without an appearance, which are not in the result."
+	coveringText   = "Page numbers cover text on these pages: %s."
 	unclaimedText  = "The result does not claim %s, because the overlay does not conform to it."
 )
 
@@ -78,7 +97,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 		}
 	}
 	const overlaid = "overlaid.pdf"
-	input := overlayInput{Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Edge: args.Edge}
+	input := overlayInput{Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge}
 	if input.Pages, err = args.pairs(doc, over); err != nil {
 		return Changed{}, err
 	}
@@ -95,8 +114,17 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 		return Changed{}, err
 	}
 	input.Input = doc.name
-	if _, err = runScript[bool](ctx, doc, "overlay.js", []byte(drawScript+overlayScript), input); err != nil {
+	covering, err := runScript[[]int](ctx, doc, "overlay.js", []byte(drawScript+overlayScript), input)
+	if err != nil {
 		return Changed{}, err
+	}
+	if len(covering) > 0 {
+		const most = 20
+		list, _, _ := strings.Cut(fmt.Sprint(covering[:min(most, len(covering))])[1:], "]")
+		if len(covering) > most {
+			list += " …"
+		}
+		made.Changes = append(made.Changes, fmt.Sprintf(coveringText, strings.ReplaceAll(list, " ", ", ")))
 	}
 	result := &document{work: w, name: overlaid}
 	if err := result.afterOverlay(ctx, claims, &made); err != nil {

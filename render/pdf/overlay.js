@@ -39,11 +39,37 @@ function overlay(number) {
 	return forms[number] = { form: doc.addStream(args.tagged ? untag(data) : data, entries), w: size.w, h: size.h };
 }
 
-// place returns the matrix that puts a form on a page: in its centre and reduced to fit, or at its bottom.
-function place(size, form) {
-	var scale = Math.min(1, size.w / form.w, size.h / form.h);
-	var y = args.edge ? Math.min(args.edge, size.h - form.h * scale) : (size.h - form.h * scale) / 2;
-	return times([scale, 0, 0, scale, (size.w - form.w * scale) / 2, y], size.m);
+// corner returns the bottom left of a form on a page as displayed, with its size: in the centre, or in a place at the edge.
+function corner(size, form, place) {
+	var scale = Math.min(1, size.w / form.w, size.h / form.h), w = form.w * scale, h = form.h * scale;
+	function at(room, near, far) {
+		var edge = Math.min(args.edge, room);
+		return place && place.indexOf(near) >= 0 ? edge : place && place.indexOf(far) >= 0 ? room - edge : room / 2;
+	}
+	return { x: at(size.w - w, "left", "right"), y: at(size.h - h, "bottom", "top"), w: w, h: h, scale: scale };
+}
+
+var covering = []; // pages of which no place is free
+
+// place returns the matrix that puts a form on a page, from 0.
+function place(number, size, form) {
+	var corners = args.places ? args.places.map(function (name) { return corner(size, form, name); }) : [corner(size, form)];
+	if (args.places) {
+		doc.loadPage(number).toStructuredText("preserve-whitespace").walk({
+			onChar: function (c, origin, font, points, q) {
+				if (!c.trim()) return;
+				var left = Math.min(q[0], q[4]), right = Math.max(q[2], q[6]), top = size.h - Math.min(q[1], q[3]), bottom = size.h - Math.max(q[5], q[7]);
+				for (var i = 0; i < corners.length; i++) {
+					var to = corners[i];
+					if (left < to.x + to.w && right > to.x && bottom < to.y + to.h && top > to.y) to.taken = true;
+				}
+			}
+		});
+	}
+	var free = corners.filter(function (to) { return !to.taken; });
+	if (!free.length) covering.push(number + 1);
+	var to = free[0] || corners[0];
+	return times([to.scale, 0, 0, to.scale, to.x, to.y], size.m);
 }
 
 var opening = doc.addStream("q\n", doc.newDictionary());
@@ -55,7 +81,7 @@ for (var i = 0; i < args.pages.length; i++) {
 	objects.put(name, form.form);
 	resources.put("XObject", objects);
 	page.put("Resources", resources);
-	var call = doc.addStream((args.under ? "" : "\nQ\n") + "/Artifact BMC\nq " + numbers(place(upright(page), form)) + " cm /" + name + " Do Q\nEMC\n", doc.newDictionary());
+	var call = doc.addStream((args.under ? "" : "\nQ\n") + "/Artifact BMC\nq " + numbers(place(args.pages[i].to - 1, upright(page), form)) + " cm /" + name + " Do Q\nEMC\n", doc.newDictionary());
 	var old = page.get("Contents"), streams = doc.newArray();
 	streams.push(args.under ? call : opening);
 	if (old && old.isArray()) for (var j = 0; j < old.length; j++) streams.push(old.get(j));
@@ -67,4 +93,4 @@ for (var i = 0; i < args.pages.length; i++) {
 var layers = has(other.getTrailer().get("Root"), "OCProperties");
 if (layers) doc.getTrailer().get("Root").put(args.layers, map.graftObject(layers));
 doc.save(args.output, "");
-print("true");
+print(JSON.stringify(covering));
