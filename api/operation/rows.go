@@ -149,7 +149,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runConvertImage,
 	},
 	row[MergeInput]{
-		Info:    inDefault(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images.")),
+		Info:    inDefault(warns(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images."))),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     described(runMerge),
 	},
@@ -276,6 +276,12 @@ var Rows = []schema.Row[*Deps]{
 		Info:    pdfTool("edit", "pdf.booklet", "Arrange a PDF as a booklet", "Use when sheets are printed on both sides and folded. Not for handouts: use pdf_nup."),
 		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
 		Run:     described(runBooklet),
+	},
+	row[OverlayInput]{
+		Info: detailed(warns(pdfTool("edit", "pdf.overlay", "Add one PDF over or under another", "Use when pages get a letterhead, form or background. Not for one text or image: use pdf_stamp.")),
+			"Each page of the overlay is upright and centred on its page, reduced to fit if necessary, with its comments and form fields drawn. PDF/A and PDF/UA claims remain if they stay true."),
+		Example: OverlayInput{PDFSource: examplePDF(), Overlay: OverlayFile{FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "letterhead.pdf"}}, Position: "under", Repeat: SelectPages("last")},
+		Run:     described(runOverlay),
 	},
 	row[ExtractImagesInput]{
 		Info: schema.Info{

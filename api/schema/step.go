@@ -175,7 +175,17 @@ func (e *earlier) follow(r *rule, input any) {
 }
 
 // notInSteps are fields that only the call as a whole has.
-var notInSteps = []string{"response", "callbackUrl", thenField}
+var notInSteps = []string{"response", "expiresIn", "maxDownloads", "callbackUrl", thenField}
+
+// refuseInSteps faults those fields in the input of a step.
+func refuseInSteps(faults *Faults, input any) {
+	object, _ := input.(map[string]any)
+	for _, name := range notInSteps {
+		if _, given := object[name]; given && !faults.has(name) {
+			faults.Add(name, "is not allowed in a step")
+		}
+	}
+}
 
 // bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
 // all steps.
@@ -218,12 +228,6 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 				faults.Add(place+".op", "must be an operation that makes a file; %s returns JSON. Use POST /v1/pipelines for JSON results", input.Op)
 			}
 			item["input"] = call.input
-			object, _ := call.input.(map[string]any)
-			for _, name := range notInSteps {
-				if _, given := object[name]; given {
-					faults.Add(place+inputPlace+name, "is not allowed in a step")
-				}
-			}
 		}
 		if input.ID != "" {
 			ids = append(ids, input.ID)

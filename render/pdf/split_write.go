@@ -56,8 +56,8 @@ func (n *pageNode) span() {
 // on reports whether a node leads to a page of a part.
 func (n *pageNode) on(p piece) bool { return n.first > 0 && n.first <= p.last && n.last >= p.first }
 
-// newSplitter prepares a document: not encrypted, with explicit destinations.
-func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
+// newSplitter prepares a document: not encrypted, with explicit destinations, and on request with the test mark.
+func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, error) {
 	encrypted, err := contains(doc.work.Path(doc.name), "/Encrypt")
 	if err != nil {
 		return nil, err
@@ -75,6 +75,14 @@ func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
 	found, err := plain.readStructure(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if testMark {
+		if err := plain.drawMarks(found); err != nil {
+			return nil, err
+		}
+		if found, err = plain.readStructure(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if len(found.Pages) != doc.pages {
 		return nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", len(found.Pages), doc.pages))
