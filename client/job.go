@@ -29,6 +29,17 @@ func (c *Client) job(ctx context.Context, id string) (job JobStatus, pause time.
 	return job, pause, err
 }
 
+// CancelJob cancels a job that has not ended, and returns its status. A bulk job keeps the documents that it has made,
+// and is charged for them.
+func (c *Client) CancelJob(ctx context.Context, id string) (job JobStatus, err error) {
+	response, err := c.send(ctx, message{method: http.MethodDelete, path: "/v1/jobs/" + url.PathEscape(id)})
+	if err != nil {
+		return job, err
+	}
+	err = readAnswer(response, &job)
+	return job, err
+}
+
 // WaitJob polls a job until it has completed or failed, at the interval that the service asks for, or until ctx
 // ends. A failed job does not make WaitJob return an error.
 func (c *Client) WaitJob(ctx context.Context, id string) (JobStatus, error) {

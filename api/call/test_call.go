@@ -2,9 +2,11 @@ package call
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"relaypdf/api/apierror"
+	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 )
 
@@ -30,4 +32,17 @@ func (c *paidCall) limitTests(ctx context.Context) error {
 		Code: apierror.RateLimited, RetryAfter: apierror.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
 		Message: exceeded("Test limit reached", verdict, "calls with test keys"),
 	}
+}
+
+// limitTestRecords counts the records of a bulk call with a test key, each of which is a call.
+func (c *paidCall) limitTestRecords(ctx context.Context) error {
+	if c.records > operation.MaxTestRecords {
+		return apierror.Invalid("records", fmt.Sprintf("must be at most %d with a test key; got %d. Use a live key (pdf_live_…)", operation.MaxTestRecords, c.records))
+	}
+	for range c.records {
+		if err := c.limitTests(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -44,6 +44,9 @@ type Info struct {
 	Warns bool
 	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.
 	Flow bool
+	// Bulk marks an operation whose work is calls of others, one for each record. It is always a job, and costs the sum of
+	// the calls.
+	Bulk bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
 	// Codes are the errors that only this operation may return.
@@ -55,7 +58,7 @@ type Info struct {
 // Description is the operation's text in the reference. It does not repeat the summary.
 func (i Info) Description(price credit.Amount) string {
 	costs := fmt.Sprintf("Costs %v per successful call.", price)
-	if i.Flow {
+	if i.Flow || i.Bulk {
 		costs = ""
 	}
 	parts := []string{i.Details, i.Use, costs, i.PriceNote}
@@ -179,6 +182,8 @@ type Price struct {
 	Amount credit.Amount
 	// QuoteID names the promise of that price; empty if there is none.
 	QuoteID string
+	// Records is the number of records of a bulk call.
+	Records int
 }
 
 // Price returns the call's own price, or nil if the operation's price applies.

@@ -17,15 +17,27 @@ import (
 
 // newJobsCommand manages work that continues after its request.
 func newJobsCommand() *cobra.Command {
-	return newGroup("jobs", "List, show and wait for jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait())
+	return newGroup("jobs", "List, show, wait for and cancel jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait(), newJobsCancel())
 }
 
 func newJobsGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get ID", Short: "Show the status of a job", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs}
+	return newJobCommand(&cobra.Command{Use: "get ID", Short: "Show the status of a job"}, (*client.Client).Job)
+}
+
+func newJobsCancel() *cobra.Command {
+	return newJobCommand(&cobra.Command{
+		Use: "cancel ID", Short: "Cancel a job",
+		Long: "Cancel a job that has not ended. A bulk job keeps the documents that it has made, and is charged for them. Any other job costs nothing.",
+	}, (*client.Client).CancelJob)
+}
+
+// newJobCommand shows the status of a job after a request for it.
+func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error)) *cobra.Command { //nolint:revive // The client comes first in a method expression.
+	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), completeJobs
 	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
-			return client.Job(ctx, args[0])
+			return ask(client, ctx, args[0])
 		})
 		if err != nil {
 			return err
@@ -42,6 +54,9 @@ func newJobsGet() *cobra.Command {
 // jobLine shows a job: its status, and its result or why there is none.
 func jobLine(job wire.JobStatus) string {
 	cells := []string{job.ID, job.Status}
+	if job.BulkStatus != nil {
+		cells = append(cells, fmt.Sprintf("%d of %d records, %d failed", job.Processed, job.Total, job.BulkStatus.Failed))
+	}
 	switch {
 	case job.Failed() != nil:
 		cells = append(cells, job.Failed().Error())
