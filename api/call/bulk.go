@@ -447,7 +447,7 @@ func (j *bulkJoin) addFile(ctx context.Context, chunk store.Chunk, index int, re
 	now := j.now()
 	file := store.File{
 		ID: result.ID, CallID: j.id, Filename: result.Name, ContentType: result.Type, Size: result.Size,
-		BlobKey: store.ChunkKey(j.id, chunk.Tries, index), CreatedAt: now,
+		BlobKey: store.ChunkKey(j.id, chunk.Tries, index), CreatedAt: now, ExpiresAt: now.Add(FileLifetime),
 	}
 	if err := j.link(ctx, &file); err != nil {
 		return err

@@ -246,7 +246,9 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	case len(refused) > 0:
 		return notAllowed(refused)
 	}
-	c.call.Response = operation.DefaultResponse(c.call)
+	if c.call.Response == "" {
+		c.call.Response = schema.Binary
+	}
 	if c.IdempotencyKey != "" {
 		if c.digest, err = c.call.Digest(); err != nil {
 			return err

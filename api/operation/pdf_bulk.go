@@ -35,7 +35,7 @@ type BulkInput struct {
 	Output          string          `json:"output,omitempty" jsonschema:"enum=zip,enum=merged,enum=files,default=zip" jsonschema_description:"Result. zip: an archive of the documents. merged: one PDF. files: a JSON object with the URL of each document."`
 	FilenamePattern string          `json:"filenamePattern,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Handlebars template of a document's name, such as invoice-{{number}}. Default: document-0001 and so on."`
 	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"continue: report records that fail, and continue with the others. fail: one failed record fails the job, which is free."`
-	Quote           bool            `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return the number of records and the exact price instead of a job, free of charge."`
+	Quote           bool            `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return the exact price and the number of records, free of charge, instead of a job."`
 }
 
 // BulkForm is a PDF form that is filled.
@@ -53,7 +53,7 @@ const (
 	BulkFail   = "fail"
 )
 
-// Validate checks the rules that the schema cannot express.
+// Validate checks the rules that the schema cannot express, and makes the call a job unless it asks for its price.
 func (in *BulkInput) Validate() error {
 	var faults schema.Faults
 	switch {
@@ -76,27 +76,17 @@ func (in *BulkInput) Validate() error {
 	if in.Output == BulkMerged && in.FilenamePattern != "" {
 		faults.Add("filenamePattern", "requires output zip or files")
 	}
-	if in.Response != "" && in.Response != schema.Async && !in.Quote {
+	switch {
+	case in.Quote && in.Response == schema.Async:
+		in.Response = schema.Binary // A price needs no job.
+	case in.Quote:
+	case in.Response == "":
+		in.Response = schema.Async
+	case in.Response != schema.Async:
 		faults.Add("response", "must be async, or absent: a bulk call is always a job; got %q", in.Response)
 	}
 	in.Options.check(&faults, false)
 	return failures(faults)
-}
-
-// DefaultResponse returns the form of the response to a call that names none, or whose operation has only one.
-func DefaultResponse(call *Call) string {
-	bulk, ok := call.Input().(*BulkInput)
-	switch {
-	case ok && bulk.Quote && call.Response == schema.URL:
-		return schema.URL
-	case ok && bulk.Quote:
-		return schema.Binary
-	case ok:
-		return schema.Async
-	case call.Response == "":
-		return schema.Binary
-	}
-	return call.Response
 }
 
 // Produces is the type of the documents, which get the test mark.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Co
 func jobLine(job wire.JobStatus) string {
 	cells := []string{job.ID, job.Status}
 	if job.BulkStatus != nil {
-		cells = append(cells, fmt.Sprintf("%d of %d records, %d failed", job.Processed, job.Total, job.BulkStatus.Failed))
+		cells = append(cells, recordsLine(job.BulkStatus))
 	}
 	switch {
 	case job.Failed() != nil:
@@ -68,6 +69,15 @@ func jobLine(job wire.JobStatus) string {
 	return strings.Join(cells, "  ")
 }
 
+// recordsLine shows how far a bulk job has come.
+func recordsLine(bulk *wire.BulkStatus) string {
+	text := fmt.Sprintf("%d of %d records, %d failed", bulk.Processed, bulk.Total, bulk.Failed)
+	if bulk.ETASeconds != nil {
+		text += fmt.Sprintf(", %v left", time.Duration(*bulk.ETASeconds)*time.Second)
+	}
+	return text
+}
+
 // jobRetries bridges a service that restarts while a job is waited for.
 const jobRetries = 5
 
@@ -76,6 +86,7 @@ type jobWait struct {
 	destination   destination
 	asJSON, quiet bool
 	timeout       time.Duration
+	progress      atomic.Pointer[string] // of a bulk job
 }
 
 func newJobsWait() *cobra.Command {
@@ -111,7 +122,8 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	begin := time.Now()
 	stop := func() {}
 	if !w.quiet {
-		stop = startProgress(cmd.ErrOrStderr(), id)
+		w.progress.Store(&id)
+		stop = startChangingProgress(cmd.ErrOrStderr(), func() string { return *w.progress.Load() })
 		defer stop()
 	}
 	made, err := w.receive(cmd, client, id)
@@ -132,7 +144,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) (download, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
-	job, err := client.WaitJob(ctx, id)
+	job, err := client.WatchJob(ctx, id, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
 		return download{}, fmt.Errorf("the job has not ended after %v; wait again, or longer with --timeout", w.timeout)
