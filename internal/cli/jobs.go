@@ -33,7 +33,7 @@ func newJobsCancel() *cobra.Command {
 }
 
 // newJobCommand shows the status of a job after a request for it.
-func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error)) *cobra.Command { //nolint:revive // The client comes first in a method expression.
+func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error)) *cobra.Command {
 	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), completeJobs
 	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -89,7 +89,7 @@ func TestDocumentsOnTheirPages(t *testing.T) {
 // TestBulkJobOnItsPage watches a bulk job on its page, and cancels it.
 func TestBulkJobOnItsPage(t *testing.T) {
 	t.Parallel()
-	app, browser := startPages(t, nil), openBrowser(t)
+	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
 	account := maya.account().ID
