@@ -55,10 +55,13 @@ type Info struct {
 	Answer any
 }
 
+// Composite reports whether the operation's work is that of others, and its price that of theirs.
+func (i Info) Composite() bool { return i.Flow || i.Bulk }
+
 // Description is the operation's text in the reference. It does not repeat the summary.
 func (i Info) Description(price credit.Amount) string {
 	costs := fmt.Sprintf("Costs %v per successful call.", price)
-	if i.Flow || i.Bulk {
+	if i.Composite() {
 		costs = ""
 	}
 	parts := []string{i.Details, i.Use, costs, i.PriceNote}

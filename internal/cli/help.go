@@ -294,7 +294,6 @@ var briefs = map[string]string{
 	"password":             "Password that opens the PDF",
 	"prefer-css-page-size": "Prefer the size in the page's @page rule",
 	"schema":               "JSON Schema of the data to extract",
-	"standards-strict":     "Fail the call if the document does not conform",
 	"timeout":              "Maximum time to load and render, in milliseconds",
 	"wait-for-selector":    "Wait for an element that matches this CSS selector",
 	"wait-for-timeout":     "Extra wait after loading, in milliseconds",
