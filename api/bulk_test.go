@@ -200,7 +200,7 @@ func TestBulkForm(t *testing.T) {
 		t.Fatalf("the job is %+v, its error %+v", job, job.Error)
 	}
 	l.expectProgress(job, 3, 3, 1)
-	if len(job.Errors) != 1 || job.Errors[0].Index != 1 || !strings.Contains(job.Errors[0].Message, "fields.country") {
+	if len(job.Errors) != 1 || job.Errors[0].Index != 1 || !strings.Contains(job.Errors[0].Message, "records[1].country") {
 		t.Errorf("the errors are %+v", job.Errors)
 	}
 	names, files := unpacked(t, l.Content(t, job.ID))
@@ -279,6 +279,31 @@ func TestBulkTakesTurns(t *testing.T) {
 	})
 }
 
+// TestSlowBulkSettles: records that take long are settled in smaller chunks, so that another job waits for no longer.
+func TestSlowBulkSettles(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		var l templateLab
+		l = bulkLab(t, &db, func(cfg *api.Config) {
+			cfg.AfterStep = func(step string) {
+				if step == "worked" {
+					l.Clock.Advance(6 * time.Second)
+				}
+			}
+		})
+		job := l.bulk(object{"records": named(numbered(9)...), "output": "merged"})
+		l.WorkBy(t, 1)
+		job = l.Await(t, job.ID)
+		if got := words(t, l.Content(t, job.ID), ""); job.Status != wire.JobCompleted || !slices.Equal(got, numbered(9)) {
+			t.Errorf("the job is %+v with %q", job, got)
+		}
+		if chunks, err := l.Store.Chunks(t.Context(), store.CallID(job.ID)); err != nil || len(chunks) < 3 {
+			t.Errorf("got %d chunks, %v, want at least 3", len(chunks), err)
+		}
+		expectBalance(t, l.Server, apitest.Trial-18_000)
+	})
+}
+
 // TestBulkFails: with onError fail one failed record makes the job fail, and free, whatever was settled before.
 func TestBulkFails(t *testing.T) {
 	t.Parallel()
@@ -287,13 +312,13 @@ func TestBulkFails(t *testing.T) {
 		l.Work(t)
 		job := l.bulk(object{"records": named(append(numbered(60), "")...), "onError": "fail"})
 		job = l.Await(t, job.ID)
-		if job.Status != wire.JobFailed || job.Error.Code != "invalid_request" || !strings.HasPrefix(job.Error.Message, "Record 60: ") {
+		if job.Status != wire.JobFailed || job.Error.Code != "invalid_request" || job.Error.Message != "records[60] is missing values that the template uses: name." {
 			t.Errorf("the job is %+v, its error %+v", job, job.Error)
 		}
 		l.expectProgress(job, 61, 50, 0)
 		job = l.bulk(object{"records": named("", "")})
 		job = l.Await(t, job.ID)
-		if job.Status != wire.JobFailed || !strings.HasPrefix(job.Error.Message, "All 2 records failed. Record 0: ") {
+		if job.Status != wire.JobFailed || job.Error.Message != "All 2 records failed. records[0] is missing values that the template uses: name." {
 			t.Errorf("the job is %+v, its error %+v", job, job.Error)
 		}
 		expectBalance(t, l.Server, apitest.Trial)

@@ -1589,9 +1589,9 @@ func bulkProgress(m BulkProgress, runs bool) templ.Component {
 			}
 		} else if m.Left != nil {
 			var templ_7745c5c3_Var63 string
-			templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinStringErrs("about " + Duration(*m.Left) + " left")
+			templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinStringErrs("about " + roughly(*m.Left) + " left")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `documents.templ`, Line: 430, Col: 45}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `documents.templ`, Line: 430, Col: 44}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var63))
 			if templ_7745c5c3_Err != nil {
@@ -2302,7 +2302,7 @@ func documentFacts(p Page, m DocumentDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if m.Charged {
+		} else if m.Charged && m.Took != nil {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 181, "<div><dt>Link</dt><dd class=\"faint\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

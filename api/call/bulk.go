@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"relaypdf/api/apierror"
@@ -26,7 +27,7 @@ const (
 	chunkSize = 50
 	// bulkParallel is the number of records that a job works on at once.
 	bulkParallel = 2
-	// bulkTurn is the time after which a bulk job lets another one go first.
+	// bulkTurn is the time after which a bulk job settles what it has, and lets another one go first.
 	bulkTurn = 10 * time.Second
 	// maxUnstarted is how often a record is tried whose document no browser began.
 	maxUnstarted = 3
@@ -102,11 +103,11 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 		if err := b.turn(ctx); err != nil {
 			return err
 		}
-		next := min(at+chunkSize, about.Total)
-		if canceled, err = b.chunk(ctx, at, next); err != nil {
+		var made int
+		if made, canceled, err = b.chunk(ctx, at, b.records[at:min(at+chunkSize, about.Total)]); err != nil {
 			return err
 		}
-		at = next
+		at += made
 		c.reached("chunk")
 	}
 	return b.finish(ctx)
@@ -140,9 +141,10 @@ func (b *bulk) turn(ctx context.Context) error {
 	return err
 }
 
-// chunk makes the documents of records and settles them. It reports whether the job was cancelled.
-func (b *bulk) chunk(ctx context.Context, from, to int) (canceled bool, err error) {
-	results := make([]recordResult, to-from)
+// chunk prints records, the first of which has the index from, and settles them. It returns how many it has settled, and
+// reports whether the job was cancelled.
+func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (made int, canceled bool, err error) {
+	results, err := b.printRecords(ctx, from, records)
 	defer func() {
 		for _, result := range results {
 			if result.body != nil {
@@ -150,18 +152,10 @@ func (b *bulk) chunk(ctx context.Context, from, to int) (canceled bool, err erro
 			}
 		}
 	}()
-	group, groupCtx := guard.WithContext(ctx)
-	group.SetLimit(bulkParallel)
-	for i := range results {
-		group.Go(func() (err error) {
-			results[i], err = b.record(groupCtx, from+i)
-			return err
-		})
+	if err != nil {
+		return 0, false, err
 	}
-	if err := group.Wait(); err != nil {
-		return false, errors.Join(err, ctx.Err())
-	}
-	chunk := store.Chunk{First: from, Records: to - from}
+	chunk := store.Chunk{First: from, Records: len(results)}
 	for _, result := range results {
 		if result.Code != "" {
 			chunk.Failed++
@@ -169,17 +163,42 @@ func (b *bulk) chunk(ctx context.Context, from, to int) (canceled bool, err erro
 		chunk.Charge += result.charge
 	}
 	if err := b.keep(ctx, from, results); err != nil {
-		return false, err
+		return 0, false, err
 	}
 	text, err := json.Marshal(results)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	chunk.Results = string(text)
 	certain, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	b.reached("kept")
-	return b.store.SettleChunk(certain, *b.job, chunk)
+	canceled, err = b.store.SettleChunk(certain, *b.job, chunk)
+	return len(results), canceled, err
+}
+
+// printRecords makes the documents of records, the first of which has the index from. After bulkTurn it begins no more of
+// them. The results are those of the records that were begun, in their order, also with an error.
+func (b *bulk) printRecords(ctx context.Context, from int, records []json.RawMessage) ([]recordResult, error) {
+	results := make([]recordResult, len(records))
+	begin, begun := b.now(), 0
+	group, groupCtx := guard.WithContext(ctx)
+	group.SetLimit(bulkParallel)
+	for i := range results {
+		if i > 0 && b.now().Sub(begin) >= bulkTurn {
+			break
+		}
+		begun++
+		group.Go(func() (err error) {
+			results[i], err = b.record(groupCtx, from+i)
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	return results[:begun], err
 }
 
 // record makes the document of a record. Its error is not the record's.
@@ -219,11 +238,19 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 	if failure.Code == apierror.InternalError {
 		b.log.LogAttrs(ctx, slog.LevelError, "record of bulk job failed", slog.String("call", b.id), slog.Int("index", index), slog.Any("error", err))
 	}
+	text := b.calls.Renamed(failure.Error(), index)
 	if b.in.OnError == operation.BulkFail {
-		return recordResult{}, &apierror.Error{Code: failure.Code, Message: fmt.Sprintf("Record %d: %s", index, failure.Error()), Cause: err}
+		return recordResult{}, &apierror.Error{Code: failure.Code, Message: recordText(index, text), Cause: err}
 	}
-	text := failure.Error()
 	return recordResult{Code: string(failure.Code), Message: text[:min(len(text), maxRecordMessage)]}, nil
+}
+
+// recordText names the record of a text that does not.
+func recordText(index int, text string) string {
+	if strings.HasPrefix(text, "records[") {
+		return text
+	}
+	return fmt.Sprintf("Record %d: %s", index, text)
 }
 
 // document runs the call of a record.
@@ -339,7 +366,7 @@ func (b *bulk) finish(ctx context.Context) error {
 		}
 	}
 	if len(j.failed) == about.Processed {
-		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf("All %d records failed. Record %d: %s", about.Processed, j.failed[0].Index, j.failed[0].Message)}
+		return &apierror.Error{Code: apierror.ProcessingFailed, Message: fmt.Sprintf("All %d records failed. %s", about.Processed, recordText(j.failed[0].Index, j.failed[0].Message))}
 	}
 	var result schema.Result
 	switch {
@@ -403,7 +430,7 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 		made = true
 		for _, warning := range result.Warnings {
 			if len(j.warnings) < shownWarnings {
-				warning.Message = fmt.Sprintf("Record %d: %s", index, warning.Message)
+				warning.Message = recordText(index, warning.Message)
 				j.warnings = append(j.warnings, warning)
 			}
 		}

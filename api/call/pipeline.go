@@ -309,12 +309,10 @@ func (c *paidCall) authorize(ctx context.Context) error {
 			return operation.StepFailure(part, err)
 		}
 	}
-	for range c.call.Calls() { // Tests are free: their work is limited, and not their requests.
-		if err := c.limitTests(ctx); err != nil {
-			return err
-		}
+	if c.Operation.Bulk { // It is limited with its records.
+		return nil
 	}
-	return nil
+	return c.limitTests(ctx, 1)
 }
 
 // quoteCall prices the call, and refuses it when the client's cap is lower. A test is free.

@@ -222,6 +222,17 @@ func (c BulkCalls) Of(record json.RawMessage) []byte {
 	return append(append(text, record...), '}')
 }
 
+// Renamed returns a message of a record's call that names the fields of the record as those of the job.
+func (c BulkCalls) Renamed(text string, index int) string {
+	place := fmt.Sprintf("records[%d]", index)
+	if rest, ok := strings.CutPrefix(text, "templateData "); ok {
+		text = place + " " + rest
+	} else if rest, ok := strings.CutPrefix(text, "fields "); ok {
+		text = "form " + rest // It has no fields.
+	}
+	return strings.ReplaceAll(text, c.member+".", place+".")
+}
+
 // BulkDocument is a document of a job, as its result lists it.
 type BulkDocument struct {
 	Index     int    `json:"index"`

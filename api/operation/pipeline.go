@@ -154,7 +154,7 @@ func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.P
 	if bulk, ok := call.Input().(*BulkInput); ok {
 		each, count, err := bulk.bulkPrice(ctx, deps, call)
 		if bulk.Quote {
-			each = 0
+			count = 0
 		}
 		return schema.Price{Amount: each * credit.Amount(count), Records: count}, err
 	}

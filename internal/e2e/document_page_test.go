@@ -125,7 +125,7 @@ func TestBulkJobOnItsPage(t *testing.T) {
 	maya.press("Cancel job")
 	maya.sees("cancelled")
 	maya.holds("the job has ended", `document.querySelector(".facts .status")?.textContent === "Completed" && !document.querySelector("progress")`)
-	maya.sees("templateData is missing")
+	maya.sees("records[0] is missing")
 	maya.lookAt("bulk job cancelled")
 	maya.calm("bulk job cancelled")
 }
