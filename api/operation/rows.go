@@ -428,6 +428,21 @@ var Rows = []schema.Row[*Deps]{
 		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
 	},
+	row[BulkInput]{
+		Info: schema.Info{
+			Name: "pdf.bulk", Summary: "Create a PDF for each record", Toolset: "create",
+			Details:  "Always a job, with its progress in GET /v1/jobs/{id}. The result of zip and merged is at most 200 MiB.",
+			Use:      "Use when one template or PDF form is filled from a list, CSV or XLSX. Not for one document: use pdf_create.",
+			Unbilled: true, Bulk: true, PriceNote: "Costs one pdf.create for each document, or one pdf.form.fill with form, and its steps.",
+			Produces: []string{"application/zip", "application/pdf", "application/json"}, Answer: BulkQuote{Records: 2, AmountMicrodollars: 4000}, Warns: true,
+			Codes: []string{string(apierror.ConvertUnavailable)},
+		},
+		Example: BulkInput{
+			TemplateID: new("invoice"), FilenamePattern: "invoice-{{number}}",
+			Records: []schema.Object{{RawMessage: []byte(`{"number":42,"customer":{"name":"Ada"}}`)}, {RawMessage: []byte(`{"number":43,"customer":{"name":"Bo"}}`)}},
+		},
+		Run: runBulk,
+	},
 	// The rows of its steps come before it.
 	row[PipelineInput]{
 		Info: schema.Info{

@@ -208,7 +208,7 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 		item, _ := items[i].(map[string]any)
 		operation := t.byName[input.Op]
 		switch {
-		case item["op"] != nil && (operation == nil || operation.Flow):
+		case item["op"] != nil && (operation == nil || operation.Composite()):
 			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.near(input.Op))
 		case operation != nil && operation.Varies:
 			faults.Add(place+".op", "must be an operation with a fixed price; the price of %s depends on its result. Send it in a call of its own", input.Op)
