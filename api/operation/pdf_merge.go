@@ -54,7 +54,7 @@ func (in *MergeInput) Validate() error {
 var numberPlaces = []pdf.Place{pdf.Bottom, pdf.BottomRight, pdf.BottomLeft, pdf.Top, pdf.TopRight, pdf.TopLeft}
 
 // additions returns what the result has more than the files.
-func (in *MergeInput) additions() (add render.MergeAdditions, any bool) {
+func (in *MergeInput) additions() (add render.MergeAdditions, some bool) {
 	add.Contents = in.TableOfContents
 	if in.PageNumbers {
 		add.PageNumbers = numberPlaces
@@ -92,7 +92,7 @@ func runMerge(ctx context.Context, deps *Deps, in *MergeInput) (schema.Result, e
 		var made render.File
 		var changes []string
 		var err error
-		if add, any := in.additions(); any {
+		if add, some := in.additions(); some {
 			made, changes, err = deps.Render.MergePDFsWith(ctx, inputs, add)
 		} else {
 			made, changes, err = deps.Render.MergePDFs(ctx, inputs)
