@@ -31,10 +31,10 @@ type BulkInput struct {
 	Options         PDFOptions `json:"options,omitzero" jsonschema_extras:"x-requires=templateId" jsonschema_description:"Options of POST /v1/pdf, the same for all records."`
 
 	Records         []schema.Object `json:"records,omitempty" jsonschema:"minItems=1,maxItems=10000" jsonschema_description:"Data of the documents, 1 to 10,000 objects. Send exactly one of records and fileId."`
-	FileID          *string         `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an upload with the records: a JSON array, JSON Lines, CSV or XLSX. The first row of a table names paths, such as customer.name or items.0.price."`
+	FileID          *string         `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an upload with the records. It is a JSON array, JSON Lines, CSV or XLSX. The first row of a table names paths, such as customer.name or items.0.price."`
 	Output          string          `json:"output,omitempty" jsonschema:"enum=zip,enum=merged,enum=files,default=zip" jsonschema_description:"Result. zip: an archive of the documents. merged: one PDF. files: a JSON object with the URL of each document."`
 	FilenamePattern string          `json:"filenamePattern,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Handlebars template of a document's name, such as invoice-{{number}}. Default: document-0001 and so on."`
-	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"continue: report records that fail, and continue with the others. fail: one failed record fails the job, which is free."`
+	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"Effect of a record that fails. continue: it is reported, and the others are processed. fail: the job fails and is free."`
 	Quote           bool            `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return the exact price and the number of records, free of charge, instead of a job."`
 }
 
@@ -177,7 +177,7 @@ func (in *BulkInput) Name(ctx context.Context, deps *Deps, record json.RawMessag
 	}, nil)
 	var wrong *template.Error
 	if errors.As(err, &wrong) {
-		return "", apierror.Invalid("filenamePattern", "is no valid template: "+strings.TrimSuffix(wrong.Error(), "."))
+		return "", apierror.Invalid("filenamePattern", "is not a valid template: "+strings.TrimSuffix(wrong.Error(), "."))
 	}
 	return Filename(html.UnescapeString(text), stem, extension), err
 }
