@@ -96,6 +96,9 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 		s.original = doc
 	}
 	for i, page := range found.Pages {
+		if s.Dict(page.Object) == nil {
+			return nil, doc.fail(Damaged, fmt.Errorf("page %d is not a dictionary", i+1))
+		}
 		s.refs = append(s.refs, page.Object)
 		s.numbers[page.Object] = i + 1
 	}
@@ -205,9 +208,6 @@ func (s *splitter) labelsOf(p piece) pdffile.Dict {
 			continue
 		}
 		style := pdffile.Without(label.style)
-		if style == nil {
-			style = pdffile.Dict{}
-		}
 		at := max(0, label.from-p.first)
 		if skipped := p.first - label.from; skipped > 0 {
 			start, ok := s.Target(style["/St"]).(float64)
