@@ -112,13 +112,18 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	if n := len(outcome.Warnings); n > 0 {
 		a.setService(h, wire.WarningsHeader, strconv.Itoa(n))
 	}
+	if outcome.Delivered != nil {
+		a.setService(h, wire.DeliveredHeader, strconv.Itoa(outcome.Delivered.StatusCode))
+	}
 	switch outcome.Mode {
 	case schema.Async:
 		h.Set("Location", a.Calls.Links.Job(outcome.ResultID))
 		h.Set("Retry-After", "1")
 		return writeJSON(w, http.StatusAccepted, a.Calls.Links.Accepted(outcome.ResultID))
 	case schema.URL:
-		return writeJSON(w, http.StatusOK, a.Calls.Links.File(outcome.File))
+		link := a.Calls.Links.File(outcome.File)
+		link.Delivered = outcome.Delivered
+		return writeJSON(w, http.StatusOK, link)
 	}
 	size := strconv.FormatInt(outcome.Body.Size(), 10)
 	a.setService(h, wire.SizeHeader, size)

@@ -63,6 +63,9 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		}
 		status.ExpiresAt = shownTime(&expired)
 	}
+	if status.Delivered, err = a.Calls.Delivered(ctx, done.ResultID); err != nil {
+		return jobStatus{}, err
+	}
 	return jobStatus{status}, nil
 }
 

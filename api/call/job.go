@@ -44,6 +44,7 @@ var jobFeatures = []struct {
 	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
 	{"/test", (*paidCall).test}, // The result would lack its mark.
 	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
+	{"/deliver", func(c *paidCall) bool { return c.call.DeliverTo.URL != "" }},
 }
 
 // kinds returns the kinds of jobs that this process can run.

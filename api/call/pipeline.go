@@ -63,6 +63,8 @@ type Outcome struct {
 	File        *store.File
 	// Warnings are the warnings about the source of the result.
 	Warnings []wire.Warning
+	// Delivered is the delivery to the destination that the call named; nil if it named none.
+	Delivered *wire.Delivered
 
 	try int // which attempt of a job made it
 }
@@ -272,6 +274,9 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	if calling, ok := input.(interface{ Callback() string }); ok {
 		check(p.callbacks, "callbackUrl", calling.Callback())
 	}
+	if delivering, ok := input.(interface{ DestinationURL() string }); ok {
+		check(p.callbacks, destinationField, delivering.DestinationURL())
+	}
 	return refused
 }
 
@@ -478,7 +483,7 @@ func (c *paidCall) run(ctx context.Context) error {
 		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
 		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, try: c.try(),
 	}
-	return nil
+	return c.deliver(ctx)
 }
 
 // chargeFor returns the charge for a result: the quote, or the charge that the run asks for instead. The caller has
@@ -512,8 +517,13 @@ func (c *paidCall) settle(ctx context.Context) error {
 		c.part(ctx, "settle", "store", time.Since(begin))
 		c.reached("stored")
 	}
+	if err := c.keepDelivered(ctx); err != nil {
+		return err
+	}
 	if c.announced() {
-		end.Outbox = outbox(c.row(), c.Links.Completed(c.row(), end.File))
+		status := c.Links.Completed(c.row(), end.File)
+		status.Delivered = c.outcome.Delivered
+		end.Outbox = outbox(c.row(), status)
 	}
 	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)

@@ -69,6 +69,11 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,
 		Warnings: warningsOf(&file),
 	}
+	if r.call.DeliverTo.URL != "" {
+		if r.outcome.Delivered, err = r.Delivered(ctx, call.ResultID); err != nil {
+			return err
+		}
+	}
 	if call.Mode == schema.Binary {
 		if r.outcome.Body, err = r.Files.Open(ctx, file.BlobKey); err != nil {
 			return err
