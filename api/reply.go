@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,10 +72,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		return
 	case w.Status != 0:
 		// The status is already sent: only a broken connection can notify the client.
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 		panic(http.ErrAbortHandler)
 	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 	}
 	middleware.Note(w, slog.String("code", string(e.Code)))
 	var over *call.RateError
@@ -89,14 +88,21 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	body, err := json.Marshal(e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL))
-	if err == nil {
-		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), body)
+	kept := call.Kept(err)
+	keptBody, failed := a.errorBody(r, kept)
+	body, bodyErr := a.errorBody(r, e)
+	if err = errors.Join(failed, bodyErr); err == nil {
+		middleware.DescribeError(r.Context(), string(kept.Code), kept.Error(), keptBody)
 		err = sendJSON(w, e.Status(), body)
 	}
 	if err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
+}
+
+// errorBody returns the JSON of an error.
+func (a *API) errorBody(r *http.Request, e *apierror.Error) ([]byte, error) {
+	return json.Marshal(e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL))
 }
 
 // reply responds with an outcome in the mode that the request asked for.

@@ -46,7 +46,7 @@ func (a *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatu
 
 // completed describes a job whose result may have expired since.
 func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
-	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: a.Calls.Links.Job(done.ResultID)}
+	status := a.Calls.Links.Completed(done, nil)
 	file, err := a.store.PublicFile(ctx, done.ResultID)
 	switch {
 	case err == nil:
@@ -61,7 +61,9 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		if err != nil {
 			return jobStatus{}, err
 		}
-		status.ExpiresAt = shownTime(&expired)
+		if expired.Before(a.now()) { // Otherwise the file was deleted, or never stored.
+			status.ExpiresAt = shownTime(&expired)
+		}
 	}
 	if status.Delivered, err = a.Calls.Delivered(ctx, done.ResultID); err != nil {
 		return jobStatus{}, err

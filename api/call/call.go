@@ -158,13 +158,13 @@ func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
 }
 
 // Deliver hands an outcome to send, and frees it. A binary result that was not sent is
-// stored for a day: it has been paid for.
+// stored for a day, because it has been paid for, unless its call asked for no copy.
 func (p *Pipeline) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
 	if outcome.Body != nil {
 		defer p.Free(ctx, outcome.Body)
 	}
 	err := send(outcome)
-	if err != nil {
+	if err != nil && !outcome.Unstored {
 		p.Files.Keep(ctx, outcome)
 	}
 	return err

@@ -65,6 +65,8 @@ type Outcome struct {
 	Warnings []wire.Warning
 	// Delivered is the delivery to the destination that the call named; nil if it named none.
 	Delivered *wire.Delivered
+	// Unstored means that the call asked for no copy of its result.
+	Unstored bool
 
 	try int // which attempt of a job made it
 }
@@ -123,13 +125,15 @@ type paidCall struct {
 	digest  []byte // of the request, if it has an idempotency key
 	id      string
 	result  string // the result's id
-	quote   credit.Amount
-	quoteID string // of the promised price, if there is one
-	held    bool
-	begun   bool // its hold was written, or a job's
-	started time.Time
-	outcome *Outcome
-	times   times
+	// unstored means that no copy of the input and of the result is to be kept. It is set even if the input has errors.
+	unstored bool
+	quote    credit.Amount
+	quoteID  string // of the promised price, if there is one
+	held     bool
+	begun    bool // its hold was written, or a job's
+	started  time.Time
+	outcome  *Outcome
+	times    times
 	// templates are the account's, once the call asks for them.
 	templates *storedTemplates
 	trace     string // the trace that workers and deliveries of the call continue
@@ -145,6 +149,9 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	var failed *Outcome
 	if c.begun {
 		failed = &Outcome{CallID: c.id}
+	}
+	if err != nil && c.unstored {
+		err = &UnstoredError{err}
 	}
 	switch {
 	case errors.Is(err, errReplayed):
@@ -220,6 +227,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
 	var refused schema.Faults
 	files.Check = func(place string, input any) schema.Faults {
+		c.noteUnstored(input)
 		own := c.refusedAddresses(input)
 		var faults schema.Faults
 		if errors.As(schema.At(place, own.OrNil()), &faults) {
@@ -481,7 +489,7 @@ func (c *paidCall) run(ctx context.Context) error {
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: charge,
 		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, try: c.try(),
+		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, Unstored: c.unstored, try: c.try(),
 	}
 	return c.deliver(ctx)
 }
@@ -505,7 +513,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 	defer cancel()
 	end := store.Settlement{CallID: c.id, Charge: c.outcome.Charged, Duration: time.Since(c.started)}
 	begin := time.Now()
-	if c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
+	if !c.unstored && (c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "") {
 		file, err := c.Files.put(ctx, c.outcome)
 		if err != nil {
 			return err
@@ -533,7 +541,9 @@ func (c *paidCall) settle(ctx context.Context) error {
 	}
 	if err == nil {
 		c.countUsage(false)
-		c.store.LogTitle(c.title())
+		if !c.unstored {
+			c.store.LogTitle(c.title())
+		}
 	}
 	return err
 }
@@ -634,6 +644,9 @@ func (c *paidCall) requeue(ctx context.Context, put func(context.Context, store.
 
 // release releases the hold and sends the notifications of the failure.
 func (c *paidCall) release(ctx context.Context, failure *apierror.Error) {
+	if c.unstored {
+		failure = withoutInput(failure)
+	}
 	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
 	var told *store.Outbox
 	if c.announced() {

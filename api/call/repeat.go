@@ -59,7 +59,7 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 	}
 	file, err := r.store.PublicFile(ctx, call.ResultID)
 	if errors.Is(err, store.ErrNotFound) {
-		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result was deleted. Use a new key")
+		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result was deleted, or not stored. Use a new key")
 	}
 	if err != nil {
 		return err

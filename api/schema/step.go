@@ -175,7 +175,7 @@ func (e *earlier) follow(r *rule, input any) {
 }
 
 // notInSteps are fields that only the call as a whole has.
-var notInSteps = []string{"response", "callbackUrl", deliverField, thenField}
+var notInSteps = []string{"response", "callbackUrl", deliverField, "store", thenField}
 
 // bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
 // all steps.
