@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,8 +90,8 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 	kept := call.Kept(err)
-	keptBody, failed := a.errorBody(r, kept)
-	body, bodyErr := a.errorBody(r, e)
+	keptBody, failed := a.errorBody(r.Context(), kept)
+	body, bodyErr := a.errorBody(r.Context(), e)
 	if err = errors.Join(failed, bodyErr); err == nil {
 		middleware.DescribeError(r.Context(), string(kept.Code), kept.Error(), keptBody)
 		err = sendJSON(w, e.Status(), body)
@@ -101,8 +102,8 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 }
 
 // errorBody returns the JSON of an error.
-func (a *API) errorBody(r *http.Request, e *apierror.Error) ([]byte, error) {
-	return json.Marshal(e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL))
+func (a *API) errorBody(ctx context.Context, e *apierror.Error) ([]byte, error) {
+	return json.Marshal(e.Body(middleware.RequestID(ctx), a.Calls.Links.BaseURL))
 }
 
 // reply responds with an outcome in the mode that the request asked for.

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,7 +31,7 @@ import (
 )
 
 // unstoredCall is a call with store false and the steps after which its server is killed. The body has places for ten
-// canaries.
+// canaries or more.
 type unstoredCall struct {
 	path, body string
 	steps      []string
@@ -42,7 +43,7 @@ const unstoredPage = `"html":"<h1>%s</h1><p title='%s'>%s</p><!-- %s --><style>p
 // unstoredCalls are calls that are killed at 50 points: small ones and such that leave the memory, with a response, a
 // destination, steps and errors.
 func unstoredCalls(destination string) []unstoredCall {
-	to := fmt.Sprintf(`"store":false,"deliverTo":{"url":%q}`, destination)
+	to := `"store":false,"deliverTo":{"url":"` + destination + `/?signature=%s","headers":{"X-Secret":"%s"}}`
 	large := fmt.Sprintf(`,"then":[{"op":"pdf.attachments","input":{"action":"add","files":[{"filename":"large.txt","file":%q}]}}]`, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("large"), 1<<20)))
 	steps := strings.Fields
 	return []unstoredCall{
@@ -123,13 +124,9 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 	destination := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	t.Cleanup(destination.Close)
 	h.destination = destination.URL
-	var err error
-	if h.temporary, err = os.MkdirTemp("", "hunt-"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(h.temporary) })
+	h.temporary = t.TempDir()
 	// The engines' own user passes through it.
-	if err := os.Chmod(h.temporary, 0o777|os.ModeSticky); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Dir(h.temporary), 0o711), os.Chmod(h.temporary, 0o777|os.ModeSticky)); err != nil {
 		t.Fatal(err)
 	}
 	link, err := storetest.NewLink(t.Context(), "unix", startFleetRedis(t, h.temporary).socket, 0)
@@ -285,7 +282,7 @@ func (h *canaryHunt) search(text string) (places []string) {
 	}
 	for _, key := range keys {
 		dump, err := h.redis.Dump(h.t.Context(), key).Result()
-		if err != nil && err != redis.Nil {
+		if err != nil && !errors.Is(err, redis.Nil) {
 			h.t.Fatal(err)
 		}
 		look("Redis: "+key, []byte(key+dump))
