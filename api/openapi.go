@@ -200,6 +200,11 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		about += " With then, the result of its last step."
 		content[anyMedia] = mediaType{Schema: binarySchema()}
 	}
+	accepted := "The job, with response \"async\". Poll its pollUrl."
+	if operation.Bulk {
+		about, accepted = "The price, with quote true.", "The job. Poll its pollUrl."
+		content = map[string]mediaType{"application/json": addResult(doc, operation.Info)}
+	}
 	e.Responses["200"] = responseDoc{
 		Description: about,
 		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, wire.DeliveredHeader, "Content-Disposition",
@@ -209,7 +214,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	job := answerOf(doc, reflect.TypeFor[wire.JobStatus]())
 	job.Examples = exampleOf(doc, answerName(reflect.TypeFor[wire.JobStatus]()), processingExample)
 	e.Responses["202"] = responseDoc{
-		Description: "The job, with response \"async\". Poll its pollUrl.",
+		Description: accepted,
 		Headers:     headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content:     map[string]mediaType{"application/json": job},
 	}

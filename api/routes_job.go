@@ -84,13 +84,14 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		return jobStatus{}, err
 	case done.EndedAt != nil:
 		expired, err := a.store.LinkExpiry(ctx, done.ResultID)
-		if errors.Is(err, store.ErrNotFound) {
+		unlimited := errors.Is(err, store.ErrNotFound)
+		if unlimited {
 			expired, err = done.EndedAt.Add(call.FileLifetime), nil
 		}
 		if err != nil {
 			return jobStatus{}, err
 		}
-		if expired.Before(a.now()) { // Otherwise the file was deleted, or never stored.
+		if !unlimited || !expired.After(a.now()) { // Otherwise the file was deleted, or never stored.
 			status.ExpiresAt = shownTime(&expired)
 		}
 	}

@@ -65,6 +65,7 @@ func everyCall(t *testing.T, description []byte, delivery string) []call {
 	calls = append(calls, call{Operation: "barcodes_create", Body: json.RawMessage(`{"type":"qr","text":"later","response":"async"}`), Status: http.StatusAccepted, Types: []string{"application/json"}})
 	add("jobs_get", "$barcodes_create")
 	add("jobs_list")
+	add("jobs_delete", "$barcodes_create")
 	add("templates_validate")
 	add("templates_create")
 	add("templates_list")
@@ -134,16 +135,19 @@ func described(t *testing.T, description []byte, given []call) []call {
 	if err != nil {
 		t.Fatal(err)
 	}
-	produces := map[string][]string{}
+	produces, status := map[string][]string{}, map[string]int{}
 	for _, o := range table.All() {
 		produces[o.Tool()] = o.Produces
+		if o.Bulk {
+			produces[o.Tool()], status[o.Tool()] = []string{"application/json"}, http.StatusAccepted
+		}
 	}
 	var calls []call
 	for _, id := range slices.Sorted(maps.Keys(operations)) {
 		named := slices.ContainsFunc(given, func(c call) bool { return c.Operation == id })
 		switch example := operations[id].example(); {
 		case example != nil && (produces[id] != nil || !named):
-			calls = append(calls, call{Operation: id, Body: example, Types: produces[id]})
+			calls = append(calls, call{Operation: id, Body: example, Status: status[id], Types: produces[id]})
 		case !named:
 			t.Errorf("nothing calls %s", id)
 		}
@@ -194,6 +198,9 @@ func serveEverything(t *testing.T) (service, []call) {
 	stop()
 	// Its receiver has ended, and a delivery is replayed only to an enabled endpoint.
 	s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/webhooks/" + endpoint.ID, Body: `{"enabled":true}`}).OK(t)
+	// The template of the example of pdf.bulk.
+	s.Send(t, apitest.Request{Path: "/v1/templates", Body: `{"name":"Invoice","slug":"invoice","html":"<p>{{number}}</p>"}`})
+	s.Send(t, apitest.Request{Path: "/v1/templates/invoice/publish", Body: `{}`}).OK(t)
 	description, err := api.Description(s.API)
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package render_test
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -133,18 +132,9 @@ func strike(ctx context.Context, of *render.Account, a hostile.Attack) error {
 
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
-	in, err := os.Open(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(out, in)
-	if closeErr := out.Close(); err != nil || closeErr != nil {
-		t.Fatal(err, closeErr)
+	// By a process of its own: a child that another test starts meanwhile would inherit a descriptor that writes.
+	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", os.Args[0], to).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

@@ -232,7 +232,7 @@ func (c *Common) Unstored() bool { return c.Store != nil && !*c.Store }
 
 // Destination is the place to which a call sends its result.
 type Destination struct {
-	URL     string  `json:"url" jsonschema:"required,format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives the result as the body of a PUT request. Redirects are not followed. Any status from 200 to 299 is success."`
+	URL     string  `json:"url" jsonschema:"required,format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives the result by PUT. Redirects are not followed. Any status from 200 to 299 is success."`
 	Headers Headers `json:"headers,omitempty" jsonschema_description:"Further request headers by name, such as x-amz-acl or Authorization, at most 50 headers and 16 KiB. Content-Type is that of the result unless it is among them. Content-Length is always sent. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
 }
 

@@ -60,6 +60,10 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
+	maya.blankTemplate("Invoice") // that of the examples
+	maya.click("[data-publish]", "Publish")
+	maya.press("Publish version 1")
+	maya.sees("Version 1 published")
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		t.Fatal(err)
