@@ -396,7 +396,7 @@ func (p *playground) call() []byte {
 	p.input.values["store"] = ""
 	if mode == "" || mode == answerBytes {
 		p.input.values["response"] = answerAddress
-		if p.row().Job && p.input.values["quote"] == "" {
+		if p.row().Job && p.input.values["quote"] != "true" {
 			p.input.values["response"] = answerJob
 		}
 	}
