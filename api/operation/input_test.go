@@ -107,7 +107,7 @@ func TestInputsRefuse(t *testing.T) {
 		{"pdf.create", `{"html":"x","templateId":"a"}`, []string{"templateId is mutually exclusive with html. Send exactly one of html, url, markdown, templateId, file, fileId"}},
 		{"pdf.create", `{"html":"x","strict":true,"templateData":{}}`, []string{"templateData requires templateId", "strict requires templateId"}},
 		{"images.create", `{"markdown":"x"}`, []string{
-			"markdown is not a known field. Allowed fields: html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, expiresIn, maxDownloads, callbackUrl, then", "html is required unless another source is given. Send exactly one of html, url, templateId, file, fileId"}},
+			"markdown is not a known field. Allowed fields: html, url, assets, file, fileId, templateId, templateVersion, templateData, strict, options, filename, response, expiresIn, maxDownloads, callbackUrl, deliverTo, store, then", "html is required unless another source is given. Send exactly one of html, url, templateId, file, fileId"}},
 		// Conversions.
 		{"convert.create", `{"html":"x","to":"docx","options":{"pageRanges":"1","sheets":["a"]}}`, []string{
 			"options.pageRanges requires to: pdf", "options.sheets requires to: pdf"}},

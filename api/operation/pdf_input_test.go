@@ -94,7 +94,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			"file is mutually exclusive with url. " + sources, "fileId is mutually exclusive with url. " + sources}},
 		{"pdf.info", `{"fileId":""}`, []string{`fileId must be a string of 1 to 255 characters; got ""`}},
 		{"pdf.info", `{` + aPDF + `,"password":"a\nb"}`, []string{"password must not contain line breaks or NUL characters"}},
-		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field. Allowed fields: url, file, fileId, password, filename, response, expiresIn, maxDownloads, callbackUrl"}},
+		{"pdf.info", `{` + aPDF + `,"pages":"1"}`, []string{"pages is not a known field. Allowed fields: url, file, fileId, password, filename, response, expiresIn, maxDownloads, callbackUrl, deliverTo, store"}},
 		{"pdf.merge", `{}`, []string{"files is required"}},
 		{"pdf.merge", `{"files":[{` + aPDF + `}]}`, []string{"files must be an array of 2 to 20 items; got an array of 1 item"}},
 		{"pdf.merge", `{"files":[{` + aPDF + `},{},{"url":"x",` + aPDF + `},{"fileId":"x","password":"\u0000"}]}`, []string{
