@@ -156,7 +156,6 @@ func (b *Batch) plan(documents []string) (runs []run) {
 // printTogether prints documents in one print. Those that have no result afterwards have to be printed alone.
 func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
 	joined := batch.Join(r.parts)
-	println("join", len(r.parts), len(joined))
 	if joined == "" || b.single.Load() {
 		return
 	}
@@ -173,13 +172,11 @@ func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
 	width, height, top := r.parts[0].Area(width*perInch, height*perInch, margins)
 	opt.Sheets = &chrome.Sheets{Count: len(r.parts), Width: width, Height: height, Prefix: batch.Prefix}
 	job, err := b.account.prepare(ctx, Source{HTML: joined}, b.page, markup.MarkdownOptions{})
-	println("lane", job.Lane)
 	if err != nil {
 		return
 	}
 	job.Account, job.Lane = b.account.id, chrome.Inline // as each of the documents
 	doc, err := b.account.render.browser.PDF(ctx, job, opt)
-	if err != nil { println(err.Error()) }
 	if errors.Is(err, chrome.ErrSheets) {
 		b.single.Store(true)
 	}
@@ -187,7 +184,6 @@ func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
 		return
 	}
 	defer func() { _ = doc.Body.Close() }()
-	println("pages", doc.Pages, len(doc.Warnings), fmt.Sprint(doc.Sheets))
 	if doc.Pages != len(r.parts) || len(doc.Warnings) > 0 {
 		return
 	}
@@ -197,7 +193,6 @@ func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
 		args.Parts = append(args.Parts, pdf.Part{Title: r.parts[i].Title, End: (top + sheet.End) * points, Unfit: !sheet.Fits})
 	}
 	if err := b.separate(ctx, doc.Body, args, r, results); err != nil {
-		println(err.Error())
 		for _, i := range r.indexes {
 			results[i] = Printed{}
 		}
@@ -214,7 +209,6 @@ func (b *Batch) separate(ctx context.Context, printed *spool.File, args pdf.Sepa
 	if err := json.Unmarshal(out.Body, &about); err != nil {
 		return errors.Join(err, out.Close())
 	}
-	println(fmt.Sprint(about.Sizes))
 	if b.joined {
 		if slices.Contains(about.Sizes, 0) {
 			return errors.Join(errNotJoined, out.Close())

@@ -207,7 +207,7 @@ type declaration struct {
 	value []token
 }
 
-// important reports whether the value is marked so.
+// plain returns the value in lower case.
 func (d declaration) plain() string { return strings.ToLower(strings.TrimSpace(write(d.value))) }
 
 // declarations reads the declarations of a block, which must hold nothing else.

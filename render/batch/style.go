@@ -89,7 +89,7 @@ func (s *style) rule(out *strings.Builder, r rule, top bool) bool {
 // plain reads a rule of elements.
 func (s *style) plain(out *strings.Builder, r rule) bool {
 	list, ok := declarations(r.body)
-	if !ok || !harmless(list) {
+	if !ok || !harmless(list) || roundClip(list) {
 		return false
 	}
 	var selectors []string
@@ -228,6 +228,15 @@ func harmless(list []declaration) bool {
 		}
 	}
 	return true
+}
+
+// roundClip reports whether an element may be clipped by round corners. Inside another clip, viewers draw the edges of such
+// an element in other shades.
+func roundClip(list []declaration) bool {
+	clips := slices.ContainsFunc(list, func(d declaration) bool {
+		return strings.HasPrefix(d.name, "overflow") && d.name != "overflow-wrap" && d.plain() != "visible"
+	})
+	return clips && slices.ContainsFunc(list, func(d declaration) bool { return strings.Contains(d.name, "radius") })
 }
 
 func isPage(name string) bool {

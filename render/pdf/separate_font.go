@@ -221,18 +221,20 @@ func (n *narrowFont) narrow(changes *pdffile.Update, used map[int]bool) {
 	codes := slices.Sorted(maps.Keys(used))
 	var widths []any
 	var run []any
-	for i, code := range codes {
+	end := -1 // the code after the run
+	for _, code := range codes {
 		width, known := n.widths[code]
-		if !known {
+		switch {
+		case !known:
 			continue
-		}
-		if i > 0 && codes[i-1] == code-1 && run != nil {
+		case code == end:
 			run = append(run, width)
 			widths[len(widths)-1] = run
-			continue
+		default:
+			run = []any{width}
+			widths = append(widths, code, run)
 		}
-		run = []any{width}
-		widths = append(widths, code, run)
+		end = code + 1
 	}
 	entries := maps.Clone(n.entries)
 	entries["/W"] = widths

@@ -97,9 +97,11 @@ func comparePrints(t *testing.T, what string, got, want chrome.Document) {
 			run(t, "qpdf", "--check", path)
 		}
 	}
-	if pixels[0] != pixels[1] {
-		t.Errorf("%s: the pages differ", what)
+	if different, most := differences(pixels[0], pixels[1]); different > maxRounded || most > maxRounding {
+		t.Errorf("%s: the pages differ in %d values, by up to %d", what, different, most)
 		keepPrints(t, dir, what)
+	} else if different > 0 {
+		t.Logf("%s: rounding differs in %d values, by up to %d", what, different, most)
 	}
 	if texts[0] != texts[1] {
 		t.Errorf("%s: text\n%s\nwant\n%s", what, texts[0], texts[1])
@@ -107,6 +109,23 @@ func comparePrints(t *testing.T, what string, got, want chrome.Document) {
 	if titles[0] != titles[1] {
 		t.Errorf("%s: information\n%s\nwant\n%s", what, titles[0], titles[1])
 	}
+}
+
+// Chromium rounds positions on later pages of a print at the seventh digit, which can change the shade of a pixel at an
+// edge: one of all the gallery's pages.
+const maxRounded, maxRounding = 3, 10
+
+// differences returns the number of bytes in which two strings differ, and the largest difference.
+func differences(a, b string) (count, most int) {
+	if len(a) != len(b) {
+		return max(len(a), len(b)), 255
+	}
+	for i := range len(a) {
+		if a[i] != b[i] {
+			count, most = count+1, max(most, int(max(a[i], b[i])-min(a[i], b[i])))
+		}
+	}
+	return count, most
 }
 
 var infoPattern = regexp.MustCompile(`(?m)^(Title|Pages|Page size|Tagged|Producer|Creator):.*$`)
@@ -123,4 +142,3 @@ func keepPrints(t *testing.T, dir, what string) {
 		t.Error(err)
 	}
 }
-
