@@ -159,7 +159,8 @@ func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
 	if joined == "" || b.single.Load() {
 		return
 	}
-	opt := b.opt.print()
+	how := b.opt
+	opt := how.print()
 	width, height := opt.Width, opt.Height
 	if width == 0 || height == 0 {
 		width, height = 8.5, 11

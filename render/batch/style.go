@@ -111,22 +111,18 @@ func rewritten(selector []token) (text string, root, ok bool) {
 	var out strings.Builder
 	depth := 0
 	for i, t := range selector {
-		switch {
-		case t.kind == call, t.is("["), t.is("("):
-			depth++
-		case t.is(")"), t.is("]"):
-			depth--
-		case t.is("&"), t.is("{"), t.is("|"):
+		depth += nesting(t)
+		if t.kind == symbol && strings.Contains("&{|", t.text) {
 			return "", false, false
 		}
 		before := token{}
 		if i > 0 {
 			before = selector[i-1]
 		}
-		isType := t.kind == word && !before.is(".") && !before.is(":") && !before.is("[") && !before.is("=") && !strings.HasPrefix(t.text, "#")
+		isType := isType(t, before)
 		isRoot := isType && strings.EqualFold(t.text, "html") || before.is(":") && strings.EqualFold(t.text, "root")
 		switch name := strings.ToLower(t.text); {
-		case before.is(":") && (name == "scope" || name == "host" || name == "target" || name == "host(" || name == "has(" && strings.Contains(out.String(), "html")):
+		case before.is(":") && slices.Contains([]string{"scope", "host", "target", "host("}, name):
 			return "", false, false
 		case isRoot:
 			start := 0
@@ -148,6 +144,22 @@ func rewritten(selector []token) (text string, root, ok bool) {
 		out.WriteString(t.text)
 	}
 	return out.String(), root, out.Len() > 0
+}
+
+// nesting returns the change of the depth in brackets.
+func nesting(t token) int {
+	switch {
+	case t.kind == call, t.is("["), t.is("("):
+		return 1
+	case t.is(")"), t.is("]"):
+		return -1
+	}
+	return 0
+}
+
+// isType reports whether a token of a selector, after another, is the name of an element.
+func isType(t, before token) bool {
+	return t.kind == word && !before.is(".") && !before.is(":") && !before.is("[") && !before.is("=") && !strings.HasPrefix(t.text, "#")
 }
 
 // rootCompound returns the tokens after the root's compound selector, of classes at most. ok is false if other
@@ -205,27 +217,37 @@ func harmless(list []declaration) bool {
 				return false
 			}
 		}
-		if strings.HasPrefix(d.name, "animation") || strings.HasPrefix(d.name, "transition") || strings.HasPrefix(d.name, "view-transition") || strings.HasPrefix(d.name, "container") || d.name == "all" {
+		for _, start := range [...]string{"animation", "transition", "view-transition", "container", "all"} {
+			if strings.HasPrefix(d.name, start) {
+				return false
+			}
+		}
+		if !ownValue(d) {
 			return false
 		}
-		for _, t := range d.value {
-			if t.kind == word && len(t.text) > len("url(") && strings.EqualFold(t.text[:len("url(")], "url(") && strings.Contains(t.text, "#") {
-				return false
-			}
-		}
-		for _, argument := range slices.Concat(calls(d.value, "url"), calls(d.value, "src")) {
-			if strings.Contains(write(argument), "#") {
-				return false
-			}
-		}
-		for _, argument := range slices.Concat(calls(d.value, "counter"), calls(d.value, "counters")) {
-			if len(argument) > 0 && isPage(argument[0].text) {
-				return false
-			}
-		}
-		if len(calls(d.value, "element")) > 0 || len(calls(d.value, "-webkit-element")) > 0 || len(calls(d.value, "target-counter")) > 0 {
+	}
+	return true
+}
+
+// ownValue reports whether a value refers to nothing elsewhere in the document.
+func ownValue(d declaration) bool {
+	for _, t := range d.value {
+		if t.kind == word && len(t.text) > len("url(") && strings.EqualFold(t.text[:len("url(")], "url(") && strings.Contains(t.text, "#") {
 			return false
 		}
+	}
+	for _, argument := range slices.Concat(calls(d.value, "url"), calls(d.value, "src")) {
+		if strings.Contains(write(argument), "#") {
+			return false
+		}
+	}
+	for _, argument := range slices.Concat(calls(d.value, "counter"), calls(d.value, "counters")) {
+		if len(argument) > 0 && isPage(argument[0].text) {
+			return false
+		}
+	}
+	if len(calls(d.value, "element")) > 0 || len(calls(d.value, "-webkit-element")) > 0 || len(calls(d.value, "target-counter")) > 0 {
+		return false
 	}
 	return true
 }
@@ -287,7 +309,7 @@ func (s *style) pageRule(r rule) bool {
 // pageDeclarations makes the numbers of pages in declarations that of the only page of a record.
 func (s *style) pageDeclarations(list []declaration) bool {
 	for i, d := range list {
-		if d.name == "size" || d.name == "page-orientation" || d.name == "all" || d.name == "marks" || d.name == "bleed" || strings.HasPrefix(d.name, "counter-") {
+		if slices.Contains([]string{"size", "page-orientation", "all", "marks", "bleed"}, d.name) || strings.HasPrefix(d.name, "counter-") {
 			return false
 		}
 		var value []token

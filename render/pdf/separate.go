@@ -93,7 +93,7 @@ func separate(ctx context.Context, w *engine.Work, args SeparateArgs) (result Se
 			return result, fmt.Errorf("joined document: %w", err)
 		}
 	}
-	if err := os.WriteFile(w.Path(separatedName), out, 0o600); err != nil {
+	if err := os.WriteFile(w.Path(separatedName), out, 0o600); err != nil { //nolint:gosec // The name is a constant.
 		return result, fmt.Errorf("parts: %w", err)
 	}
 	w.Output(separatedName)
