@@ -108,13 +108,13 @@ func (s *style) plain(out *strings.Builder, r rule) bool {
 
 // rewritten returns a selector in which body is the element bodyName. root means that it selects the root element.
 func rewritten(selector []token) (text string, root, ok bool) {
+	if slices.ContainsFunc(selector, func(t token) bool { return t.is("&") || t.is("{") || t.is("|") }) {
+		return "", false, false
+	}
 	var out strings.Builder
 	depth := 0
 	for i, t := range selector {
 		depth += nesting(t)
-		if t.kind == symbol && strings.Contains("&{|", t.text) {
-			return "", false, false
-		}
 		before := token{}
 		if i > 0 {
 			before = selector[i-1]

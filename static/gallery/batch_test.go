@@ -19,6 +19,7 @@ import (
 // its own, pixel by pixel.
 func TestLayoutsPrintTogether(t *testing.T) {
 	slow.Test(t)
+	t.Parallel()
 	for _, l := range load(t).List("", "") {
 		t.Run(l.ID, func(t *testing.T) {
 			t.Parallel()
