@@ -41,76 +41,50 @@ type Batch struct {
 	single atomic.Bool // documents of the template are not worth joining
 }
 
-// Printed is the result of one document of a batch, or of several in a row.
-type Printed struct {
-	chrome.Document
-
-	// Documents is the number of documents in Body. It is 1 unless the batch leaves documents joined, in which case each
-	// has one page if it is more.
-	Documents int
-	// Together means that it was printed together with others.
-	Together bool
-	// Err is the error of printing the document. The others are not affected.
-	Err error
-}
-
 // Batch returns a batch for the settings, which are those of PDF. joined leaves documents that were printed together in
 // one PDF, which is a fraction of their size.
 func (a *Account) Batch(page Page, opt PDF, joined bool) *Batch {
 	b := &Batch{account: a, page: page, opt: opt, joined: joined}
-	plainPage := page.WaitUntil == "" && page.WaitForSelector == "" && page.WaitForFunction == "" && page.WaitForTimeout == 0 && !page.Animate && !page.Offline &&
-		len(page.Headers) == 0 && len(page.Cookies) == 0 && (page.Media == "" || page.Media == "print")
+	plainPage := (page.WaitUntil == "" || page.WaitUntil == "load") && page.WaitForSelector == "" && page.WaitForFunction == "" && page.WaitForTimeout == 0 &&
+		!page.Animate && !page.Offline && len(page.Headers) == 0 && len(page.Cookies) == 0 && (page.Media == "" || page.Media == "print")
 	plainPDF := (opt.Scale == 0 || opt.Scale == 1) && opt.Header == "" && opt.Footer == "" && opt.PageRanges == "" && !opt.Tagged && !opt.Outline && len(opt.Standards) == 0
 	b.single.Store(!plainPage || !plainPDF)
 	return b
 }
 
-// Print prints HTML documents. Its results are in their order; the caller closes their bodies. The error is that of ctx.
+// Single reports that the documents of the batch have to be printed alone: Print would print none, or few of them.
+func (b *Batch) Single() bool { return b.single.Load() }
+
+// Print prints HTML documents of one page. Its results are in their order; the caller closes their bodies. A result is nil
+// if the document has to be printed alone. If the batch leaves documents joined, one without a body is in the last body
+// before it. The error is that of ctx, or a *chrome.BusyError.
 // Documents are isolated from each other as far as the account's own documents are: no content of one can be in the
 // file of another.
-func (b *Batch) Print(ctx context.Context, documents []string) ([]Printed, error) {
-	results := make([]Printed, len(documents))
+func (b *Batch) Print(ctx context.Context, documents []string) ([]*chrome.Document, error) {
+	results := make([]*chrome.Document, len(documents))
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(batchParallel)
-	for _, part := range b.plan(documents) {
-		group.Go(func() error {
-			if part.together() {
-				b.printTogether(groupCtx, part, results)
-			}
-			return groupCtx.Err()
-		})
+	planned := b.plan(documents)
+	for _, part := range planned {
+		group.Go(func() error { return b.printTogether(groupCtx, part, results) })
 	}
 	err := group.Wait()
-	if err == nil {
-		err = b.printRest(ctx, documents, results)
+	printed := 0
+	for _, doc := range results {
+		if doc != nil {
+			printed++
+		}
+		if err != nil && doc != nil && doc.Body != nil {
+			err = errors.Join(err, doc.Body.Close())
+		}
 	}
 	if err != nil {
-		for _, r := range results {
-			if r.Body != nil {
-				err = errors.Join(err, r.Body.Close())
-			}
-		}
 		return nil, err
 	}
-	return slices.DeleteFunc(results, func(r Printed) bool { return r.Documents == 0 }), nil
-}
-
-// printRest prints the documents alone that have no result.
-func (b *Batch) printRest(ctx context.Context, documents []string, results []Printed) error {
-	group, groupCtx := guard.WithContext(ctx)
-	group.SetLimit(batchParallel)
-	for i := 0; i < len(documents); i++ {
-		if n := results[i].Documents; n > 0 {
-			i += n - 1
-			continue
-		}
-		group.Go(func() error {
-			doc, err := b.account.PDF(groupCtx, Source{HTML: documents[i]}, b.page, b.opt)
-			results[i] = Printed{Document: doc, Documents: 1, Err: err}
-			return groupCtx.Err()
-		})
+	if len(documents) > 1 && printed*2 < len(documents) {
+		b.single.Store(true)
 	}
-	return group.Wait()
+	return results, nil
 }
 
 // run are documents that one print may make, with their indexes.
@@ -119,8 +93,6 @@ type run struct {
 	parts   []*batch.Document
 	size    int
 }
-
-func (r run) together() bool { return len(r.parts) > 1 }
 
 // plan returns the documents that may be printed together. Those that stay joined are in a row.
 func (b *Batch) plan(documents []string) (runs []run) {
@@ -150,17 +122,54 @@ func (b *Batch) plan(documents []string) (runs []run) {
 		r := &runs[at]
 		r.indexes, r.parts, r.size = append(r.indexes, i), append(r.parts, part), r.size+len(document)
 	}
-	return runs
+	return slices.DeleteFunc(runs, func(r run) bool { return len(r.parts) == 1 })
 }
 
 // printTogether prints documents in one print. Those that have no result afterwards have to be printed alone.
-func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
+func (b *Batch) printTogether(ctx context.Context, r run, results []*chrome.Document) error {
 	joined := batch.Join(r.parts)
 	if joined == "" || b.single.Load() {
-		return
+		return ctx.Err()
 	}
+	opt, top := b.sheets(r)
+	job, err := b.account.prepare(ctx, Source{HTML: joined}, b.page, markup.MarkdownOptions{})
+	if err != nil {
+		return ctx.Err()
+	}
+	job.Account, job.Lane = b.account.id, chrome.Inline // as each of the documents
+	doc, err := b.account.render.browser.PDF(ctx, job, opt)
+	if err != nil {
+		var busy *chrome.BusyError
+		if errors.As(err, &busy) {
+			return busy
+		}
+		b.single.Store(true)
+		return ctx.Err()
+	}
+	defer func() { _ = doc.Body.Close() }()
+	if doc.Pages != len(r.parts) || len(doc.Warnings) > 0 {
+		return nil
+	}
+	const points = 0.75 // of a CSS pixel
+	args := pdf.SeparateArgs{Input: pdf.Input{Name: inputName}, Prefix: batch.EndPrefix, Joined: b.joined && !slices.ContainsFunc(doc.Sheets, func(s chrome.Sheet) bool { return !s.Fits })}
+	for i, sheet := range doc.Sheets {
+		args.Parts = append(args.Parts, pdf.Part{Title: r.parts[i].Title, End: (top + sheet.End) * points, Unfit: !sheet.Fits})
+	}
+	made, err := b.separate(ctx, doc.Body, args)
+	if err != nil {
+		return ctx.Err()
+	}
+	for i, doc := range made {
+		results[r.indexes[i]] = doc
+	}
+	return nil
+}
+
+// sheets returns the settings of a joined print, and the distance of the area of its pages from the top of the paper in
+// CSS pixels.
+func (b *Batch) sheets(r run) (opt chrome.PDF, top float64) {
 	how := b.opt
-	opt := how.print()
+	opt = how.print()
 	width, height := opt.Width, opt.Height
 	if width == 0 || height == 0 {
 		width, height = 8.5, 11
@@ -170,74 +179,51 @@ func (b *Batch) printTogether(ctx context.Context, r run, results []Printed) {
 	}
 	const perInch = 96
 	margins := [4]float64{opt.MarginTop * perInch, opt.MarginRight * perInch, opt.MarginBottom * perInch, opt.MarginLeft * perInch}
-	width, height, top := r.parts[0].Area(width*perInch, height*perInch, margins)
-	opt.Sheets = &chrome.Sheets{Count: len(r.parts), Width: width, Height: height, Prefix: batch.Prefix}
-	job, err := b.account.prepare(ctx, Source{HTML: joined}, b.page, markup.MarkdownOptions{})
-	if err != nil {
-		return
-	}
-	job.Account, job.Lane = b.account.id, chrome.Inline // as each of the documents
-	doc, err := b.account.render.browser.PDF(ctx, job, opt)
-	if errors.Is(err, chrome.ErrSheets) {
-		b.single.Store(true)
-	}
-	if err != nil {
-		return
-	}
-	defer func() { _ = doc.Body.Close() }()
-	if doc.Pages != len(r.parts) || len(doc.Warnings) > 0 {
-		return
-	}
-	const points = 0.75 // of a CSS pixel
-	args := pdf.SeparateArgs{Input: pdf.Input{Name: inputName}, Prefix: batch.EndPrefix, Joined: b.joined}
-	for i, sheet := range doc.Sheets {
-		args.Parts = append(args.Parts, pdf.Part{Title: r.parts[i].Title, End: (top + sheet.End) * points, Unfit: !sheet.Fits})
-	}
-	if err := b.separate(ctx, doc.Body, args, r, results); err != nil {
-		for _, i := range r.indexes {
-			results[i] = Printed{}
-		}
-	}
+	width, height, top = r.parts[0].Area(width*perInch, height*perInch, margins)
+	opt.Sheets = &chrome.Sheets{Count: len(r.parts), Width: width, Height: height, Prefix: batch.Prefix, Rounds: slices.ContainsFunc(r.parts, (*batch.Document).Rounds)}
+	return opt, top
 }
 
 // separate makes the results of a joined print.
-func (b *Batch) separate(ctx context.Context, printed *spool.File, args pdf.SeparateArgs, r run, results []Printed) error {
+func (b *Batch) separate(ctx context.Context, printed *spool.File, args pdf.SeparateArgs) (made []*chrome.Document, err error) {
 	out, err := b.account.runTool(ctx, engine.Job{Name: pdf.SeparateJob, Args: args, Files: []engine.File{{Name: inputName, Content: printed}}})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer func() {
+		err = errors.Join(err, out.Close())
+		for _, doc := range made {
+			if err != nil && doc != nil && doc.Body != nil {
+				err = errors.Join(err, doc.Body.Close())
+			}
+		}
+	}()
 	var about pdf.Separated
 	if err := json.Unmarshal(out.Body, &about); err != nil {
-		return errors.Join(err, out.Close())
+		return nil, err
 	}
-	if b.joined {
-		if slices.Contains(about.Sizes, 0) {
-			return errors.Join(errNotJoined, out.Close())
-		}
-		body := out.Output(0)
-		if err := pdfmeta.Set(body, b.opt.Metadata); err != nil {
-			return errors.Join(err, body.Close())
-		}
-		results[r.indexes[0]] = Printed{Document: chrome.Document{Body: body, Pages: len(r.parts)}, Documents: len(r.parts), Together: true}
-		return nil
-	}
-	defer func() { _ = out.Close() }()
 	source := out.Output(0).Open()
+	made = make([]*chrome.Document, len(args.Parts))
 	for i, size := range about.Sizes {
 		if size == 0 {
 			continue
 		}
 		content := make([]byte, size)
 		if _, err := io.ReadFull(source, content); err != nil {
-			return fmt.Errorf("parts: %w", err)
+			return made, fmt.Errorf("parts: %w", err)
 		}
-		body := spool.FromBytes(content)
-		if err := pdfmeta.Set(body, b.opt.Metadata); err != nil {
-			return errors.Join(err, body.Close())
+		made[i] = &chrome.Document{Body: spool.FromBytes(content), Pages: 1}
+		if err := pdfmeta.Set(made[i].Body, b.opt.Metadata); err != nil {
+			return made, err
 		}
-		results[r.indexes[i]] = Printed{Document: chrome.Document{Body: body, Pages: 1}, Documents: 1, Together: true}
 	}
-	return nil
+	if !args.Joined {
+		return made, nil
+	}
+	// The first part has the size of the whole document, and the others are in it.
+	for i := range made[1:] {
+		made[i+1] = &chrome.Document{}
+	}
+	made[0].Pages = len(made)
+	return made, nil
 }
-
-var errNotJoined = errors.New("some parts are not as they would be alone")

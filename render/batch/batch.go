@@ -10,6 +10,7 @@ package batch
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,14 @@ import (
 
 // Joins reports whether two documents can be parts of one.
 func (d *Document) Joins(other *Document) bool { return d.key == other.key }
+
+// Rounds reports whether elements of the document may clip their content by round corners, which only layout shows.
+func (d *Document) Rounds() bool {
+	return (strings.Contains(d.style.shared, "radius") || strings.Contains(d.body, "radius")) &&
+		(strings.Contains(d.body, "<img") || strings.Contains(d.body, "<svg") || clips.MatchString(d.style.shared) || clips.MatchString(d.body))
+}
+
+var clips = regexp.MustCompile(`(?i)overflow(-x|-y|-block|-inline)?\s*:`)
 
 // Area returns the size of the area of a page inside its margins, in CSS pixels, and its distance from the top of the
 // paper. The margins are those of the printer: top, right, bottom and left. A style sheet can replace them.

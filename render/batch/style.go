@@ -222,6 +222,12 @@ func harmless(list []declaration) bool {
 				return false
 			}
 		}
+		// Clips and groups of pixels are drawn in other shades inside the clip of a part.
+		for _, name := range [...]string{"clip-path", "mask", "mask-image", "filter", "backdrop-filter", "mix-blend-mode"} {
+			if strings.TrimPrefix(d.name, "-webkit-") == name && d.plain() != "none" && d.plain() != "normal" {
+				return false
+			}
+		}
 		if !ownValue(d) {
 			return false
 		}

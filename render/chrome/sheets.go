@@ -12,6 +12,9 @@ type Sheets struct {
 	Width, Height float64
 	// Prefix begins the names of the document's elements.
 	Prefix string
+	// Rounds checks that no element clips its content by round corners: inside the clip of a part, viewers draw the edges
+	// of such an element in other shades.
+	Rounds bool
 }
 
 // Sheet is a part of such a document.
@@ -24,7 +27,7 @@ type Sheet struct {
 
 // sheetsScript measures the parts of a joined document in the size of a page. It returns nothing if the document is not
 // as it was written, or its body or root element has a style that would apply to a page by itself.
-const sheetsScript = `({Count, Width, Height, Prefix}) => {
+const sheetsScript = `({Count, Width, Height, Prefix, Rounds}) => {
   const sheets = [...document.body.children], last = document.styleSheets[document.styleSheets.length - 1];
   const named = (e, name, count) => e?.localName === Prefix + name && e.childElementCount === count;
   if (sheets.length !== Count || document.body.childNodes.length !== Count || document.compatMode !== 'CSS1Compat') return [];
@@ -34,6 +37,10 @@ const sheetsScript = `({Count, Width, Height, Prefix}) => {
       root.opacity !== '1' || root.filter !== 'none' || root.writingMode !== 'horizontal-tb' || root.overflow !== 'visible' || root.float !== 'none' || root.zoom !== '1' || root.columns !== 'auto') return [];
   const painted = root.backgroundColor !== none || root.backgroundImage !== 'none';
   const at = last.insertRule('body:not(#a#a#a#a) > *:not(#a#a#a#a) { width: ' + Width + 'px !important; height: ' + Height + 'px !important }', last.cssRules.length);
+  const round = e => {
+    const style = getComputedStyle(e);
+    return (style.overflow !== 'visible' || e.localName === 'img') && style.borderRadius !== '0px';
+  };
   const found = sheets.map((sheet, i) => {
     const [page, end] = sheet.children, body = page?.children[1];
     if (!named(sheet, i + 1, 2) || !named(page, 'root', 2) || !named(end, 'end', 1) || body?.localName !== Prefix + 'body') return null;
@@ -43,7 +50,7 @@ const sheetsScript = `({Count, Width, Height, Prefix}) => {
     const plain = (painted || style.backgroundColor === none && style.backgroundImage === 'none') && style.overflow === 'visible' &&
       style.writingMode === root.writingMode && style.direction === root.direction && style.display !== 'none' && style.position !== 'absolute';
     const inside = all.left >= box.left - .5 && all.top >= box.top - .5 && all.right <= box.right + .5 && all.bottom <= box.bottom + .5;
-    return {fits: plain && inside && sheet.scrollWidth <= Math.ceil(Width) && sheet.scrollHeight <= Math.ceil(Height), end: end.getBoundingClientRect().bottom - box.top};
+    return {fits: plain && inside && !(Rounds && [...page.querySelectorAll('*')].some(round)) && sheet.scrollWidth <= Math.ceil(Width) && sheet.scrollHeight <= Math.ceil(Height), end: end.getBoundingClientRect().bottom - box.top};
   });
   last.deleteRule(at);
   return found.includes(null) ? [] : found;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -41,12 +42,14 @@ type Part struct {
 // Separated is the result of SeparateJob.
 type Separated struct {
 	// Sizes are the sizes of the documents, which follow each other in the output, in bytes. 0 is none: the part is not as
-	// it would be alone. A joined document has the size of all of its parts, 1 each.
+	// it would be alone. With Joined, the first is the size of the document of all parts, and the others are 0.
 	Sizes []int
 }
 
 // separatedName is the name of the output, which has no end that would have it checked: it is no PDF.
 const separatedName = "parts"
+
+var errNotJoined = errors.New("some parts are not as they would be alone")
 
 // endTolerance is the maximum difference between the measured and the printed end of a part, in points.
 const endTolerance = 1.5
@@ -72,12 +75,14 @@ func separate(ctx context.Context, w *engine.Work, args SeparateArgs) (result Se
 			return result, ctx.Err()
 		}
 		entries, ok := s.page(i)
+		if !ok && args.Joined {
+			return result, errNotJoined
+		}
 		if !ok {
 			continue
 		}
 		if args.Joined {
 			changes.Set(s.pages[i].Ref, entries)
-			result.Sizes[i] = 1
 			continue
 		}
 		made, err := s.part(i, entries)
@@ -92,6 +97,7 @@ func separate(ctx context.Context, w *engine.Work, args SeparateArgs) (result Se
 		if out, err = changes.Plain(); err != nil {
 			return result, fmt.Errorf("joined document: %w", err)
 		}
+		result.Sizes[0] = len(out)
 	}
 	if err := os.WriteFile(w.Path(separatedName), out, 0o600); err != nil { //nolint:gosec // The name is a constant.
 		return result, fmt.Errorf("parts: %w", err)
