@@ -287,7 +287,7 @@ func (g *generator) payment() {
 	case 0:
 		i.Payments = []Payment{{MeansCode: "58", Means: "SEPA", Account: "DE89370400440532013000", AccountName: "Müller", BIC: "COBADEFFXXX"}}
 		if g.some(0.4) {
-			i.Payments = append(i.Payments, Payment{MeansCode: "30", Account: "12-3456"})
+			i.Payments = append(i.Payments, Payment{MeansCode: "58", Account: "DE02120300000000202051"})
 		}
 		i.PaymentReference = i.Number
 	case 1:
