@@ -55,6 +55,10 @@ type checker struct {
 	profile  Profile
 	dialect  dialect
 	findings []Finding
+	// bases are the taxed amounts by category, and filenames the number of attachments of each name: nil until they
+	// are needed.
+	bases     map[baseKey]Decimal
+	filenames map[string]int
 }
 
 // rule is a row of a table of rules about one kind of thing.

@@ -89,6 +89,13 @@ func (d Decimal) cmp(other Decimal) int     { return d.value.Cmp(&other.value) }
 func (d Decimal) equals(other Decimal) bool { return d.cmp(other) == 0 }
 func (d Decimal) sign() int                 { return d.value.Sign() }
 
+// plain writes the number without zeros at its end: numbers of the same value have the same text.
+func (d Decimal) plain() string {
+	reduced := new(apd.Decimal)
+	reduced.Reduce(&d.value)
+	return reduced.Text('f')
+}
+
 // decimals is the number of digits after the point.
 func (d Decimal) decimals() int { return int(max(0, -d.value.Exponent)) }
 

@@ -33,11 +33,7 @@ func indexed(list string, index int) string { return list + "[" + strconv.Itoa(i
 
 // xmlPath returns the XPath of a place in the JSON. A place that the syntax does not have has that of its parent.
 func (d dialect) xmlPath(jsonPath string) string {
-	at := "/" + rootNames[d]
-	if d != crossIndustry {
-		_, name, _ := strings.Cut(rootNames[d], ":")
-		at = "/" + name
-	}
+	at := d.rootPath()
 	t := reflect.TypeFor[Invoice]()
 	for part := range strings.SplitSeq(jsonPath, ".") {
 		name, index, isItem := strings.Cut(strings.TrimSuffix(part, "]"), "[")
@@ -55,6 +51,15 @@ func (d dialect) xmlPath(jsonPath string) string {
 		t = t.Field(b.index).Type.Elem()
 	}
 	return at
+}
+
+// rootPath is the XPath of the root. Those of UBL have their namespace by default.
+func (d dialect) rootPath() string {
+	if d == crossIndustry {
+		return "/" + rootNames[d]
+	}
+	_, name, _ := strings.Cut(rootNames[d], ":")
+	return "/" + name
 }
 
 func (d dialect) field(t reflect.Type, json string) *binding {

@@ -41,7 +41,7 @@ type Invoice struct {
 	DirectDebit              *DirectDebit       `json:"directDebit,omitempty" cii:"." ubl:"." jsonschema_description:"Direct debit by the seller (BG-19)."`
 	TaxPointDate             Date               `json:"taxPointDate,omitempty" cii:"S/ApplicableTradeTax[TypeCode=VAT]/TaxPointDate/udt:DateString[@format=102]" ubl:"TaxPointDate" jsonschema_description:"Date when VAT becomes due, YYYY-MM-DD (BT-7)."`
 	TaxPointCode             TaxPointCode       `json:"taxPointCode,omitempty" cii:"S/ApplicableTradeTax[TypeCode=VAT]/DueDateTypeCode" ubl:"InvoicePeriod/DescriptionCode" jsonschema_description:"Event when VAT becomes due by UNTDID 2005: 3 issue, 35 delivery, 432 payment (BT-8)."`
-	Attachments              []Attachment       `json:"attachments,omitempty" cii:"A/AdditionalReferencedDocument[TypeCode=916]" ubl:"AdditionalDocumentReference[DocumentTypeCode!=130][DocumentTypeCode!=50]" jsonschema_description:"Supporting documents, attached or by URL (BG-24)."`
+	Attachments              []Attachment       `json:"attachments,omitempty" cii:"A/AdditionalReferencedDocument[TypeCode!=50|916][TypeCode!=130]" ubl:"AdditionalDocumentReference[DocumentTypeCode!=130][DocumentTypeCode!=50]" jsonschema_description:"Supporting documents, attached or by URL (BG-24)."`
 }
 
 // Identifier is an identifier with its scheme.
@@ -209,7 +209,7 @@ type Attachment struct {
 type Line struct {
 	ID                  string           `json:"id,omitempty" cii:"AssociatedDocumentLineDocument/LineID" ubl:"ID" jsonschema_description:"Number of the line, unique in the invoice (BT-126)."`
 	Note                string           `json:"note,omitempty" cii:"AssociatedDocumentLineDocument/IncludedNote/Content" ubl:"Note" jsonschema_description:"Note about the line (BT-127)."`
-	InvoicedObject      *ObjectReference `json:"invoicedObject,omitempty" cii:"SpecifiedLineTradeSettlement/AdditionalReferencedDocument[TypeCode=130]" ubl:"DocumentReference[DocumentTypeCode=130]" jsonschema_description:"Object that is invoiced (BT-128)."`
+	InvoicedObject      *ObjectReference `json:"invoicedObject,omitempty" cii:"SpecifiedLineTradeSettlement/AdditionalReferencedDocument[TypeCode=130]" ubl:"DocumentReference[DocumentTypeCode:=130]" jsonschema_description:"Object that is invoiced (BT-128)."`
 	Quantity            *Decimal         `json:"quantity,omitempty" cii:"SpecifiedLineTradeDelivery/BilledQuantity" ubl:"InvoicedQuantity" jsonschema_description:"Quantity (BT-129)."`
 	Unit                string           `json:"unit,omitempty" cii:"SpecifiedLineTradeDelivery/BilledQuantity/@unitCode" ubl:"InvoicedQuantity/@unitCode" jsonschema_description:"Unit by UN/ECE recommendation 20, such as C62 for pieces and HUR for hours (BT-130)."`
 	NetAmount           *Decimal         `json:"netAmount,omitempty" cii:"SpecifiedLineTradeSettlement/SpecifiedTradeSettlementLineMonetarySummation/LineTotalAmount" ubl:"LineExtensionAmount[@currencyID:=$currency]" jsonschema_description:"Amount of the line without VAT, its allowances and charges included (BT-131)."`

@@ -36,21 +36,19 @@ func Read(document []byte) (*Document, error) {
 	}
 	invoice := new(Invoice)
 	// The currencies first, on which other places depend.
-	for _, b := range r.dialect.bindings(reflect.TypeFor[Invoice]()) {
-		if b.json == "currency" || b.json == "taxCurrency" {
-			if found := r.find(root, b.paths[0]); len(found) > 0 {
-				r.variables["$"+b.json] = strings.TrimSpace(found[0].text)
-			}
-		}
-	}
+	r.variables = currencies(r.text(root, "currency"), r.text(root, "taxCurrency"))
 	r.fields(root, reflect.ValueOf(invoice).Elem(), "")
 	profile := profileOf(invoice.Specification)
+	at := r.dialect.rootPath()
 	if r.dialect == crossIndustry {
-		r.findings = append(r.findings, root.structure("CrossIndustryInvoice", "/"+root.name, profile)...)
+		r.findings = append(r.findings, root.structure("CrossIndustryInvoice", at, profile)...)
 	}
-	r.findings = append(r.findings, root.unread("/"+root.name, r.dialect, profile)...)
-	return &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, Findings: r.findings}, nil
+	r.findings = append(r.findings, root.unread(at, r.dialect)...)
+	return &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, Findings: r.findings[:min(len(r.findings), maxFindings)]}, nil
 }
+
+// maxFindings is the maximum number of deviations that Read reports.
+const maxFindings = 1000
 
 // profileOf returns the profile that a specification identifier stands for: EN16931 for unknown ones, whose rules all
 // invoices follow.
@@ -80,7 +78,15 @@ type reader struct {
 	findings []Finding
 }
 
-// fields reads the fields of a struct from a node. It reports whether one was there.
+// text returns the text of a field of the invoice.
+func (r *reader) text(root *node, field string) string {
+	for _, found := range r.find(root, r.dialect.field(reflect.TypeFor[Invoice](), field).paths[0]) {
+		return strings.TrimSpace(found.text)
+	}
+	return ""
+}
+
+// fields reads the fields of a struct from a node.
 func (r *reader) fields(n *node, v reflect.Value, at string) {
 	for _, b := range r.dialect.bindings(v.Type()) {
 		field := v.Field(b.index)

@@ -24,7 +24,10 @@ var headRules = []rule[Invoice]{
 	{id: "BR-16", field: "lines", message: "The invoice must have at least one line (BG-25).", scope: withLines,
 		holds: func(_ *checker, i *Invoice) bool { return len(i.Lines) > 0 }},
 	{id: "BR-53", field: "totals.taxInTaxCurrency", message: "An invoice with a currency for VAT (BT-6) must have the VAT in it (BT-111).",
-		holds: func(_ *checker, i *Invoice) bool {
+		holds: func(c *checker, i *Invoice) bool {
+			if i.TaxCurrency == i.Currency && c.dialect != crossIndustry {
+				return true // The VAT is in it already. CII forbids to repeat the currency.
+			}
 			return blank(i.TaxCurrency) || i.TaxCurrency != i.Currency && given(orNew(i.Totals).AccountedTax)
 		}},
 	{id: "BR-57", field: "delivery.address.country", message: "The address of delivery (BG-15) must have a country (BT-80).",
@@ -239,13 +242,13 @@ var attachmentRules = []rule[Attachment]{
 		}},
 	{id: "BR-DE-22", field: "filename", message: "All attachments must have different file names.", scope: germany,
 		holds: func(c *checker, a *Attachment) bool {
-			count := 0
-			for i := range c.invoice.Attachments {
-				if a.Filename != "" && c.invoice.Attachments[i].Filename == a.Filename {
-					count++
+			if c.filenames == nil {
+				c.filenames = map[string]int{}
+				for i := range c.invoice.Attachments {
+					c.filenames[c.invoice.Attachments[i].Filename]++
 				}
 			}
-			return count < 2
+			return a.Filename == "" || c.filenames[a.Filename] < 2
 		}},
 	{id: "BR-TMP-2", field: "url", message: "The URL of a supporting document (BT-124) must be absolute.", scope: germany, warning: true,
 		holds: func(_ *checker, a *Attachment) bool { return a.URL == "" || urlPattern.MatchString(a.URL) }},

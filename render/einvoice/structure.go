@@ -81,8 +81,9 @@ func (n *node) structure(kind, at string, profile Profile) (findings []Finding) 
 	report := func(severity Severity, path, message, expected string) {
 		findings = append(findings, Finding{Rule: Structure, Severity: severity, Message: message, XMLPath: path, Expected: expected})
 	}
+	positions := n.positions()
 	for i, child := range n.children {
-		path := at + "/" + n.position(i)
+		path := at + "/" + positions[i]
 		place := slices.IndexFunc(elements, func(e element) bool { return e.name == child.local() })
 		if place < 0 || elements[place].most[level] < 0 {
 			severity := Warning
@@ -113,21 +114,20 @@ func (n *node) structure(kind, at string, profile Profile) (findings []Finding) 
 	return findings
 }
 
-// position is the name of a child, with its number if it is one of several of its name.
-func (n *node) position(index int) string {
-	name := n.children[index].name
-	number, count := 0, 0
+// positions are the names of the children, with their number where several have the name.
+func (n *node) positions() []string {
+	counts, numbers := map[string]int{}, map[string]int{}
+	for _, child := range n.children {
+		counts[child.name]++
+	}
+	names := make([]string, len(n.children))
 	for i, child := range n.children {
-		if child.name == name {
-			if count++; i == index {
-				number = count
-			}
+		names[i] = child.name
+		if numbers[child.name]++; counts[child.name] > 1 {
+			names[i] += "[" + strconv.Itoa(numbers[child.name]) + "]"
 		}
 	}
-	if count < 2 {
-		return name
-	}
-	return name + "[" + strconv.Itoa(number) + "]"
+	return names
 }
 
 func (n *node) markRead() {
@@ -140,11 +140,10 @@ func (n *node) markRead() {
 	}
 }
 
-// unread reports the values of a document that the invoice does not have. Profiles above EN16931 have some.
-func (n *node) unread(at string, d dialect, profile Profile) (findings []Finding) {
-	severity := Warning
+// unread reports the values of a document that the invoice does not have.
+func (n *node) unread(at string, d dialect) (findings []Finding) {
 	report := func(path, actual string) {
-		findings = append(findings, Finding{Rule: Structure, Severity: severity, XMLPath: path, Actual: shortened(actual),
+		findings = append(findings, Finding{Rule: Structure, Severity: Warning, XMLPath: path, Actual: shortened(actual),
 			Message: fmt.Sprintf("The value is none of the business terms of EN 16931 in %s.", strings.ToUpper(string(d.syntax())))})
 	}
 	if len(n.children) == 0 && strings.TrimSpace(n.text) != "" && !n.read {
@@ -155,8 +154,9 @@ func (n *node) unread(at string, d dialect, profile Profile) (findings []Finding
 			report(at+"/@"+a.name, a.value)
 		}
 	}
+	positions := n.positions()
 	for i, child := range n.children {
-		findings = append(findings, child.unread(at+"/"+n.position(i), d, profile)...)
+		findings = append(findings, child.unread(at+"/"+positions[i], d)...)
 	}
 	return findings
 }

@@ -17,7 +17,10 @@ func Write(invoice *Invoice, syntax Syntax, profile Profile) ([]byte, error) {
 	if copied.Specification == "" {
 		copied.Specification = profile.Specification()
 	}
-	w := writer{tree: tree{dialect: dialectFor(syntax, &copied), variables: variables{"$currency": copied.Currency, "$taxCurrency": copied.TaxCurrency}}}
+	if profile == Minimum { // which has the VAT in one currency only
+		copied.TaxCurrency = ""
+	}
+	w := writer{tree: tree{dialect: dialectFor(syntax, &copied), variables: currencies(copied.Currency, copied.TaxCurrency)}}
 	root := &node{name: rootNames[w.dialect]}
 	if w.dialect == crossIndustry {
 		for _, part := range header {
@@ -34,7 +37,7 @@ func Write(invoice *Invoice, syntax Syntax, profile Profile) ([]byte, error) {
 	return root.render(), nil
 }
 
-var rootNames = map[dialect]string{crossIndustry: "rsm:CrossIndustryInvoice", ublInvoice: "ubl:Invoice", ublCreditNote: "credit:CreditNote"}
+var rootNames = map[dialect]string{crossIndustry: "rsm:CrossIndustryInvoice", ublInvoice: "ubl:Invoice", ublCreditNote: "cn:CreditNote"}
 
 // creditNoteTypes are the types of documents that are a CreditNote in UBL.
 var creditNoteTypes = []string{"81", "83", "261", "262", "296", "308", "381", "396", "420", "458", "532"}
@@ -57,6 +60,14 @@ type tree struct {
 
 // variables are values of conditions that the document itself decides.
 type variables map[string]string
+
+// currencies are the variables of an invoice. A second currency that is the first has no places of its own.
+func currencies(currency, tax string) variables {
+	if tax == currency {
+		tax = ""
+	}
+	return variables{"$currency": currency, "$taxCurrency": tax}
+}
 
 // resolve returns the value of a condition. A variable without a value is not ok.
 func (v variables) resolve(value string) (resolved string, ok bool) {

@@ -26,14 +26,14 @@ type attr struct {
 
 // namespaces are those of the documents, by their customary prefix.
 var namespaces = map[string]string{
-	"rsm":    "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100",
-	"ram":    "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100",
-	"udt":    "urn:un:unece:uncefact:data:standard:UnqualifiedDataType:100",
-	"qdt":    "urn:un:unece:uncefact:data:standard:QualifiedDataType:100",
-	"ubl":    "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2",
-	"credit": "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2",
-	"cac":    "urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2",
-	"cbc":    "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2",
+	"rsm": "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100",
+	"ram": "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100",
+	"udt": "urn:un:unece:uncefact:data:standard:UnqualifiedDataType:100",
+	"qdt": "urn:un:unece:uncefact:data:standard:QualifiedDataType:100",
+	"ubl": "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2",
+	"cn":  "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2",
+	"cac": "urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2",
+	"cbc": "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2",
 }
 
 // prefixes are the prefixes by namespace.
@@ -154,12 +154,12 @@ func (n *node) render() []byte {
 	used := map[string]bool{}
 	n.prefixes(used)
 	root := strings.SplitN(n.name, ":", 2)[0]
-	for _, prefix := range []string{"rsm", "ram", "udt", "qdt", "ubl", "credit", "cac", "cbc"} {
+	for _, prefix := range []string{"rsm", "ram", "udt", "qdt", "ubl", "cn", "cac", "cbc"} {
 		if used[prefix] {
 			n.attrs = append(n.attrs, attr{name: "xmlns:" + prefix, value: namespaces[prefix]})
 		}
 	}
-	if root == "ubl" || root == "credit" { // which have their namespace by default, as everywhere
+	if root == "ubl" || root == "cn" { // which have their namespace by default, as everywhere
 		n.name = n.local()
 		for i := range n.attrs {
 			if n.attrs[i].name == "xmlns:"+root {
