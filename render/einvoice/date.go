@@ -8,15 +8,15 @@ import (
 // Date is a day as YYYY-MM-DD. A document's date that is none stays as it was written.
 type Date string
 
-// time returns the day, if the text is one.
-func (d Date) time() (time.Time, bool) {
-	day, err := time.Parse(time.DateOnly, string(d))
-	return day, err == nil
+// valid reports whether the text is a day.
+func (d Date) valid() bool {
+	_, err := time.Parse(time.DateOnly, string(d))
+	return err == nil
 }
 
 // compact is the form of a Cross Industry Invoice: YYYYMMDD.
 func (d Date) compact() string {
-	if _, ok := d.time(); !ok {
+	if !d.valid() {
 		return string(d)
 	}
 	return strings.ReplaceAll(string(d), "-", "")

@@ -37,6 +37,7 @@ func Write(invoice *Invoice, syntax Syntax, profile Profile) ([]byte, error) {
 	return root.render(), nil
 }
 
+//nolint:gosec // a credit note is not a credential
 var rootNames = map[dialect]string{crossIndustry: "rsm:CrossIndustryInvoice", ublInvoice: "ubl:Invoice", ublCreditNote: "cn:CreditNote"}
 
 // creditNoteTypes are the types of documents that are a CreditNote in UBL.
