@@ -1,7 +1,7 @@
 // Package pdfinvoice attaches the XML of an e-invoice to a PDF/A, which becomes PDF/A-3, as Factur-X and ZUGFeRD
 // prescribe, and finds it in such a file.
 //
-// Embed and Find read a whole file from any source, and must run in the children of render/engine.
+// Its functions read files from any source, and must run in the children of render/engine.
 package pdfinvoice
 
 import (
@@ -70,7 +70,7 @@ func Embed(archival []byte, invoice Invoice) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(metadata, namespace) {
+	if _, _, err := Find(f); !errors.Is(err, ErrNoInvoice) || strings.Contains(metadata, namespace) {
 		return nil, ErrHasInvoice
 	}
 	metadata, err = describe(metadata, invoice.Profile)
@@ -83,7 +83,8 @@ func Embed(archival []byte, invoice Invoice) ([]byte, error) {
 		update.Set(reference, value)
 		return reference
 	}
-	catalog["/Metadata"] = add(pdffile.Deflated(pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, []byte(metadata)))
+	// Without a filter, so that programs that do not read PDFs find the claims.
+	catalog["/Metadata"] = add(pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(metadata)})
 	file := add(pdffile.Deflated(pdffile.Dict{
 		"/Type": "/EmbeddedFile", "/Subtype": "/text/xml",
 		"/Params": pdffile.Dict{"/ModDate": "u:" + date(invoice.Modified), "/Size": len(invoice.XML)},
@@ -134,12 +135,9 @@ func withFile(f *pdffile.File, names any, name, spec string) pdffile.Dict {
 // maxXML is the maximum size of the XML that Find returns, in bytes.
 const maxXML = 20 << 20
 
-// Find returns the XML of the e-invoice in a PDF, and its file name. It returns ErrNoInvoice if there is none.
-func Find(document []byte) (content []byte, name string, err error) {
-	f, err := pdffile.Read(document)
-	if err != nil {
-		return nil, "", fmt.Errorf("pdfinvoice: %w", err)
-	}
+// Find returns the XML of the e-invoice in a PDF, and its file name. It returns ErrNoInvoice if there is none, or
+// pdffile.ErrUnread if it cannot be read.
+func Find(f *pdffile.File) (content []byte, name string, err error) {
 	specs, _ := f.Target(f.Catalog()["/AF"]).([]any)
 	for _, spec := range f.TreeEntries(f.Entry(f.Catalog()["/Names"])["/EmbeddedFiles"], "/Names") {
 		specs = append(specs, spec)

@@ -65,7 +65,11 @@ func TestEmbeddedInvoicesConform(t *testing.T) {
 			if slices.Contains(test.claims, pdffile.UA1) {
 				files["ua1"] = append(files["ua1"], file)
 			}
-			content, name, err := Find(made)
+			f, err := pdffile.Read(made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, name, err := Find(f)
 			if err != nil || !bytes.Equal(content, document) || name != Filename(profile) {
 				t.Fatalf("%s: found %q %.60q, %v", profile, name, content, err)
 			}
@@ -94,10 +98,11 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if _, err := Embed(file, Invoice{XML: document, Profile: einvoice.EN16931}); !errors.Is(err, ErrNotArchival) {
 		t.Errorf("Embed: %v", err)
 	}
-	if _, _, err := Find(file); !errors.Is(err, ErrNoInvoice) {
-		t.Errorf("Find: %v", err)
+	f, err := pdffile.Read(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, _, err := Find([]byte("no PDF")); !errors.Is(err, pdffile.ErrUnread) {
+	if _, _, err := Find(f); !errors.Is(err, ErrNoInvoice) {
 		t.Errorf("Find: %v", err)
 	}
 }
