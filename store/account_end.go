@@ -44,6 +44,7 @@ var ended = []string{
 	`DELETE FROM templates WHERE account_id = ?0`,
 	`DELETE FROM kept_inputs WHERE account_id = ?0`,
 	`DELETE FROM requests WHERE account_id = ?0`,
+	`DELETE FROM bulk_chunks WHERE call_id IN (SELECT call_id FROM bulks WHERE account_id = ?0)`,
 	`DELETE FROM titles WHERE account_id = ?0`,
 	`DELETE FROM links WHERE account_id = ?0`,
 	`DELETE FROM usage_alerts WHERE account_id = ?0`,

@@ -394,6 +394,9 @@ func (p *playground) call() []byte {
 	mode := p.input.values["response"]
 	if mode == "" || mode == answerBytes {
 		p.input.values["response"] = answerAddress
+		if p.row().Job && p.input.values["quote"] == "" {
+			p.input.values["response"] = answerJob
+		}
 		defer func() { p.input.values["response"] = mode }()
 	}
 	return p.input.JSON()

@@ -27,6 +27,7 @@ const (
 	MethodNotAllowed   = wire.MethodNotAllowed
 	PreconditionFailed = wire.PreconditionFailed
 	PayloadTooLarge    = wire.PayloadTooLarge
+	Canceled           = wire.Canceled
 	RateLimited        = wire.RateLimited
 	RenderFailed       = wire.RenderFailed
 	ProcessingFailed   = wire.ProcessingFailed

@@ -123,6 +123,8 @@ type paidCall struct {
 	result  string // the result's id
 	quote   credit.Amount
 	quoteID string // of the promised price, if there is one
+	records int    // of a bulk call
+	bulk    *bulk  // a bulk job that runs
 	held    bool
 	begun   bool // its hold was written, or a job's
 	started time.Time
@@ -307,22 +309,23 @@ func (c *paidCall) authorize(ctx context.Context) error {
 			return operation.StepFailure(part, err)
 		}
 	}
-	for range c.call.Calls() { // Tests are free: their work is limited, and not their requests.
-		if err := c.limitTests(ctx); err != nil {
-			return err
-		}
+	if c.Operation.Bulk { // It is limited with its records.
+		return nil
 	}
-	return nil
+	return c.limitTests(ctx, 1)
 }
 
 // quoteCall prices the call, and refuses it when the client's cap is lower. A test is free.
 func (c *paidCall) quoteCall(ctx context.Context) error {
-	if c.test() {
+	if c.test() && !c.Operation.Bulk {
 		return nil
 	}
 	price, err := operation.PriceOf(ctx, c.env(), c.Operation.Name, c.call)
 	if err != nil {
 		return c.replayOr(ctx, err)
+	}
+	if c.records = price.Records; c.test() {
+		return c.limitTestRecords(ctx)
 	}
 	c.quote, c.quoteID = price.Amount, price.QuoteID
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
@@ -454,6 +457,9 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 }
 
 func (c *paidCall) run(ctx context.Context) error {
+	if c.job != nil && c.Operation.Bulk {
+		return c.runBulk(ctx)
+	}
 	result, err := runTimed(ctx, c)
 	if err != nil {
 		return err
@@ -513,7 +519,14 @@ func (c *paidCall) settle(ctx context.Context) error {
 		c.reached("stored")
 	}
 	if c.announced() {
-		end.Outbox = outbox(c.row(), c.Links.Completed(c.row(), end.File))
+		status := c.Links.Completed(c.row(), end.File)
+		if err := c.AddProgress(ctx, c.row(), &status); err != nil {
+			return err
+		}
+		end.Outbox = outbox(c.row(), status)
+	}
+	if c.bulk != nil {
+		end.Files = c.bulk.files
 	}
 	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)
@@ -524,6 +537,9 @@ func (c *paidCall) settle(ctx context.Context) error {
 	if err == nil {
 		c.countUsage(false)
 		c.store.LogTitle(c.title())
+		if c.bulk != nil {
+			c.bulk.dropSpentChunks(ctx)
+		}
 	}
 	return err
 }
@@ -591,6 +607,8 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	switch {
 	case c.retries(cause):
 		c.requeue(ctx, c.store.RetryJob)
+	case errors.Is(cause, errTurn):
+		c.requeue(ctx, c.store.PostponeJob)
 	case !stopped:
 		c.release(ctx, Fault(cause))
 	case c.job == nil:

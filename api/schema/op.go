@@ -44,6 +44,9 @@ type Info struct {
 	Warns bool
 	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.
 	Flow bool
+	// Bulk marks an operation whose work is calls of others, one for each record. It is always a job, and costs the sum of
+	// the calls.
+	Bulk bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
 	// Codes are the errors that only this operation may return.
@@ -52,10 +55,13 @@ type Info struct {
 	Answer any
 }
 
+// Composite reports whether the operation's work is that of others, and its price that of theirs.
+func (i Info) Composite() bool { return i.Flow || i.Bulk }
+
 // Description is the operation's text in the reference. It does not repeat the summary.
 func (i Info) Description(price credit.Amount) string {
 	costs := fmt.Sprintf("Costs %v per successful call.", price)
-	if i.Flow {
+	if i.Composite() {
 		costs = ""
 	}
 	parts := []string{i.Details, i.Use, costs, i.PriceNote}
@@ -179,6 +185,8 @@ type Price struct {
 	Amount credit.Amount
 	// QuoteID names the promise of that price; empty if there is none.
 	QuoteID string
+	// Records is the number of records of a bulk call.
+	Records int
 }
 
 // Price returns the call's own price, or nil if the operation's price applies.

@@ -42,6 +42,8 @@ const (
 	SplitJob       = "pdf.split"
 	MetadataJob    = "pdf.metadata"
 	SetMetadataJob = "pdf.metadata.set"
+	OverlayJob     = "pdf.overlay"
+	MeasureJob     = "pdf.merge.measure"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -57,7 +59,7 @@ const (
 // Handlers are the jobs of this package that a child of render/engine can do.
 func Handlers() engine.Handlers {
 	handlers := engine.Handlers{
-		MergeJob:       handle(merge),
+		MergeJob:       handleJSON(merge),
 		ExtractJob:     handle(extract),
 		ProtectJob:     handle(protect),
 		UnlockJob:      handle(unlock),
@@ -76,6 +78,8 @@ func Handlers() engine.Handlers {
 		SplitJob:       handle(split),
 		MetadataJob:    handleJSON(metadata),
 		SetMetadataJob: handleJSON(setMetadata),
+		OverlayJob:     handleJSON(overlay),
+		MeasureJob:     handleJSON(measureParts),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
