@@ -75,7 +75,7 @@ func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.
 
 // completed describes a job whose result may have expired since.
 func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
-	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: a.Calls.Links.Job(done.ResultID)}
+	status := a.Calls.Links.Completed(done, nil)
 	file, err := a.store.PublicFile(ctx, done.ResultID)
 	switch {
 	case err == nil:
@@ -90,7 +90,12 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		if err != nil {
 			return jobStatus{}, err
 		}
-		status.ExpiresAt = shownTime(&expired)
+		if expired.Before(a.now()) { // Otherwise the file was deleted, or never stored.
+			status.ExpiresAt = shownTime(&expired)
+		}
+	}
+	if status.Delivered, err = a.Calls.Delivered(ctx, done.ResultID); err != nil {
+		return jobStatus{}, err
 	}
 	return jobStatus{status}, nil
 }

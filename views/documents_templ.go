@@ -2326,7 +2326,7 @@ func documentFacts(p Page, m DocumentDetail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "not available; the file has expired or was deleted")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 184, "not available; the file has expired, was deleted or was not stored")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -31,6 +31,7 @@ const (
 	RateLimited        = wire.RateLimited
 	RenderFailed       = wire.RenderFailed
 	ProcessingFailed   = wire.ProcessingFailed
+	DeliveryFailed     = wire.DeliveryFailed
 	ConvertUnavailable = wire.ConvertUnavailable
 	AIUnavailable      = wire.AIUnavailable
 	StorageUnavailable = wire.StorageUnavailable

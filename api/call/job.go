@@ -44,6 +44,7 @@ var jobFeatures = []struct {
 	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
 	{"/test", (*paidCall).test}, // The result would lack its mark.
 	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
+	{"/deliver", func(c *paidCall) bool { return c.call.DeliverTo.URL != "" }}, // All jobs with store false deliver.
 }
 
 // kinds returns the kinds of jobs that this process can run.
@@ -106,6 +107,9 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	ctx, span := continueTrace(ctx, c, wait)
 	outcome, charged := "ok", credit.Amount(0)
 	err := c.carryOut(ctx, jobSteps)
+	if err != nil && c.unstored {
+		err = &UnstoredError{err}
+	}
 	endSpan(span, err)
 	if err == nil {
 		charged = c.outcome.Charged
@@ -116,7 +120,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		case ctx.Err() != nil || c.retries(err) || errors.Is(err, errTurn):
 			outcome = "returned" // to the queue, see giveUp
 		case failure.Code == apierror.InternalError:
-			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", err))
+			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", Loggable(err)))
 		}
 	}
 	p.metrics.call(call.Operation, outcome, charged)
@@ -185,7 +189,9 @@ func (c *paidCall) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.call, err = c.Operation.Bind(ctx, input, c.files)
+	if c.call, err = c.Operation.Bind(ctx, input, c.files); err == nil {
+		c.noteUnstored(c.call)
+	}
 	return err
 }
 

@@ -85,6 +85,9 @@ func (in *BulkInput) Validate() error {
 	case in.Response != schema.Async:
 		faults.Add("response", "must be async, or absent: a bulk call is always a job; got %q", in.Response)
 	}
+	if in.Unstored() {
+		faults.Add("store", "must be true: a bulk job stores its documents while it runs; got false")
+	}
 	in.Options.check(&faults, false)
 	return failures(faults)
 }

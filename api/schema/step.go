@@ -175,7 +175,7 @@ func (e *earlier) follow(r *rule, input any) {
 }
 
 // notInSteps are fields that only the call as a whole has.
-var notInSteps = []string{"response", "expiresIn", "maxDownloads", "callbackUrl", thenField}
+var notInSteps = []string{"response", "expiresIn", "maxDownloads", "callbackUrl", deliverField, "store", thenField}
 
 // refuseInSteps faults those fields in the input of a step.
 func refuseInSteps(faults *Faults, input any) {

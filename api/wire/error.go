@@ -24,6 +24,7 @@ const (
 	RateLimited        Code = "rate_limited"
 	RenderFailed       Code = "render_failed"
 	ProcessingFailed   Code = "processing_failed"
+	DeliveryFailed     Code = "delivery_failed"
 	ConvertUnavailable Code = "convert_unavailable"
 	AIUnavailable      Code = "ai_unavailable"
 	StorageUnavailable Code = "storage_unavailable"
@@ -48,6 +49,7 @@ var codes = map[Code]struct {
 	RateLimited:        {http.StatusTooManyRequests, "Too many requests. Wait for the number of seconds in Retry-After."},
 	RenderFailed:       {http.StatusBadGateway, "The document could not be rendered."},
 	ProcessingFailed:   {http.StatusBadGateway, "The file could not be processed."},
+	DeliveryFailed:     {http.StatusBadGateway, "The result could not be delivered to deliverTo.url. The call was not charged."},
 	ConvertUnavailable: {http.StatusServiceUnavailable, "The conversion is unavailable. Try again shortly."},
 	AIUnavailable:      {http.StatusServiceUnavailable, "The AI provider is unavailable. Try again shortly."},
 	StorageUnavailable: {http.StatusServiceUnavailable, "File storage is unavailable. Try again shortly."},

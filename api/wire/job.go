@@ -15,6 +15,7 @@ type JobStatus struct {
 	SizeBytes    int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
 	ExpiresAt    *time.Time `json:"expiresAt,omitempty" jsonschema_description:"Time at which the result's URL stops working. Default: 24 hours after creation."`
 	MaxDownloads int64      `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
+	Delivered    *Delivered `json:"delivered,omitempty" jsonschema_description:"Delivery of the result to deliverTo, if the call had one."`
 	Error        *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
 	Warnings     []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
 	*BulkStatus

@@ -50,7 +50,7 @@ var exitClasses = []exitClass{
 	{exitAuth, "auth: the key is missing, invalid or not allowed to do this", []apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}},
 	{exitMoney, "money: the balance or a spending limit does not cover the call", []apierror.Code{apierror.PaymentRequired}},
 	{exitLimit, "limit: too many requests; retry later", []apierror.Code{apierror.RateLimited}},
-	{exitRender, "processing: the document could not be rendered or processed", []apierror.Code{apierror.RenderFailed, apierror.ProcessingFailed}},
+	{exitRender, "processing: the document could not be rendered, processed or delivered", []apierror.Code{apierror.RenderFailed, apierror.ProcessingFailed, apierror.DeliveryFailed}},
 	{exitAway, "unavailable: a part of the service is unavailable; retry later", []apierror.Code{
 		apierror.ConvertUnavailable, apierror.AIUnavailable, apierror.StorageUnavailable,
 	}},

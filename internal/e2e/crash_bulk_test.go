@@ -91,7 +91,7 @@ func (c *crashBench) sendBulk(t *testing.T, server *crashServer, path, body stri
 // pageWords returns the words of a stored PDF.
 func (c *crashBench) pageWords(t *testing.T, server *crashServer, id string) string {
 	t.Helper()
-	response, err := http.Get(server.url + "/v1/files/" + id) //nolint:noctx // a test
+	response, err := (&http.Client{Timeout: crashPatience}).Get(server.url + "/v1/files/" + id)
 	if err != nil {
 		t.Fatal(err)
 	}
