@@ -74,11 +74,7 @@ func (names objectNames) add(shape reflect.Type) {
 			if names[key] != "" {
 				return
 			}
-			name := shape.Name()
-			if strings.HasPrefix(shape.String(), "einvoice.") && name != "Invoice" {
-				name = "Invoice" + name
-			}
-			names[key] = cmp.Or(componentNames[shape.String()], componentOf(name))
+			names[key] = cmp.Or(componentNames[shape.String()], componentOf(shape.Name()))
 		}
 	}
 	for i := range shape.NumField() {

@@ -106,9 +106,7 @@ func fieldPaths(doc *jsonschema.Schema, prefix string) []string {
 	var paths []string
 	for name, member := range members(doc) {
 		paths = append(paths, prefix+name)
-		if member.Format != VerbatimFormat {
-			paths = append(paths, fieldPaths(member, prefix+name+".")...)
-		}
+		paths = append(paths, fieldPaths(member, prefix+name+".")...)
 	}
 	return paths
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/apd/v3"
-	"github.com/invopop/jsonschema"
 )
 
 // Decimal is an exact decimal number. It remembers its digits: 1.50 stays 1.50. In JSON it is a number, or a string
@@ -17,9 +16,6 @@ type Decimal struct{ value apd.Decimal }
 // ErrDecimal means that a text is not a decimal number without exponent and with at most 18 digits on each side of
 // the point.
 var ErrDecimal = errors.New("not a decimal number")
-
-// maxDecimal is the maximum length of a number: its digits, sign and point.
-const maxDecimal = 38
 
 var decimalPattern = regexp.MustCompile(`^[+-]?(\d{1,18}(\.\d{0,18})?|\.\d{1,18})$`)
 
@@ -33,12 +29,6 @@ func ParseDecimal(text string) (Decimal, error) {
 		return d, fmt.Errorf("%w: %.40q", ErrDecimal, text)
 	}
 	return d, nil
-}
-
-// JSONSchema describes the JSON of a number.
-func (Decimal) JSONSchema() *jsonschema.Schema {
-	longest := uint64(maxDecimal)
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string", MaxLength: &longest}}}
 }
 
 // String writes the number without exponent.

@@ -58,7 +58,6 @@ func parseXML(document []byte) (*node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(document))
 	decoder.CharsetReader = charset
 	var stack []*node
-	var texts [maxDepth + 1][]byte // of the elements of the stack: a text comes in as many parts as comments divide it
 	var root *node
 	count := 0
 	for {
@@ -83,17 +82,15 @@ func parseXML(document []byte) (*node, error) {
 			} else {
 				root = n
 			}
-			texts[len(stack)] = texts[len(stack)][:0]
 			stack = append(stack, n)
 			if count++; len(stack) > maxDepth || count > maxNodes {
 				return nil, fmt.Errorf("%w: it has more than %d levels or %d elements", ErrXML, maxDepth, maxNodes)
 			}
 		case xml.EndElement:
-			stack[len(stack)-1].text = string(texts[len(stack)-1])
 			stack = stack[:len(stack)-1]
 		case xml.CharData:
 			if len(stack) > 0 {
-				texts[len(stack)-1] = append(texts[len(stack)-1], t...)
+				stack[len(stack)-1].text += string(t)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 func readXML(xml []byte) (*einvoice.Document, error) {
 	document, err := einvoice.Read(xml)
 	if errors.Is(err, einvoice.ErrXML) || errors.Is(err, einvoice.ErrNotInvoice) {
-		return nil, &Error{Kind: NotInvoice, Text: "is " + err.Error(), cause: err}
+		return nil, &Error{Kind: NotInvoice, Text: err.Error(), cause: err}
 	}
 	return document, err
 }
