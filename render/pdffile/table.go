@@ -28,7 +28,7 @@ func ReadTable(content []byte) (*File, error) {
 		if err != nil || trailer == nil || trailer["/XRefStm"] != nil {
 			return nil, ErrUnread
 		}
-		if r.trailer == nil {
+		if r.tables = append(r.tables, start); r.trailer == nil {
 			r.trailer = trailer
 		}
 		before, more := trailer["/Prev"].(float64)

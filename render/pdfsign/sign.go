@@ -1,0 +1,157 @@
+package pdfsign
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"time"
+)
+
+// Key signs the digest of a document and returns the CMS. It is a Signer, or a process that has one.
+type Key interface {
+	Sign(documentDigest []byte) (cms []byte, err error)
+}
+
+// Job is a signature to be made.
+type Job struct {
+	Options
+
+	Level Level
+	Key   Key
+	Chain []*x509.Certificate // of the key
+	Hash  crypto.Hash         // of the document
+	// Trust are the roots and further certificates that complete the chains of the evidence.
+	Trust   []*x509.Certificate
+	Network Network
+}
+
+// Sign signs a document at a level. The bytes of the document stay, and others follow.
+func Sign(ctx context.Context, content []byte, job Job) ([]byte, error) {
+	length := 0
+	for _, c := range job.Chain {
+		length += len(c.Raw)
+	}
+	job.Size = Size(length, job.Level != LevelB)
+	prepared, err := Prepare(content, job.Options)
+	if err != nil {
+		return nil, err
+	}
+	cms, err := job.Key.Sign(prepared.Digest(job.Hash))
+	if err != nil {
+		return nil, err
+	}
+	chains := [][]*x509.Certificate{completed(job.Chain, job.Trust)}
+	if job.Level != LevelB {
+		signature, err := Signature(cms)
+		if err != nil {
+			return nil, err
+		}
+		token, err := stamp(ctx, job.Network, digest(crypto.SHA256, signature))
+		if err != nil {
+			return nil, err
+		}
+		if cms, err = AddTimestamp(cms, token); err != nil {
+			return nil, err
+		}
+		chains = append(chains, tokenChain(token, job.Trust))
+	}
+	signed, err := prepared.Complete(cms)
+	if err != nil || job.Level == LevelB || job.Level == LevelT {
+		return signed, err
+	}
+	evidence, err := Gather(ctx, job.Network, time.Now(), chains...)
+	if err != nil {
+		return nil, err
+	}
+	if signed, err = AppendEvidence(signed, prepared.Contents(), evidence); err != nil || job.Level == LevelLT {
+		return signed, err
+	}
+	return Timestamp(ctx, signed, job.Network)
+}
+
+// Timestamp adds a timestamp of the whole document.
+func Timestamp(ctx context.Context, content []byte, network Network) ([]byte, error) {
+	prepared, err := PrepareTimestamp(content)
+	if err != nil {
+		return nil, err
+	}
+	token, err := stamp(ctx, network, prepared.Digest(crypto.SHA256))
+	if err != nil {
+		return nil, err
+	}
+	return prepared.Complete(token)
+}
+
+// Seal adds evidence about the certificates of the latest timestamp of a document, and a new timestamp of all of it. The
+// document then remains valid while the new timestamp's certificate is.
+func Seal(ctx context.Context, content []byte, trust []*x509.Certificate, network Network) ([]byte, error) {
+	d, err := open(content)
+	if err != nil {
+		return nil, err
+	}
+	latest, end := []byte(nil), -1
+	for _, f := range d.signatureFields() {
+		place, err := d.placeOf(f)
+		if err == nil && place.end > end && d.Target(f.signature["/SubFilter"]) == subFilterTimestamp {
+			latest, end = place.contents, place.end
+		}
+	}
+	if latest != nil {
+		evidence, err := Gather(ctx, network, time.Now(), tokenChain(latest, trust))
+		if err != nil {
+			return nil, err
+		}
+		if content, err = AppendEvidence(content, latest, evidence); err != nil {
+			return nil, err
+		}
+	}
+	return Timestamp(ctx, content, network)
+}
+
+func stamp(ctx context.Context, network Network, of []byte) ([]byte, error) {
+	request, err := TimestampRequest(crypto.SHA256, of)
+	if err != nil {
+		return nil, err
+	}
+	response, err := network.Timestamp(ctx, request)
+	if err != nil {
+		return nil, fail(BadResponse, "the timestamp authority cannot be reached: %v", err)
+	}
+	return TimestampToken(request, response)
+}
+
+// tokenChain returns the chain of a timestamp's certificate.
+func tokenChain(raw []byte, more []*x509.Certificate) []*x509.Certificate {
+	t, err := readToken(raw)
+	if err != nil {
+		return nil
+	}
+	return completed([]*x509.Certificate{t.signer}, append(t.certificates, more...))
+}
+
+// completed returns a chain with the issuers that are among other certificates, up to a root.
+func completed(chain, others []*x509.Certificate) []*x509.Certificate {
+	const longest = 10
+	if len(chain) == 0 {
+		return nil
+	}
+	others = append(others, chain[1:]...)
+	list := chain[:1:1]
+	for len(list) < longest && !isRoot(list[len(list)-1]) {
+		next := issuerAmong(list[len(list)-1], others)
+		if next == nil {
+			break
+		}
+		list = append(list, next)
+	}
+	return list
+}
+
+func issuerAmong(c *x509.Certificate, others []*x509.Certificate) *x509.Certificate {
+	for _, other := range others {
+		if c.CheckSignatureFrom(other) == nil {
+			return other
+		}
+	}
+	return nil
+}
