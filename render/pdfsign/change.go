@@ -277,7 +277,10 @@ func (d *differ) annotations(a, b any) {
 // sameEntries reports whether an annotation is as before.
 func (d *differ) sameEntries(ref any) bool {
 	was, is := d.plainDict(ref), d.new.Entry(ref)
-	return was != nil && is != nil && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, 0) })
+	if was == nil {
+		return d.same(ref, ref, "/Annots", 0)
+	}
+	return is != nil && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, 0) })
 }
 
 // form compares the forms.
@@ -426,7 +429,7 @@ const inList = ""
 // not use its content. The objects that have rules of their own are compared by these, unless another entry uses them.
 func backward(key string) bool {
 	switch key {
-	case inList, "/P", "/Parent", "/Pg", "/Popup", "/IRT", "/Obj", "/SE", "/Dest", "/D":
+	case inList, "/P", "/Parent", "/Pg", "/Popup", "/IRT", "/Obj", "/SE", "/Dest", "/D", "/Data":
 		return true
 	}
 	return false

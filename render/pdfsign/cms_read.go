@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -50,8 +51,8 @@ func unwrap(cms []byte) (data signedData, err error) {
 	return data, nil
 }
 
-// readMessage reads a CMS. The error is one of this file.
-func readMessage(cms []byte) (*message, error) {
+// readMessage reads a CMS, whose signer's certificate is in it or among others. The error is one of this file.
+func readMessage(cms []byte, others ...*x509.Certificate) (*message, error) {
 	data, err := unwrap(cms)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func readMessage(cms []byte) (*message, error) {
 	if m.hash = hashOf(m.info.DigestAlgorithm.Algorithm); m.hash == 0 {
 		return nil, errAlgorithm
 	}
-	for _, c := range m.certificates {
+	for _, c := range slices.Concat(m.certificates, others) {
 		if m.info.names(c) {
 			m.signer = c
 			return m, nil

@@ -268,3 +268,13 @@ func evidenceIn(f *pdffile.File) (e Evidence) {
 	}
 	return e
 }
+
+// parsed returns the certificates that can be read.
+func parsed(list [][]byte) (certificates []*x509.Certificate) {
+	for _, raw := range list {
+		if c, err := x509.ParseCertificate(raw); err == nil {
+			certificates = append(certificates, c)
+		}
+	}
+	return certificates
+}

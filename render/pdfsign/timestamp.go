@@ -105,8 +105,8 @@ type token struct {
 }
 
 // readToken reads a timestamp, and checks its signature and the purpose of its certificate.
-func readToken(raw []byte) (*token, error) {
-	m, err := readMessage(raw)
+func readToken(raw []byte, others ...*x509.Certificate) (*token, error) {
+	m, err := readMessage(raw, others...)
 	if err != nil {
 		return nil, err
 	}

@@ -85,11 +85,7 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 			others = append(others, other.message.certificates...)
 		}
 	}
-	for _, raw := range v.evidence.Certificates {
-		if c, err := x509.ParseCertificate(raw); err == nil {
-			others = append(others, c)
-		}
-	}
+	others = append(others, v.known...)
 	intermediates := x509.NewCertPool()
 	for _, c := range others {
 		intermediates.AddCert(c)

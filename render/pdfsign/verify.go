@@ -91,6 +91,7 @@ func Verify(content []byte, trust Trust) ([]Report, error) {
 	}
 	v := &verifier{document: d, trust: trust, evidence: evidenceIn(d.File)}
 	v.evidence.add(trust.Evidence)
+	v.known = parsed(v.evidence.Certificates)
 	for _, f := range v.fields() {
 		v.signatures = append(v.signatures, v.examine(f))
 	}
@@ -118,6 +119,7 @@ type verifier struct {
 
 	trust      Trust
 	evidence   Evidence
+	known      []*x509.Certificate // of the evidence
 	signatures []*examined
 }
 
@@ -264,13 +266,13 @@ func (v *verifier) checkRevision(s *examined) error {
 func (v *verifier) checkMessage(s *examined, format string) (err error) {
 	before, after := v.content[:s.start], v.content[s.after:s.end]
 	if format == subFilterTimestamp {
-		if s.token, err = readToken(s.contents); err != nil {
+		if s.token, err = readToken(s.contents, v.known...); err != nil {
 			return err
 		}
 		s.message = s.token.message
 		return s.token.ofBytes(before, after)
 	}
-	if s.message, err = readMessage(s.contents); err != nil {
+	if s.message, err = readMessage(s.contents, v.known...); err != nil {
 		return err
 	}
 	if err := s.message.verify(digest(s.message.hash, before, after)); err != nil {
@@ -280,7 +282,7 @@ func (v *verifier) checkMessage(s *examined, format string) (err error) {
 		return errContentType
 	}
 	if raw := s.message.token(); raw != nil {
-		t, err := readToken(raw)
+		t, err := readToken(raw, v.known...)
 		if err == nil {
 			err = t.ofBytes(s.message.info.Signature)
 		}
