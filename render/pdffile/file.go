@@ -14,7 +14,7 @@ type File struct {
 	places  map[int]place
 	numbers []int // of them, as the table has them: mostly in the order of the file
 	trailer Dict
-	highest int // the highest number of an object
+	highest int   // the highest number of an object
 	tables  []int // offsets of the tables, the latest first
 	// streams holds the object streams that have been read, each with its objects in order.
 	streams  map[int][]packedObject
