@@ -252,21 +252,35 @@ func plainStream(f *pdffile.File, ref any) ([]byte, bool) {
 	return raw, err == nil
 }
 
-// maxEvidence bounds the evidence of a kind that is read from a document.
-const maxEvidence = 1000
+const (
+	// maxEvidence bounds the streams of a kind that are read from a document.
+	maxEvidence = 1000
+	// maxEvidenceBytes bounds all of them. Lists of revoked certificates are the largest.
+	maxEvidenceBytes = 64 << 20
+)
 
 // evidenceIn returns the evidence in a document.
 func evidenceIn(f *pdffile.File) (e Evidence) {
-	store := f.Entry(f.Catalog()["/DSS"])
+	store, left := f.Entry(f.Catalog()["/DSS"]), maxEvidenceBytes
 	for key, into := range map[string]*[][]byte{"/Certs": &e.Certificates, "/OCSPs": &e.OCSPs, "/CRLs": &e.CRLs} {
 		refs, _ := f.Target(store[key]).([]any)
 		for _, ref := range refs[:min(len(refs), maxEvidence)] {
+			if left < 0 {
+				break
+			}
 			if raw, ok := plainStream(f, ref); ok {
 				*into = append(*into, raw)
+				left -= len(raw)
 			}
 		}
 	}
 	return e
+}
+
+// hasEvidence reports whether a document has evidence.
+func hasEvidence(f *pdffile.File) bool {
+	certificates, _ := f.Target(f.Entry(f.Catalog()["/DSS"])["/Certs"]).([]any)
+	return len(certificates) > 0
 }
 
 // parsed returns the certificates that can be read.

@@ -65,7 +65,7 @@ func newAuthority(t testing.TB) *authority {
 	a.issuer = a.identity("Issuer", newKey(t, "P-256"), &a.root, 25*years, ca, a.listed)
 	a.tsa = a.identity("Timestamps", newKey(t, "RSA"), &a.issuer, 20*years, a.listed, func(c *x509.Certificate) {
 		c.KeyUsage = x509.KeyUsageDigitalSignature
-		c.ExtraExtensions = []pkix.Extension{{Id: []int{2, 5, 29, 37}, Critical: true, Value: []byte{0x30, 0x0a, 0x06, 0x08, 0x2b, 6, 1, 5, 5, 7, 3, 8}}}
+		c.ExtraExtensions = timestamping()
 	})
 	a.save("tsa", a.tsa)
 	a.save("issuer", a.issuer)
@@ -76,6 +76,11 @@ func newAuthority(t testing.TB) *authority {
 	a.write("ts.cnf", []byte("[tsa]\ndefault_tsa=one\n[one]\nserial="+a.path("serial")+"\ncrypto_device=builtin\nsigner_digest=sha256\ndefault_policy=1.2.3.4.1\n"+
 		"digests=sha256,sha384,sha512\naccuracy=secs:1\nordering=no\ntsa_name=no\ness_cert_id_chain=no\ness_cert_id_alg=sha256\n"))
 	return a
+}
+
+// timestamping is the critical purpose of timestamps.
+func timestamping() []pkix.Extension {
+	return []pkix.Extension{{Id: []int{2, 5, 29, 37}, Critical: true, Value: []byte{0x30, 0x0a, 0x06, 0x08, 0x2b, 6, 1, 5, 5, 7, 3, 8}}}
 }
 
 // listed adds the list of revoked certificates to a certificate.

@@ -198,12 +198,11 @@ func (v *verifier) level(s *examined) Level {
 	if s.token == nil {
 		return LevelB
 	}
-	store := evidenceIn(v.File)
-	if len(s.Chain) == 0 || s.Trusted && len(s.Chain) > 1 && store.chainState(s.Chain, s.moment) != Good || len(store.Certificates) == 0 {
+	if len(s.Chain) == 0 || s.Trusted && v.stored.chainState(s.Chain, s.moment) != Good || !hasEvidence(v.File) {
 		return LevelT
 	}
 	for _, other := range v.signatures {
-		if other.Kind == TimestampKind && other.Intact && other.end > s.end && len(evidenceIn(other.signed).Certificates) > 0 {
+		if other.Kind == TimestampKind && other.Intact && other.end > s.end && hasEvidence(other.signed) {
 			return LevelLTA
 		}
 	}

@@ -89,10 +89,15 @@ func Verify(content []byte, trust Trust) ([]Report, error) {
 	if trust.At.IsZero() {
 		trust.At = time.Now()
 	}
-	v := &verifier{document: d, trust: trust, evidence: evidenceIn(d.File)}
+	v := &verifier{document: d, trust: trust, stored: evidenceIn(d.File)}
+	v.evidence.add(v.stored)
 	v.evidence.add(trust.Evidence)
 	v.known = parsed(v.evidence.Certificates)
-	for _, f := range v.fields() {
+	fields := v.fields()
+	if len(fields) > maxSignatures {
+		return nil, fail(Unreadable, "the document has %d signatures, more than %d", len(fields), maxSignatures)
+	}
+	for _, f := range fields {
 		v.signatures = append(v.signatures, v.examine(f))
 	}
 	slices.SortStableFunc(v.signatures, func(a, b *examined) int { return cmp.Compare(a.end, b.end) })
@@ -113,12 +118,16 @@ func (e *Evidence) add(more Evidence) {
 	e.CRLs = append(e.CRLs, more.CRLs...)
 }
 
+// maxSignatures is more than a document has. Each is of up to the whole document.
+const maxSignatures = 200
+
 // verifier verifies the signatures of a document.
 type verifier struct {
 	*document
 
 	trust      Trust
-	evidence   Evidence
+	stored     Evidence            // in the document
+	evidence   Evidence            // with that of the trust
 	known      []*x509.Certificate // of the evidence
 	signatures []*examined
 }
