@@ -143,6 +143,8 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
 		return schema.Faults{{Field: "languages", Message: failed.Text}}
+	case pdf.NoCertificate:
+		return schema.Faults{{Field: fmt.Sprintf("trust[%d]", failed.Pages), Message: failed.Text}}
 	case pdf.OverLimit:
 		return schema.Faults{{Field: files[failed.Input].field, Message: failed.Text}}
 	case pdf.NoSelection:
@@ -197,7 +199,7 @@ func (e *documentError) detail() apierror.Detail {
 		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
 		return apierror.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets:
+	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets, pdf.Unverified:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.Exhausted:
 		return apierror.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}

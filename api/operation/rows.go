@@ -239,6 +239,16 @@ var Rows = []schema.Row[*Deps]{
 		Example: CheckInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
 		Run:     runCheck,
 	},
+	row[VerifyInput]{
+		Info: schema.Info{
+			Name: "pdf.verify", Summary: "Check the signatures of a PDF", Toolset: "quality",
+			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. A PDF without signatures is free. Encrypted PDFs are refused.",
+			Use:     "Use when you must know if a PDF was changed after it was signed, and by whom it is signed. Not for standards: use pdf_check.",
+			Price:   toolPrice, Produces: []string{"application/json"}, Answer: verifyAnswer,
+		},
+		Example: VerifyInput{FileSource: examplePDF().FileSource},
+		Run:     runVerify,
+	},
 	row[CompareInput]{
 		Info: schema.Info{
 			Name: "pdf.compare", Summary: "Compare two PDFs page by page", Toolset: "read",

@@ -60,6 +60,10 @@ const (
 	NoSheets Kind = "no_sheets"
 	// Unsplit is a document that cannot be split in the requested way. Text holds the reason.
 	Unsplit Kind = "unsplit"
+	// Unverified is a document whose signatures cannot be read. Text holds the reason.
+	Unverified Kind = "unverified"
+	// NoCertificate is a certificate that cannot be read. Pages is its number, from 0, and Text describes it.
+	NoCertificate Kind = "no_certificate"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
 )

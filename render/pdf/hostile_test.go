@@ -60,6 +60,7 @@ func jobsOnOne() map[string]any {
 		BookletJob:       BookletArgs{Input: all.Input, PerSheet: 2, Width: 595, Height: 842},
 		SplitJob:         SplitArgs{Input: input(""), Every: 2},
 		MetadataJob:      input(""),
+		VerifyJob:        VerifyArgs{Name: inputName(0)},
 		SetMetadataJob:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},

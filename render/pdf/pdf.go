@@ -42,6 +42,7 @@ const (
 	SplitJob       = "pdf.split"
 	MetadataJob    = "pdf.metadata"
 	SetMetadataJob = "pdf.metadata.set"
+	VerifyJob      = "pdf.verify"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -76,6 +77,7 @@ func Handlers() engine.Handlers {
 		SplitJob:       handle(split),
 		MetadataJob:    handleJSON(metadata),
 		SetMetadataJob: handleJSON(setMetadata),
+		VerifyJob:      handleJSON(verify),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
