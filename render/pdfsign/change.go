@@ -254,6 +254,11 @@ func (d *differ) annotations(a, b any) {
 			}
 		}
 	}
+	d.addedAnnotations(before, after)
+}
+
+// addedAnnotations explains the annotations that a page has since.
+func (d *differ) addedAnnotations(before, after []any) {
 	for _, item := range after {
 		if pdffile.Reference(item) == "" {
 			if !slices.ContainsFunc(before, func(other any) bool { return d.same(other, item, inList, 0) }) {
@@ -296,6 +301,28 @@ func (d *differ) form(a, b any) {
 		}
 		d.field(pdffile.Reference(item), false, 0)
 	}
+	d.addedFields(before, after)
+	for _, key := range keys(was, is) {
+		switch key {
+		case "/Fields", "/SigFlags":
+		case "/DR":
+			if was[key] != nil && !d.grown(was[key], is[key], inList, 0) {
+				d.other("the resources of the form")
+			}
+		case "/NeedAppearances":
+			if !d.same(was[key], is[key], key, 0) {
+				d.add(ChangeForm, "the appearances of the form")
+			}
+		default:
+			if !d.same(was[key], is[key], key, 0) && (a != nil || key != "/DA") {
+				d.other("the entry " + key[1:] + " of the form")
+			}
+		}
+	}
+}
+
+// addedFields explains the fields that a form has since: signed ones, in new objects.
+func (d *differ) addedFields(before, after []any) {
 	for _, item := range after {
 		if slices.Contains(before, item) {
 			continue
@@ -310,23 +337,6 @@ func (d *differ) form(a, b any) {
 			continue
 		}
 		d.signed[ref] = true
-	}
-	for _, key := range keys(was, is) {
-		switch key {
-		case "/Fields", "/SigFlags":
-		case "/DR":
-			if was[key] != nil && !d.grown(was[key], is[key], "", 0) {
-				d.other("the resources of the form")
-			}
-		case "/NeedAppearances":
-			if !d.same(was[key], is[key], key, 0) {
-				d.add(ChangeForm, "the appearances of the form")
-			}
-		default:
-			if !d.same(was[key], is[key], key, 0) && !(a == nil && key == "/DA") {
-				d.other("the entry " + key[1:] + " of the form")
-			}
-		}
 	}
 }
 
@@ -363,25 +373,20 @@ func (d *differ) field(ref string, filled bool, depth int) {
 	}
 	name := d.fields[ref]
 	changed := func(key string) bool { return !d.same(was[key], is[key], key, 0) }
-	kind := d.inheritedType(ref)
-	if kind == "/Sig" && was["/V"] == nil && is["/V"] != nil {
-		d.signed[ref] = true
-		for _, key := range keys(was, is) {
-			if key != "/V" && key != "/AP" && key != "/MK" && key != "/F" && key != "/StructParent" && key != "/TU" && changed(key) {
-				d.other(fmt.Sprintf("the field %q", name))
-			}
-		}
-		return
-	}
-	own := kind != "/Sig" && slices.ContainsFunc([]string{"/V", "/AS", "/I", "/RV"}, changed)
+	signature := d.inheritedType(ref) == "/Sig"
+	own := !signature && slices.ContainsFunc(valueKeys, changed)
 	filled = filled || own
+	var free []string // keys that may change
+	switch {
+	case signature && was["/V"] == nil && is["/V"] != nil:
+		d.signed[ref] = true
+		free = []string{"/V", "/AP", "/MK", "/F", "/StructParent", "/TU"}
+	case filled:
+		free = append([]string{"/AP", "/M"}, valueKeys...)
+	}
+	d.kids(was["/Kids"], is["/Kids"], filled, depth)
 	for _, key := range keys(was, is) {
-		switch {
-		case key == "/Kids":
-			d.kids(was[key], is[key], filled, depth)
-		case !changed(key):
-		case kind != "/Sig" && slices.Contains([]string{"/V", "/AS", "/I", "/RV", "/M"}, key), kind != "/Sig" && key == "/AP" && filled:
-		default:
+		if key != "/Kids" && !slices.Contains(free, key) && changed(key) {
 			d.other(fmt.Sprintf("the entry %s of the field %q", key[1:], name))
 		}
 	}
@@ -392,6 +397,9 @@ func (d *differ) field(ref string, filled bool, depth int) {
 		d.add(ChangeForm, fmt.Sprintf("the field %q", name))
 	}
 }
+
+// valueKeys are the entries of a field with its value and state.
+var valueKeys = []string{"/V", "/AS", "/I", "/RV"} //nolint:gochecknoglobals // never changed
 
 func (d *differ) kids(a, b any, filled bool, depth int) {
 	before, _ := d.old.Target(a).([]any)
@@ -448,6 +456,7 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 		return from == to
 	}
 	pair := [2]string{from, to}
+	since := len(d.trail)
 	if from != "" && to != "" {
 		if known, ok := d.memo[pair]; ok {
 			return known
@@ -455,15 +464,14 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 		d.memo[pair] = true // until it is known, for loops
 		d.trail = append(d.trail, pair)
 	}
-	since := len(d.trail)
 	if d.sameTarget(a, b, depth+1) {
 		return true
 	}
 	// Results since then may have relied on this one.
-	for _, other := range d.trail[max(0, since-1):] {
+	for _, other := range d.trail[since:] {
 		delete(d.memo, other)
 	}
-	d.trail = d.trail[:max(0, since-1)]
+	d.trail = d.trail[:since]
 	if from != "" && to != "" {
 		d.memo[pair] = false
 	}
@@ -559,7 +567,7 @@ func (d *differ) grown(a, b any, key string, depth int) bool {
 		return false
 	case !d.elements[ref] && d.same(a, b, key, 0):
 		return true
-	case d.elements[ref] && backward(key) && key != inList:
+	case d.elements[ref] && backward(key) && (key != inList || a != b):
 		return a == b
 	case ref != "" && d.once("grown", fmt.Sprint(a, b)): // in a loop, or compared
 		return true
@@ -579,12 +587,17 @@ func (d *differ) grown(a, b any, key string, depth int) bool {
 		}
 		return true
 	}
-	before, wasList := was.([]any)
-	after, isList := is.([]any)
-	if key == "/K" && was != nil && !wasList {
-		before, wasList = []any{a}, true
+	if _, isList := was.([]any); key == "/K" && was != nil && !isList {
+		was = []any{a} // the only child
 	}
-	if !wasList || !isList || len(after) < len(before) {
+	return d.grownList(was, is, depth)
+}
+
+// grownList reports whether a list begins with the items of another.
+func (d *differ) grownList(a, b any, depth int) bool {
+	before, ok1 := a.([]any)
+	after, ok2 := b.([]any)
+	if !ok1 || !ok2 || len(after) < len(before) {
 		return false
 	}
 	for i := range before {

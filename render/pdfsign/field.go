@@ -27,7 +27,6 @@ type formReader struct {
 
 	seen   map[string]bool
 	fields []*field
-	names  map[string]bool // of all fields at the top
 }
 
 // signatureFields returns the fields for signatures, in the order of the form.
@@ -147,7 +146,7 @@ func (d *document) addField(signature string, o Options) error {
 	var appearance string
 	if o.Visible == nil {
 		appearance = d.emptyAppearance()
-	} else if box, appearance, err = d.visible(o.Visible, page); err != nil {
+	} else if box, appearance, err = d.visible(o.Visible); err != nil {
 		return err
 	}
 	name := d.freeName()
@@ -190,7 +189,7 @@ func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
 	} else {
 		entries["/Annots"] = list
 	}
-	if d.tag(page, entries, ref, widget) && entries["/Tabs"] == nil {
+	if d.tag(page, ref, widget) && entries["/Tabs"] == nil {
 		entries["/Tabs"] = "/S"
 	}
 	d.Set(page, entries)
@@ -229,7 +228,7 @@ func (d *document) setForm(added any) error {
 
 // tag adds the widget to the structure of a tagged document, as PDF/UA requires, and reports whether the document is
 // tagged.
-func (d *document) tag(page string, entries pdffile.Dict, ref string, widget pdffile.Dict) bool {
+func (d *document) tag(page, ref string, widget pdffile.Dict) bool {
 	root := pdffile.Reference(d.Catalog()["/StructTreeRoot"])
 	tree := maps.Clone(d.Dict(root))
 	if root == "" || tree == nil {

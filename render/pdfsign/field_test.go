@@ -33,7 +33,7 @@ func form() []byte {
 func TestFields(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	s := a.signer("Signer", "P-256", years)
+	s := a.signer("Signer", "P-256")
 	job := a.job(s, LevelB)
 	job.Field = "seller"
 	first := mustSign(t, form(), job)
@@ -79,7 +79,7 @@ func TestFields(t *testing.T) {
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	job := a.job(a.signer("Signer", "P-256", years), LevelB)
+	job := a.job(a.signer("Signer", "P-256"), LevelB)
 	red := make([]byte, 0, 3*100)
 	for range 100 {
 		red = append(red, 255, 0, 0)
@@ -111,7 +111,7 @@ func TestVisible(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	s := a.signer("Signer", "P-256", years)
+	s := a.signer("Signer", "P-256")
 	job := a.job(s, LevelB)
 	plain := pdftest.Three().Write()
 	for kind, content := range map[Kind][]byte{
@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	s := a.signer("Signer", "P-256", years)
+	s := a.signer("Signer", "P-256")
 	signed := mustSign(t, pdftest.Three().Write(), a.job(s, LevelLT))
 	if r := mustVerify(t, signed, a.trust())[0]; r.Verdict != Valid || r.Revocation != Good {
 		t.Errorf("before: %s %s %s", r.Verdict, r.Revocation, r.Reason)
@@ -201,7 +201,7 @@ func TestRevoked(t *testing.T) {
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	a, other := newAuthority(t), newAuthority(t)
-	signed := mustSign(t, pdftest.Three().Write(), a.job(a.signer("Signer", "RSA", years), LevelLTA))
+	signed := mustSign(t, pdftest.Three().Write(), a.job(a.signer("Signer", "RSA"), LevelLTA))
 	for name, trust := range map[string]Trust{"none": {}, "the system": {System: true}, "others": other.trust()} {
 		for _, r := range mustVerify(t, signed, trust) {
 			if r.Verdict != Undecided || r.Trusted || !r.Intact {
@@ -215,7 +215,7 @@ func TestTrust(t *testing.T) {
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	signed := mustSign(t, pdftest.Three().Write(), a.job(a.signer("Signer", "P-256", years), LevelLTA))
+	signed := mustSign(t, pdftest.Three().Write(), a.job(a.signer("Signer", "P-256"), LevelLTA))
 	later := a.identity("Later", newKey(t, "RSA"), &a.issuer, 24*years, a.listed, func(c *x509.Certificate) {
 		c.KeyUsage, c.ExtraExtensions = x509.KeyUsageDigitalSignature, timestamping()
 	})

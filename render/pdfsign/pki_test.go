@@ -142,9 +142,9 @@ func (a *authority) identity(name string, key crypto.Signer, by *identity, life 
 }
 
 // signer issues a certificate and returns its signer.
-func (a *authority) signer(name, kind string, life time.Duration) *Signer {
+func (a *authority) signer(name, kind string) *Signer {
 	a.t.Helper()
-	id := a.identity(name, newKey(a.t, kind), &a.issuer, life, a.answered)
+	id := a.identity(name, newKey(a.t, kind), &a.issuer, years, a.answered)
 	s, err := NewSigner(id.key, []*x509.Certificate{id.certificate, a.issuer.certificate})
 	if err != nil {
 		a.t.Fatal(err)
@@ -194,7 +194,7 @@ func (a *authority) network() Network {
 			return nil, err
 		}
 		r.Header.Set("Content-Type", kind)
-		response, err := http.DefaultClient.Do(r)
+		response, err := a.server.Client().Do(r)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *authority) openssl(w http.ResponseWriter, args ...string) {
-	if out, err := exec.Command("openssl", args...).CombinedOutput(); err != nil { //nolint:noctx // a test's server
+	if out, err := exec.Command("openssl", args...).CombinedOutput(); err != nil {
 		http.Error(w, string(out), http.StatusInternalServerError)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,7 +185,7 @@ func (d *document) finish(ref string) (*Prepared, error) {
 		return nil, err
 	}
 	at := len(d.content)
-	content := append(d.content[:at:at], tail...)
+	content := slices.Concat(d.content, tail)
 	number, _, _ := strings.Cut(ref, " ")
 	object := at + bytes.Index(tail, []byte("\n"+number+" 0 obj\n"))
 	placeholder := []byte(fmt.Sprintf("/ByteRange [0 %d %d %d ]", maxOffset, maxOffset, maxOffset))

@@ -35,7 +35,7 @@ func TestRealDocuments(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	a := newAuthority(t)
-	s := a.signer("Signer", "P-256", years)
+	s := a.signer("Signer", "P-256")
 	signed := 0
 	for name, content := range realDocuments(t) {
 		if len(content) > 1<<20 {

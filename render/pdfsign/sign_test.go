@@ -40,7 +40,7 @@ func TestLevels(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	for _, kind := range []string{"P-256", "P-384", "RSA"} {
-		s := a.signer("Signer "+kind, kind, years)
+		s := a.signer("Signer "+kind, kind)
 		for _, level := range Levels() {
 			signed := mustSign(t, pdftest.Three().Write(), a.job(s, level))
 			if out := pdfsig(t, signed); strings.Count(out, "Signature is Valid") != 1 || strings.Contains(out, "Invalid") {
@@ -116,7 +116,7 @@ func der(t testing.TB, contents []byte) []byte {
 func TestTwoSigners(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	first, second := a.signer("First", "P-256", years), a.signer("Second", "P-384", years)
+	first, second := a.signer("First", "P-256"), a.signer("Second", "P-384")
 	for name, source := range sources(t) {
 		signed := mustSign(t, mustSign(t, source, a.job(first, LevelLTA)), a.job(second, LevelLT))
 		reports := mustVerify(t, signed, a.trust())
@@ -157,7 +157,7 @@ func sources(t testing.TB) map[string][]byte {
 func TestLater(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	s := a.signer("Signer", "P-256", years)
+	s := a.signer("Signer", "P-256")
 	trust := a.trust()
 	trust.At = time.Now().Add(15 * years)
 	for level, want := range map[Level]Verdict{LevelB: Undecided, LevelT: Valid, LevelLT: Valid, LevelLTA: Valid} {

@@ -23,7 +23,7 @@ func TestStandardsStay(t *testing.T) {
 	}
 	pdftest.Tool(t, "chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+printed, source)
 	a := newAuthority(t)
-	s := a.signer("Signer", "P-256", years)
+	s := a.signer("Signer", "P-256")
 	claims := map[string][]string{}
 	for name, standards := range map[string][]pdffile.Standard{"accessible": {pdffile.UA1, pdffile.A2A}, "1b": {pdffile.A1B}, "3b": {pdffile.A3B}} {
 		r, err := pdftag.Conform(pdftest.Load(t, printed), pdftag.Options{Standards: standards})

@@ -22,7 +22,7 @@ type Image struct {
 }
 
 // visible adds the appearance of a box, and returns its rectangle.
-func (d *document) visible(v *Visible, page pdffile.Page) (box []any, appearance string, err error) {
+func (d *document) visible(v *Visible) (box []any, appearance string, err error) {
 	if v.Width <= 0 || v.Height <= 0 {
 		return nil, "", fail(BadPage, "the box of the signature must have a width and a height")
 	}
