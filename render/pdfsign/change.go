@@ -559,18 +559,8 @@ func (d *differ) once(what, ref string) bool {
 // grown reports whether an entry is the same, or has more items. The items of structure elements are compared in the
 // same way.
 func (d *differ) grown(a, b any, key string, depth int) bool {
-	ref := pdffile.Reference(a)
-	switch {
-	case key == "/ParentTreeNextKey" || key == "/Limits":
-		return true
-	case depth > maxDepth:
-		return false
-	case !d.elements[ref] && d.same(a, b, key, 0):
-		return true
-	case d.elements[ref] && backward(key) && (key != inList || a != b):
-		return a == b
-	case ref != "" && d.once("grown", fmt.Sprint(a, b)): // in a loop, or compared
-		return true
+	if result, done := d.settled(a, b, key, depth); done {
+		return result
 	}
 	was, isStream, ok1 := target(d.old, a)
 	is, isToo, ok2 := target(d.new, b)
@@ -591,6 +581,24 @@ func (d *differ) grown(a, b any, key string, depth int) bool {
 		was = []any{a} // the only child
 	}
 	return d.grownList(was, is, depth)
+}
+
+// settled returns the result of grown if that needs no look at items.
+func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
+	ref := pdffile.Reference(a)
+	switch {
+	case key == "/ParentTreeNextKey" || key == "/Limits":
+		return true, true
+	case depth > maxDepth:
+		return false, true
+	case !d.elements[ref] && d.same(a, b, key, 0):
+		return true, true
+	case d.elements[ref] && backward(key) && (key != inList || a != b):
+		return a == b, true
+	case ref != "" && d.once("grown", fmt.Sprint(a, b)): // in a loop, or compared
+		return true, true
+	}
+	return false, false
 }
 
 // grownList reports whether a list begins with the items of another.
