@@ -15,7 +15,7 @@ import (
 func TestVerifySignatures(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
-	signed := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg/samples/signatures/ETSI.CAdES.detached/testPAdES_BLTA.pdf"))
+	signed := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg", "samples", "signatures", "ETSI.CAdES.detached", "testPAdES_BLTA.pdf"))
 	verify := func(content []byte, more string) apitest.Response {
 		return s.Send(t, apitest.Request{Path: "/v1/pdf/verify", Body: `{"file":` + inline(content) + more + `}`})
 	}

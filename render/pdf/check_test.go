@@ -12,6 +12,7 @@ import (
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdfsign"
 )
 
 // brokenPrefix stands before the names of jobs whose last step breaks the result.
@@ -68,6 +69,13 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	}
 	jobs[StandardsJob] = func() (any, [][]byte) { return jobsOnOne()[StandardsJob], [][]byte{tagged()} }
 	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
+	jobs[SignCompleteJob] = func() (any, [][]byte) {
+		p, err := pdfsign.Prepare(document, pdfsign.Options{Size: pdfsign.Size(0, false)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return CompleteArgs{Name: inputName(0), Place: p.Place(), CMS: []byte{1}}, [][]byte{p.Content()}
+	}
 	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
 	jobs[FormFillJob] = func() (any, [][]byte) {
 		return FormFillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
@@ -80,7 +88,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, VerifyJob}
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, VerifyJob, SignKeyJob, SignPrepareJob, SignDigestJob}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,

@@ -62,6 +62,8 @@ const (
 	Unsplit Kind = "unsplit"
 	// Unverified is a document whose signatures cannot be read. Text holds the reason.
 	Unverified Kind = "unverified"
+	// NoKey is a key that cannot be used. Text describes it.
+	NoKey Kind = "no_key"
 	// NoCertificate is a certificate that cannot be read. Pages is its number, from 0, and Text describes it.
 	NoCertificate Kind = "no_certificate"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.

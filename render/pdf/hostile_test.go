@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"reflect"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
+	"relaypdf/render/pdfsign"
 	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
@@ -61,6 +63,8 @@ func jobsOnOne() map[string]any {
 		SplitJob:         SplitArgs{Input: input(""), Every: 2},
 		MetadataJob:      input(""),
 		VerifyJob:        VerifyArgs{Name: inputName(0)},
+		SignPrepareJob:   PrepareArgs{Name: inputName(0), Options: pdfsign.Options{Size: 1000}, Hash: crypto.SHA256},
+		SignCompleteJob:  CompleteArgs{Name: inputName(0), Place: pdfsign.Place{Start: 1, End: 2}},
 		SetMetadataJob:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
 		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},

@@ -44,6 +44,12 @@ const (
 	SetMetadataJob = "pdf.metadata.set"
 	VerifyJob      = "pdf.verify"
 
+	// The steps of a signature, in this order. Only the first and the third have the key, and these read no document.
+	SignKeyJob      = "pdf.sign.key"
+	SignPrepareJob  = "pdf.sign.prepare"
+	SignDigestJob   = "pdf.sign.digest"
+	SignCompleteJob = "pdf.sign.complete"
+
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
 
@@ -78,7 +84,12 @@ func Handlers() engine.Handlers {
 		MetadataJob:    handleJSON(metadata),
 		SetMetadataJob: handleJSON(setMetadata),
 		VerifyJob:      handleJSON(verify),
-		TestMarkJob:    handle(testMark),
+
+		SignKeyJob:      handleJSON(readKey),
+		SignPrepareJob:  handleJSON(prepareSignature),
+		SignDigestJob:   handleJSON(signDigest),
+		SignCompleteJob: handle(completeSignature),
+		TestMarkJob:     handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),

@@ -143,7 +143,11 @@ func signatureError(err error) error {
 	case pdfsign.Unreadable:
 		return &Error{Kind: Unverified, Text: "has a damaged structure, so its signatures cannot be read", cause: err}
 	}
-	return &Error{Kind: Unverified, Text: failed.Text, cause: err}
+	kind := Unverified
+	if failed.Kind == pdfsign.BadKey {
+		kind = NoKey
+	}
+	return &Error{Kind: kind, Text: failed.Text, cause: err}
 }
 
 func signature(r pdfsign.Report) Signature {

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,8 +10,11 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	integers "math/big"
+	"strings"
 	"testing"
 	"time"
+
+	"software.sslmate.com/src/go-pkcs12"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf/pdftest"
@@ -18,8 +22,8 @@ import (
 	"relaypdf/render/spool"
 )
 
-// signed returns a signed document, and the certificate of its signer in PEM.
-func signed(t testing.TB, content []byte) ([]byte, string) {
+// newSigner returns a signer whose certificate is its own root.
+func newSigner(t testing.TB) *pdfsign.Signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -41,13 +45,59 @@ func signed(t testing.TB, content []byte) ([]byte, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return signer
+}
+
+func pemOf(c *x509.Certificate) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+}
+
+// signed returns a signed document, and the certificate of its signer in PEM.
+func signed(t testing.TB, content []byte) ([]byte, string) {
+	t.Helper()
+	signer := newSigner(t)
 	made, err := pdfsign.Sign(t.Context(), content, pdfsign.Job{
-		Options: pdfsign.Options{Time: time.Now(), Reason: "Agreed"}, Level: pdfsign.LevelB, Key: signer, Chain: signer.Chain, Hash: crypto.SHA256,
+		Options: pdfsign.Options{Time: time.Now(), Reason: "Agreed"}, Level: pdfsign.LevelB, Key: signer, Chain: signer.Chain, Hash: signer.Hash,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
+	return made, pemOf(signer.Chain[0])
+}
+
+// TestSignInSteps signs a document in steps: the ones with the key read no document.
+func TestSignInSteps(t *testing.T) {
+	t.Parallel()
+	signer := newSigner(t)
+	file, err := pkcs12.Modern.Encode(signer.Key, signer.Chain[0], nil, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := unmarshal[Key](t, result(t, SignKeyJob, KeyArgs{PKCS12: file, Password: "secret"}))
+	if len(key.Chain) != 1 || !bytes.Equal(key.Chain[0], signer.Chain[0].Raw) || key.Hash != crypto.SHA256 {
+		t.Fatalf("%+v", key)
+	}
+	document := linked().Write()
+	made, err := do(t, SignPrepareJob, PrepareArgs{Name: inputName(0), Options: pdfsign.Options{Time: time.Now(), Size: pdfsign.Size(len(key.Chain[0]), false)}, Hash: key.Hash}, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, content := unmarshal[PreparedSignature](t, made.Body), read(t, made)
+	cms := unmarshal[CMS](t, result(t, SignDigestJob, KeyArgs{PKCS12: file, Password: "secret", Digest: prepared.Digest}))
+	done := make1(t, SignCompleteJob, CompleteArgs{Name: inputName(0), Place: prepared.Place, CMS: cms.Content}, content)
+	if !bytes.HasPrefix(done, document) {
+		t.Error("the bytes of the document have changed")
+	}
+	if out := pdftest.Tool(t, "pdfsig", pdftest.Save(t, done)); !strings.Contains(out, "Signature is Valid") {
+		t.Error(out)
+	}
+	args := VerifyArgs{Name: inputName(0), Trust: []string{pemOf(signer.Chain[0])}}
+	if got := unmarshal[Verification](t, result(t, VerifyJob, args, done)); got.Verdict != "valid" {
+		t.Errorf("%+v", got)
+	}
+	fails(t, NoKey, SignKeyJob, KeyArgs{PKCS12: file, Password: "wrong"})
+	fails(t, NoKey, SignDigestJob, KeyArgs{PKCS12: []byte("hello"), Digest: prepared.Digest})
+	fails(t, Unverified, SignCompleteJob, CompleteArgs{Name: inputName(0), Place: prepared.Place, CMS: cms.Content}, done)
 }
 
 func TestVerify(t *testing.T) {

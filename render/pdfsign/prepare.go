@@ -44,6 +44,24 @@ type Prepared struct {
 	start, end int // of the place, with its brackets
 }
 
+// Place is where the CMS of a signature belongs in a prepared document: the offsets of its digits, with their brackets.
+type Place struct{ Start, End int }
+
+// Place returns the place of the signature, with which Resume continues in another process.
+func (p *Prepared) Place() Place { return Place{p.start, p.end} }
+
+// Content returns the document with the empty place.
+func (p *Prepared) Content() []byte { return p.content }
+
+// Resume returns a prepared document again. The error is Unreadable if the place is not an empty one.
+func Resume(content []byte, at Place) (*Prepared, error) {
+	if at.Start < 0 || at.End > len(content) || at.End-at.Start < len("<>") || content[at.Start] != '<' || content[at.End-1] != '>' ||
+		len(bytes.Trim(content[at.Start+1:at.End-1], "0")) > 0 {
+		return nil, fail(Unreadable, "the place of the signature is not empty")
+	}
+	return &Prepared{content, at.Start, at.End}, nil
+}
+
 // The flags of a form with signatures, and of the widget of one.
 const (
 	signaturesExist = 1 << 0
