@@ -31,8 +31,9 @@ var agentUse = map[string]agent{
 	"GET /v1/billing/prices": {name: "prices_list", use: "Use when the user asks for the cost of an operation. Not for past costs: use billing_usage."},
 	"GET /v1/billing/usage":  {name: "billing_usage", use: "Use when the user asks for spending. Not for the balance: use account_get."},
 
-	"GET /v1/jobs":      {name: "jobs_list", use: "Use when you look for work started with async: true. Not for one job: use jobs_get."},
-	"GET /v1/jobs/{id}": {name: "jobs_get", listed: always, use: "Use when you check a job once. Not for waiting: use jobs_wait."},
+	"GET /v1/jobs":         {name: "jobs_list", use: "Use when you look for work started with async: true. Not for one job: use jobs_get."},
+	"GET /v1/jobs/{id}":    {name: "jobs_get", listed: always, use: "Use when you check a job once. Not for waiting: use jobs_wait."},
+	"DELETE /v1/jobs/{id}": {name: "jobs_cancel", use: "Use when a job is no longer needed. A bulk job keeps, and is charged for, what it has made."},
 
 	"GET /v1/files": {name: "files_list", use: "Use when you look for stored uploads and results."},
 	"POST /v1/files": {

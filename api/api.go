@@ -187,7 +187,7 @@ func New(cfg Config) (*API, error) {
 		a.links, _ = cfg.Store.Blobs().(linker)
 	}
 	a.Calls = call.New(call.Config{
-		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Box: cfg.Box, Payments: cfg.Payments,
+		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits, Dev: cfg.Dev,
 		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,

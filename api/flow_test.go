@@ -138,6 +138,14 @@ func TestPipelineFaults(t *testing.T) {
 			t.Errorf("%.200s: details %+v, want %s", c.body, failure.Details, c.field)
 		}
 	}
+	// Fields of the response are those of the call as a whole, also if they are wrong for another reason.
+	for _, field := range []string{`"response":"url"`, `"expiresIn":60`, `"maxDownloads":2`, `"callbackUrl":"https://example.com/"`} {
+		body := `{` + file + `,"degrees":90,"then":[{"op":"pdf.rotate","input":{"degrees":90,` + field + `}}]}`
+		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: body}).Refused(t, apierror.InvalidRequest)
+		if len(failure.Details) != 1 || failure.Details[0].Message != "is not allowed in a step" {
+			t.Errorf("%s: details %+v", field, failure.Details)
+		}
+	}
 	refused := s.Send(t, apitest.Request{Path: pipelines, Body: flow("", flowStep("a", "pdf.create", `{"url":"http://127.0.0.1/"}`))}).Refused(t, apierror.URLNotAllowed)
 	if len(refused.Details) != 1 || refused.Details[0].Field != "steps[0].input.url" {
 		t.Errorf("details %+v", refused.Details)

@@ -84,8 +84,8 @@ func fileBodies(t *testing.T, s *apitest.Server) map[string][]string {
 		}
 		bodies[path] = append(bodies[path], string(text))
 	}
-	// Web pages, templates and barcodes take none.
-	if len(bodies) < len(operation.Rows)-5 {
+	// Web pages, templates, records and barcodes take none.
+	if len(bodies) < len(operation.Rows)-6 {
 		t.Errorf("only %d of %d operations take files", len(bodies), len(operation.Rows))
 	}
 	return bodies
@@ -118,7 +118,17 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 	if len(found) < len(operation.Rows) {
 		t.Fatalf("%d examples of %d operations", len(found), len(operation.Rows))
 	}
+	found[bulkPath] = quoteOf(t, s, found[bulkPath])
 	return found
+}
+
+// quoteOf returns the example of a bulk call as a request for its price, which is no job, on a server with its template.
+func quoteOf(t *testing.T, s *apitest.Server, example json.RawMessage) json.RawMessage {
+	t.Helper()
+	l := templateLab{s, t}
+	made, tag := l.record(201, "POST", "", object{"name": "Invoice", "html": "<p>{{number}}</p>"})
+	l.record(200, "POST", "/"+made.ID+"/publish", object{}, "If-Match", tag)
+	return json.RawMessage(strings.Replace(string(example), "{", `{"quote":true,`, 1))
 }
 
 // replaceFiles puts a verb of fmt in place of files, and reports whether there are any. Page ranges become the first

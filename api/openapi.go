@@ -55,7 +55,7 @@ func (d description) send(w http.ResponseWriter, r *http.Request) error {
 }
 
 // operationCodes lists the errors that a call of any operation may return.
-var operationCodes = [...]apierror.Code{apierror.URLNotAllowed, apierror.PaymentRequired, apierror.RenderFailed, apierror.ProcessingFailed, apierror.StorageUnavailable}
+var operationCodes = [...]apierror.Code{apierror.URLNotAllowed, apierror.PaymentRequired, apierror.RenderFailed, apierror.ProcessingFailed, apierror.DeliveryFailed, apierror.StorageUnavailable}
 
 // describe returns the API as an OpenAPI 3.1 document in JSON. All of it derives from routes and from the table of
 // operations.
@@ -202,7 +202,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	}
 	e.Responses["200"] = responseDoc{
 		Description: about,
-		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, "Content-Disposition",
+		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, wire.DeliveredHeader, "Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,10 +73,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		return
 	case w.Status != 0:
 		// The status is already sent: only a broken connection can notify the client.
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 		panic(http.ErrAbortHandler)
 	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", cmp.Or(e.Cause, err)))
+		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 	}
 	middleware.Note(w, slog.String("code", string(e.Code)))
 	var over *call.RateError
@@ -89,14 +89,21 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	body, err := json.Marshal(e.Body(middleware.RequestID(r.Context()), a.Calls.Links.BaseURL))
-	if err == nil {
-		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), body)
+	kept := call.Kept(err)
+	keptBody, failed := a.errorBody(r.Context(), kept)
+	body, bodyErr := a.errorBody(r.Context(), e)
+	if err = errors.Join(failed, bodyErr); err == nil {
+		middleware.DescribeError(r.Context(), string(kept.Code), kept.Error(), keptBody)
 		err = sendJSON(w, e.Status(), body)
 	}
 	if err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
+}
+
+// errorBody returns the JSON of an error.
+func (a *API) errorBody(ctx context.Context, e *apierror.Error) ([]byte, error) {
+	return json.Marshal(e.Body(middleware.RequestID(ctx), a.Calls.Links.BaseURL))
 }
 
 // reply responds with an outcome in the mode that the request asked for.
@@ -112,13 +119,18 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	if n := len(outcome.Warnings); n > 0 {
 		a.setService(h, wire.WarningsHeader, strconv.Itoa(n))
 	}
+	if outcome.Delivered != nil {
+		a.setService(h, wire.DeliveredHeader, strconv.Itoa(outcome.Delivered.StatusCode))
+	}
 	switch outcome.Mode {
 	case schema.Async:
 		h.Set("Location", a.Calls.Links.Job(outcome.ResultID))
 		h.Set("Retry-After", "1")
 		return writeJSON(w, http.StatusAccepted, a.Calls.Links.Accepted(outcome.ResultID))
 	case schema.URL:
-		return writeJSON(w, http.StatusOK, a.Calls.Links.File(outcome.File))
+		link := a.Calls.Links.File(outcome.File)
+		link.Delivered = outcome.Delivered
+		return writeJSON(w, http.StatusOK, link)
 	}
 	size := strconv.FormatInt(outcome.Body.Size(), 10)
 	a.setService(h, wire.SizeHeader, size)

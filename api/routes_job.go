@@ -34,19 +34,48 @@ func (a *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatu
 	if only := caller.Reads(); only != "" && done.KeyID != only {
 		return jobStatus{}, store.ErrNotFound
 	}
+	return a.statusOf(ctx, done)
+}
+
+// statusOf returns the status of a job.
+func (a *API) statusOf(ctx context.Context, job store.Call) (status jobStatus, err error) {
 	links := a.Calls.Links
-	switch done.Status {
+	switch job.Status {
 	case store.CallFailed:
-		return jobStatus{links.Failed(done, done.Failure)}, nil
+		status = jobStatus{links.Failed(job, job.Failure)}
 	case store.CallDone:
-		return a.completed(ctx, done)
+		status, err = a.completed(ctx, job)
+	default:
+		status = jobStatus{links.Accepted(job.ResultID)}
 	}
-	return jobStatus{links.Accepted(done.ResultID)}, nil
+	if err == nil {
+		err = a.Calls.AddProgress(ctx, job, &status.JobStatus)
+	}
+	return status, err
+}
+
+// cancelJob cancels a job of the account that has not ended. A key that may not use all operations cancels only its own
+// jobs.
+func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.JobStatus, error) {
+	job, err := a.store.Job(ctx, caller.Account.ID, in.ID)
+	if err == nil && caller.Reads() != "" && job.KeyID != caller.Reads() {
+		err = store.ErrNotFound
+	}
+	if err == nil && job.Status == store.CallRunning {
+		if err = a.Calls.Cancel(ctx, job); err == nil {
+			job, err = a.store.Job(ctx, caller.Account.ID, in.ID)
+		}
+	}
+	if err != nil {
+		return wire.JobStatus{}, err
+	}
+	status, err := a.statusOf(ctx, job)
+	return status.JobStatus, err
 }
 
 // completed describes a job whose result may have expired since.
 func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
-	status := wire.JobStatus{ID: done.ResultID, Status: wire.JobCompleted, PollURL: a.Calls.Links.Job(done.ResultID)}
+	status := a.Calls.Links.Completed(done, nil)
 	file, err := a.store.PublicFile(ctx, done.ResultID)
 	switch {
 	case err == nil:
@@ -61,7 +90,12 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		if err != nil {
 			return jobStatus{}, err
 		}
-		status.ExpiresAt = shownTime(&expired)
+		if expired.Before(a.now()) { // Otherwise the file was deleted, or never stored.
+			status.ExpiresAt = shownTime(&expired)
+		}
+	}
+	if status.Delivered, err = a.Calls.Delivered(ctx, done.ResultID); err != nil {
+		return jobStatus{}, err
 	}
 	return jobStatus{status}, nil
 }

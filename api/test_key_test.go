@@ -3,11 +3,13 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"io"
+	"mime"
 	"net/http"
 	"os"
 	"os/exec"
@@ -92,7 +94,7 @@ func unmarked(t *testing.T, contentType, password string, content []byte) (found
 			if err := errors.Join(err, entry.Close()); err != nil {
 				t.Fatal(err)
 			}
-			found = append(found, unmarked(t, file.Name, "", text)...)
+			found = append(found, unmarked(t, cmp.Or(mime.TypeByExtension(filepath.Ext(file.Name)), file.Name), password, text)...)
 		}
 		return found
 	}
@@ -120,7 +122,7 @@ func TestTestKeysMarkEveryResult(t *testing.T) {
 	s := toolServer(t)
 	secret := newTester(t, s)
 	refused := map[string]string{
-		"/v1/templates/generate": "AI tokens", "/v1/pdf/extract-images": "application/zip", "/v1/pdf/split": "application/zip", "/v1/zip": "application/zip", "/v1/convert": "spreadsheetml",
+		"/v1/templates/generate": "AI tokens", "/v1/pdf/extract-images": "application/zip", "/v1/zip": "application/zip", "/v1/convert": "spreadsheetml",
 	}
 	before, _ := s.Balance(t)
 	for path, example := range examples(t, s) {
@@ -156,6 +158,7 @@ func TestTestKeysMarkOtherForms(t *testing.T) {
 	s := toolServer(t)
 	secret := newTester(t, s)
 	source := `"file":` + inline(letters("alpha", "beta"))
+	locked := inline([]byte(s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: `{` + source + `,"userPassword":"geheim"}`}).OK(t).Body))
 	for _, test := range []struct{ path, body, password string }{
 		{"/v1/images", `{"html":"<body style='background:#0a0'>","options":{"type":"jpeg"}}`, ""},
 		{"/v1/images", `{"html":"<body style='background:#0a0'>","options":{"type":"webp","fullPage":true}}`, ""},
@@ -164,6 +167,7 @@ func TestTestKeysMarkOtherForms(t *testing.T) {
 		{"/v1/pdf/protect", `{` + source + `,"userPassword":"geheim","ownerPassword":"other","permissions":{"modify":false}}`, "geheim"},
 		{"/v1/pdf/pdfa", `{` + source + `,"level":"1b"}`, ""},
 		{"/v1/pdf/optimize", `{` + source + `}`, ""},
+		{"/v1/pdf/split", `{"file":` + locked + `,"everyPages":1,"password":"geheim"}`, "geheim"},
 		{"/v1/pdf/raster", `{` + source + `,"pages":"1-2","type":"jpeg"}`, ""},
 		{"/v1/convert", `{"html":"<h1>Hello</h1>","to":"png"}`, ""},
 		{"/v1/convert", `{"file":"YTtiCjE7Mgo=","sourceFilename":"a.csv","options":{"password":"geheim"},"metadata":{"title":"T"}}`, "geheim"},
@@ -175,8 +179,7 @@ func TestTestKeysMarkOtherForms(t *testing.T) {
 			t.Errorf("%s %s: without a test mark: %v", test.path, test.body[:min(80, len(test.body))], plain)
 		}
 	}
-	locked := s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: `{` + source + `,"userPassword":"geheim"}`}).OK(t).Body
-	got := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: `{"file":` + inline([]byte(locked)) + `,"password":"geheim","degrees":90}`, Header: bearerOf(secret)}).OK(t)
+	got := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: `{"file":` + locked + `,"password":"geheim","degrees":90}`, Header: bearerOf(secret)}).OK(t)
 	if plain := unmarked(t, "application/pdf", "geheim", []byte(got.Body)); len(plain) > 0 {
 		t.Errorf("an encrypted source: without a test mark: %v", plain)
 	}

@@ -108,6 +108,8 @@ func TestRowsOfPublishedClients(t *testing.T) {
 		{"pdf/compress-advanced", body{"file": scan, "level": "high"}, pdf, nil},
 		{"pdf/metadata", body{"file": source}, object, []string{`"differences"`}},
 		{"pdf/metadata", body{"file": source, "metadata": body{"creator": "Ink"}, "remove": []any{"author"}}, pdf, []string{"alpha"}},
+		{"pdf/overlay", body{"file": source, "overlay": body{"file": scan, "filename": "a.pdf"}, "position": "under", "pages": []any{1, 3}, "from": "1", "repeat": "last"}, pdf, []string{"alpha", "beta", "gamma"}},
+		{"pdf/merge", body{"files": []any{body{"file": source, "title": "Letters"}, body{"file": scan, "filename": "dots.pdf"}}, "tableOfContents": true, "pageNumbers": true}, pdf, []string{"Contents", "Letters", "dots", "alpha"}},
 		{"pdf/split", body{"file": source, "text": "beta"}, zip, []string{"001.pdf", "002.pdf"}},
 		{"pdf/extract-images", body{"file": scan, "pages": "1", "minWidth": 10, "minHeight": 10}, zip, nil},
 		{"pdf/attachments", body{"file": attached}, object, []string{`"note.txt"`}},

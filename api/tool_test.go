@@ -278,6 +278,10 @@ func TestToolsFail(t *testing.T) {
 		{"split", `{` + source + `,"text":"delta"}`, apierror.InvalidRequest, "text", "was not found on any page"},
 		{"split", `{` + source + `,"bookmarkLevel":2}`, apierror.InvalidRequest, "bookmarkLevel", "must be a level with bookmarks; the document has none of level 2 or above"},
 		{"split", `{"file":` + locked + `,"everyPages":1}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
+		{"overlay", `{` + source + `,"overlay":{` + source + `},"pages":"4"}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
+		{"overlay", `{` + source + `,"overlay":{` + source + `},"from":"2-9"}`, apierror.InvalidRequest, "from", "must select pages of the overlay, which has 3"},
+		{"overlay", `{` + source + `,"overlay":{` + source + `},"repeat":"4"}`, apierror.InvalidRequest, "repeat", "must select pages of the overlay, which has 3"},
+		{"overlay", `{` + source + `,"overlay":{"file":` + locked + `}}`, apierror.ProcessingFailed, "overlay.password", "is required: the PDF is encrypted"},
 		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, apierror.InvalidRequest, "bookmarks[0].page", "must select pages of the document, which has 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)

@@ -25,6 +25,7 @@ const (
 	RateLimited        = wire.RateLimited
 	RenderFailed       = wire.RenderFailed
 	ProcessingFailed   = wire.ProcessingFailed
+	DeliveryFailed     = wire.DeliveryFailed
 	ConvertUnavailable = wire.ConvertUnavailable
 	AIUnavailable      = wire.AIUnavailable
 	StorageUnavailable = wire.StorageUnavailable

@@ -31,7 +31,7 @@ var Groups = []Group{
 	}},
 	{Title: "Guides", Pages: []string{
 		"guides/headers-and-footers", "guides/page-breaks", "guides/fonts", "guides/markdown", "guides/accessible-pdfs", "guides/compare", "guides/signatures", "guides/charts", "guides/templates",
-		"guides/flows", "guides/webhooks", "guides/agents", "guides/dashboard", "guides/command-line", "guides/clients",
+		"guides/flows", "guides/bulk", "guides/webhooks", "guides/agents", "guides/dashboard", "guides/command-line", "guides/clients",
 	}},
 	{Title: "Reference", Pages: []string{
 		"reference/errors", "reference/events", "reference/limits", "reference/template-helpers", "reference/configuration", "reference/known-limits",

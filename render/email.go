@@ -154,7 +154,7 @@ func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files [
 	if len(made) == 0 {
 		return rest, nil
 	}
-	whole, err := p.MergePDFs(ctx, parts)
+	whole, _, err := p.MergePDFs(ctx, parts)
 	if err != nil {
 		return nil, err
 	}

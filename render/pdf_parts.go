@@ -117,8 +117,8 @@ func (a *Account) ArchivePDF(ctx context.Context, file PDFFile, level pdf.Archiv
 }
 
 // runChanging runs a job that reports the changes in its result.
-func (a *Account) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
-	result, err := a.runTool(ctx, job)
+func (t *Tools) runChanging(ctx context.Context, job engine.Job) (_ *spool.File, changes []string, err error) {
+	result, err := t.runTool(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,4 +191,13 @@ func (a *Account) SetPDFMetadata(ctx context.Context, file PDFFile, how pdf.Meta
 	files, input := file.input()
 	how.Input = input
 	return a.runChanging(ctx, engine.Job{Name: pdf.SetMetadataJob, Args: how, Files: files})
+}
+
+// OverlayPDF draws pages of one PDF on those of another. Changes lists the other differences from the source.
+func (a *Account) OverlayPDF(ctx context.Context, file, overlay PDFFile, how pdf.OverlayArgs) (_ *spool.File, changes []string, err error) {
+	const name = "overlay.pdf"
+	files, input := file.input()
+	how.Input, how.Overlay = input, pdf.Input{Name: name, Password: overlay.Password}
+	files = append(files, engine.File{Name: name, Content: overlay.Content})
+	return a.runChanging(ctx, engine.Job{Name: pdf.OverlayJob, Args: how, Files: files})
 }

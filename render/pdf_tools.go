@@ -71,27 +71,6 @@ func (t *Tools) runPDF(ctx context.Context, job engine.Job) (*spool.File, error)
 	return result.Output(0), nil
 }
 
-// MergeInput is one file of a merge. Title names it in the outline.
-type MergeInput struct {
-	PDFFile
-
-	Title string
-}
-
-// MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
-// file. The result is not encrypted.
-func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, error) {
-	var args pdf.Merge
-	job := engine.Job{Name: pdf.MergeJob}
-	for i, in := range inputs {
-		name := fmt.Sprintf("input%d.pdf", i)
-		job.Files = append(job.Files, engine.File{Name: name, Content: in.Content})
-		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
-	}
-	job.Args = args
-	return t.runPDF(ctx, job)
-}
-
 // ExtractPages makes a PDF of selected pages, in the selected order, including repeats. Empty pages mean all.
 func (t *Tools) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
 	return t.extract(ctx, file, pdf.Selection{Pages: pages})

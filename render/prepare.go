@@ -19,6 +19,7 @@ import (
 	"relaypdf/render/markup"
 	"relaypdf/render/office"
 	"relaypdf/render/pdf"
+	"relaypdf/render/records"
 	"relaypdf/render/template"
 )
 
@@ -180,6 +181,7 @@ func ServeEngine(in io.Reader, out io.Writer) error {
 	maps.Copy(handlers, office.Handlers())
 	maps.Copy(handlers, template.Handlers())
 	maps.Copy(handlers, email.Handlers())
+	maps.Copy(handlers, records.Handlers())
 	handlers[markdownJob] = engine.Handle(func(_ context.Context, _ *engine.Work, style markup.MarkdownOptions, source []byte) ([]byte, error) {
 		doc, err := markup.Markdown(source, style)
 		if err != nil {

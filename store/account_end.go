@@ -44,8 +44,10 @@ var ended = []string{
 	`DELETE FROM templates WHERE account_id = ?0`,
 	`DELETE FROM kept_inputs WHERE account_id = ?0`,
 	`DELETE FROM requests WHERE account_id = ?0`,
+	`DELETE FROM bulk_chunks WHERE call_id IN (SELECT call_id FROM bulks WHERE account_id = ?0)`,
 	`DELETE FROM titles WHERE account_id = ?0`,
 	`DELETE FROM links WHERE account_id = ?0`,
+	`DELETE FROM delivered WHERE account_id = ?0`,
 	`DELETE FROM usage_alerts WHERE account_id = ?0`,
 	// Their bytes go with the next round, and those of running jobs after it.
 	`UPDATE files SET expires_at = ?1 WHERE account_id = ?0 AND expires_at > ?1`,

@@ -32,7 +32,7 @@ type Call struct {
 	Lease          string // of the process that runs it
 	Metered        bool   // priced and recorded, but not paid from the wallet
 	Quote          credit.Amount
-	Charge         credit.Amount // at most the quote; zero until the call is done
+	Charge         credit.Amount // at most the quote; zero until the call is done, except for the chunks of a bulk job
 	Status         string        // CallRunning, CallDone or CallFailed
 	Failure        Failure       // of a failed call
 	CreatedAt      time.Time
@@ -73,6 +73,7 @@ type Settlement struct {
 	CallID   string
 	Charge   credit.Amount // at most the quote
 	File     *File         // the result to keep, or nil; its account and call are filled in
+	Files    []File        // the documents of a bulk job that are kept with the File
 	Duration time.Duration // of the run
 	Steps    Steps         // durations of the steps
 	Outbox   *Outbox       // notifications of the end, or nil
@@ -229,6 +230,14 @@ func (s *Store) Settle(ctx context.Context, end Settlement) error {
 		settle = s.settlePostgres
 	}
 	return wrapped("settle call", settle(ctx, end))
+}
+
+// files are the files to keep.
+func (end Settlement) files() []File {
+	if end.File == nil {
+		return nil
+	}
+	return append([]File{*end.File}, end.Files...)
 }
 
 // by returns the lease and the try of the job whose end it is; nothing for

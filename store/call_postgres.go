@@ -65,6 +65,7 @@ type beginParams struct {
 }
 
 type jobParams struct {
+	Records  int      `json:"records,omitempty"`
 	Kind     string   `json:"kind"`
 	Input    bytea    `json:"input,omitzero"`
 	InputKey string   `json:"input_key"`
@@ -88,7 +89,7 @@ func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 			PostingID: s.postings.next(s.region, now), Now: toMicros(now), Today: dayOf(now),
 		}
 		if c.Job != nil {
-			params.Job = &jobParams{Kind: c.Job.Kind, Input: c.Job.Input, InputKey: c.Job.InputKey, Pins: pins}
+			params.Job = &jobParams{Kind: c.Job.Kind, Input: c.Job.Input, InputKey: c.Job.InputKey, Pins: pins, Records: c.Job.Records}
 		}
 		verdict, err := s.callFunction(ctx, c.AccountID, beginFunction, params)
 		switch {
@@ -158,7 +159,7 @@ type settleParams struct {
 	Steps     Steps         `json:"steps"`
 	Lease     string        `json:"lease"`
 	Tries     int           `json:"tries"`
-	File      *fileParams   `json:"file"`
+	File      any           `json:"file"` // *fileParams, or several
 	Outbox    *outboxParams `json:"outbox"`
 	PostingID string        `json:"posting_id"`
 	Now       int64         `json:"now"`
@@ -186,14 +187,22 @@ func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 		ID: end.CallID, Charge: end.Charge, Duration: end.Duration.Microseconds(), Steps: end.Steps, Lease: lease, Tries: tries,
 		Outbox: outbox, PostingID: s.postings.next(s.region, now), Now: toMicros(now),
 	}
-	if f := end.File; f != nil {
+	var files []fileParams
+	for _, f := range end.files() {
 		if err := f.check(now); err != nil {
 			return err
 		}
-		params.File = &fileParams{
+		files = append(files, fileParams{
 			ID: f.ID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200), Size: f.Size, BlobKey: f.BlobKey,
 			Warnings: clean(f.Warnings, maxWarnings), ExpiresAt: toMicros(f.ExpiresAt),
-		}
+		})
+	}
+	switch len(files) {
+	case 0:
+	case 1:
+		params.File = files[0] // as the previous release's function reads it
+	default:
+		params.File = files
 	}
 	account := ""
 	if end.Job != nil {

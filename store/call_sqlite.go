@@ -113,7 +113,7 @@ func (s *Store) spendKey(ctx context.Context, tx txn, c *callRow, now time.Time)
 // endUpdate ends a running call with success, and returns it. $1 charge, $2 now, $3
 // duration, $4 steps, $5 call, $6 and $7 lease and try of a job.
 var endUpdate = `UPDATE calls SET status = 'done', charge = $1, ended_at = $2, duration = $3, steps = $4
-	WHERE id = $5 AND status = 'running' AND quote >= $1
+	WHERE id = $5 AND status = 'running' AND quote >= $1 AND charge <= $1
 	AND ($6 = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = $5 AND state = 'running' AND lease = $6 AND tries = $7))
 	RETURNING ` + callsTable.columns("calls")
 
@@ -134,8 +134,8 @@ func (s *Store) settleSQLite(ctx context.Context, end Settlement) error {
 		if err := s.finishClaim(ctx, tx, &row); err != nil {
 			return err
 		}
-		if end.File != nil {
-			if err := s.addFile(ctx, tx, &row, *end.File, now); err != nil {
+		for _, file := range end.files() {
+			if err := s.addFile(ctx, tx, &row, file, now); err != nil {
 				return err
 			}
 		}
@@ -153,7 +153,7 @@ func (s *Store) releaseSQLite(ctx context.Context, end ending) (released bool, e
 		var row callRow
 		condition, args := end.holder.condition(toMicros(now))
 		err := tx.NewUpdate().Model(&row).
-			Set("status = ?, error_code = ?, error_message = ?", CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
+			Set("status = ?, charge = 0, error_code = ?, error_message = ?", CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
 			Set("ended_at = ?, steps = ?", toMicros(now), end.failure.Steps).
 			Where("id = ? AND status = ?", end.callID, CallRunning).Where(condition, args...).
 			Returning("*").Scan(ctx)
@@ -203,12 +203,20 @@ const fundsUpdate = `UPDATE accounts SET balance = balance + $1, held = held - $
 const unspentUpdate = `UPDATE keys SET spent = spent - $1 WHERE id = $2`
 
 // endHold ends the hold of a call that has ended: its charge is earned, and the rest
-// returns to the wallet and leaves the counters of the limits. The day's counter is left
+// returns to the wallet and leaves the counters of the limits. What the chunks of a bulk
+// job have earned before is a part of its charge, and is returned by a failed one, whose
+// charge is 0. The day's counter is left
 // alone when a newer day has begun.
 func (s *Store) endHold(ctx context.Context, tx txn, row *callRow, now time.Time) error {
 	held, paid, unspent := row.held(), row.Charge, row.Quote-row.Charge
 	if row.Metered {
 		paid = 0
+	} else {
+		before, err := s.chargedBefore(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		held, paid = held-before, paid-before
 	}
 	end := posting{
 		accountID: row.AccountID, kind: KindSettle, cause: row.ID, reason: row.ErrorCode, at: now,

@@ -75,8 +75,14 @@ var oldRows = []string{
 		AND NOT EXISTS (SELECT 1 FROM oauth_grants AS g JOIN keys AS k ON k.id = g.key_id WHERE g.client_id = c.id AND k.revoked_at IS NULL AND k.expires_at > ?0) LIMIT ?1)`,
 	`DELETE FROM titles WHERE call_id IN (SELECT call_id FROM titles WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM links WHERE file_id IN (SELECT file_id FROM links WHERE expires_at < ?0 LIMIT ?1)`,
+	`DELETE FROM delivered WHERE file_id IN (SELECT file_id FROM delivered WHERE delivered_at < ?0 LIMIT ?1)`,
 	`DELETE FROM quotes WHERE id IN (SELECT id FROM quotes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days WHERE day < ?0 / 86400000000 LIMIT ?1)`,
+	`DELETE FROM bulk_chunks WHERE (call_id, first) IN (SELECT k.call_id, k.first FROM bulk_chunks AS k JOIN bulks AS b ON b.call_id = k.call_id
+		WHERE b.created_at < ?0 AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = b.call_id AND calls.status = 'running') LIMIT ?1)`,
+	`DELETE FROM bulks WHERE call_id IN (SELECT b.call_id FROM bulks AS b WHERE b.created_at < ?0
+		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = b.call_id AND calls.status = 'running')
+		AND NOT EXISTS (SELECT 1 FROM bulk_chunks AS k WHERE k.call_id = b.call_id) LIMIT ?1)`,
 	`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE created_at < ?0 AND state = 'ended' AND input_key = '' LIMIT ?1)`,
 	`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE created_at < ?0 AND status <> 'pending' LIMIT ?1)`,
 	`DELETE FROM delivery_attempts WHERE (delivery_id, at) IN (SELECT a.delivery_id, a.at FROM delivery_attempts AS a WHERE a.at < ?0

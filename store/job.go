@@ -31,6 +31,8 @@ type NewJob struct {
 	Input    []byte   // its input, encrypted, if it is short
 	InputKey string   // else the key of the blob that holds it
 	Pins     []string // ids of files that must stay until it has ended
+	// Records is the number of records of a bulk job; 0 for any other job.
+	Records int
 	// Kind is the capability that a worker needs to run it. Any worker can run a job without one.
 	Kind string
 }
@@ -82,6 +84,11 @@ func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) e
 			return err
 		}
 	}
+	if c.Job.Records > 0 {
+		if _, err := s.exec(ctx, tx, bulkInsert, call.ID, call.AccountID, c.Job.Records, call.CreatedAt); err != nil {
+			return err
+		}
+	}
 	return s.pin(ctx, tx, call, c.Job.Pins)
 }
 
@@ -89,18 +96,30 @@ func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) e
 // stop. The try does not count. A job that is not this worker's any more is
 // left alone.
 func (s *Store) ReturnJob(ctx context.Context, job Job) error {
-	return s.requeueJob(ctx, job, job.Tries-1)
+	return s.requeueJob(ctx, job, job.Tries-1, false)
+}
+
+// PostponeJob puts a job back behind all others of its account that wait. The try does not count.
+func (s *Store) PostponeJob(ctx context.Context, job Job) error {
+	return s.requeueJob(ctx, job, job.Tries-1, true)
 }
 
 // RetryJob puts a job back that failed for a reason of the service's own. The try counts:
 // see MaxTries. A job that is not this worker's any more is left alone.
 func (s *Store) RetryJob(ctx context.Context, job Job) error {
-	return s.requeueJob(ctx, job, job.Tries)
+	return s.requeueJob(ctx, job, job.Tries, false)
 }
 
-func (s *Store) requeueJob(ctx context.Context, job Job, tries int) error {
+func (s *Store) requeueJob(ctx context.Context, job Job, tries int, last bool) error {
+	place := ""
+	switch {
+	case last && s.dialect == Postgres:
+		place = ", seq = DEFAULT"
+	case last:
+		place = ", seq = (SELECT MAX(seq) + 1 FROM jobs)"
+	}
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = ?
+		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = ?`+place+`
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
 			jobQueued, tries, job.Call.ID, jobRunning, job.lease, job.Tries).Exec(ctx)
 		return err

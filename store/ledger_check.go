@@ -74,21 +74,21 @@ var ledgerChecks = []ledgerCheck{
 		SELECT id AS subject, ` + sumOfBooks + ` AS got, 7 AS want FROM sums WHERE ` + sumOfBooks + ` <> 0`},
 	{"call %s has %d in its held entries, want %d", `
 		SELECT c.id AS subject, CAST(COALESCE(SUM(j.held), 0) AS BIGINT) AS got,
-			CASE WHEN c.status = 'running' AND NOT c.metered THEN c.quote ELSE 0 END AS want
+			CASE WHEN c.status = 'running' AND NOT c.metered THEN c.quote - c.charge ELSE 0 END AS want
 		FROM calls AS c LEFT JOIN journal AS j ON j.cause = c.id AND j.id >= ?1
 		WHERE c.id >= ?2
-		GROUP BY c.id, c.status, c.metered, c.quote
-		HAVING COALESCE(SUM(j.held), 0) <> CASE WHEN c.status = 'running' AND NOT c.metered THEN c.quote ELSE 0 END`},
+		GROUP BY c.id, c.status, c.metered, c.quote, c.charge
+		HAVING COALESCE(SUM(j.held), 0) <> CASE WHEN c.status = 'running' AND NOT c.metered THEN c.quote - c.charge ELSE 0 END`},
 	{"call %s earned %d, want %d", `
 		SELECT c.id AS subject, CAST(COALESCE(SUM(j.revenue), 0) AS BIGINT) AS got,
-			CASE WHEN c.status = 'done' AND NOT c.metered THEN c.charge ELSE 0 END AS want
+			CASE WHEN NOT c.metered THEN c.charge ELSE 0 END AS want
 		FROM calls AS c LEFT JOIN journal AS j ON j.cause = c.id AND j.id >= ?1
 		WHERE c.id >= ?2
 		GROUP BY c.id, c.status, c.metered, c.charge
-		HAVING COALESCE(SUM(j.revenue), 0) <> CASE WHEN c.status = 'done' AND NOT c.metered THEN c.charge ELSE 0 END`},
+		HAVING COALESCE(SUM(j.revenue), 0) <> CASE WHEN NOT c.metered THEN c.charge ELSE 0 END`},
 	{"call %s was ended %d times, want %d", `
 		SELECT cause AS subject, COUNT(*) AS got, 1 AS want FROM journal
-		WHERE id >= ?1 AND cause <> '' AND kind <> 'hold' GROUP BY cause HAVING COUNT(*) > 1`},
+		WHERE id >= ?1 AND cause <> '' AND kind <> 'hold' AND reason <> 'chunk' GROUP BY cause HAVING COUNT(*) > 1`},
 	{"key %s counts %d as spent, its calls sum to %d", `
 		SELECT k.id AS subject, k.spent AS got, CAST(COALESCE(used.amount, 0) + COALESCE(running.quote, 0) AS BIGINT) AS want
 		FROM keys AS k
@@ -109,6 +109,12 @@ var ledgerChecks = []ledgerCheck{
 		LEFT JOIN (SELECT account_id, SUM(charge) AS charge, COUNT(*) AS calls FROM calls
 			WHERE id >= ?2 AND day > ?3 AND status = 'done' GROUP BY account_id) AS c ON c.account_id = u.account_id
 		WHERE u.amount <> COALESCE(c.charge, 0) OR u.calls <> COALESCE(c.calls, 0)`},
+	{"failed call %s has a charge of %d, want %d", `
+		SELECT id AS subject, charge AS got, 0 AS want FROM calls WHERE id >= ?2 AND status = 'failed' AND charge <> 0`},
+	{"running bulk job %s has charged %d, its call %d", `
+		SELECT b.call_id AS subject, b.charged AS got, c.charge AS want
+		FROM bulks AS b JOIN calls AS c ON c.id = b.call_id
+		WHERE b.charged <> c.charge AND c.status = 'running'`},
 	{"idempotency key of call %s is done (%d), its call is not (%d)", `
 		SELECT i.call_id AS subject, 1 AS got, 0 AS want
 		FROM idempotency AS i LEFT JOIN calls AS c ON c.id = i.call_id

@@ -24,7 +24,8 @@ var moneyTables = map[string]string{
 	"idempotency": "*",
 	"files":       "id, account_id, call_id, filename, content_type, size, blob_key, created_at, expires_at, warnings",
 	"jobs":        "call_id, account_id, state, lease, tries, input_key, kind, trace, created_at",
-	"job_inputs":  "*", "pins": "*", "usage_days": "*", "callbacks": "call_id, url, receiver, trace, created_at",
+	"bulks":       "*", "bulk_chunks": "*",
+	"job_inputs": "*", "pins": "*", "usage_days": "*", "callbacks": "call_id, url, receiver, trace, created_at",
 	"events": "account_id, type, call_id, body, created_at",
 	"deliveries": "account_id, endpoint_id, (SELECT COALESCE(e.call_id, '') FROM events AS e WHERE e.id = event_id) AS cause, " +
 		"event_type, receiver, url, status, next_attempt_at, created_at",
@@ -149,7 +150,7 @@ func cell(value any) string {
 
 // TestMoneyRulesAgree sends random calls through SQLite's statements and PostgreSQL's
 // functions: calls begin, with promised prices too, settle and fail, expire with their
-// process, their worker or their time in the queue. Each step must end alike on both,
+// process, their worker or their time in the queue. Bulk jobs settle chunks, and are cancelled. Each step must end alike on both,
 // and all rows must be equal at the end.
 func TestMoneyRulesAgree(t *testing.T) {
 	t.Parallel()
@@ -209,6 +210,9 @@ func randomStep(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text s
 			outbox.Event = store.EventJobCompleted
 		}
 	}
+	if call.Job != nil && call.Job.Records > 0 && random.IntN(4) > 0 {
+		return randomChunk(t, random, call)
+	}
 	asWorker := random.IntN(2) == 0
 	if random.IntN(3) == 0 {
 		failure := store.Failure{Code: "render_failed", Message: "the page\x00 did not load"}
@@ -233,6 +237,42 @@ func randomStep(t *testing.T, random *rand.Rand, calls *[]store.NewCall) (text s
 			mine.Job = &job
 		}
 		return s.Settle(ctx, mine)
+	}
+}
+
+// randomChunk chooses a chunk of a bulk job, which may be one too many or not the next one, or cancels the job.
+func randomChunk(t *testing.T, random *rand.Rand, call store.NewCall) (text string, do func(*ledgerSide) error) {
+	t.Helper()
+	ctx := t.Context()
+	if random.IntN(12) == 0 {
+		return "cancel " + call.ID, func(s *ledgerSide) error {
+			running, err := s.Call(ctx, call.ID)
+			if err != nil {
+				return err
+			}
+			return s.CancelJob(ctx, running, store.Failure{Code: "canceled"}, nil)
+		}
+	}
+	chunk := store.Chunk{Records: 1 + random.IntN(5), Charge: credit.Amount(random.IntN(int(call.Quote)/3 + 1)), Results: fmt.Sprint(random.IntN(100))}
+	chunk.Failed = random.IntN(chunk.Records + 1)
+	skew := max(0, random.IntN(8)-6)
+	twice := random.IntN(5) == 0
+	return fmt.Sprintf("chunk of %s: %+v", call.ID, chunk), func(s *ledgerSide) error {
+		job, ok := s.jobs[call.ID]
+		if !ok {
+			return nil
+		}
+		about, err := s.Bulk(ctx, call.ID)
+		if err != nil {
+			return err
+		}
+		mine := chunk
+		mine.First = about.Processed + skew
+		canceled, err := s.SettleChunk(ctx, job, mine)
+		if twice && err == nil {
+			canceled, err = s.SettleChunk(ctx, job, mine)
+		}
+		return fmt.Errorf("canceled %t: %w", canceled, err)
 	}
 }
 
@@ -373,6 +413,9 @@ func randomCall(random *rand.Rand, before []store.NewCall) (call store.NewCall, 
 	}
 	if random.IntN(3) == 0 {
 		call.Mode, call.Job = store.Async, &store.NewJob{Input: []byte{0, 1, 0xfe, byte(random.IntN(256))}, Kind: "pdf"}
+		if random.IntN(2) == 0 {
+			call.Job.Records = 1 + random.IntN(20)
+		}
 		if random.IntN(3) == 0 {
 			call.Job.Input, call.Job.InputKey = nil, result
 		}

@@ -36,7 +36,7 @@ var (
 		claimSQLite, claimedSelect, claimInsert, holdUpdate, spendUpdate, callInsert, callbackInsert, journalInsert, usageUpsert, endUpdate,
 		claimUpdate, fundsUpdate, unspentUpdate, fileInsert, jobInsert, inputInsert, recipientSelect, callbackSelect,
 	}, jobEnd...)
-	postgresTexts = []string{claimPostgres, beginFunction, settleFunction, releaseFunction}
+	postgresTexts = []string{claimPostgres, beginFunction, settleFunction, releaseFunction, chunkFunction}
 )
 
 // compilePaidPath prepares the statements of every paid call.

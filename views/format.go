@@ -119,6 +119,14 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
+// roughly writes an estimate, in whole seconds.
+func roughly(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return Duration(d)
+}
+
 // Bytes writes a size, in units of 1,000.
 func Bytes(n int64) string {
 	switch {

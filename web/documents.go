@@ -15,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"relaypdf/api/call"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 	"relaypdf/views"
@@ -244,6 +245,9 @@ func (w *Web) showDocument(v *pageRequest) error {
 		return err
 	}
 	m.Name = cmp.Or(titles[call.ID], m.Name)
+	if err := w.addProgress(v, call, &m); err != nil {
+		return err
+	}
 	for _, step := range call.Steps.List() {
 		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
 	}
@@ -269,6 +273,61 @@ func (w *Web) showDocument(v *pageRequest) error {
 		}
 	}
 	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))
+}
+
+// addProgress fills in how far a job has come, and whether it can be cancelled.
+func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail) error {
+	if of.Mode != schema.Async || w.cfg.Progress == nil {
+		return nil
+	}
+	status := wire.JobStatus{Status: wire.JobProcessing}
+	if m.Took != nil {
+		status.Status = wire.JobCompleted
+	}
+	if err := w.cfg.Progress(v.ctx(), of, &status); err != nil {
+		return err
+	}
+	m.Cancels = of.Status == store.CallRunning && w.cfg.Cancel != nil && (status.BulkStatus == nil || !status.Canceled)
+	if status.BulkStatus == nil {
+		return nil
+	}
+	m.Bulk = &views.BulkProgress{Total: status.Total, Processed: status.Processed, Failed: status.BulkStatus.Failed, Canceled: status.Canceled}
+	if status.ETASeconds != nil {
+		m.Bulk.Left = new(time.Duration(*status.ETASeconds) * time.Second)
+	}
+	for _, e := range status.Errors {
+		m.Bulk.Errors = append(m.Bulk.Errors, views.RecordError(e))
+	}
+	return nil
+}
+
+// showCancelJob asks before a job is cancelled. One that cannot be cancelled is shown instead.
+func (w *Web) showCancelJob(v *pageRequest) error {
+	call, err := v.document()
+	if err != nil {
+		return err
+	}
+	m := views.DocumentDetail{Document: documentOf(call, nil)}
+	if err := w.addProgress(v, call, &m); err != nil {
+		return err
+	}
+	if !m.Cancels {
+		return v.redirect(documentsPath + "/" + call.ID)
+	}
+	return v.show(http.StatusOK, views.CancelJobPage(v.page("Cancel job", documentsPath), m))
+}
+
+func (w *Web) cancelJob(v *pageRequest) error {
+	call, err := v.document()
+	if err != nil {
+		return err
+	}
+	if call.Mode == schema.Async && call.Status == store.CallRunning && w.cfg.Cancel != nil {
+		if err := w.cfg.Cancel(v.ctx(), call); err != nil {
+			return err
+		}
+	}
+	return v.redirect(documentsPath + "/" + call.ID)
 }
 
 // addLook adds the preview of the result, or, until it exists, the URL of the page with it: the page itself does not

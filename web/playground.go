@@ -391,10 +391,14 @@ func (w *Web) runPlayground(v *pageRequest) error {
 
 // call returns the body of the call. The result is always stored, whatever the form contains, so it can be shown.
 func (p *playground) call() []byte {
-	mode := p.input.values["response"]
+	mode, kept := p.input.values["response"], p.input.values["store"]
+	defer func() { p.input.values["response"], p.input.values["store"] = mode, kept }()
+	p.input.values["store"] = ""
 	if mode == "" || mode == answerBytes {
 		p.input.values["response"] = answerAddress
-		defer func() { p.input.values["response"] = mode }()
+		if p.row().Job && p.input.values["quote"] == "" {
+			p.input.values["response"] = answerJob
+		}
 	}
 	return p.input.JSON()
 }

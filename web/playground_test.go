@@ -38,7 +38,7 @@ func playHouse(t *testing.T) *house {
 		for _, row := range table.All() {
 			c.Operations = append(c.Operations, row.Name)
 			c.Prices[row.Name] = row.Price
-			c.Described = append(c.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies})
+			c.Described = append(c.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Job: row.Bulk})
 		}
 	})
 }
@@ -199,6 +199,9 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 		}
 		if o.Flow {
 			word = "Run for $0.0025" // the price of its steps
+		}
+		if o.Bulk {
+			word = "Run" // the price of its records
 		}
 		if !strings.Contains(textOf(page.body), word) {
 			t.Errorf("%s: the button does not say %q", o.Name, word)

@@ -25,6 +25,7 @@ type Operation struct {
 	Name, Summary, Note string
 	Varies              bool // the price depends on the request
 	Reads               bool // the result is JSON about the input
+	Job                 bool // each call is a job
 }
 
 // priceLines is the price list in the order of the table.

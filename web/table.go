@@ -171,6 +171,8 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
 		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
 		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
+		{"GET", "/dashboard/documents/{id}/cancel", manages, documentsPages.showCancelJob},
+		{"POST", "/dashboard/documents/{id}/cancel", manages, documentsPages.cancelJob},
 		{"GET", usagePath, signedIn, w.showUsage},
 		{"GET", usagePath + ".csv", signedIn, w.exportUsage},
 		{"POST", usagePath + "/alerts", owns, w.saveAlerts},

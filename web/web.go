@@ -17,6 +17,7 @@ import (
 	"relaypdf/api/oauth"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/templates"
+	"relaypdf/api/wire"
 	"relaypdf/static"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
@@ -75,6 +76,9 @@ type Config struct {
 	// reason for users why it was not repeated. Both may be nil.
 	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
 	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
+	// Progress adds the progress of a bulk job to the status of a call, Cancel cancels a job. Both may be nil.
+	Progress func(ctx context.Context, of store.Call, status *wire.JobStatus) error
+	Cancel   func(ctx context.Context, job store.Call) error
 	// Thumbnail returns an image of page 1 of an account's result as a PNG, or nil; it may be nil.
 	Thumbnail func(ctx context.Context, account store.Account, resultID string) []byte
 	// Templates is the service of templates and partials.

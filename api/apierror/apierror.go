@@ -27,9 +27,11 @@ const (
 	MethodNotAllowed   = wire.MethodNotAllowed
 	PreconditionFailed = wire.PreconditionFailed
 	PayloadTooLarge    = wire.PayloadTooLarge
+	Canceled           = wire.Canceled
 	RateLimited        = wire.RateLimited
 	RenderFailed       = wire.RenderFailed
 	ProcessingFailed   = wire.ProcessingFailed
+	DeliveryFailed     = wire.DeliveryFailed
 	ConvertUnavailable = wire.ConvertUnavailable
 	AIUnavailable      = wire.AIUnavailable
 	StorageUnavailable = wire.StorageUnavailable

@@ -16,9 +16,15 @@ import (
 // jobs.
 func (s *Server) Work(t testing.TB) (stop func()) {
 	t.Helper()
+	return s.WorkBy(t, 2)
+}
+
+// WorkBy is Work with a number of jobs at once.
+func (s *Server) WorkBy(t testing.TB, workers int) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- s.API.Calls.Work(ctx, 2, 10*time.Second) }()
+	go func() { done <- s.API.Calls.Work(ctx, workers, 10*time.Second) }()
 	stopped := false
 	stop = func() {
 		if stopped {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -29,6 +30,8 @@ type Config struct {
 	Render *render.Renderer
 	// Callbacks refuses addresses of callbacks.
 	Callbacks Callbacks
+	// Destinations sends results to the URLs that calls name. It reaches only public addresses, and follows no redirect.
+	Destinations *http.Client
 	// Box encrypts the inputs of jobs.
 	Box *seal.Box
 	// Payments refills wallets; nil means that only the operator credits
@@ -79,37 +82,38 @@ type Pipeline struct {
 	Links Links
 	Files Files
 
-	store      *store.Store
-	render     *render.Renderer
-	callbacks  Callbacks
-	box        *seal.Box
-	wallets    *wallets
-	limiter    ratelimit.Limiter
-	table      *schema.Table[*operation.Deps]
-	prices     map[string]credit.Amount
-	ai         *operation.AI
-	metrics    *metrics
-	tracer     *telemetry.Tracer
-	log        *slog.Logger
-	now        func() time.Time
-	reached    func(step string)
-	drawTime   time.Duration // see Config
-	lease      string
-	region     string
-	files      schema.Files
-	inputs     *schema.Budget
-	previews   *previewLine
-	billing    bool
-	rateLimits bool
-	dev        bool
-	running    sync.WaitGroup // paid calls under way
-	underWay   sync.Map       // ids of the calls that this process works on
+	store        *store.Store
+	render       *render.Renderer
+	callbacks    Callbacks
+	destinations *http.Client
+	box          *seal.Box
+	wallets      *wallets
+	limiter      ratelimit.Limiter
+	table        *schema.Table[*operation.Deps]
+	prices       map[string]credit.Amount
+	ai           *operation.AI
+	metrics      *metrics
+	tracer       *telemetry.Tracer
+	log          *slog.Logger
+	now          func() time.Time
+	reached      func(step string)
+	drawTime     time.Duration // see Config
+	lease        string
+	region       string
+	files        schema.Files
+	inputs       *schema.Budget
+	previews     *previewLine
+	billing      bool
+	rateLimits   bool
+	dev          bool
+	running      sync.WaitGroup // paid calls under way
+	underWay     sync.Map       // ids of the calls that this process works on
 }
 
 // New returns a Pipeline.
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
-		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, box: cfg.Box, limiter: cfg.Limiter,
+		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, box: cfg.Box, limiter: cfg.Limiter,
 		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
 	}
@@ -154,13 +158,13 @@ func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
 }
 
 // Deliver hands an outcome to send, and frees it. A binary result that was not sent is
-// stored for a day: it has been paid for.
+// stored for a day, because it has been paid for, unless its call asked for no copy.
 func (p *Pipeline) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
 	if outcome.Body != nil {
 		defer p.Free(ctx, outcome.Body)
 	}
 	err := send(outcome)
-	if err != nil {
+	if err != nil && !outcome.Unstored {
 		p.Files.Keep(ctx, outcome)
 	}
 	return err

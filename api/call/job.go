@@ -44,6 +44,7 @@ var jobFeatures = []struct {
 	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
 	{"/test", (*paidCall).test}, // The result would lack its mark.
 	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
+	{"/deliver", func(c *paidCall) bool { return c.call.DeliverTo.URL != "" }}, // All jobs with store false deliver.
 }
 
 // kinds returns the kinds of jobs that this process can run.
@@ -106,6 +107,9 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	ctx, span := continueTrace(ctx, c, wait)
 	outcome, charged := "ok", credit.Amount(0)
 	err := c.carryOut(ctx, jobSteps)
+	if err != nil && c.unstored {
+		err = &UnstoredError{err}
+	}
 	endSpan(span, err)
 	if err == nil {
 		charged = c.outcome.Charged
@@ -113,10 +117,10 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		failure := Fault(err)
 		outcome = string(failure.Code)
 		switch {
-		case ctx.Err() != nil || c.retries(err):
+		case ctx.Err() != nil || c.retries(err) || errors.Is(err, errTurn):
 			outcome = "returned" // to the queue, see giveUp
 		case failure.Code == apierror.InternalError:
-			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", err))
+			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", Loggable(err)))
 		}
 	}
 	p.metrics.call(call.Operation, outcome, charged)
@@ -185,7 +189,9 @@ func (c *paidCall) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.call, err = c.Operation.Bind(ctx, input, c.files)
+	if c.call, err = c.Operation.Bind(ctx, input, c.files); err == nil {
+		c.noteUnstored(c.call)
+	}
 	return err
 }
 
@@ -212,6 +218,9 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 		return nil, err
 	}
 	job := &store.NewJob{Kind: c.jobKind()}
+	if c.Operation.Bulk {
+		job.Records = c.records
+	}
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
 	}
@@ -257,21 +266,29 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 const busyPause = 200 * time.Millisecond
 
 // patiently does work of a run. That of a job waits where everything is busy.
-func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error) {
-	for {
-		result, err := work()
-		if err == nil {
+func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (result schema.Result, err error) {
+	err = c.whenFree(ctx, func() (err error) {
+		if result, err = work(); err == nil {
 			c.reached("worked")
 		}
+		return err
+	})
+	return result, err
+}
+
+// whenFree does a part of a call. That of a job waits where everything is busy.
+func (c *paidCall) whenFree(ctx context.Context, do func() error) error {
+	for {
+		err := do()
 		var busy *chrome.BusyError
 		if c.job == nil || !errors.As(err, &busy) {
-			return result, err
+			return err
 		}
 		timer := time.NewTimer(max(busyPause, min(busy.RetryAfter, time.Second)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return result, ctx.Err()
+			return ctx.Err()
 		case <-timer.C:
 		}
 	}

@@ -30,8 +30,11 @@ func (l Links) Accepted(id string) wire.JobStatus {
 	return wire.JobStatus{ID: id, Status: wire.JobProcessing, PollURL: l.Job(id)}
 }
 
-// Completed describes a call whose result is in file.
+// Completed describes a call whose result is in file. The file is nil if the result was not stored, or has expired.
 func (l Links) Completed(call store.Call, file *store.File) wire.JobStatus {
+	if file == nil {
+		return wire.JobStatus{ID: call.ResultID, Status: wire.JobCompleted, PollURL: l.poll(call)}
+	}
 	link := l.File(file)
 	return wire.JobStatus{
 		ID: call.ResultID, Status: wire.JobCompleted, PollURL: l.poll(call), URL: link.URL,

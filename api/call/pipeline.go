@@ -63,6 +63,10 @@ type Outcome struct {
 	File        *store.File
 	// Warnings are the warnings about the source of the result.
 	Warnings []wire.Warning
+	// Delivered is the delivery to the destination that the call named; nil if it named none.
+	Delivered *wire.Delivered
+	// Unstored means that the call asked for no copy of its result.
+	Unstored bool
 
 	try int // which attempt of a job made it
 }
@@ -121,13 +125,17 @@ type paidCall struct {
 	digest  []byte // of the request, if it has an idempotency key
 	id      string
 	result  string // the result's id
-	quote   credit.Amount
-	quoteID string // of the promised price, if there is one
-	held    bool
-	begun   bool // its hold was written, or a job's
-	started time.Time
-	outcome *Outcome
-	times   times
+	// unstored means that no copy of the input and of the result is to be kept. It is set even if the input has errors.
+	unstored bool
+	quote    credit.Amount
+	quoteID  string // of the promised price, if there is one
+	records  int    // of a bulk call
+	bulk     *bulk  // a bulk job that runs
+	held     bool
+	begun    bool // its hold was written, or a job's
+	started  time.Time
+	outcome  *Outcome
+	times    times
 	// templates are the account's, once the call asks for them.
 	templates *storedTemplates
 	trace     string // the trace that workers and deliveries of the call continue
@@ -143,6 +151,9 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	var failed *Outcome
 	if c.begun {
 		failed = &Outcome{CallID: c.id}
+	}
+	if err != nil && c.unstored {
+		err = &UnstoredError{err}
 	}
 	switch {
 	case errors.Is(err, errReplayed):
@@ -218,6 +229,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
 	var refused schema.Faults
 	files.Check = func(place string, input any) schema.Faults {
+		c.noteUnstored(input)
 		own := c.refusedAddresses(input)
 		var faults schema.Faults
 		if errors.As(schema.At(place, own.OrNil()), &faults) {
@@ -272,6 +284,9 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	if calling, ok := input.(interface{ Callback() string }); ok {
 		check(p.callbacks, "callbackUrl", calling.Callback())
 	}
+	if delivering, ok := input.(interface{ DestinationURL() string }); ok {
+		check(p.callbacks, destinationField, delivering.DestinationURL())
+	}
 	return refused
 }
 
@@ -307,22 +322,23 @@ func (c *paidCall) authorize(ctx context.Context) error {
 			return operation.StepFailure(part, err)
 		}
 	}
-	for range c.call.Calls() { // Tests are free: their work is limited, and not their requests.
-		if err := c.limitTests(ctx); err != nil {
-			return err
-		}
+	if c.Operation.Bulk { // It is limited with its records.
+		return nil
 	}
-	return nil
+	return c.limitTests(ctx, 1)
 }
 
 // quoteCall prices the call, and refuses it when the client's cap is lower. A test is free.
 func (c *paidCall) quoteCall(ctx context.Context) error {
-	if c.test() {
+	if c.test() && !c.Operation.Bulk {
 		return nil
 	}
 	price, err := operation.PriceOf(ctx, c.env(), c.Operation.Name, c.call)
 	if err != nil {
 		return c.replayOr(ctx, err)
+	}
+	if c.records = price.Records; c.test() {
+		return c.limitTestRecords(ctx)
 	}
 	c.quote, c.quoteID = price.Amount, price.QuoteID
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
@@ -454,6 +470,9 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 }
 
 func (c *paidCall) run(ctx context.Context) error {
+	if c.job != nil && c.Operation.Bulk {
+		return c.runBulk(ctx)
+	}
 	result, err := runTimed(ctx, c)
 	if err != nil {
 		return err
@@ -476,9 +495,9 @@ func (c *paidCall) run(ctx context.Context) error {
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: charge,
 		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, try: c.try(),
+		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, Unstored: c.unstored, try: c.try(),
 	}
-	return nil
+	return c.deliver(ctx)
 }
 
 // chargeFor returns the charge for a result: the quote, or the charge that the run asks for instead. The caller has
@@ -500,7 +519,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 	defer cancel()
 	end := store.Settlement{CallID: c.id, Charge: c.outcome.Charged, Duration: time.Since(c.started)}
 	begin := time.Now()
-	if c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "" {
+	if !c.unstored && (c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "") {
 		file, err := c.Files.put(ctx, c.outcome)
 		if err != nil {
 			return err
@@ -512,8 +531,19 @@ func (c *paidCall) settle(ctx context.Context) error {
 		c.part(ctx, "settle", "store", time.Since(begin))
 		c.reached("stored")
 	}
+	if err := c.keepDelivered(ctx); err != nil {
+		return err
+	}
 	if c.announced() {
-		end.Outbox = outbox(c.row(), c.Links.Completed(c.row(), end.File))
+		status := c.Links.Completed(c.row(), end.File)
+		if err := c.AddProgress(ctx, c.row(), &status); err != nil {
+			return err
+		}
+		status.Delivered = c.outcome.Delivered
+		end.Outbox = outbox(c.row(), status)
+	}
+	if c.bulk != nil {
+		end.Files = c.bulk.files
 	}
 	end.Job, end.Steps = c.job, c.times.text()
 	err := c.store.Settle(ctx, end)
@@ -523,7 +553,12 @@ func (c *paidCall) settle(ctx context.Context) error {
 	}
 	if err == nil {
 		c.countUsage(false)
-		c.store.LogTitle(c.title())
+		if !c.unstored {
+			c.store.LogTitle(c.title())
+		}
+		if c.bulk != nil {
+			c.bulk.dropSpentChunks(ctx)
+		}
 	}
 	return err
 }
@@ -591,6 +626,8 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	switch {
 	case c.retries(cause):
 		c.requeue(ctx, c.store.RetryJob)
+	case errors.Is(cause, errTurn):
+		c.requeue(ctx, c.store.PostponeJob)
 	case !stopped:
 		c.release(ctx, Fault(cause))
 	case c.job == nil:
@@ -624,6 +661,9 @@ func (c *paidCall) requeue(ctx context.Context, put func(context.Context, store.
 
 // release releases the hold and sends the notifications of the failure.
 func (c *paidCall) release(ctx context.Context, failure *apierror.Error) {
+	if c.unstored {
+		failure = withoutInput(failure)
+	}
 	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
 	var told *store.Outbox
 	if c.announced() {

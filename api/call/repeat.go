@@ -59,7 +59,7 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 	}
 	file, err := r.store.PublicFile(ctx, call.ResultID)
 	if errors.Is(err, store.ErrNotFound) {
-		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result was deleted. Use a new key")
+		return apierror.Invalid("Idempotency-Key", "belongs to a call whose result was deleted, or not stored. Use a new key")
 	}
 	if err != nil {
 		return err
@@ -68,6 +68,11 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,
 		Warnings: warningsOf(&file),
+	}
+	if r.call.DeliverTo.URL != "" {
+		if r.outcome.Delivered, err = r.Delivered(ctx, call.ResultID); err != nil {
+			return err
+		}
 	}
 	if call.Mode == schema.Binary {
 		if r.outcome.Body, err = r.Files.Open(ctx, file.BlobKey); err != nil {

@@ -18,7 +18,7 @@ func keptPurpose(callID string) string { return "kept input " + callID }
 // keepInput stores the input of the call, for an account that has enabled this. A failure costs the copy and does
 // not fail the call.
 func keepInput(ctx context.Context, c *paidCall) {
-	if !c.begun || !c.Caller.Account.KeepInputs {
+	if !c.begun || c.unstored || !c.Caller.Account.KeepInputs {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
@@ -27,13 +27,31 @@ func keepInput(ctx context.Context, c *paidCall) {
 	if err := c.call.WriteInput(input); err != nil {
 		return // Longer inputs are not stored.
 	}
-	sealed, err := c.box.Seal(keptPurpose(c.id), input.Bytes())
+	text, err := withoutDestination(input.Bytes())
+	if err != nil {
+		return
+	}
+	sealed, err := c.box.Seal(keptPurpose(c.id), text)
 	if err == nil {
 		err = c.store.StoredInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
 	}
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "keep input failed", slog.String("call", c.id), slog.Any("error", err))
 	}
+}
+
+// withoutDestination returns an input without deliverTo: its secrets are not shown, and a repeated call does not send its
+// result again.
+func withoutDestination(input []byte) ([]byte, error) {
+	if !bytes.Contains(input, []byte(`"deliverTo"`)) {
+		return input, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(input, &members); err != nil {
+		return nil, err
+	}
+	delete(members, "deliverTo")
+	return json.Marshal(members)
 }
 
 // bounded is a buffer with the maximum size of a stored input.

@@ -39,7 +39,9 @@ func size(v operation.TemplateVersion) int {
 }
 
 func (t *storedTemplates) Pinned(ctx context.Context, id string, version int) (operation.TemplateVersion, error) {
-	t.used = id
+	if t.used != id { // The records of a bulk job read it at the same time.
+		t.used = id
+	}
 	if t.found != nil && t.found.ID == id && t.found.Version == version {
 		return *t.found, nil
 	}

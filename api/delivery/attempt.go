@@ -47,7 +47,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 		// The response contains nothing of the target, not even how long it took.
 		return store.Attempt{Error: "The URL is not allowed. Use https and a public host."}
 	case err != nil:
-		return store.Attempt{Error: sendFailure(err), Duration: &took, Headers: store.AttemptHeaders{Request: lines(r.Header)}}
+		return store.Attempt{Error: sendFailure(err, "endpoint", attemptTimeout), Duration: &took, Headers: store.AttemptHeaders{Request: lines(r.Header)}}
 	}
 	defer response.Body.Close()
 	// An answer that breaks off after its status is still an answer.
@@ -162,8 +162,8 @@ func statusFailure(status int) string {
 	return fmt.Sprintf("The endpoint returned status %d.", status)
 }
 
-// sendFailure words for the owner why there was no answer.
-func sendFailure(err error) string {
+// sendFailure words for the owner why there was no answer from the other side within the time.
+func sendFailure(err error, side string, within time.Duration) string {
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var handshake tls.AlertError
@@ -171,7 +171,7 @@ func sendFailure(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Sprintf("The endpoint did not respond within %d seconds.", int(attemptTimeout.Seconds()))
+		return fmt.Sprintf("The %s did not respond within %d seconds.", side, int(within.Seconds()))
 	case errors.As(err, &name):
 		return "The host name could not be resolved."
 	case errors.As(err, &certificate):

@@ -82,7 +82,7 @@ func (t *tool) request(ctx context.Context, arguments json.RawMessage) (*http.Re
 	}
 	q := asked{tool: t, path: t.Pattern, values: map[string]string{}, query: url.Values{}, header: http.Header{}}
 	if t.Operation != nil {
-		given, err = withMode(given)
+		given, err = withMode(given, q.mode())
 	}
 	if err == nil {
 		err = q.take(given)
@@ -93,9 +93,16 @@ func (t *tool) request(ctx context.Context, arguments json.RawMessage) (*http.Re
 	return q.build(ctx)
 }
 
+// mode is how the result is wanted by default.
+func (t *tool) mode() string {
+	if t.Operation.Bulk {
+		return schema.Async
+	}
+	return schema.URL
+}
+
 // withMode puts how the result is wanted into the terms of the route.
-func withMode(given []member) ([]member, error) {
-	mode := schema.URL
+func withMode(given []member, mode string) ([]member, error) {
 	kept := given[:0:0]
 	for _, m := range given {
 		switch text := string(m.value); {

@@ -61,7 +61,7 @@ func (t *tool) description() string {
 	text := t.Title + ". " + t.Use
 	switch {
 	case t.Operation == nil:
-	case t.Operation.Flow:
+	case t.Operation.Composite():
 		text += " " + t.Operation.PriceNote
 	default:
 		text += fmt.Sprintf(" Costs %v. %s", t.Price, t.Operation.PriceNote)

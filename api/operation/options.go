@@ -3,8 +3,6 @@ package operation
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,24 +23,21 @@ const (
 	// defaultTimeout is the time a render has besides waitForTimeout, in milliseconds: the
 	// renderer's own without one.
 	defaultTimeout = 30_000
-	// maxHeaders and maxHeaderBytes keep extra headers within the limits of web servers, which answer 400 or 431
-	// above them.
-	maxHeaders, maxHeaderBytes = 50, 16 << 10
 	// maxCookie is the size of name and value above which Chromium drops a cookie.
 	maxCookie = 4096
 )
 
 // LoadOptions control how a page is requested and when it counts as loaded.
 type LoadOptions struct {
-	WaitUntil        string   `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"Event that ends loading. networkidle0 and networkidle2: at most 0 or 2 requests for 500 ms. Default: networkidle0 for url, load otherwise."`
-	WaitForSelector  string   `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after loading."`
-	WaitForFunction  string   `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression that must become truthy, such as window.ready."`
-	WaitForTimeout   int      `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Extra wait in milliseconds after all other waits, at most 30000."`
-	Timeout          int      `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Maximum time for loading and rendering in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
-	ExtraHTTPHeaders Headers  `json:"extraHTTPHeaders,omitempty" jsonschema_extras:"x-advanced=true" jsonschema_description:"Request headers by name. With url, relaypdf sends them to the page's own origin; otherwise to https sub-resources. At most 50 headers and 16 KiB. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
-	Animations       string   `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_extras:"x-advanced=true" jsonschema_description:"Handling of animations. finish: end animations and wait for scripts that draw frame by frame, 4 s at most. allow: do not wait."`
-	Cookies          []Cookie `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_extras:"x-advanced=true" jsonschema_description:"Cookies set before the page loads, at most 100."`
-	FailOnHTTPStatus Statuses `json:"failOnHTTPStatus,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"HTTP statuses, such as 404 or 4xx, of any resource of the page that fail the call."`
+	WaitUntil        string         `json:"waitUntil,omitempty" jsonschema:"enum=load,enum=domcontentloaded,enum=networkidle0,enum=networkidle2" jsonschema_description:"Event that ends loading. networkidle0 and networkidle2: at most 0 or 2 requests for 500 ms. Default: networkidle0 for url, load otherwise."`
+	WaitForSelector  string         `json:"waitForSelector,omitempty" jsonschema:"minLength=1,maxLength=1024" jsonschema_description:"CSS selector of an element to wait for after loading."`
+	WaitForFunction  string         `json:"waitForFunction,omitempty" jsonschema:"minLength=1,maxLength=8192" jsonschema_description:"JavaScript expression that must become truthy, such as window.ready."`
+	WaitForTimeout   int            `json:"waitForTimeout,omitempty" jsonschema:"minimum=0,maximum=30000,default=0" jsonschema_description:"Extra wait in milliseconds after all other waits, at most 30000."`
+	Timeout          int            `json:"timeout,omitempty" jsonschema:"minimum=1,maximum=60000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Maximum time for loading and rendering in milliseconds, at most 60000. Default: 30000 plus waitForTimeout."`
+	ExtraHTTPHeaders schema.Headers `json:"extraHTTPHeaders,omitempty" jsonschema_extras:"x-advanced=true" jsonschema_description:"Request headers by name. With url, relaypdf sends them to the page's own origin; otherwise to https sub-resources. At most 50 headers and 16 KiB. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
+	Animations       string         `json:"animations,omitempty" jsonschema:"enum=finish,enum=allow,default=finish" jsonschema_extras:"x-advanced=true" jsonschema_description:"Handling of animations. finish: end animations and wait for scripts that draw frame by frame, 4 s at most. allow: do not wait."`
+	Cookies          []Cookie       `json:"cookies,omitempty" jsonschema:"maxItems=100" jsonschema_extras:"x-advanced=true" jsonschema_description:"Cookies set before the page loads, at most 100."`
+	FailOnHTTPStatus Statuses       `json:"failOnHTTPStatus,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"HTTP statuses, such as 404 or 4xx, of any resource of the page that fail the call."`
 
 	FailOnResourceError bool `json:"failOnResourceError,omitempty" jsonschema:"default=false" jsonschema_extras:"x-advanced=true" jsonschema_description:"If true, a resource that cannot be loaded fails the call. If false, it is a warning."`
 	FailOnConsoleError  bool `json:"failOnConsoleError,omitempty" jsonschema:"default=false" jsonschema_extras:"x-advanced=true" jsonschema_description:"If true, a script error or console error fails the call. If false, it is a warning."`
@@ -93,17 +88,6 @@ func (s Statuses) ranges() []chrome.StatusRange {
 	return ranges
 }
 
-// Headers are request headers by name.
-type Headers map[string]string
-
-// JSONSchema bounds how many headers there are, and how long each.
-func (Headers) JSONSchema() *jsonschema.Schema {
-	most, long := uint64(maxHeaders), uint64(maxHeaderBytes)
-	return &jsonschema.Schema{
-		Type: "object", MaxProperties: &most, AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &long},
-	}
-}
-
 // Cookie is one cookie of a page.
 type Cookie struct {
 	Name   string `json:"name" jsonschema:"required,maxLength=4096" jsonschema_description:"Name of the cookie."`
@@ -117,7 +101,7 @@ func (o *LoadOptions) validate(faults *schema.Faults, hasURL bool) {
 	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {
 		faults.Add("options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d", o.Timeout, o.WaitForTimeout)
 	}
-	checkHeaders(faults, "options.extraHTTPHeaders", o.ExtraHTTPHeaders)
+	o.ExtraHTTPHeaders.Check(faults, "options.extraHTTPHeaders", "browser")
 	for i := range o.Cookies {
 		o.Cookies[i].validate(faults, fmt.Sprintf("options.cookies[%d]", i), hasURL)
 	}
@@ -184,37 +168,6 @@ func validDomain(domain string) bool {
 		}
 	}
 	return true
-}
-
-// ownedHeaders are set by the connection, not by the page: a second value would
-// break the request or let it be read in two ways.
-var ownedHeaders = []string{
-	"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "te", "trailer",
-	"transfer-encoding", "upgrade",
-}
-
-func checkHeaders(faults *schema.Faults, field string, headers map[string]string) {
-	total, seen := 0, map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		value, lower := headers[name], strings.ToLower(name)
-		total += len(name) + len(value)
-		at := field + "." + name
-		switch {
-		case !httpguts.ValidHeaderFieldName(name):
-			// The name is not repeated: it may hold anything.
-			faults.Add(field, "has an invalid header name. Use letters, digits and !#$%%&'*+-.^_`|~")
-		case slices.Contains(ownedHeaders, lower) || strings.HasPrefix(lower, "proxy-"):
-			faults.Add(at, "cannot be set: the browser controls this header")
-		case seen[lower] != "":
-			faults.Add(at, "is the same header as %s. Send it once", seen[lower])
-		case !httpguts.ValidHeaderFieldValue(value):
-			faults.Add(at, "must not contain line breaks or other control characters")
-		}
-		seen[lower] = name
-	}
-	if len(headers) > maxHeaders || total > maxHeaderBytes {
-		faults.Add(field, "must have at most %d headers with %d bytes in total; got %d headers with %d bytes", maxHeaders, maxHeaderBytes, len(headers), total)
-	}
 }
 
 // source is one field that can hold a document.

@@ -52,8 +52,11 @@ func (in *SplitInput) Validate() error {
 	return failures(faults)
 }
 
+// Produces returns the content type of the files in the archive.
+func (in *SplitInput) Produces() string { return "application/pdf" }
+
 func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, error) {
-	how := pdf.SplitArgs{Every: in.EveryPages, Level: in.BookmarkLevel, Text: in.Text, MaxBytes: in.MaxBytes}
+	how := pdf.SplitArgs{Every: in.EveryPages, Level: in.BookmarkLevel, Text: in.Text, MaxBytes: in.MaxBytes, TestMark: deps.Test}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		archive, err := deps.Render.SplitPDF(ctx, file, how)
 		var failed *pdf.Error
@@ -63,6 +66,8 @@ func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, e
 		if err != nil {
 			return schema.Result{}, err
 		}
-		return zipResult("parts", archive), nil
+		result := zipResult("parts", archive)
+		result.Marked = how.TestMark
+		return result, nil
 	})
 }

@@ -26,7 +26,7 @@ func (Standard) JSONSchema() *jsonschema.Schema {
 // StandardsOptions are the options of operations whose result can conform to standards.
 type StandardsOptions struct {
 	Standards       []Standard `json:"standards,omitempty" jsonschema:"minItems=1,maxItems=4" jsonschema_description:"Standards to conform to, with levels of one part of PDF/A (1, 2 or 3) only. The PDF gets the structure for screen readers. Warnings with the code standard_unmet name the errors that prevent it from claiming a standard."`
-	StandardsStrict bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, a document that does not conform to all standards fails the call, at no charge."`
+	StandardsStrict bool       `json:"standardsStrict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=standards" jsonschema_description:"If true, a document that breaks a standard fails the call, at no charge."`
 }
 
 // checkStandards faults standards that no file can claim together.

@@ -19,6 +19,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
 	"relaypdf/render"
+	"relaypdf/store/credit"
 )
 
 // maxSteps is the maximum number of steps of one call. Common.Then has the same.
@@ -150,6 +151,13 @@ type StepResult struct {
 
 // PriceOf returns the price of a call with its steps: the maximum, if it depends on the result. The prices of steps do not.
 func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.Price, error) {
+	if bulk, ok := call.Input().(*BulkInput); ok {
+		each, count, err := bulk.bulkPrice(ctx, deps, call)
+		if bulk.Quote {
+			count = 0
+		}
+		return schema.Price{Amount: each * credit.Amount(count), Records: count}, err
+	}
 	price := schema.Price{Amount: deps.Prices[name]}
 	if own, err := call.Price(ctx, deps); err != nil {
 		return price, err
@@ -167,6 +175,9 @@ type Patience func(ctx context.Context, work func() (schema.Result, error)) (sch
 
 // Run runs a call and its steps, in order. The result is the last one's, or the output of a pipeline.
 func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schema.Result, error) {
+	if bulk, ok := call.Input().(*BulkInput); ok {
+		return quoteBulk(ctx, deps, call, bulk)
+	}
 	f := &flow{deps: *deps, patiently: patiently, calls: call.Calls(), lastUse: map[string]int{}}
 	f.deps.Results = map[string]StepResult{}
 	if len(call.Steps) == 0 {

@@ -149,7 +149,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runConvertImage,
 	},
 	row[MergeInput]{
-		Info:    inDefault(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images.")),
+		Info:    inDefault(warns(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images."))),
 		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     described(runMerge),
 	},
@@ -286,6 +286,12 @@ var Rows = []schema.Row[*Deps]{
 		Info:    pdfTool("edit", "pdf.booklet", "Arrange a PDF as a booklet", "Use when sheets are printed on both sides and folded. Not for handouts: use pdf_nup."),
 		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
 		Run:     described(runBooklet),
+	},
+	row[OverlayInput]{
+		Info: detailed(warns(pdfTool("edit", "pdf.overlay", "Add one PDF over or under another", "Use when pages get a letterhead, form or background. Not for one text or image: use pdf_stamp.")),
+			"Each page of the overlay is upright and centred on its page, reduced to fit if necessary, with its comments and form fields drawn. PDF/A and PDF/UA claims remain if they stay true."),
+		Example: OverlayInput{PDFSource: examplePDF(), Overlay: OverlayFile{FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "letterhead.pdf"}}, Position: "under", Repeat: SelectPages("last")},
+		Run:     described(runOverlay),
 	},
 	row[ExtractImagesInput]{
 		Info: schema.Info{
@@ -431,6 +437,21 @@ var Rows = []schema.Row[*Deps]{
 		},
 		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
+	},
+	row[BulkInput]{
+		Info: schema.Info{
+			Name: "pdf.bulk", Summary: "Create a PDF for each record", Toolset: "create",
+			Details:  "Always a job, with its progress in GET /v1/jobs/{id}. The result of zip and merged is at most 200 MiB.",
+			Use:      "Use when one template or PDF form is filled from a list, CSV or XLSX. Not for one document: use pdf_create.",
+			Unbilled: true, Bulk: true, PriceNote: "Costs one pdf.create for each document, or one pdf.form.fill with form, and its steps.",
+			Produces: []string{"application/zip", "application/pdf", "application/json"}, Answer: BulkQuote{Records: 2, AmountMicrodollars: 4000}, Warns: true,
+			Codes: []string{string(apierror.ConvertUnavailable)},
+		},
+		Example: BulkInput{
+			TemplateID: new("invoice"), FilenamePattern: "invoice-{{number}}",
+			Records: []schema.Object{{RawMessage: []byte(`{"number":42,"customer":{"name":"Ada"}}`)}, {RawMessage: []byte(`{"number":43,"customer":{"name":"Bo"}}`)}},
+		},
+		Run: runBulk,
 	},
 	// The rows of its steps come before it.
 	row[PipelineInput]{

@@ -44,6 +44,9 @@ type Info struct {
 	Warns bool
 	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.
 	Flow bool
+	// Bulk marks an operation whose work is calls of others, one for each record. It is always a job, and costs the sum of
+	// the calls.
+	Bulk bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
 	// Codes are the errors that only this operation may return.
@@ -52,10 +55,13 @@ type Info struct {
 	Answer any
 }
 
+// Composite reports whether the operation's work is that of others, and its price that of theirs.
+func (i Info) Composite() bool { return i.Flow || i.Bulk }
+
 // Description is the operation's text in the reference. It does not repeat the summary.
 func (i Info) Description(price credit.Amount) string {
 	costs := fmt.Sprintf("Costs %v per successful call.", price)
-	if i.Flow {
+	if i.Composite() {
 		costs = ""
 	}
 	parts := []string{i.Details, i.Use, costs, i.PriceNote}
@@ -179,6 +185,8 @@ type Price struct {
 	Amount credit.Amount
 	// QuoteID names the promise of that price; empty if there is none.
 	QuoteID string
+	// Records is the number of records of a bulk call.
+	Records int
 }
 
 // Price returns the call's own price, or nil if the operation's price applies.
@@ -207,8 +215,11 @@ type Common struct {
 	ExpiresIn    int `json:"expiresIn,omitempty" jsonschema:"minimum=60,maximum=2592000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key and a wallet with a payment, and counts towards the storage quota. Default: 86400."`
 	MaxDownloads int `json:"maxDownloads,omitempty" jsonschema:"minimum=1,maximum=1000000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Maximum number of downloads by the URL of the result. After the last one, the URL returns 404. Each GET counts, even if it is interrupted. Default: no maximum."`
 	// CallbackURL has been checked by the service when an operation runs.
-	CallbackURL string     `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
-	Then        []ThenStep `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Steps to run on the result in this call, in order, at most 20. Each makes a file of the result before it, which is its source, or its source {\"step\":\"previous\"} if it has several. The response is the last result. The call costs the sum of the prices."`
+	CallbackURL string `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
+	// DeliverTo has been checked in the same way; its URL and headers contain secrets.
+	DeliverTo Destination `json:"deliverTo,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"Destination that receives the result before the call is charged, such as a presigned URL of a bucket. If it does not accept the result, the call fails with delivery_failed and is not charged."`
+	Store     *bool       `json:"store,omitempty" jsonschema:"default=true" jsonschema_extras:"x-advanced=true" jsonschema_description:"If false, relaypdf keeps no copy of the input and the result after the call. The response must be binary, or async with deliverTo. A result that does not reach the client is lost, and a repeat with the same Idempotency-Key does not return it."`
+	Then      []ThenStep  `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Steps to run on the result in this call, in order, at most 20. Each makes a file of the result before it, which is its source, or its source {\"step\":\"previous\"} if it has several. The response is the last result. The call costs the sum of the prices."`
 }
 
 func (c *Common) common() *Common { return c }
@@ -216,19 +227,46 @@ func (c *Common) common() *Common { return c }
 // LimitsLink reports whether the input limits the URL of the result.
 func (c *Common) LimitsLink() bool { return c.ExpiresIn != 0 || c.MaxDownloads != 0 }
 
-// validate checks that only responses with a URL limit it.
+// Unstored reports whether no copy of the input and of the result is kept after the call.
+func (c *Common) Unstored() bool { return c.Store != nil && !*c.Store }
+
+// Destination is the place to which a call sends its result.
+type Destination struct {
+	URL     string  `json:"url" jsonschema:"required,format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives the result as the body of a PUT request. Redirects are not followed. Any status from 200 to 299 is success."`
+	Headers Headers `json:"headers,omitempty" jsonschema_description:"Further request headers by name, such as x-amz-acl or Authorization, at most 50 headers and 16 KiB. Content-Type is that of the result unless it is among them. Content-Length is always sent. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
+}
+
+// validate checks that only responses with a URL limit it, that a result without a copy reaches someone, and the headers
+// for the destination.
 func (c *Common) validate() error {
 	var faults Faults
 	for _, limit := range []struct {
 		name  string
 		given int
 	}{{"expiresIn", c.ExpiresIn}, {"maxDownloads", c.MaxDownloads}} {
-		if limit.given != 0 && (c.Response == "" || c.Response == Binary) {
+		switch {
+		case limit.given == 0:
+		case c.Response == "" || c.Response == Binary:
 			faults.Add(limit.name, "requires response url or async")
+		case c.Unstored():
+			faults.Add(limit.name, "is not allowed, because store is false: the result has no URL")
 		}
 	}
+	switch {
+	case c.Unstored() && c.Response == URL:
+		faults.Add("response", "must be binary, or async with deliverTo, because store is false; got url")
+	case c.Unstored() && c.Response == Async && c.DeliverTo.URL == "":
+		faults.Add(deliverField, "is required, because store is false and response is async")
+	}
+	c.DeliverTo.Headers.Check(&faults, deliverField+".headers", "server")
 	return faults.OrNil()
 }
+
+// DestinationURL is the URL in the deliverTo of the input.
+func (c *Common) DestinationURL() string { return c.DeliverTo.URL }
+
+// deliverField is the common field with the destination of the result.
+const deliverField = "deliverTo"
 
 // Callback is the callbackUrl of the input.
 func (c *Common) Callback() string { return c.CallbackURL }

@@ -87,6 +87,7 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindS
 	}
 	if files.steps != nil {
 		files.steps.follow(s.rule, tree)
+		refuseInSteps(&d.faults, tree)
 	}
 	d.faults.sort()
 	in := new(In)

@@ -175,7 +175,17 @@ func (e *earlier) follow(r *rule, input any) {
 }
 
 // notInSteps are fields that only the call as a whole has.
-var notInSteps = []string{"response", "callbackUrl", thenField}
+var notInSteps = []string{"response", "expiresIn", "maxDownloads", "callbackUrl", deliverField, "store", thenField}
+
+// refuseInSteps faults those fields in the input of a step.
+func refuseInSteps(faults *Faults, input any) {
+	object, _ := input.(map[string]any)
+	for _, name := range notInSteps {
+		if _, given := object[name]; given && !faults.has(name) {
+			faults.Add(name, "is not allowed in a step")
+		}
+	}
+}
 
 // bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
 // all steps.
@@ -198,7 +208,7 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 		item, _ := items[i].(map[string]any)
 		operation := t.byName[input.Op]
 		switch {
-		case item["op"] != nil && (operation == nil || operation.Flow):
+		case item["op"] != nil && (operation == nil || operation.Composite()):
 			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.near(input.Op))
 		case operation != nil && operation.Varies:
 			faults.Add(place+".op", "must be an operation with a fixed price; the price of %s depends on its result. Send it in a call of its own", input.Op)
@@ -218,12 +228,6 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 				faults.Add(place+".op", "must be an operation that makes a file; %s returns JSON. Use POST /v1/pipelines for JSON results", input.Op)
 			}
 			item["input"] = call.input
-			object, _ := call.input.(map[string]any)
-			for _, name := range notInSteps {
-				if _, given := object[name]; given {
-					faults.Add(place+inputPlace+name, "is not allowed in a step")
-				}
-			}
 		}
 		if input.ID != "" {
 			ids = append(ids, input.ID)

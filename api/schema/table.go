@@ -103,7 +103,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 		s.Produces = table.products()
 	}
 	operation := &Operation[Env]{
-		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies,
+		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies || s.Bulk,
 	}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]

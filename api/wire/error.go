@@ -20,9 +20,11 @@ const (
 	MethodNotAllowed   Code = "method_not_allowed"
 	PreconditionFailed Code = "precondition_failed"
 	PayloadTooLarge    Code = "payload_too_large"
+	Canceled           Code = "canceled"
 	RateLimited        Code = "rate_limited"
 	RenderFailed       Code = "render_failed"
 	ProcessingFailed   Code = "processing_failed"
+	DeliveryFailed     Code = "delivery_failed"
 	ConvertUnavailable Code = "convert_unavailable"
 	AIUnavailable      Code = "ai_unavailable"
 	StorageUnavailable Code = "storage_unavailable"
@@ -42,10 +44,12 @@ var codes = map[Code]struct {
 	NotFound:           {http.StatusNotFound, "The resource does not exist, or belongs to another account."},
 	MethodNotAllowed:   {http.StatusMethodNotAllowed, "The method is not allowed on this URL. The Allow header lists the methods."},
 	PreconditionFailed: {http.StatusPreconditionFailed, "The resource has changed since you read it. Read it again, then repeat your change."},
+	Canceled:           {http.StatusConflict, "The job was canceled and not charged."},
 	PayloadTooLarge:    {http.StatusRequestEntityTooLarge, "The request is too large."},
 	RateLimited:        {http.StatusTooManyRequests, "Too many requests. Wait for the number of seconds in Retry-After."},
 	RenderFailed:       {http.StatusBadGateway, "The document could not be rendered."},
 	ProcessingFailed:   {http.StatusBadGateway, "The file could not be processed."},
+	DeliveryFailed:     {http.StatusBadGateway, "The result could not be delivered to deliverTo.url. The call was not charged."},
 	ConvertUnavailable: {http.StatusServiceUnavailable, "The conversion is unavailable. Try again shortly."},
 	AIUnavailable:      {http.StatusServiceUnavailable, "The AI provider is unavailable. Try again shortly."},
 	StorageUnavailable: {http.StatusServiceUnavailable, "File storage is unavailable. Try again shortly."},

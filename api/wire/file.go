@@ -4,14 +4,23 @@ import "time"
 
 // FileURL is the response of a call with response "url".
 type FileURL struct {
-	ID           string    `json:"id" jsonschema:"required" jsonschema_description:"ID of the result."`
-	Status       string    `json:"status" jsonschema:"required,enum=completed" jsonschema_description:"Always completed."`
-	URL          string    `json:"url" jsonschema:"required,format=uri" jsonschema_description:"Public URL of the file."`
-	Filename     string    `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
-	SizeBytes    int64     `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
-	ExpiresAt    time.Time `json:"expiresAt" jsonschema:"required" jsonschema_description:"Time at which the URL stops working. Default: 24 hours after creation."`
-	MaxDownloads int64     `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
-	Warnings     []Warning `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page and the result, at most 50."`
+	ID           string     `json:"id" jsonschema:"required" jsonschema_description:"ID of the result."`
+	Status       string     `json:"status" jsonschema:"required,enum=completed" jsonschema_description:"Always completed."`
+	URL          string     `json:"url" jsonschema:"required,format=uri" jsonschema_description:"Public URL of the file."`
+	Filename     string     `json:"filename" jsonschema:"required" jsonschema_description:"Name of the file."`
+	SizeBytes    int64      `json:"sizeBytes" jsonschema:"required" jsonschema_description:"Size in bytes."`
+	ExpiresAt    time.Time  `json:"expiresAt" jsonschema:"required" jsonschema_description:"Time at which the URL stops working. Default: 24 hours after creation."`
+	MaxDownloads int64      `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
+	Delivered    *Delivered `json:"delivered,omitempty" jsonschema_description:"Delivery of the result to deliverTo, if the call had one."`
+	Warnings     []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page and the result, at most 50."`
+}
+
+// Delivered is the successful delivery of a result to the destination that its call named.
+type Delivered struct {
+	Host       string    `json:"host" jsonschema:"required" jsonschema_description:"Host of the destination."`
+	StatusCode int       `json:"statusCode" jsonschema:"required" jsonschema_description:"HTTP status that the destination returned, from 200 to 299."`
+	Attempts   int       `json:"attempts" jsonschema:"required" jsonschema_description:"Number of requests that were sent."`
+	At         time.Time `json:"deliveredAt" jsonschema:"required" jsonschema_description:"Time of the destination's response."`
 }
 
 // Warning is something that is wrong with the page that a result was made of, or that

@@ -15,8 +15,27 @@ type JobStatus struct {
 	SizeBytes    int64      `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
 	ExpiresAt    *time.Time `json:"expiresAt,omitempty" jsonschema_description:"Time at which the result's URL stops working. Default: 24 hours after creation."`
 	MaxDownloads int64      `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
+	Delivered    *Delivered `json:"delivered,omitempty" jsonschema_description:"Delivery of the result to deliverTo, if the call had one."`
 	Error        *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
 	Warnings     []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
+	*BulkStatus
+}
+
+// BulkStatus is the progress of a bulk job.
+type BulkStatus struct {
+	Total      int           `json:"total,omitempty" jsonschema_description:"Number of records of a bulk job."`
+	Processed  int           `json:"processed" jsonschema_description:"Number of records that were processed, failed ones included."`
+	Failed     int           `json:"failed" jsonschema_description:"Number of records that failed."`
+	ETASeconds *int          `json:"etaSeconds,omitempty" jsonschema_description:"Estimated time until all records are processed, in seconds."`
+	Canceled   bool          `json:"canceled,omitempty" jsonschema_description:"If true, the job was canceled. Its result has the documents that were made before."`
+	Errors     []RecordError `json:"errors,omitempty" jsonschema_description:"Records that failed, at most the first 100."`
+}
+
+// RecordError is a record of a bulk job that failed.
+type RecordError struct {
+	Index   int    `json:"index" jsonschema:"required" jsonschema_description:"Position of the record, from 0."`
+	Code    string `json:"code" jsonschema:"required" jsonschema_description:"Machine-readable name of the error."`
+	Message string `json:"message" jsonschema:"required" jsonschema_description:"Description of the error."`
 }
 
 // JobError is the reason why a job failed.

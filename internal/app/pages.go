@@ -117,6 +117,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		return image
 	}
 	config.Again, config.Interface, config.Templates = a.again, a.API.ForPerson, a.API.Templates
+	config.Progress, config.Cancel = a.API.Calls.AddProgress, a.API.Calls.Cancel
 	config.MaxBody, config.MaxFile = a.Config.MaxBody, a.Config.MaxFile
 	started := time.Now()
 	config.Engines = func() views.Engines { return a.engines(started) }
@@ -128,7 +129,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		config.Operations = append(config.Operations, row.Name)
 		if !row.Off {
 			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
-			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads})
+			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads, Job: row.Bulk})
 		}
 	}
 	config.Outward = a.render.Webhooks()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,15 +18,27 @@ import (
 
 // newJobsCommand manages work that continues after its request.
 func newJobsCommand() *cobra.Command {
-	return newGroup("jobs", "List, show and wait for jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait())
+	return newGroup("jobs", "List, show, wait for and cancel jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait(), newJobsCancel())
 }
 
 func newJobsGet() *cobra.Command {
-	cmd := &cobra.Command{Use: "get ID", Short: "Show the status of a job", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs}
+	return newJobCommand(&cobra.Command{Use: "get ID", Short: "Show the status of a job"}, (*client.Client).Job)
+}
+
+func newJobsCancel() *cobra.Command {
+	return newJobCommand(&cobra.Command{
+		Use: "cancel ID", Short: "Cancel a job",
+		Long: "Cancel a job that has not ended. A bulk job keeps the documents that it has made, and is charged for them. Any other job costs nothing.",
+	}, (*client.Client).CancelJob)
+}
+
+// newJobCommand shows the status of a job after a request for it.
+func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error)) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), completeJobs
 	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
-			return client.Job(ctx, args[0])
+			return ask(client, ctx, args[0])
 		})
 		if err != nil {
 			return err
@@ -42,6 +55,9 @@ func newJobsGet() *cobra.Command {
 // jobLine shows a job: its status, and its result or why there is none.
 func jobLine(job wire.JobStatus) string {
 	cells := []string{job.ID, job.Status}
+	if job.BulkStatus != nil {
+		cells = append(cells, recordsLine(job.BulkStatus))
+	}
 	switch {
 	case job.Failed() != nil:
 		cells = append(cells, job.Failed().Error())
@@ -53,6 +69,15 @@ func jobLine(job wire.JobStatus) string {
 	return strings.Join(cells, "  ")
 }
 
+// recordsLine shows how far a bulk job has come.
+func recordsLine(bulk *wire.BulkStatus) string {
+	text := fmt.Sprintf("%d of %d records, %d failed", bulk.Processed, bulk.Total, bulk.Failed)
+	if bulk.ETASeconds != nil {
+		text += fmt.Sprintf(", %v left", time.Duration(*bulk.ETASeconds)*time.Second)
+	}
+	return text
+}
+
 // jobRetries bridges a service that restarts while a job is waited for.
 const jobRetries = 5
 
@@ -61,6 +86,7 @@ type jobWait struct {
 	destination   destination
 	asJSON, quiet bool
 	timeout       time.Duration
+	progress      atomic.Pointer[string] // of a bulk job
 }
 
 func newJobsWait() *cobra.Command {
@@ -96,7 +122,8 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	begin := time.Now()
 	stop := func() {}
 	if !w.quiet {
-		stop = startProgress(cmd.ErrOrStderr(), id)
+		w.progress.Store(&id)
+		stop = startChangingProgress(cmd.ErrOrStderr(), func() string { return *w.progress.Load() })
 		defer stop()
 	}
 	made, err := w.receive(cmd, client, id)
@@ -117,7 +144,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) (download, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
-	job, err := client.WaitJob(ctx, id)
+	job, err := client.WatchJob(ctx, id, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
 		return download{}, fmt.Errorf("the job has not ended after %v; wait again, or longer with --timeout", w.timeout)

@@ -127,7 +127,7 @@ func (c *operationCall) help() string {
 		text += said + "\n\n"
 	}
 	var price []string
-	if !c.operation.Flow {
+	if !c.operation.Composite() {
 		price = append(price, fmt.Sprintf("Price: %v per call, unless the operator has set another.", c.operation.Price))
 	}
 	if c.operation.PriceNote != "" {

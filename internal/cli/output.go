@@ -218,6 +218,11 @@ const spinnerEvery = 100 * time.Millisecond
 // startProgress shows on a terminal that something is going on and for how
 // long, until stop is called, which may be done twice. It leaves no trace.
 func startProgress(w io.Writer, what string) (stop func()) {
+	return startChangingProgress(w, func() string { return what })
+}
+
+// startChangingProgress is startProgress with a text that changes.
+func startChangingProgress(w io.Writer, what func() string) (stop func()) {
 	if !isTerminal(w) {
 		return func() {}
 	}
@@ -233,7 +238,7 @@ func startProgress(w io.Writer, what string) (stop func()) {
 				fmt.Fprint(w, "\r\x1b[K")
 				return
 			case <-tick.C:
-				fmt.Fprintf(w, "\r\x1b[K%c %s  %.1f s", frames[n%len(frames)], what, time.Since(begin).Seconds())
+				fmt.Fprintf(w, "\r\x1b[K%c %s  %.1f s", frames[n%len(frames)], what(), time.Since(begin).Seconds())
 			}
 		}
 	}()

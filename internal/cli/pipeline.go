@@ -13,7 +13,7 @@ import (
 	"relaypdf/api/schema"
 )
 
-// addPipeline adds relaypdf pipeline run, which is pipelines create with a file.
+// addPipeline adds relaypdf pipeline run, which is pipelines create with a file, and hides the latter.
 func addPipeline(root *cobra.Command, table *schema.Table[*operation.Deps]) error {
 	run := &cobra.Command{}
 	row := table.Lookup("pipelines.create")
@@ -36,6 +36,7 @@ func addPipeline(root *cobra.Command, table *schema.Table[*operation.Deps]) erro
 	group := newGroup("pipeline", "Run the pipeline in a file", run)
 	group.GroupID = clientGroup
 	root.AddCommand(group)
+	subcommand(root, row.Words()[0]).Hidden = true
 	return run.Flags().MarkHidden("json")
 }
 

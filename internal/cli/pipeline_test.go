@@ -26,6 +26,13 @@ func TestPipelineRun(t *testing.T) {
 	}
 }
 
+// TestPipelinesIsHidden: help lists one of two commands for the same operation.
+func TestPipelinesIsHidden(t *testing.T) {
+	if r := runRows(t, operation.Rows, "", "--help"); strings.Contains(r.out, "pipelines") || !strings.Contains(r.out, "  pipeline ") {
+		t.Errorf("the help is\n%s", r.out)
+	}
+}
+
 // TestPipelineReadsFiles: a source of a step is a path after @.
 func TestPipelineReadsFiles(t *testing.T) {
 	dir := t.TempDir()

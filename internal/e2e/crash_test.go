@@ -76,8 +76,10 @@ type crashBench struct {
 	// path and body are of another call than that of a PDF, and price is what it costs. The body has a place for a text.
 	path, body string
 	price      credit.Amount
-	// program is the test binary that acts as the server.
+	series     string // distinguishes the keys of calls that are killed at the same step
+	// program is the test binary that acts as the server, and log receives what it logs.
 	program string
+	log     io.Writer
 }
 
 func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
@@ -92,7 +94,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 		t.Fatal(err)
 	}
 	return &crashBench{
-		t: t, database: db, store: s, account: account, secret: secret, program: plainProgram(t), price: 2000,
+		t: t, database: db, store: s, account: account, secret: secret, program: plainProgram(t), log: io.Discard, price: 2000,
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
@@ -120,7 +122,7 @@ func (c *crashBench) start(step string) *crashServer {
 	c.t.Helper()
 	server := &crashServer{process: exec.Command(c.program), lines: make(chan string, 16)}
 	server.process.Env = append([]string{stopAfter + "=" + step}, c.env...)
-	server.process.Stderr = io.Discard
+	server.process.Stderr = c.log
 	out, err := server.process.StdoutPipe()
 	if err == nil {
 		server.orders, err = server.process.StdinPipe()
@@ -170,7 +172,7 @@ func (s *crashServer) end(how syscall.Signal) {
 
 func (c *crashBench) post(ctx context.Context, url, step string) (*http.Response, error) {
 	if c.path != "" {
-		return c.send(ctx, url+c.path, "crash-"+step, strings.NewReader(fmt.Sprintf(c.body, step)))
+		return c.send(ctx, url+c.path, "crash-"+c.series+step, strings.NewReader(fmt.Sprintf(c.body, step)))
 	}
 	mode := "binary"
 	if c.async {

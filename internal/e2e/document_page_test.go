@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"relaypdf/internal/app"
@@ -83,4 +84,48 @@ func TestDocumentsOnTheirPages(t *testing.T) {
 	plain.follow("Show preview")
 	plain.sees("2 pages")
 	plain.calm("a document without script")
+}
+
+// TestBulkJobOnItsPage watches a bulk job on its page, and cancels it.
+func TestBulkJobOnItsPage(t *testing.T) {
+	t.Parallel()
+	app, browser := startPages(t), openBrowser(t)
+	maya := openScreen(t, browser, app)
+	maya.join("maya@example.com")
+	account := maya.account().ID
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account, Name: "website"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := app.Store.CreateTemplate(t.Context(), store.NewTemplate{AccountID: account, Slug: "letter", Name: "Letter to a customer", Content: store.TemplateContent{HTML: "<h1>Dear {{name}}</h1>", SampleData: []byte(`{}`), Options: []byte(`{}`)}})
+	if err == nil {
+		_, err = app.Store.PublishTemplate(t.Context(), made.AccountID, made.ID, 0, "", nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := `{},` + strings.TrimSuffix(strings.Repeat(`{"name":"Ada"},`, 200), ",")
+	var job struct{ ID string }
+	// The wait makes each chunk last long enough to be seen.
+	body := `{"templateId":"letter","strict":true,"options":{"waitForTimeout":50},"records":[` + records + `]}`
+	if err := json.Unmarshal(mustSend(t, http.MethodPost, app.URL+"/v1/pdf/bulk", secret, body, http.StatusAccepted), &job); err != nil {
+		t.Fatal(err)
+	}
+	maya.open("/dashboard/documents/" + store.CallID(job.ID))
+	maya.sees("of 201 records")
+	maya.holds("the job progresses", `document.querySelector("progress")?.value > 0`)
+	maya.sees("1 failed")
+	maya.sees("left")
+	maya.lookAt("bulk job")
+	maya.calm("bulk job")
+	maya.follow("Cancel job")
+	maya.sees("Keep job")
+	maya.lookAt("bulk job cancel")
+	maya.calm("bulk job cancel")
+	maya.press("Cancel job")
+	maya.sees("cancelled")
+	maya.holds("the job has ended", `document.querySelector(".facts .status")?.textContent === "Completed" && !document.querySelector("progress")`)
+	maya.sees("records[0] is missing")
+	maya.lookAt("bulk job cancelled")
+	maya.calm("bulk job cancelled")
 }

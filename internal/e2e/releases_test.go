@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -89,10 +91,14 @@ func TestReleasesSideBySide(t *testing.T) {
 	t.Parallel()
 	previous, current := previousProgram(t), plainProgram(t)
 	storetest.EachBareDB(t, func(t *testing.T, db storetest.DB) {
+		var delivered atomic.Int64
+		destination := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered.Add(1) }))
+		defer destination.Close()
 		c := &crashBench{t: t, database: db, env: []string{
 			actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_BASE_URL=http://localhost:8787", "RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL,
 			"RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
+			"RELAYPDF_EXTRA_CA=" + authorityOf(t, destination), "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*crashPatience)
 		defer cancel()
@@ -158,14 +164,15 @@ func TestReleasesSideBySide(t *testing.T) {
 		worker := start(current, "worker")
 		await(before, ofOld, ofNew)
 		worker.end(syscall.SIGTERM)
-		// The previous release leaves jobs with steps to this one: it would return the result before the steps.
-		steps := c.postSteps(ctx, newAPI.address())
+		// The previous release leaves jobs with steps to this one, as it would return the result before the steps, and
+		// jobs with a destination.
+		steps := c.postSteps(ctx, newAPI.address(), destination.URL)
 		fromNew, fromOld := job(newAPI, "from new"), job(oldAPI, "from old")
 		worker = start(previous, "worker")
 		await(fromNew, fromOld)
 		for _, id := range steps {
 			if call, err := c.store.Job(ctx, account, id); err != nil || call.Status != store.CallRunning {
-				t.Errorf("a job with steps is %s, %v, with a worker of the previous release", call.Status, err)
+				t.Errorf("a job with steps or a destination is %s, %v, with a worker of the previous release", call.Status, err)
 			}
 		}
 
@@ -176,6 +183,9 @@ func TestReleasesSideBySide(t *testing.T) {
 			if file, err := c.store.PublicFile(ctx, id); err != nil || file.ContentType != "application/pdf" {
 				t.Errorf("the result of a job with steps is %+v, %v", file, err)
 			}
+		}
+		if n := delivered.Load(); n != 1 {
+			t.Errorf("%d results were delivered, want 1", n)
 		}
 		var ids []string
 		for i := range 12 {
@@ -238,12 +248,13 @@ func TestReleasesSideBySide(t *testing.T) {
 	})
 }
 
-// postSteps enqueues a job with then and one of a pipeline, and returns their IDs. Each makes a PDF of a barcode.
-func (c *crashBench) postSteps(ctx context.Context, address string) (ids []string) {
+// postSteps enqueues a job with then and one of a pipeline that delivers its result, and returns their IDs. Each makes a
+// PDF of a barcode.
+func (c *crashBench) postSteps(ctx context.Context, address, destination string) (ids []string) {
 	c.t.Helper()
 	for path, body := range map[string]string{
 		"/v1/barcodes":  `{"response":"async","type":"qr","text":"x","then":[{"op":"pdf.from-images","input":{"files":[{"step":"previous"}]}}]}`,
-		"/v1/pipelines": `{"response":"async","steps":[{"id":"a","op":"barcodes.create","input":{"type":"qr","text":"x"}},{"id":"b","op":"pdf.from-images","input":{"files":[{"step":"a"}]}}]}`,
+		"/v1/pipelines": `{"response":"async","steps":[{"id":"a","op":"barcodes.create","input":{"type":"qr","text":"x"}},{"id":"b","op":"pdf.from-images","input":{"files":[{"step":"a"}]}}],"deliverTo":{"url":"` + destination + `"}}`,
 	} {
 		response, err := c.send(ctx, address+path, "", strings.NewReader(body))
 		if err != nil {

@@ -14,8 +14,13 @@ import (
 	"relaypdf/render/pdffile"
 )
 
-// Merge is the arguments of MergeJob: the inputs in their order.
-type Merge struct{ Inputs []MergeInput }
+// Merge is the arguments of MergeJob and MeasureJob: the inputs in their order.
+type Merge struct {
+	Inputs []MergeInput
+	// Contents means that the first input is a table of contents, whose links are URLs with ContentsURL. The result
+	// then has an outline in any case.
+	Contents bool
+}
 
 // MergeInput is one input of a merge. Title names it in the outline.
 type MergeInput struct {
@@ -33,10 +38,14 @@ type part struct {
 	title string
 	// rich means that it may have an outline, links, layers or files. Of one that surely
 	// has none, reading all objects would be a waste of time.
-	rich  bool
-	first int // the number of its first page in the result, from 0
+	rich bool
+	// contents means that it is the table of contents of the others.
+	contents bool
+	first    int // the number of its first page in the result, from 0
 	// structure is nil where neither outline nor links are to be carried over.
 	structure *structure
+	// claims are the standards that it claims.
+	claims []pdffile.Standard
 	// outline is its own, with the marks of pages in the result.
 	outline []outlineNode
 	// carried is true if its first page holds entries for the catalog.
@@ -45,29 +54,53 @@ type part struct {
 
 // merge joins documents. If one of them has an outline, the result has one with an entry for each document and its
 // own entries below. Links continue to work. The result is not encrypted.
-func merge(ctx context.Context, w *engine.Work, args Merge) ([]byte, error) {
+func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {
 	parts, rich, err := newParts(w, args)
 	if err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	if !rich {
 		if done, err := joinPages(ctx, w, parts); done || err != nil {
-			return nil, err
+			return lostClaims(parts), err
 		}
 	}
 	if err := openParts(ctx, parts); err != nil {
-		return nil, err
+		return Changed{}, err
 	}
 	m := newMark()
-	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(m) }); err != nil {
-		return nil, err
+	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(parts, m) }); err != nil {
+		return Changed{}, err
 	}
 	last := parts[len(parts)-1]
-	return nil, joinRich(ctx, w, parts, last.first+last.pages, m)
+	return lostClaims(parts), joinRich(ctx, w, parts, last.first+last.pages, m)
 }
 
+// lostClaims returns the standards that the result does not claim, although parts do.
+func lostClaims(parts []part) Changed {
+	lost := Changed{Changes: []string{}}
+	for _, p := range parts {
+		for _, claim := range p.claims {
+			name := "PDF/UA"
+			if claim.Part() > 0 {
+				name = "PDF/A"
+			}
+			if text := fmt.Sprintf(unclaimedMerge, name); !slices.Contains(lost.Changes, text) {
+				lost.Changes = append(lost.Changes, text)
+			}
+		}
+	}
+	return lost
+}
+
+// unclaimedMerge is the change that joining documents of a standard causes.
+const unclaimedMerge = "The result does not claim %s, which a source claims."
+
 // firstInfo returns the information of the first document, which becomes the information of the result.
-func firstInfo(first part) pdffile.Dict {
+func firstInfo(parts []part) pdffile.Dict {
+	first := parts[0]
+	if first.contents && len(parts) > 1 {
+		first = parts[1]
+	}
 	if first.structure != nil {
 		return information(first.structure.File)
 	}
@@ -99,7 +132,7 @@ const joinPatience = 3 * time.Second
 func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	if err := join(ctx, w, newFrame(nil, firstInfo(parts[0])), files(parts), output); err != nil {
+	if err := join(ctx, w, newFrame(nil, firstInfo(parts)), files(parts), output); err != nil {
 		return false, nil // it shows again, with the document
 	}
 	pages, err := pagesOf(w.Path(output))
@@ -116,7 +149,10 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 // newParts reads the inputs, and reports whether one of them may have an outline or links.
 func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 	for i, in := range args.Inputs {
-		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title}
+		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title, contents: args.Contents && i == 0}
+		if args.Contents {
+			p.number = max(0, i-1)
+		}
 		if err := p.checkHeader(); err != nil {
 			return nil, false, err
 		}
@@ -125,7 +161,7 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 			return nil, false, err
 		}
 		p.packed = bytes.Contains(content, []byte("/ObjStm"))
-		p.rich = p.packed || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles"}, func(sign string) bool {
+		p.rich = p.packed || p.contents || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles", "pdfaid:", "pdfuaid:"}, func(sign string) bool {
 			return bytes.Contains(content, []byte(sign))
 		})
 		parts, rich = append(parts, p), rich || p.rich
@@ -150,6 +186,9 @@ func (p *part) open(ctx context.Context) error {
 		var err error
 		p.structure, err = p.openStructure(ctx)
 		p.packed = packed // the state of the original, not of the rewritten file
+		if err == nil {
+			p.claims = p.structure.claims()
+		}
 		if !errors.Is(err, engine.ErrOutputTooLarge) {
 			return err
 		}
@@ -159,7 +198,7 @@ func (p *part) open(ctx context.Context) error {
 }
 
 // carry prepares a part's outline and its links for the result.
-func (p *part) carry(m mark) error {
+func (p *part) carry(parts []part, m mark) error {
 	s := p.structure
 	if s == nil {
 		return nil
@@ -168,6 +207,9 @@ func (p *part) carry(m mark) error {
 	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
 	changes := s.NewUpdate()
 	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+	if p.contents {
+		s.linkContents(changes, parts, m)
+	}
 	if carried := s.carriedOf(); carried != nil {
 		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
 			page[carriedKey], p.carried = carried, true
@@ -210,7 +252,7 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if !packed && !carried {
 		doc.name = output
 	}
-	frame := newFrame(joinedOutline(parts, m), firstInfo(parts[0]))
+	frame := newFrame(joinedOutline(parts, m), firstInfo(parts))
 	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
 		return doc.damaged(err)
 	}
@@ -285,14 +327,17 @@ func placeMarks(d *document, m mark) error {
 	return markSound(d.work, d.name) // References of the same length cannot damage what qpdf wrote.
 }
 
-// joinedOutline returns the outline of the result; nil if no part has one.
+// joinedOutline returns the outline of the result; nil if no part has one or is the table of contents.
 func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
-	outlined := false
+	outlined, own := false, 0 // parts that are not documents
 	for i, p := range parts {
-		outlined = outlined || len(p.outline) > 0
+		outlined = outlined || len(p.outline) > 0 || p.contents
+		if p.contents {
+			own = 1
+		}
 		title := p.title
 		if title == "" {
-			title = fmt.Sprintf("Document %d", i+1)
+			title = DefaultTitle(i - own)
 		}
 		top := []any{m.page(p.first), "/XYZ", nil, nil, nil}
 		nodes = append(nodes, outlineNode{entry: pdffile.Dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})

@@ -77,12 +77,8 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 	if xmp := s.readXMPOf(); len(xmp) > 0 {
 		text := string(xmp)
 		m.XMP = &text
-		values, _ := readXMP(xmp)
-		if part := values[xmpPDFA+"part"]; part != "" {
-			m.Standards = append(m.Standards, "a-"+part+strings.ToLower(values[xmpPDFA+"conformance"]))
-		}
-		if part := values[xmpUA+"part"]; part != "" {
-			m.Standards = append(m.Standards, "ua-"+part)
+		for _, standard := range s.claims() {
+			m.Standards = append(m.Standards, string(standard))
 		}
 	}
 	return m, nil
@@ -141,7 +137,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 		return Changed{}, err
 	}
 	made := Changed{Changes: []string{}}
-	if flags, _ := s.Target(s.Entry(s.Catalog()["/AcroForm"])["/SigFlags"]).(float64); int(flags)&1 != 0 {
+	if s.signed() {
 		made.Changes = append(made.Changes, unsignedChange)
 	}
 	texts, _ := s.metadata()
@@ -182,6 +178,12 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 		return Changed{}, err
 	}
 	return made, doc.write(ctx, qpdfJob{})
+}
+
+// signed reports whether a document has a signature.
+func (s *structure) signed() bool {
+	flags, _ := s.Target(s.Entry(s.Catalog()["/AcroForm"])["/SigFlags"]).(float64)
+	return int(flags)&1 != 0
 }
 
 // stays reports whether a property of XMP describes the file rather than its origin: the claims of standards.

@@ -42,6 +42,8 @@ const (
 	SplitJob       = "pdf.split"
 	MetadataJob    = "pdf.metadata"
 	SetMetadataJob = "pdf.metadata.set"
+	OverlayJob     = "pdf.overlay"
+	MeasureJob     = "pdf.merge.measure"
 	VerifyJob      = "pdf.verify"
 
 	// The steps of a signature, in this order. Only the first and the third have the key, and these read no document.
@@ -64,7 +66,7 @@ const (
 // Handlers are the jobs of this package that a child of render/engine can do.
 func Handlers() engine.Handlers {
 	handlers := engine.Handlers{
-		MergeJob:       handle(merge),
+		MergeJob:       handleJSON(merge),
 		ExtractJob:     handle(extract),
 		ProtectJob:     handle(protect),
 		UnlockJob:      handle(unlock),
@@ -83,6 +85,8 @@ func Handlers() engine.Handlers {
 		SplitJob:       handle(split),
 		MetadataJob:    handleJSON(metadata),
 		SetMetadataJob: handleJSON(setMetadata),
+		OverlayJob:     handleJSON(overlay),
+		MeasureJob:     handleJSON(measureParts),
 		VerifyJob:      handleJSON(verify),
 
 		SignKeyJob:      handleJSON(readKey),

@@ -42,6 +42,7 @@ func rowsOnReal() []rowOnReal {
 		{"repair", RepairJob, input(""), false, 20},
 		{"compress-advanced", OptimizeJob, OptimizeArgs{Input: input(""), Quality: 50, MaxDPI: 96}, false, 20},
 		{"extract-images", ExtractImagesJob, ExtractImagesArgs{Selection: all}, true, 2},
+		{"overlay", OverlayJob, OverlayArgs{Input: input(""), Overlay: input(""), Under: true, Repeat: "1-"}, false, 20},
 		{"split", SplitJob, SplitArgs{Input: input(""), Every: 2}, true, 20},
 		{"attach", AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "note.txt", ContentType: "text/plain"}}}, false, 20},
 		{"ocr", OCRJob, OCRArgs{Selection: all, Languages: []string{"eng"}}, false, 4},

@@ -24,6 +24,8 @@ type SplitArgs struct {
 	Level    int    // of the outline: its entries of this level and above begin parts
 	Text     string // pages with it begin parts
 	MaxBytes int64  // of a part
+	// TestMark draws the test mark on the pages.
+	TestMark bool
 }
 
 // maxParts is the maximum number of parts of a document.
@@ -47,7 +49,7 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) ([]byte, error) 
 	if args.Every > 0 && doc.pages > args.Every*maxParts {
 		return nil, tooManyParts((doc.pages-1)/args.Every + 1)
 	}
-	s, err := newSplitter(ctx, doc)
+	s, err := newSplitter(ctx, doc, args.TestMark)
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,8 @@ func (n *pageNode) span() {
 // on reports whether a node leads to a page of a part.
 func (n *pageNode) on(p piece) bool { return n.first > 0 && n.first <= p.last && n.last >= p.first }
 
-// newSplitter prepares a document: not encrypted, with explicit destinations.
-func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
+// newSplitter prepares a document: not encrypted, with explicit destinations, and on request with the test mark.
+func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, error) {
 	encrypted, err := contains(doc.work.Path(doc.name), "/Encrypt")
 	if err != nil {
 		return nil, err
@@ -76,6 +76,14 @@ func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
 	if err != nil {
 		return nil, err
 	}
+	if testMark {
+		if err := plain.drawMarks(found); err != nil {
+			return nil, err
+		}
+		if found, err = plain.readStructure(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if len(found.Pages) != doc.pages {
 		return nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", len(found.Pages), doc.pages))
 	}
@@ -88,6 +96,9 @@ func newSplitter(ctx context.Context, doc *document) (*splitter, error) {
 		s.original = doc
 	}
 	for i, page := range found.Pages {
+		if s.Dict(page.Object) == nil {
+			return nil, doc.fail(Damaged, fmt.Errorf("page %d is not a dictionary", i+1))
+		}
 		s.refs = append(s.refs, page.Object)
 		s.numbers[page.Object] = i + 1
 	}
@@ -197,9 +208,6 @@ func (s *splitter) labelsOf(p piece) pdffile.Dict {
 			continue
 		}
 		style := pdffile.Without(label.style)
-		if style == nil {
-			style = pdffile.Dict{}
-		}
 		at := max(0, label.from-p.first)
 		if skipped := p.first - label.from; skipped > 0 {
 			start, ok := s.Target(style["/St"]).(float64)

@@ -58,6 +58,11 @@ func (d *document) markPages(ctx context.Context) error {
 	if err := checkPages(d.pages); err != nil {
 		return err
 	}
+	return d.drawMarks(s)
+}
+
+// drawMarks draws the test mark on each page of a document with that structure.
+func (d *document) drawMarks(s *structure) error {
 	changes, made, done := s.NewUpdate(), map[string]string{}, map[string]bool{}
 	stream := func(content string) any {
 		if made[content] == "" {
@@ -99,7 +104,7 @@ func markHeight(width, height, least, most float64) float64 {
 
 // pageMark returns the content behind that of a page: the band, on the page as it is shown.
 func pageMark(p paper) string {
-	width, height := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	width, height := p.size()
 	u := 1 / p.unit
 	matrix := [6]float64{u, 0, 0, u, p.box[0], p.box[1]}
 	switch p.turn {
@@ -109,9 +114,6 @@ func pageMark(p paper) string {
 		matrix = [6]float64{-u, 0, 0, -u, p.box[2], p.box[3]}
 	case 270:
 		matrix = [6]float64{0, -u, u, 0, p.box[0], p.box[3]}
-	}
-	if p.turn%180 != 0 {
-		width, height = height, width
 	}
 	band := markHeight(width, height, minMarkPoints, maxMarkPoints)
 	label := markOutline()

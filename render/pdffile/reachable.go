@@ -1,7 +1,6 @@
 package pdffile
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -59,9 +58,13 @@ func references(v any, list []string) []string {
 	return list
 }
 
-// Without returns a copy of a dictionary that lacks some keys.
+// Without returns a copy of a dictionary that lacks some keys. It is never nil.
 func Without(entries Dict, keys ...string) Dict {
-	rest := maps.Clone(entries)
-	maps.DeleteFunc(rest, func(key string, _ any) bool { return slices.Contains(keys, key) })
+	rest := Dict{}
+	for key, value := range entries {
+		if !slices.Contains(keys, key) {
+			rest[key] = value
+		}
+	}
 	return rest
 }

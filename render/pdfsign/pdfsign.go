@@ -1,4 +1,4 @@
-// Package pdfsign signs PDFs (PAdES B-B to B-LTA), adds timestamps to them, and verifies their signatures (ADR 48).
+// Package pdfsign signs PDFs (PAdES B-B to B-LTA), adds timestamps to them, and verifies their signatures (ADR 50).
 //
 // Signing has steps that exchange small values, so that the process that has the key reads no PDF and has no network,
 // and the process with the network sees neither:

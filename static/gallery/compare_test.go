@@ -228,7 +228,7 @@ func TestComparePagesOfLayouts(t *testing.T) {
 		inputs = append(inputs, render.MergeInput{PDFFile: render.PDFFile{Content: spool.FromBytes(content)}, Title: id})
 		total += p.pages
 	}
-	merged, err := account.MergePDFs(t.Context(), inputs)
+	merged, _, err := account.MergePDFs(t.Context(), inputs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	long, _ := strconv.Atoi(s.MaxLength.String())
 	switch {
 	case kind == "object" && len(s.Properties) > 0:
-		f.Kind, f.Fields = views.InputGroup, d.inputs(s)
+		f.Kind, f.Fields = views.InputGroup, within(d.inputs(s), required)
 	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
 		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
 		f.Most, _ = strconv.Atoi(s.MaxItems.String())
@@ -72,6 +72,14 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 		d.several(&f, append(s.OneOf, s.AnyOf...))
 	}
 	return f
+}
+
+// within returns the fields of a group. They are required only if the group is.
+func within(fields []views.InputField, required bool) []views.InputField {
+	for i := range fields {
+		fields[i].Required = fields[i].Required && required
+	}
+	return fields
 }
 
 // several adds the other types, besides text, that a field accepts.

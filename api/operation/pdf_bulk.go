@@ -1,0 +1,300 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/schema"
+	"relaypdf/render"
+	"relaypdf/render/template"
+	"relaypdf/store/credit"
+)
+
+// MaxTestRecords is the maximum number of records of a bulk job with a test key.
+const MaxTestRecords = 50
+
+// BulkInput is the input of pdf.bulk: one document for each record. Each is a call of pdf.create or of pdf.form.fill.
+type BulkInput struct {
+	schema.Common
+
+	TemplateID      *string    `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"ID or slug of the published template that each record fills. Send exactly one of templateId and form."`
+	TemplateVersion int        `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_extras:"x-requires=templateId" jsonschema_description:"Version of the template; 0 for the latest."`
+	Strict          bool       `json:"strict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=templateId" jsonschema_description:"If true, a record fails if it lacks a path of the template."`
+	Form            *BulkForm  `json:"form,omitempty" jsonschema_description:"PDF form that each record fills. The members of a record are the names of its fields."`
+	Options         PDFOptions `json:"options,omitzero" jsonschema_extras:"x-requires=templateId" jsonschema_description:"Options of POST /v1/pdf, the same for all records."`
+
+	Records         []schema.Object `json:"records,omitempty" jsonschema:"minItems=1,maxItems=10000" jsonschema_description:"Data of the documents, 1 to 10,000 objects. Send exactly one of records and fileId."`
+	FileID          *string         `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an upload with the records. It is a JSON array, JSON Lines, CSV or XLSX. The first row of a table names paths, such as customer.name or items.0.price."`
+	Output          string          `json:"output,omitempty" jsonschema:"enum=zip,enum=merged,enum=files,default=zip" jsonschema_description:"Result. zip: an archive of the documents. merged: one PDF. files: a JSON object with the URL of each document."`
+	FilenamePattern string          `json:"filenamePattern,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Handlebars template of a document's name, such as invoice-{{number}}. Default: document-0001 and so on."`
+	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"Effect of a record that fails. continue: it is reported, and the others are processed. fail: the job fails and is free."`
+	Quote           bool            `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return the exact price and the number of records, free of charge, instead of a job."`
+}
+
+// BulkForm is a PDF form that is filled.
+type BulkForm struct {
+	FileID   string `json:"fileId" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"ID of an upload of the PDF."`
+	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens the PDF, if it is encrypted."`
+	Flatten  bool   `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw the values on the pages and remove the form."`
+}
+
+// The values of BulkInput.Output and BulkInput.OnError.
+const (
+	BulkZip    = "zip"
+	BulkMerged = "merged"
+	BulkFiles  = "files"
+	BulkFail   = "fail"
+)
+
+// Validate checks the rules that the schema cannot express, and makes the call a job unless it asks for its price.
+func (in *BulkInput) Validate() error {
+	var faults schema.Faults
+	switch {
+	case in.TemplateID == nil && in.Form == nil:
+		faults.Add("templateId", "is required unless form is given")
+	case in.TemplateID != nil && in.Form != nil:
+		addExclusive(&faults, "templateId", "form", "templateId, form")
+	case in.Form != nil:
+		checkPassword(&faults, "form.password", in.Form.Password)
+		if in.TemplateVersion != 0 || in.Strict {
+			faults.Add("form", "cannot be combined with templateVersion or strict")
+		}
+	}
+	switch {
+	case in.Records == nil && in.FileID == nil:
+		faults.Add("records", "is required unless fileId is given")
+	case in.Records != nil && in.FileID != nil:
+		addExclusive(&faults, "records", "fileId", "records, fileId")
+	}
+	if in.Output == BulkMerged && in.FilenamePattern != "" {
+		faults.Add("filenamePattern", "requires output zip or files")
+	}
+	switch {
+	case in.Quote && in.Response == schema.Async:
+		in.Response = schema.Binary // A price needs no job.
+	case in.Quote:
+	case in.Response == "":
+		in.Response = schema.Async
+	case in.Response != schema.Async:
+		faults.Add("response", "must be async, or absent: a bulk call is always a job; got %q", in.Response)
+	}
+	if in.Unstored() {
+		faults.Add("store", "must be true: a bulk job stores its documents while it runs; got false")
+	}
+	in.Options.check(&faults, false)
+	return failures(faults)
+}
+
+// Produces is the type of the documents, which get the test mark.
+func (in *BulkInput) Produces() string { return "application/pdf" }
+
+// Each returns the operation that makes the documents.
+func (in *BulkInput) Each() string {
+	if in.Form != nil {
+		return "pdf.form.fill"
+	}
+	return "pdf.create"
+}
+
+// Pin fixes the template's version.
+func (in *BulkInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
+	template := TemplateInput{TemplateID: in.TemplateID, TemplateVersion: in.TemplateVersion}
+	return template.pin(ctx, deps, input, anyOption)
+}
+
+// Read returns the records, each of which is an object.
+func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, error) {
+	var list []json.RawMessage
+	if in.FileID == nil {
+		total := 0
+		for _, record := range in.Records {
+			list = append(list, record.RawMessage)
+			total += len(record.RawMessage)
+		}
+		if total > render.MaxRecordsTotal {
+			return nil, &schema.SizeError{Field: "records", Limit: render.MaxRecordsTotal}
+		}
+		return list, nil
+	}
+	if deps.Render == nil {
+		return nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: 5, Message: "Files of records cannot be read on this server. Retry in 5 seconds, or send records."}
+	}
+	file, err := deps.openStored(ctx, "fileId", *in.FileID)
+	if err != nil {
+		return nil, err
+	}
+	list, err = deps.Render.ReadRecords(ctx, file, in.Form != nil)
+	var refused *render.RecordsError
+	if errors.As(err, &refused) {
+		err = schema.Faults{{Field: "fileId", Message: refused.Text}}
+	}
+	return list, errors.Join(err, file.Close())
+}
+
+// bulkPrice returns the price of a bulk call and the number of its records.
+func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (each credit.Amount, count int, err error) {
+	each = deps.Prices[in.Each()]
+	last := in.Produces()
+	for _, step := range call.Steps {
+		each += deps.Prices[step.Operation.Name]
+		last = step.ContentType()
+	}
+	if in.Output == BulkMerged && last != "application/pdf" {
+		return 0, 0, apierror.Invalid("output", "must not be merged: the last step makes no PDF")
+	}
+	list, err := in.Read(ctx, deps)
+	if err == nil && deps.Render != nil {
+		_, err = in.Name(ctx, deps, list[0], 0, len(list), ".pdf")
+	}
+	return each, len(list), err
+}
+
+// BulkQuote is the result of pdf.bulk with quote.
+type BulkQuote struct {
+	Records            int           `json:"records" jsonschema:"required" jsonschema_description:"Number of records."`
+	AmountMicrodollars credit.Amount `json:"amountMicrodollars" jsonschema:"required" jsonschema_description:"Price of the job if no record fails, in microdollars."`
+}
+
+// quoteBulk returns the price of a bulk call as its result.
+func quoteBulk(ctx context.Context, deps *Deps, call *Call, in *BulkInput) (schema.Result, error) {
+	each, count, err := in.bulkPrice(ctx, deps, call)
+	quote := BulkQuote{Records: count, AmountMicrodollars: each * credit.Amount(count)}
+	return schema.Result{Stem: "quote", JSON: quote, Charge: new(credit.Amount(0))}, err
+}
+
+// Name returns the name of a record's document.
+func (in *BulkInput) Name(ctx context.Context, deps *Deps, record json.RawMessage, index, total int, extension string) (string, error) {
+	stem := fmt.Sprintf("document-%0*d", max(4, len(strconv.Itoa(total))), index+1)
+	if in.FilenamePattern == "" {
+		return Filename("", stem, extension), nil
+	}
+	text, err := deps.Render.FillTemplate(ctx, template.Call{
+		Template: template.Template{HTML: in.FilenamePattern}, Data: record, Locale: in.Options.Locale, Zone: in.Options.TimeZone,
+	}, nil)
+	var wrong *template.Error
+	if errors.As(err, &wrong) {
+		return "", apierror.Invalid("filenamePattern", "is not a valid template: "+strings.TrimSuffix(wrong.Error(), "."))
+	}
+	return Filename(html.UnescapeString(text), stem, extension), err
+}
+
+// BulkCalls makes the input of each record's call.
+type BulkCalls struct {
+	member string // that holds the record
+	shared []byte // the other members, as an object
+}
+
+// Calls returns the inputs of the records' calls. The call is that of the whole job.
+func (in *BulkInput) Calls(call *Call) (BulkCalls, error) {
+	var text bytes.Buffer
+	if err := call.WriteInput(&text); err != nil {
+		return BulkCalls{}, err
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(text.Bytes(), &given); err != nil {
+		return BulkCalls{}, err
+	}
+	shared, member, names := map[string]json.RawMessage{}, "templateData", []string{"templateId", "templateVersion", "strict", "options", "then"}
+	if in.Form != nil {
+		form := map[string]json.RawMessage{}
+		if err := json.Unmarshal(given["form"], &form); err != nil {
+			return BulkCalls{}, err
+		}
+		form["then"] = given["then"]
+		given, member, names = form, "fields", []string{"fileId", "password", "flatten", "then"}
+	}
+	for _, name := range names {
+		if value := given[name]; value != nil {
+			shared[name] = value
+		}
+	}
+	made, err := json.Marshal(shared)
+	return BulkCalls{member, made}, err
+}
+
+// Of returns the input of a record's call.
+func (c BulkCalls) Of(record json.RawMessage) []byte {
+	text := append(bytes.Clone(c.shared[:len(c.shared)-1]), `,"`+c.member+`":`...)
+	return append(append(text, record...), '}')
+}
+
+// Renamed returns a message of a record's call that names the fields of the record as those of the job.
+func (c BulkCalls) Renamed(text string, index int) string {
+	place := fmt.Sprintf("records[%d]", index)
+	if rest, ok := strings.CutPrefix(text, "templateData "); ok {
+		text = place + " " + rest
+	} else if rest, ok := strings.CutPrefix(text, "fields "); ok {
+		text = "form " + rest // It has no fields.
+	}
+	return strings.ReplaceAll(text, c.member+".", place+".")
+}
+
+// BulkDocument is a document of a job, as its result lists it.
+type BulkDocument struct {
+	Index     int    `json:"index"`
+	Filename  string `json:"filename"`
+	ID        string `json:"id"`
+	URL       string `json:"url"`
+	SizeBytes int64  `json:"sizeBytes"`
+}
+
+// BulkError is a record that has failed.
+type BulkError struct {
+	Index   int    `json:"index"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// BulkReport is the result of a job whose output is files, and a file of its archive if records have failed.
+type BulkReport struct {
+	Documents []BulkDocument `json:"documents,omitempty"`
+	Errors    []BulkError    `json:"errors"`
+}
+
+// bulkErrorsName is the name of the report in an archive.
+const bulkErrorsName = "errors.json"
+
+// JoinBulk makes the result of a job with the output zip or merged. The parts of merged are PDFs of many documents.
+func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.ZipEntry, failed []BulkError) (schema.Result, error) {
+	if output == BulkMerged {
+		var inputs []render.MergeInput
+		for _, part := range parts {
+			inputs = append(inputs, render.MergeInput{PDFFile: render.PDFFile{Content: part.Content}})
+		}
+		made, changes, err := deps.Render.MergePDFs(ctx, inputs)
+		return changedResult("documents", made, changes, err)
+	}
+	if len(failed) > 0 {
+		text, err := json.MarshalIndent(BulkReport{Errors: failed}, "", "  ")
+		if err != nil {
+			return schema.Result{}, err
+		}
+		parts = append([]render.ZipEntry{{Name: bulkErrorsName, Content: jsonBody(text)}}, parts...)
+	}
+	archive, err := render.Zip(ctx, parts)
+	if err != nil {
+		return schema.Result{}, err
+	}
+	return zipResult("documents", archive), nil
+}
+
+// ListBulk makes the result of a job with the output files.
+func ListBulk(report BulkReport) (schema.Result, error) {
+	if report.Errors == nil {
+		report.Errors = []BulkError{}
+	}
+	text, err := json.Marshal(report)
+	return schema.Result{Stem: "documents", Extension: ".json", ContentType: "application/json", Body: jsonBody(text)}, err
+}
+
+// runBulk is never called: api/call runs the records of a job, and Run quotes.
+func runBulk(context.Context, *Deps, *BulkInput) (schema.Result, error) {
+	return schema.Result{}, errors.New("a bulk call is run by its records")
+}

@@ -1,0 +1,78 @@
+package pdf
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// Measures is the result of MeasureJob: the pages of the inputs of a merge, the titles in their metadata, and the size of
+// the first page in points, as displayed, or 0.
+type Measures struct {
+	Pages         []int
+	Titles        []string
+	Width, Height float64
+}
+
+// Total returns the number of all pages.
+func (m Measures) Total() (total int) {
+	for _, n := range m.Pages {
+		total += n
+	}
+	return total
+}
+
+// measureParts reads the inputs of a merge.
+func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, error) {
+	parts, _, err := newParts(w, args)
+	if err != nil {
+		return Measures{}, err
+	}
+	for i := range parts {
+		parts[i].rich = true // has a structure
+	}
+	if err := openParts(ctx, parts); err != nil {
+		return Measures{}, err
+	}
+	var m Measures
+	if s := parts[0].structure; s != nil {
+		m.Width, m.Height = s.paper(s.Dict(s.Pages[0].Object)).size()
+	}
+	for _, p := range parts {
+		title := ""
+		if p.structure != nil {
+			texts, _ := p.structure.metadata()
+			title = texts["/Title"]
+		}
+		m.Pages, m.Titles = append(m.Pages, p.pages), append(m.Titles, title)
+	}
+	return m, nil
+}
+
+// ContentsURL precedes the numbers of parts, from 1, in the links of a table of contents.
+const ContentsURL = "https://contents.invalid/"
+
+// DefaultTitle is the title of a part without one, from 0.
+func DefaultTitle(i int) string { return fmt.Sprintf("Document %d", i+1) }
+
+// linkContents makes the links of a table of contents, the first part, lead to the first pages of the others.
+func (s *structure) linkContents(u *pdffile.Update, parts []part, m mark) {
+	for _, page := range s.Pages {
+		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
+		for _, annotation := range list {
+			ref, entries := pdffile.Reference(annotation), s.Entry(annotation)
+			number, found := strings.CutPrefix(pdffile.Text(s.Target(s.Entry(entries["/A"])["/URI"])), ContentsURL)
+			n, err := strconv.Atoi(number)
+			if !found || err != nil || n < 1 || n >= len(parts) || ref == "" {
+				continue
+			}
+			entries = pdffile.Without(entries, "/A")
+			entries["/Dest"] = []any{m.page(parts[n].first), "/XYZ", nil, nil, nil}
+			u.Set(ref, entries)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package pdf
+
+import (
+	"context"
+	_ "embed"
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdfcheck"
+	"relaypdf/render/pdffile"
+)
+
+// OverlayArgs are the arguments of OverlayJob. The output is the PDF, and the result a Changed.
+type OverlayArgs struct {
+	Input // the document, with its pages to draw on
+	// Pages are those pages, From the pages of the overlay, and Repeat those that follow again and again when From is
+	// used up: selections in the grammar of pagerange. An empty Repeat is none, the others are all.
+	Pages, From, Repeat string
+	Overlay             Input
+	Under               bool
+	// Places puts overlays at edges of pages, not in the centre: each in the first of these places without text, or in
+	// the first of them.
+	Places []Place
+}
+
+// Place is a place on a page, a few points from its edge.
+type Place string
+
+// The places on a page. The horizontal ones without left or right are in the middle.
+const (
+	Bottom      Place = "bottom"
+	BottomLeft  Place = "bottom-left"
+	BottomRight Place = "bottom-right"
+	Top         Place = "top"
+	TopLeft     Place = "top-left"
+	TopRight    Place = "top-right"
+)
+
+// placeEdge is the distance of places from the edge of the page, in points.
+const placeEdge = 20
+
+// The fields of selections of the overlay, in the Text of an Error that is BeyondEnd.
+const (
+	OverlayFrom   = "from"
+	OverlayRepeat = "repeat"
+)
+
+// overlayScript draws the overlay; MuPDF runs it behind drawScript.
+//
+//go:embed overlay.js
+var overlayScript string
+
+// overlayInput are the arguments of the script.
+type overlayInput struct {
+	Input   string        `json:"input"`
+	Overlay string        `json:"overlay"`
+	Output  string        `json:"output"`
+	Layers  string        `json:"layers"`
+	Pages   []overlayPage `json:"pages"`
+	Under   bool          `json:"under"`
+	Tagged  bool          `json:"tagged"`
+	Places  []Place       `json:"places"`
+	Edge    float64       `json:"edge"`
+}
+
+// overlayPage is a page and that of the overlay, from 1.
+type overlayPage struct {
+	To   int `json:"to"`
+	From int `json:"from"`
+}
+
+// Changes that an overlay causes.
+const (
+	unlinkedChange = "The links of the overlay are not in the result."
+	undrawnChange  = "The overlay has comments without an appearance, which are not in the result."
+	coveringText   = "Page numbers cover text on these pages: %s."
+	unclaimedText  = "The result does not claim %s, because the overlay does not conform to it."
+)
+
+// overlay draws pages of one document on those of another, as artifacts. It places them by itself: qpdf's overlay
+// fits them into the trim box, copies form fields, and leaves the marks of a structure in them.
+func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, error) {
+	doc, err := openOne(ctx, w, args.Input)
+	if err != nil {
+		return Changed{}, err
+	}
+	over, err := open(ctx, w, 1, args.Overlay)
+	if err != nil {
+		return Changed{}, err
+	}
+	for _, d := range []*document{doc, over} {
+		if err := checkPages(d.pages); err != nil {
+			return Changed{}, err
+		}
+	}
+	const overlaid = "overlaid.pdf"
+	input := overlayInput{Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge}
+	if input.Pages, err = args.pairs(doc, over); err != nil {
+		return Changed{}, err
+	}
+	original, made := *doc, Changed{Changes: []string{}}
+	encrypted, err := decrypt(ctx, doc)
+	if err != nil {
+		return Changed{}, err
+	}
+	if err := settle(ctx, doc); err != nil {
+		return Changed{}, err
+	}
+	claims, err := over.flatOverlay(ctx, &input, &made)
+	if err != nil {
+		return Changed{}, err
+	}
+	input.Input = doc.name
+	covering, err := runScript[[]int](ctx, doc, "overlay.js", []byte(drawScript+overlayScript), input)
+	if err != nil {
+		return Changed{}, err
+	}
+	if len(covering) > 0 {
+		const most = 20
+		list, _, _ := strings.Cut(fmt.Sprint(covering[:min(most, len(covering))])[1:], "]")
+		if len(covering) > most {
+			list += " …"
+		}
+		made.Changes = append(made.Changes, fmt.Sprintf(coveringText, strings.ReplaceAll(list, " ", ", ")))
+	}
+	result := &document{work: w, name: overlaid}
+	if err := result.afterOverlay(ctx, claims, &made); err != nil {
+		return Changed{}, err
+	}
+	return made, finish(ctx, &original, encrypted, overlaid)
+}
+
+// pairs returns the pages to draw on with those of the overlay.
+func (a OverlayArgs) pairs(doc, over *document) (pairs []overlayPage, err error) {
+	to, err := doc.resolve(a.Pages)
+	if err != nil {
+		return nil, err
+	}
+	from, err := over.resolve(a.From)
+	if err != nil {
+		return nil, selectionOf(OverlayFrom, err)
+	}
+	var again []int
+	if a.Repeat != "" {
+		if again, err = over.resolve(a.Repeat); err != nil {
+			return nil, selectionOf(OverlayRepeat, err)
+		}
+	}
+	for i, page := range withoutRepeats(to) {
+		switch {
+		case i < len(from):
+			pairs = append(pairs, overlayPage{page, from[i]})
+		case len(again) > 0:
+			pairs = append(pairs, overlayPage{page, again[(i-len(from))%len(again)]})
+		}
+	}
+	return pairs, nil
+}
+
+// flatOverlay prepares an overlay: not encrypted, with its comments and fields drawn on its pages. It returns the
+// standards that it claims, and adds what is lost.
+func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *Changed) (claims []pdffile.Standard, err error) {
+	s, err := d.readStructure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used := map[int]bool{}
+	for _, pair := range input.Pages {
+		used[pair.From] = true
+	}
+	linked, undrawn := false, false
+	for i, page := range s.Pages {
+		if !used[i+1] {
+			continue
+		}
+		entries := s.Dict(page.Object)
+		list, _ := s.Target(entries["/Annots"]).([]any)
+		linked = linked || slices.ContainsFunc(list, func(v any) bool { return s.Target(s.Entry(v)["/Subtype"]) == "/Link" })
+		undrawn = undrawn || s.undrawn(entries, s.paper(entries).box)
+	}
+	if linked {
+		made.Changes = append(made.Changes, unlinkedChange)
+	}
+	if undrawn {
+		made.Changes = append(made.Changes, undrawnChange)
+	}
+	input.Tagged, input.Overlay = s.Catalog()["/StructTreeRoot"] != nil, "overlay-flat.pdf"
+	claims = s.claims()
+	return claims, flattenComments(ctx, d, input.Overlay, "screen")
+}
+
+// claims returns the standards that a document claims.
+func (s *structure) claims() (claims []pdffile.Standard) {
+	values, _ := readXMP(s.readXMPOf())
+	if part := values[xmpPDFA+"part"]; part != "" {
+		claims = append(claims, pdffile.Standard("a-"+part+strings.ToLower(values[xmpPDFA+"conformance"])))
+	}
+	if part := values[xmpUA+"part"]; part != "" {
+		claims = append(claims, pdffile.Standard("ua-"+part))
+	}
+	return claims
+}
+
+// afterOverlay gives a document the layers of its overlay, and takes the claims of standards that are no longer true.
+// overlaid are the standards that the overlay claims.
+func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard, made *Changed) error {
+	s, err := d.readStructure(ctx)
+	if err != nil {
+		return err
+	}
+	if s.signed() {
+		made.Changes = append(made.Changes, unsignedChange)
+	}
+	catalog, changes := s.Catalog(), s.NewUpdate()
+	if layers := catalog[carriedKey]; layers != nil {
+		all := []any{layers}
+		if own := catalog["/OCProperties"]; own != nil {
+			all = []any{own, layers}
+		}
+		catalog = pdffile.Without(catalog, carriedKey)
+		catalog["/OCProperties"] = joinedLayers(s.File, all)
+		changes.Set(s.Root(), catalog)
+		if err := d.change(changes); err != nil {
+			return err
+		}
+		if s, err = d.readStructure(ctx); err != nil {
+			return err
+		}
+		changes = s.NewUpdate()
+	}
+	claims := s.claims()
+	if len(claims) == 0 {
+		return nil
+	}
+	content, err := d.content()
+	if err != nil {
+		return err
+	}
+	gone := map[string]bool{} // namespaces of claims
+	for i, result := range pdfcheck.Check(pdfcheck.Source{File: s.File, Original: content}, claims).Results {
+		if len(result.Violations) == 0 && holds(claims[i], overlaid) {
+			continue
+		}
+		name, space := "PDF/UA", xmpUA
+		if claims[i].Part() > 0 {
+			name, space = "PDF/A", xmpPDFA
+		}
+		gone[space] = true
+		made.Changes = append(made.Changes, fmt.Sprintf(unclaimedText, name))
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	edited, err := editXMP(s.readXMPOf(), func(name xml.Name) bool { return gone[name.Space] }, "")
+	if err != nil {
+		edited = nil
+	}
+	s.setXMP(changes, edited)
+	return d.change(changes)
+}
+
+// holds reports whether a document that claims a standard may still do so with an overlay that claims some. Of PDF/A,
+// not all rules are checked: the overlay has to be of the same part or an earlier one.
+func holds(claim pdffile.Standard, overlaid []pdffile.Standard) bool {
+	return claim.Part() == 0 || slices.ContainsFunc(overlaid, func(s pdffile.Standard) bool {
+		return s.Part() > 0 && s.Part() <= claim.Part()
+	})
+}
+
+// selectionOf names the selection in an error about it.
+func selectionOf(name string, err error) error {
+	if failed, ok := err.(*Error); ok { //nolint:errorlint // resolve returns it as it is
+		failed.Text = name
+	}
+	return err
+}

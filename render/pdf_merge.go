@@ -1,0 +1,232 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/bidi"
+
+	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
+)
+
+// MergeInput is one file of a merge. Title names it in the outline and in the table of contents.
+type MergeInput struct {
+	PDFFile
+
+	Title string
+	// Weak means that the title in the metadata of the file precedes Title in a table of contents.
+	Weak bool
+}
+
+// MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
+// file. The result is not encrypted. Changes lists what is lost.
+func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (_ *spool.File, changes []string, err error) {
+	return t.runChanging(ctx, mergeJob(pdf.MergeJob, inputs, false))
+}
+
+// mergeJob is a job on several PDFs.
+func mergeJob(name string, inputs []MergeInput, contents bool) engine.Job {
+	job, args := engine.Job{Name: name}, pdf.Merge{Contents: contents}
+	for i, in := range inputs {
+		name := fmt.Sprintf("input%d.pdf", i)
+		job.Files = append(job.Files, engine.File{Name: name, Content: in.Content})
+		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
+	}
+	job.Args = args
+	return job
+}
+
+// MergeAdditions are the additions to merged PDFs.
+type MergeAdditions struct {
+	// Contents puts a table of contents in front, with its page numbers and links, and entries in the outline.
+	Contents bool
+	// PageNumbers writes the number of each page in the first of these places without text.
+	PageNumbers []pdf.Place
+}
+
+// MergePDFsWith is MergePDFs with additions, which the browser prints, because it supports every script.
+func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add MergeAdditions) (_ *spool.File, changes []string, err error) {
+	result, err := a.runTool(ctx, mergeJob(pdf.MeasureJob, inputs, false))
+	if err != nil {
+		return nil, nil, err
+	}
+	var parts pdf.Measures
+	if err := errors.Join(json.Unmarshal(result.Body, &parts), result.Close()); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", pdf.MeasureJob, err)
+	}
+	total := parts.Total()
+	if add.Contents {
+		inputs = slices.Clone(inputs)
+		for i, title := range parts.Titles {
+			if inputs[i].Title == "" || inputs[i].Weak && title != "" {
+				inputs[i].Title = title
+			}
+			inputs[i].Title = cmp.Or(oneLine(inputs[i].Title), pdf.DefaultTitle(i))
+		}
+		contents, printErr := a.printContents(ctx, inputs, parts)
+		if printErr != nil {
+			return nil, nil, fmt.Errorf("print the table of contents: %w", printErr)
+		}
+		defer func() { err = errors.Join(err, contents.Body.Close()) }()
+		total += contents.Pages
+		inputs = append([]MergeInput{{PDFFile: PDFFile{Content: contents.Body}, Title: contentsTitle}}, inputs...)
+	}
+	merged, changes, err := a.runChanging(ctx, mergeJob(pdf.MergeJob, inputs, add.Contents))
+	if err != nil || len(add.PageNumbers) == 0 {
+		return merged, changes, err
+	}
+	defer func() { err = errors.Join(err, merged.Close()) }()
+	numbers, err := a.printNumbers(ctx, total)
+	if err != nil {
+		return nil, nil, fmt.Errorf("print the page numbers: %w", err)
+	}
+	defer func() { err = errors.Join(err, numbers.Close()) }()
+	numbered, covering, err := a.OverlayPDF(ctx, PDFFile{Content: merged}, PDFFile{Content: numbers}, pdf.OverlayArgs{Places: add.PageNumbers})
+	return numbered, append(changes, covering...), err
+}
+
+// oneLine returns a title without control characters and outer spaces.
+func oneLine(title string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, title))
+}
+
+// contentsTitle is the heading of a table of contents, and its title in the outline.
+const contentsTitle = "Contents"
+
+// mergeFonts are the fonts of what is printed for a merge, by preference.
+const mergeFonts = `"Liberation Sans", "Noto Sans", "Noto Sans CJK SC", sans-serif`
+
+// contentsPage is a table of contents. The script ends the leader of a row behind the last word of its title: leaders begin
+// at the page numbers, so that their dots are in columns.
+const contentsPage = `<!DOCTYPE html>
+<html dir="%s">
+<meta charset="utf-8">
+<title>` + contentsTitle + `</title>
+<style>
+* { margin: 0; padding: 0; box-sizing: border-box }
+body { width: %.2fpt; font: 10.5pt/15pt ` + mergeFonts + `; color: #111; print-color-adjust: exact; font-variant-numeric: tabular-nums }
+h1 { font-size: 20pt; line-height: 24pt; margin-bottom: 18pt; break-after: avoid }
+a { display: flex; align-items: flex-end; padding: 3pt 0; color: inherit; text-decoration: none; break-inside: avoid }
+span { flex: 1; min-width: 0; position: relative; padding-inline-end: 24pt }
+bdi { overflow-wrap: anywhere }
+svg { position: absolute; inset-inline-end: 0; bottom: 3pt; width: 0; height: 2pt }
+line { stroke: #666; stroke-width: 1.2; stroke-linecap: round; stroke-dasharray: 0 5 }
+b { font-weight: normal; min-width: 2.6em; text-align: end }
+</style>
+<h1>` + contentsTitle + `</h1>
+%s<script>
+for (const row of document.querySelectorAll("span")) {
+	const box = row.getBoundingClientRect(), words = [...row.firstChild.getClientRects()].pop();
+	const left = getComputedStyle(row).direction === "rtl" ? words.left - box.left : box.right - words.right;
+	row.lastChild.style.width = Math.max(0, Math.floor((left - 6) / 5) * 5) + "px";
+}
+</script>`
+
+// The page of a table of contents in points: that of the first document, if it is large enough for text and not larger
+// than printers use.
+const (
+	minContents, maxContents = 240, 2400
+	a4Width, a4Height        = 595.28, 841.89
+	contentsMargin           = 0.1 // of the page's width
+	maxContentsMargin        = 64
+	pointsPerInch            = 72
+)
+
+// printContents prints the table of contents of parts. The numbers of pages depend on its own pages, whose number is
+// known when it is printed.
+func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts pdf.Measures) (chrome.Document, error) {
+	width, height := parts.Width, parts.Height
+	if min(width, height) < minContents || max(width, height) > maxContents {
+		width, height = a4Width, a4Height
+	}
+	margin := min(width*contentsMargin, maxContentsMargin) / pointsPerInch
+	const most = 4 // prints, of which the second has nearly always the right numbers
+	for own, n := 1, 1; ; n++ {
+		page := contentsHTML(inputs, parts.Pages, own, width-2*margin*pointsPerInch)
+		doc, err := a.printMerge(ctx, page, chrome.PDF{
+			Width: width / pointsPerInch, Height: height / pointsPerInch, MarginTop: margin, MarginRight: margin, MarginBottom: margin, MarginLeft: margin,
+		})
+		if err != nil || doc.Pages == own || n == most {
+			return doc, err
+		}
+		own = doc.Pages
+		if err := doc.Body.Close(); err != nil {
+			return chrome.Document{}, err
+		}
+	}
+}
+
+// contentsHTML is a table of contents with so many pages of its own and a width in points.
+func contentsHTML(inputs []MergeInput, pages []int, own int, width float64) string {
+	var rows strings.Builder
+	number, rightToLeft := own+1, 0
+	for i, in := range inputs {
+		if isRightToLeft(in.Title) {
+			rightToLeft++
+		}
+		fmt.Fprintf(&rows, "<a href=\"%s%d\"><span><bdi>%s</bdi><svg><line x1=\"100%%\" y1=\"50%%\" x2=\"0\" y2=\"50%%\"/></svg></span><b>%d</b></a>\n", pdf.ContentsURL, i+1, html.EscapeString(in.Title), number)
+		number += pages[i]
+	}
+	direction := "ltr"
+	if 2*rightToLeft > len(inputs) {
+		direction = "rtl"
+	}
+	return fmt.Sprintf(contentsPage, direction, width, rows.String())
+}
+
+// isRightToLeft reports whether the first letter of a text is of a script that is written from right to left.
+func isRightToLeft(text string) bool {
+	for _, r := range text {
+		switch properties, _ := bidi.LookupRune(r); properties.Class() {
+		case bidi.R, bidi.AL:
+			return true
+		case bidi.L:
+			return false
+		}
+	}
+	return false
+}
+
+// numbersPage are pages with one number each.
+const numbersPage = `<!DOCTYPE html>
+<meta charset="utf-8">
+<title>Page numbers</title>
+<style>
+@page { margin: 0; size: 36pt 12pt }
+* { margin: 0; padding: 0 }
+p { font: 9pt/12pt ` + mergeFonts + `; color: #333; print-color-adjust: exact; text-align: center; height: 12pt; overflow: hidden; break-after: page }
+p:last-child { break-after: auto }
+</style>
+`
+
+// printNumbers prints the numbers from 1 to n, each on a page of its own.
+func (a *Account) printNumbers(ctx context.Context, n int) (*spool.File, error) {
+	var page strings.Builder
+	page.WriteString(numbersPage)
+	for i := range n {
+		fmt.Fprintf(&page, "<p>%d</p>", i+1)
+	}
+	doc, err := a.printMerge(ctx, page.String(), chrome.PDF{PreferCSSPageSize: true})
+	return doc.Body, err
+}
+
+// printMerge prints a page that is added to merged documents.
+func (a *Account) printMerge(ctx context.Context, page string, how chrome.PDF) (chrome.Document, error) {
+	how.Scale, how.PrintBackground, how.MaxPages, how.MaxBytes = 1, true, MaxPages, MaxBytes
+	return a.render.browser.PDF(ctx, chrome.Job{Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load"}, how)
+}
