@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"reflect"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfsign"
 	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
@@ -64,8 +62,7 @@ func jobsOnOne() map[string]any {
 		SplitJob:         SplitArgs{Input: input(""), Every: 2},
 		MetadataJob:      input(""),
 		VerifyJob:        VerifyArgs{Name: inputName(0)},
-		SignPrepareJob:   PrepareArgs{Name: inputName(0), Options: pdfsign.Options{Size: 1000}, Hash: crypto.SHA256},
-		SignCompleteJob:  CompleteArgs{Name: inputName(0), Place: pdfsign.Place{Start: 1, End: 2}},
+		SealJob:          SealArgs{Name: inputName(0)},
 		SetMetadataJob:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
 		OverlayJob:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},

@@ -46,11 +46,11 @@ const (
 	MeasureJob     = "pdf.merge.measure"
 	VerifyJob      = "pdf.verify"
 
-	// The steps of a signature, in this order. Only the first and the third have the key, and these read no document.
-	SignKeyJob      = "pdf.sign.key"
-	SignPrepareJob  = "pdf.sign.prepare"
-	SignDigestJob   = "pdf.sign.digest"
-	SignCompleteJob = "pdf.sign.complete"
+	// The first two have the key, and read no document. The others read a document without the key.
+	SignKeyJob    = "pdf.sign.key"
+	SignDigestJob = "pdf.sign.digest"
+	SignJob       = "pdf.sign"
+	SealJob       = "pdf.seal"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -89,11 +89,11 @@ func Handlers() engine.Handlers {
 		MeasureJob:     handleJSON(measureParts),
 		VerifyJob:      handleJSON(verify),
 
-		SignKeyJob:      handleJSON(readKey),
-		SignPrepareJob:  handleJSON(prepareSignature),
-		SignDigestJob:   handleJSON(signDigest),
-		SignCompleteJob: handle(completeSignature),
-		TestMarkJob:     handle(testMark),
+		SignKeyJob:    handleJSON(readKey),
+		SignDigestJob: handleJSON(signDigest),
+		SignJob:       handleJSON(sign),
+		SealJob:       handleJSON(seal),
+		TestMarkJob:   handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),

@@ -15,13 +15,23 @@ import (
 	"relaypdf/render/pdfsign"
 )
 
-// VerifyArgs are the arguments of VerifyJob, whose result is a Verification.
+// VerifyArgs are the arguments of VerifyJob, whose result is a Verified.
 type VerifyArgs struct {
+	Replay
+
 	Name string // of the document
 	// Roots is the name of a file of trusted certificates in PEM; empty is none.
 	Roots string
 	// Trust are further trusted certificates in PEM.
 	Trust []string
+	// Online means that servers are asked for the revocation of certificates.
+	Online bool
+}
+
+// Verified is a Verification, or what it wants.
+type Verified struct {
+	Wanted
+	Verification
 }
 
 // Verification is the result of VerifyJob.
@@ -38,7 +48,7 @@ type Signature struct {
 	Reason        string            `json:"reason" jsonschema:"required" jsonschema_description:"Reason for the verdict."`
 	Intact        bool              `json:"intact" jsonschema:"required" jsonschema_description:"True if the signed bytes are unchanged."`
 	Trusted       bool              `json:"trusted" jsonschema:"required" jsonschema_description:"True if the signer's certificate leads to a trusted certificate."`
-	Revocation    string            `json:"revocation" jsonschema:"required,enum=good,enum=revoked,enum=unknown" jsonschema_description:"Revocation status of the certificates at the time of signing, from the validation data in the PDF."`
+	Revocation    string            `json:"revocation" jsonschema:"required,enum=good,enum=revoked,enum=unknown" jsonschema_description:"Revocation status of the certificates at the time of signing, from the validation data in the PDF and, if online is true, from the servers of the issuers."`
 	WholeDocument bool              `json:"wholeDocument" jsonschema:"required" jsonschema_description:"True if nothing was added to the PDF after this signature."`
 	Level         *string           `json:"level" jsonschema:"required,oneof_type=string;null" jsonschema_description:"PAdES level, B-B to B-LTA; null if the signature does not conform to PAdES."`
 	Allows        *string           `json:"allows" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Changes that a certification allows: no-changes, form-filling or annotations; null for others."`
@@ -67,21 +77,27 @@ type Certificate struct {
 }
 
 // verify verifies the signatures of a document, whose bytes are not repaired first.
-func verify(_ context.Context, w *engine.Work, args VerifyArgs) (Verification, error) {
-	content, err := os.ReadFile(w.Path(args.Name))
+func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, error) {
+	content, err := readPDF(w, args.Name)
 	if err != nil {
-		return Verification{}, fmt.Errorf("open input: %w", err)
+		return Verified{}, err
 	}
-	if !bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("%PDF-")) {
-		return Verification{}, &Error{Kind: NotPDF}
+	trust := pdfsign.Trust{At: args.At}
+	if trust.Roots, err = roots(w, args.Roots, args.Trust); err != nil {
+		return Verified{}, err
 	}
-	var trust pdfsign.Trust
-	if trust.Roots, err = roots(w, args); err != nil {
-		return Verification{}, err
+	r := &replayer{Replay: args.Replay, w: w}
+	var reports []pdfsign.Report
+	if args.Online {
+		reports, err = pdfsign.VerifyOnline(ctx, content, trust, r.network())
+	} else {
+		reports, err = pdfsign.Verify(content, trust)
 	}
-	reports, err := pdfsign.Verify(content, trust)
-	if err != nil {
-		return Verification{}, signatureError(err)
+	switch {
+	case errors.Is(err, pdfsign.ErrPending):
+		return Verified{Wanted: Wanted{r.wants}}, nil
+	case err != nil:
+		return Verified{}, signatureError(err)
 	}
 	v := Verification{Verdict: "unsigned", Signatures: make([]Signature, len(reports))}
 	severity := []string{"unsigned", string(pdfsign.Valid), string(pdfsign.Undecided), string(pdfsign.Invalid)}
@@ -95,19 +111,31 @@ func verify(_ context.Context, w *engine.Work, args VerifyArgs) (Verification, e
 		}
 	}
 	v.Verdict = severity[worst]
-	return v, nil
+	return Verified{Verification: v}, nil
 }
 
-// roots returns the trusted certificates.
-func roots(w *engine.Work, args VerifyArgs) (list []*x509.Certificate, err error) {
-	if args.Roots != "" {
-		raw, err := os.ReadFile(w.Path(args.Roots))
+// readPDF reads a document whose bytes are not repaired first.
+func readPDF(w *engine.Work, name string) ([]byte, error) {
+	content, err := os.ReadFile(w.Path(name))
+	if err != nil {
+		return nil, fmt.Errorf("open input: %w", err)
+	}
+	if !bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("%PDF-")) {
+		return nil, &Error{Kind: NotPDF}
+	}
+	return content, nil
+}
+
+// roots returns the certificates of a file, if it is named, and of texts.
+func roots(w *engine.Work, file string, texts []string) (list []*x509.Certificate, err error) {
+	if file != "" {
+		raw, err := os.ReadFile(w.Path(file))
 		if err != nil {
 			return nil, fmt.Errorf("roots: %w", err)
 		}
 		list = certificates(raw)
 	}
-	for i, text := range args.Trust {
+	for i, text := range texts {
 		found := certificates([]byte(text))
 		if len(found) == 0 {
 			return nil, &Error{Kind: NoCertificate, Pages: i, Text: "must be a certificate in PEM"}
@@ -138,16 +166,10 @@ func signatureError(err error) error {
 		return err
 	}
 	switch failed.Kind {
-	case pdfsign.Encrypted:
-		return &Error{Kind: Unverified, Text: "is encrypted, and signatures of encrypted PDFs are not supported", cause: err}
-	case pdfsign.Unreadable:
-		return &Error{Kind: Unverified, Text: "has a damaged structure, so its signatures cannot be read", cause: err}
+	case pdfsign.Encrypted, pdfsign.Unreadable, pdfsign.NotAllowed:
+		return &Error{Kind: Unverified, Text: failed.Text, cause: err}
 	}
-	kind := Unverified
-	if failed.Kind == pdfsign.BadKey {
-		kind = NoKey
-	}
-	return &Error{Kind: kind, Text: failed.Text, cause: err}
+	return &Error{Kind: Unsigned, About: failed.Kind, Text: failed.Text, cause: err}
 }
 
 func signature(r pdfsign.Report) Signature {

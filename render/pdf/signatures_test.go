@@ -65,7 +65,19 @@ func signed(t testing.TB, content []byte) ([]byte, string) {
 	return made, pemOf(signer.Chain[0])
 }
 
-// TestSignInSteps signs a document in steps: the ones with the key read no document.
+// signArgs returns the arguments that sign the first document of a job.
+func signArgs(t testing.TB, signer *pdfsign.Signer) SignArgs {
+	t.Helper()
+	args := SignArgs{SealArgs: SealArgs{Name: inputName(0), Replay: Replay{At: time.Now(), Seed: []byte("seed")}}, Key: Key{Hash: signer.Hash}, Level: pdfsign.LevelB}
+	args.Options.Time = args.At
+	for _, c := range signer.Chain {
+		args.Key.Chain = append(args.Key.Chain, c.Raw)
+	}
+	return args
+}
+
+// TestSignInSteps signs a document in steps: the ones with the key read no document, and the same request is made each
+// time.
 func TestSignInSteps(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
@@ -73,31 +85,39 @@ func TestSignInSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	args := signArgs(t, signer)
 	key := unmarshal[Key](t, result(t, SignKeyJob, KeyArgs{PKCS12: file, Password: "secret"}))
 	if len(key.Chain) != 1 || !bytes.Equal(key.Chain[0], signer.Chain[0].Raw) || key.Hash != crypto.SHA256 {
 		t.Fatalf("%+v", key)
 	}
 	document := linked().Write()
-	made, err := do(t, SignPrepareJob, PrepareArgs{Name: inputName(0), Options: pdfsign.Options{Time: time.Now(), Size: pdfsign.Size(len(key.Chain[0]), false)}, Hash: key.Hash}, document)
-	if err != nil {
-		t.Fatal(err)
+	args.Options.Visible = &pdfsign.Visible{Page: 1, X: 10, Y: 10, Width: 200, Height: 40}
+	args.Image = inputName(1)
+	icon := plate(t, green, 30, 20)
+	wanted := unmarshal[Wanted](t, result(t, SignJob, args, document, icon))
+	if again := unmarshal[Wanted](t, result(t, SignJob, args, document, icon)); len(wanted.Wants) != 1 || !again.Wants[0].equal(wanted.Wants[0]) {
+		t.Fatalf("%+v, then %+v", wanted, again)
 	}
-	prepared, content := unmarshal[PreparedSignature](t, made.Body), read(t, made)
-	cms := unmarshal[CMS](t, result(t, SignDigestJob, KeyArgs{PKCS12: file, Password: "secret", Digest: prepared.Digest}))
-	done := make1(t, SignCompleteJob, CompleteArgs{Name: inputName(0), Place: prepared.Place, CMS: cms.Content}, content)
+	cms := unmarshal[CMS](t, result(t, SignDigestJob, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Wants[0].Body}))
+	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(2)}}
+	done := make1(t, SignJob, args, document, icon, cms.Content)
 	if !bytes.HasPrefix(done, document) {
 		t.Error("the bytes of the document have changed")
 	}
 	if out := pdftest.Tool(t, "pdfsig", pdftest.Save(t, done)); !strings.Contains(out, "Signature is Valid") {
 		t.Error(out)
 	}
-	args := VerifyArgs{Name: inputName(0), Trust: []string{pemOf(signer.Chain[0])}}
-	if got := unmarshal[Verification](t, result(t, VerifyJob, args, done)); got.Verdict != "valid" {
+	verified := VerifyArgs{Name: inputName(0), Trust: []string{pemOf(signer.Chain[0])}}
+	if got := unmarshal[Verification](t, result(t, VerifyJob, verified, done)); got.Verdict != "valid" {
 		t.Errorf("%+v", got)
 	}
-	fails(t, NoKey, SignKeyJob, KeyArgs{PKCS12: file, Password: "wrong"})
-	fails(t, NoKey, SignDigestJob, KeyArgs{PKCS12: []byte("hello"), Digest: prepared.Digest})
-	fails(t, Unverified, SignCompleteJob, CompleteArgs{Name: inputName(0), Place: prepared.Place, CMS: cms.Content}, done)
+	fails(t, Unsigned, SignKeyJob, KeyArgs{PKCS12: file, Password: "wrong"})
+	fails(t, Unsigned, SignDigestJob, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
+	args.Responses[0].Error = "is not there"
+	args.Options.Visible.Page = 9
+	fails(t, Unsigned, SignJob, args, document, icon)
+	fails(t, NotImage, SignJob, args, document, []byte("icon"))
+	fails(t, NotPDF, SealJob, args.SealArgs, []byte("hello"))
 }
 
 func TestVerify(t *testing.T) {

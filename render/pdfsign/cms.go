@@ -150,15 +150,15 @@ const (
 func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 	s := &Signer{Key: key, Chain: chain, Hash: crypto.SHA256}
 	if len(chain) == 0 {
-		return nil, fail(BadKey, "the key has no certificate")
+		return nil, fail(BadKey, "must contain the certificate of the private key")
 	}
 	switch public := key.Public().(type) {
 	case *rsa.PublicKey:
 		if n := public.N.BitLen(); n < minRSA || n > maxRSA {
-			return nil, fail(BadKey, "the RSA key must be of %d to %d bits; got %d", minRSA, maxRSA, n)
+			return nil, fail(BadKey, "must contain an RSA key of %d to %d bits, or an ECDSA key; got RSA of %d bits", minRSA, maxRSA, n)
 		}
 		if !public.Equal(chain[0].PublicKey) {
-			return nil, fail(BadKey, "the key does not match the certificate")
+			return nil, fail(BadKey, "must contain the certificate of the private key; it has another")
 		}
 	case *ecdsa.PublicKey:
 		switch public.Curve.Params().Name {
@@ -166,16 +166,16 @@ func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 		case "P-384":
 			s.Hash = crypto.SHA384
 		default:
-			return nil, fail(BadKey, "the curve of the key must be P-256 or P-384; got %s", public.Curve.Params().Name)
+			return nil, fail(BadKey, "must contain an ECDSA key on P-256 or P-384, or an RSA key; got %s", public.Curve.Params().Name)
 		}
 		if !public.Equal(chain[0].PublicKey) {
-			return nil, fail(BadKey, "the key does not match the certificate")
+			return nil, fail(BadKey, "must contain the certificate of the private key; it has another")
 		}
 	default:
-		return nil, fail(BadKey, "the key must be RSA or ECDSA")
+		return nil, fail(BadKey, "must contain an RSA or ECDSA key")
 	}
 	if usage := chain[0].KeyUsage; usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
-		return nil, fail(BadKey, "the certificate is not for signatures")
+		return nil, fail(BadKey, "must contain a certificate for signatures; its key usage is another")
 	}
 	return s, nil
 }
@@ -184,7 +184,7 @@ func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 func (s *Signer) Sign(documentDigest []byte) ([]byte, error) {
 	a, ok := algorithmOf(s.Hash)
 	if !ok || a.hash == crypto.SHA1 {
-		return nil, fail(BadKey, "the hash must be SHA-256 or stronger")
+		return nil, fail(BadKey, "must sign SHA-256 or a stronger hash")
 	}
 	attributes, err := s.attributes(a, documentDigest)
 	if err != nil {

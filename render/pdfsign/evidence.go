@@ -6,6 +6,7 @@ import (
 	"crypto/sha1" //nolint:gosec // the standard's names of signatures
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type Network struct {
 	// Timestamp sends a timestamp request, as application/timestamp-query.
 	Timestamp func(ctx context.Context, request []byte) ([]byte, error)
 	Fetch     func(ctx context.Context, r Request) ([]byte, error)
+	// Seed makes the numbers in timestamp requests unpredictable.
+	Seed []byte
 }
 
 // Requests returns the requests for a certificate, in order of preference.
@@ -51,27 +54,31 @@ func Requests(certificate, issuer *x509.Certificate) (list []Request) {
 	return list
 }
 
-// Gather fetches the state of the certificates of chains, except that of roots. The error is BadResponse if the state of
-// a certificate is not to be had, or it is revoked.
+// Gather fetches the state of the certificates of chains, except that of roots. The error is NoState if the state of a
+// certificate is not to be had, and BadKey if it is revoked. All requests are made before ErrPending is returned.
 func Gather(ctx context.Context, network Network, at time.Time, chains ...[]*x509.Certificate) (e Evidence, err error) {
+	return e, e.gather(ctx, network, at, chains)
+}
+
+func (e *Evidence) gather(ctx context.Context, network Network, at time.Time, chains [][]*x509.Certificate) (failed error) {
 	for _, chain := range chains {
 		for i, certificate := range chain {
 			e.addCertificate(certificate.Raw)
 			if isRoot(certificate) {
 				continue
 			}
+			err := error(nil)
 			if i+1 == len(chain) {
-				return e, fail(BadResponse, "the chain of the certificate %q is incomplete", certificate.Subject.CommonName)
+				err = fail(NoState, "needs the issuer of the certificate %q, which is unknown", certificate.Subject.CommonName)
+			} else if e.state(certificate, chain[i+1], at) != Good {
+				err = e.fetch(ctx, network, certificate, chain[i+1], at)
 			}
-			if e.state(certificate, chain[i+1], at) == Good {
-				continue
-			}
-			if err := e.fetch(ctx, network, certificate, chain[i+1], at); err != nil {
-				return e, err
+			if err != nil && (failed == nil || errors.Is(err, ErrPending)) {
+				failed = err
 			}
 		}
 	}
-	return e, nil
+	return failed
 }
 
 func isRoot(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }
@@ -87,6 +94,9 @@ func (e *Evidence) fetch(ctx context.Context, network Network, certificate, issu
 	var last error
 	for _, r := range Requests(certificate, issuer) {
 		body, err := network.Fetch(ctx, r)
+		if errors.Is(err, ErrPending) {
+			return err
+		}
 		if err != nil {
 			last = err
 			continue
@@ -97,18 +107,21 @@ func (e *Evidence) fetch(ctx context.Context, network Network, certificate, issu
 		} else {
 			found.CRLs = [][]byte{body}
 		}
-		switch found.state(certificate, issuer, at) {
+		state := found.state(certificate, issuer, at)
+		if state != Unknown {
+			e.add(found)
+		}
+		switch state {
 		case Good:
-			e.OCSPs, e.CRLs = append(e.OCSPs, found.OCSPs...), append(e.CRLs, found.CRLs...)
 			return nil
 		case Revoked:
-			return fail(BadKey, "the certificate %q is revoked", certificate.Subject.CommonName)
+			return fail(BadKey, "needs certificates that are not revoked; %q is revoked", certificate.Subject.CommonName)
 		}
 	}
 	if last != nil {
-		return fail(BadResponse, "the state of the certificate %q cannot be fetched: %v", certificate.Subject.CommonName, last)
+		return fail(NoState, "needs the revocation status of the certificate %q, which cannot be fetched: %v", certificate.Subject.CommonName, last)
 	}
-	return fail(BadResponse, "no server reports the state of the certificate %q", certificate.Subject.CommonName)
+	return fail(NoState, "needs the revocation status of the certificate %q, which no server reports", certificate.Subject.CommonName)
 }
 
 // State is the state of a certificate at a time.

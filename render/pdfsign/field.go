@@ -96,11 +96,11 @@ func (d *document) permission(signature pdffile.Dict) Permission {
 func (d *document) useField(fields []*field, name, signature string, value pdffile.Dict) error {
 	i := slices.IndexFunc(fields, func(f *field) bool { return f.name == name })
 	if i < 0 {
-		return fail(BadField, "the document has no signature field named %q", name)
+		return fail(BadField, "must be the name of a signature field of the PDF; it has no field %q", name)
 	}
 	f := fields[i]
 	if f.entries["/V"] != nil {
-		return fail(BadField, "the field %q is signed already", name)
+		return fail(BadField, "must be the name of an unsigned field; %q is signed already", name)
 	}
 	entries := maps.Clone(f.entries)
 	entries["/V"] = signature
@@ -133,20 +133,20 @@ const maxPages = 50_000
 func (d *document) addField(signature string, o Options) error {
 	pages, err := d.Pages(maxPages)
 	if err != nil {
-		return fail(Unreadable, "the pages of the document cannot be read")
+		return fail(Unreadable, "has pages that cannot be read")
 	}
 	number, box := 1, []any{0, 0, 0, 0}
 	if o.Visible != nil {
 		number = o.Visible.Page
 	}
 	if number < 1 || number > len(pages) {
-		return fail(BadPage, "the document has no page %d; it has %d", number, len(pages))
+		return fail(BadPage, "must be on a page of the PDF, which has %d; got page %d", len(pages), number)
 	}
 	page := pages[number-1]
 	var appearance string
 	if o.Visible == nil {
 		appearance = d.emptyAppearance()
-	} else if box, appearance, err = d.visible(o.Visible); err != nil {
+	} else if box, appearance, err = d.visible(page, o.Visible); err != nil {
 		return err
 	}
 	name := d.freeName()
@@ -181,7 +181,7 @@ func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
 	entries := maps.Clone(d.Dict(page))
 	list, ok := d.Target(entries["/Annots"]).([]any)
 	if entries["/Annots"] != nil && !ok {
-		return fail(Unreadable, "the annotations of the page cannot be read")
+		return fail(Unreadable, "has annotations that cannot be read")
 	}
 	list = append(slices.Clone(list), ref)
 	if shared := pdffile.Reference(entries["/Annots"]); shared != "" {
@@ -206,7 +206,7 @@ func (d *document) setForm(added any) error {
 	if added != nil {
 		list, ok := d.Target(form["/Fields"]).([]any)
 		if form["/Fields"] != nil && !ok {
-			return fail(Unreadable, "the fields of the form cannot be read")
+			return fail(Unreadable, "has form fields that cannot be read")
 		}
 		list = append(slices.Clone(list), added)
 		if shared := pdffile.Reference(form["/Fields"]); shared != "" {

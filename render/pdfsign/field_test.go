@@ -2,8 +2,8 @@ package pdfsign
 
 import (
 	"crypto"
+	"crypto/rand"
 	"crypto/x509"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -141,7 +141,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := Sign(t.Context(), mustSign(t, plain, job), certification); !Is(err, NotAllowed) {
 		t.Errorf("a certification after a signature: %v", err)
 	}
-	key := newKey(t, "P-256")
+	key := pdftest.NewKey(t, "P-256")
 	if _, err := NewSigner(key, []*x509.Certificate{s.Chain[0]}); !Is(err, BadKey) {
 		t.Errorf("the certificate of another key: %v", err)
 	}
@@ -161,7 +161,6 @@ func TestRevoked(t *testing.T) {
 	}
 	basic := mustSign(t, pdftest.Three().Write(), a.job(s, LevelB))
 	stamped := mustSign(t, pdftest.Three().Write(), a.job(s, LevelT))
-	serial := fmt.Sprintf("%04X", s.Chain[0].SerialNumber)
 	for _, test := range []struct {
 		name    string
 		revoked time.Duration
@@ -172,9 +171,7 @@ func TestRevoked(t *testing.T) {
 		{"revoked before the timestamp", -time.Hour, stamped, Invalid},
 		{"revoked after the timestamp", time.Hour, stamped, Valid},
 	} {
-		a.mu.Lock()
-		a.revoked[serial] = time.Now().Add(test.revoked)
-		a.mu.Unlock()
+		a.Revoke(s.Chain[0], time.Now().Add(test.revoked))
 		var found Evidence
 		for _, r := range Requests(s.Chain[0], s.Chain[1]) {
 			body, err := a.network().Fetch(t.Context(), r)
@@ -189,9 +186,7 @@ func TestRevoked(t *testing.T) {
 			t.Errorf("%s: %s %s", test.name, r.Verdict, r.Reason)
 		}
 	}
-	a.mu.Lock()
-	a.revoked[serial] = time.Now().Add(-time.Hour)
-	a.mu.Unlock()
+	a.Revoke(s.Chain[0], time.Now().Add(-time.Hour))
 	if _, err := Sign(t.Context(), pdftest.Three().Write(), a.job(s, LevelLT)); !Is(err, BadKey) {
 		t.Errorf("a signature with a revoked certificate: %v", err)
 	}
@@ -216,16 +211,16 @@ func TestSeal(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	signed := mustSign(t, pdftest.Three().Write(), a.job(a.signer("Signer", "P-256"), LevelLTA))
-	later := a.identity("Later", newKey(t, "RSA"), &a.issuer, 24*years, a.listed, func(c *x509.Certificate) {
-		c.KeyUsage, c.ExtraExtensions = x509.KeyUsageDigitalSignature, timestamping()
+	later := a.Identity("Later", pdftest.NewKey(t, "RSA"), &a.Issuer, 24*pdftest.Years, a.Listed, func(c *x509.Certificate) {
+		c.KeyUsage, c.ExtraExtensions = x509.KeyUsageDigitalSignature, pdftest.Timestamping()
 	})
-	a.save("tsa", later)
-	sealed, err := Seal(t.Context(), signed, []*x509.Certificate{a.root.certificate, a.issuer.certificate}, a.network())
+	a.Save("tsa", later)
+	sealed, err := Seal(t.Context(), signed, time.Now(), []*x509.Certificate{a.Root.Certificate, a.Issuer.Certificate}, a.network())
 	if err != nil {
 		t.Fatal(err)
 	}
 	trust := a.trust()
-	trust.At = time.Now().Add(22 * years)
+	trust.At = time.Now().Add(22 * pdftest.Years)
 	if ok, reason := accepted(signed, trust); ok {
 		t.Errorf("without the seal: %s", reason)
 	}
@@ -241,7 +236,7 @@ func TestTimestampResponses(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	request := func(text string) []byte {
-		made, err := TimestampRequest(crypto.SHA256, digest(crypto.SHA256, []byte(text)))
+		made, err := TimestampRequest(crypto.SHA256, digest(crypto.SHA256, []byte(text)), []byte(rand.Text()))
 		if err != nil {
 			t.Fatal(err)
 		}

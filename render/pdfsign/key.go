@@ -6,22 +6,27 @@ import (
 	"crypto/rsa"
 	"errors"
 	"math/big"
+	"time"
 
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// ReadPKCS12 returns the signer in a PKCS#12 file. The error is BadKey.
+// ReadPKCS12 returns the signer in a PKCS#12 file, whose certificate is valid now. The error is BadKey or BadPassword.
 func ReadPKCS12(content []byte, password string) (*Signer, error) {
 	key, certificate, others, err := pkcs12.DecodeChain(content, password)
 	switch {
 	case errors.Is(err, pkcs12.ErrIncorrectPassword):
-		return nil, fail(BadKey, "the password of the key is incorrect")
+		return nil, fail(BadPassword, "is incorrect: it does not open the key")
 	case err != nil:
-		return nil, fail(BadKey, "the file is not a PKCS#12 with a key and its certificate")
+		return nil, fail(BadKey, "must be a PKCS#12 file (.p12, .pfx) with a private key and its certificate")
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fail(BadKey, "the key must be RSA or ECDSA")
+		return nil, fail(BadKey, "must contain an RSA or ECDSA key")
+	}
+	if now := time.Now(); now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
+		return nil, fail(BadKey, "must contain a certificate that is valid now; it is valid from %s to %s",
+			certificate.NotBefore.UTC().Format(time.RFC3339), certificate.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return NewSigner(signer, completed(append(others[:0:0], certificate), others))
 }

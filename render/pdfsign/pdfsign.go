@@ -43,6 +43,7 @@ const (
 // Error is a property of the document, the key or a response that prevents the signature.
 type Error struct {
 	Kind Kind
+	// Text continues a sentence that begins with the name of what the kind is about.
 	Text string
 }
 
@@ -58,9 +59,14 @@ const (
 	BadText     Kind = "bad-text"     // the text cannot be shown
 	NotAllowed  Kind = "not-allowed"  // an earlier certification forbids it
 	BadKey      Kind = "bad-key"      // the key or its certificate cannot be used
-	TooLarge    Kind = "too-large"    // the signature is larger than its place
-	BadResponse Kind = "bad-response" // of a timestamp authority or a certificate's server
+	BadPassword Kind = "bad-password" // the password does not open the key
+	BadResponse Kind = "bad-response" // of a timestamp authority
+	NoState     Kind = "no-state"     // the state of a certificate is not to be had
 )
+
+// ErrPending is the error of a Key or a Network whose response comes later. The work ends with it, and is done again
+// with the response: the same document, options, time and seed lead to the same requests.
+var ErrPending = errors.New("pdfsign: a response is pending")
 
 func (e *Error) Error() string { return "pdfsign: " + e.Text }
 

@@ -44,24 +44,6 @@ type Prepared struct {
 	start, end int // of the place, with its brackets
 }
 
-// Place is where the CMS of a signature belongs in a prepared document: the offsets of its digits, with their brackets.
-type Place struct{ Start, End int }
-
-// Place returns the place of the signature, with which Resume continues in another process.
-func (p *Prepared) Place() Place { return Place{p.start, p.end} }
-
-// Content returns the document with the empty place.
-func (p *Prepared) Content() []byte { return p.content }
-
-// Resume returns a prepared document again. The error is Unreadable if the place is not an empty one.
-func Resume(content []byte, at Place) (*Prepared, error) {
-	if at.Start < 0 || at.End > len(content) || at.End-at.Start < len("<>") || content[at.Start] != '<' || content[at.End-1] != '>' ||
-		len(bytes.Trim(content[at.Start+1:at.End-1], "0")) > 0 {
-		return nil, fail(Unreadable, "the place of the signature is not empty")
-	}
-	return &Prepared{content, at.Start, at.End}, nil
-}
-
 // The flags of a form with signatures, and of the widget of one.
 const (
 	signaturesExist = 1 << 0
@@ -122,10 +104,10 @@ type document struct {
 func open(content []byte) (*document, error) {
 	f, err := pdffile.ReadTable(content)
 	if err == nil && f.Trailer("/Encrypt") != nil {
-		return nil, fail(Encrypted, "the document is encrypted")
+		return nil, fail(Encrypted, "is encrypted, and signatures of encrypted PDFs are not supported")
 	}
 	if err != nil || !f.Sound() {
-		return nil, fail(Unreadable, "the structure of the document is damaged or out of the ordinary")
+		return nil, fail(Unreadable, "has a damaged or unusual structure, so its signatures cannot be read or added")
 	}
 	return &document{f, f.NewUpdate(), content}, nil
 }
@@ -178,10 +160,10 @@ func (d *document) checkAllowed(earlier []*field, value pdffile.Dict, o Options)
 			continue
 		}
 		if o.Certify != NotCertified {
-			return fail(NotAllowed, "the document is signed already, and only the first signature can certify it")
+			return fail(NotAllowed, "is signed already, and only the first signature of a PDF can certify it")
 		}
 		if d.permission(f.signature) == NoChanges && !isTimestamp {
-			return fail(NotAllowed, "the certification of the document forbids further signatures")
+			return fail(NotAllowed, "has a certification that forbids further signatures")
 		}
 	}
 	return nil
@@ -210,7 +192,7 @@ func (d *document) finish(ref string) (*Prepared, error) {
 	rangeAt := object + bytes.Index(content[object:], placeholder)
 	start := object + bytes.Index(content[object:], []byte("/Contents <")) + len("/Contents ")
 	if rangeAt < object || start < object {
-		return nil, fail(Unreadable, "the place of the signature is lost")
+		return nil, fail(Unreadable, "has a structure to which no signature can be added")
 	}
 	end := start + bytes.IndexByte(content[start:], '>') + 1
 	written := fmt.Sprintf("/ByteRange [0 %d %d %d]", start, end, len(content)-end)
@@ -226,7 +208,7 @@ func (d *document) identify() error {
 	}
 	first, ok := old[0].(string)
 	if !ok {
-		return fail(Unreadable, "the identifier of the document is damaged")
+		return fail(Unreadable, "has a damaged identifier")
 	}
 	const length = 16
 	d.SetID(first, "b:"+hex.EncodeToString(digest(crypto.SHA256, d.content, []byte(strconv.Itoa(len(d.content))))[:length]))
@@ -238,11 +220,12 @@ func (p *Prepared) Digest(hash crypto.Hash) []byte {
 	return digest(hash, p.content[:p.start], p.content[p.end:])
 }
 
-// Complete returns the document with the signature, in the bytes of p. The error is TooLarge if it does not fit.
+// Complete returns the document with the signature, in the bytes of p. The error is BadResponse if it does not fit,
+// which is due to a large timestamp.
 func (p *Prepared) Complete(cms []byte) ([]byte, error) {
 	const brackets = 2
 	if 2*len(cms) > p.end-p.start-brackets {
-		return nil, fail(TooLarge, "the signature has %d bytes, more than the %d of its place", len(cms), (p.end-p.start-brackets)/2)
+		return nil, fail(BadResponse, "returned a timestamp that is too large: the signature has %d bytes, more than %d", len(cms), (p.end-p.start-brackets)/2)
 	}
 	hex.Encode(p.content[p.start+1:], cms)
 	return p.content, nil

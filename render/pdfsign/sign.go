@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto"
 	"crypto/x509"
+	"errors"
+	"slices"
 	"time"
 )
 
@@ -23,6 +25,8 @@ type Job struct {
 	// Trust are the roots and further certificates that complete the chains of the evidence.
 	Trust   []*x509.Certificate
 	Network Network
+	// At is the time for which the evidence counts.
+	At time.Time
 }
 
 // Sign signs a document at a level. The bytes of the document stay, and others follow.
@@ -30,6 +34,9 @@ func Sign(ctx context.Context, content []byte, job Job) ([]byte, error) {
 	length := 0
 	for _, c := range job.Chain {
 		length += len(c.Raw)
+	}
+	if job.At.IsZero() {
+		job.At = time.Now()
 	}
 	job.Size = Size(length, job.Level != LevelB)
 	prepared, err := Prepare(content, job.Options)
@@ -59,7 +66,7 @@ func Sign(ctx context.Context, content []byte, job Job) ([]byte, error) {
 	if err != nil || job.Level == LevelB || job.Level == LevelT {
 		return signed, err
 	}
-	evidence, err := Gather(ctx, job.Network, time.Now(), chains...)
+	evidence, err := Gather(ctx, job.Network, job.At, chains...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,22 +89,17 @@ func Timestamp(ctx context.Context, content []byte, network Network) ([]byte, er
 	return prepared.Complete(token)
 }
 
-// Seal adds evidence about the certificates of the latest timestamp of a document, and a new timestamp of all of it. The
-// document then remains valid while the new timestamp's certificate is.
-func Seal(ctx context.Context, content []byte, trust []*x509.Certificate, network Network) ([]byte, error) {
+// Seal adds evidence about the certificates of a document at a time, and a timestamp of all of it. The document then
+// remains valid while the certificate of that timestamp is. The evidence is about the latest timestamp, and about all
+// signatures of a document without evidence.
+func Seal(ctx context.Context, content []byte, at time.Time, trust []*x509.Certificate, network Network) ([]byte, error) {
 	d, err := open(content)
 	if err != nil {
 		return nil, err
 	}
-	latest, end := []byte(nil), -1
-	for _, f := range d.signatureFields() {
-		place, err := d.placeOf(f)
-		if err == nil && place.end > end && d.Target(f.signature["/SubFilter"]) == subFilterTimestamp {
-			latest, end = place.contents, place.end
-		}
-	}
-	if latest != nil {
-		evidence, err := Gather(ctx, network, time.Now(), tokenChain(latest, trust))
+	latest, chains := d.unproven(trust)
+	if len(chains) > 0 {
+		evidence, err := Gather(ctx, network, at, chains...)
 		if err != nil {
 			return nil, err
 		}
@@ -108,14 +110,55 @@ func Seal(ctx context.Context, content []byte, trust []*x509.Certificate, networ
 	return Timestamp(ctx, content, network)
 }
 
+// unproven returns the chains whose state a new timestamp is to prove, and the contents of the latest signature that they
+// belong to.
+func (d *document) unproven(trust []*x509.Certificate) (latest []byte, chains [][]*x509.Certificate) {
+	end, proven := -1, hasEvidence(d.File)
+	var timestamps [][]*x509.Certificate
+	for _, f := range d.signatureFields() {
+		place, err := d.placeOf(f)
+		if err != nil {
+			continue
+		}
+		isTimestamp := d.Target(f.signature["/SubFilter"]) == subFilterTimestamp
+		if place.end > end && (isTimestamp || !proven) {
+			latest, end = place.contents, place.end
+		}
+		switch {
+		case isTimestamp && place.end == end:
+			timestamps = [][]*x509.Certificate{tokenChain(place.contents, trust)}
+		case !isTimestamp && !proven:
+			chains = append(chains, signatureChains(place.contents, trust)...)
+		}
+	}
+	chains = slices.DeleteFunc(append(chains, timestamps...), func(chain []*x509.Certificate) bool { return len(chain) == 0 })
+	return latest, chains
+}
+
+// signatureChains returns the chains of a signature and its timestamp, as far as they can be read.
+func signatureChains(contents []byte, trust []*x509.Certificate) (chains [][]*x509.Certificate) {
+	m, err := readMessage(contents)
+	if err != nil {
+		return nil
+	}
+	chains = append(chains, completed([]*x509.Certificate{m.signer}, slices.Concat(m.certificates, trust)))
+	if raw := m.token(); raw != nil {
+		chains = append(chains, tokenChain(raw, trust))
+	}
+	return chains
+}
+
 func stamp(ctx context.Context, network Network, of []byte) ([]byte, error) {
-	request, err := TimestampRequest(crypto.SHA256, of)
+	request, err := TimestampRequest(crypto.SHA256, of, network.Seed)
 	if err != nil {
 		return nil, err
 	}
 	response, err := network.Timestamp(ctx, request)
+	if errors.Is(err, ErrPending) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, fail(BadResponse, "the timestamp authority cannot be reached: %v", err)
+		return nil, fail(BadResponse, "cannot be reached: %v", err)
 	}
 	return TimestampToken(request, response)
 }

@@ -61,7 +61,7 @@ func TestLevels(t *testing.T) {
 }
 
 // checkWithOpenSSL verifies the CMS of the first signature, and its timestamp.
-func checkWithOpenSSL(t testing.TB, a *authority, signed []byte) {
+func checkWithOpenSSL(t testing.TB, a authority, signed []byte) {
 	t.Helper()
 	d, err := open(signed)
 	if err != nil {
@@ -86,10 +86,10 @@ func checkWithOpenSSL(t testing.TB, a *authority, signed []byte) {
 	}
 	content := save("content", append(bytes.Clone(signed[:place.start]), signed[place.after:place.end]...))
 	cms := save("cms", der(t, place.contents))
-	pdftest.Tool(t, "openssl", "cms", "-verify", "-inform", "DER", "-in", cms, "-content", content, "-binary", "-out", os.DevNull, "-CAfile", a.path("chain.pem"), "-purpose", "any", "-cades")
+	pdftest.Tool(t, "openssl", "cms", "-verify", "-inform", "DER", "-in", cms, "-content", content, "-binary", "-out", os.DevNull, "-CAfile", a.Path("chain.pem"), "-purpose", "any", "-cades")
 	if raw := m.token(); raw != nil {
 		pdftest.Tool(t, "openssl", "ts", "-verify", "-token_in", "-in", save("token", raw), "-data", save("signature", m.info.Signature),
-			"-CAfile", a.path("root.pem"), "-untrusted", a.path("chain.pem"))
+			"-CAfile", a.Path("root.pem"), "-untrusted", a.Path("chain.pem"))
 	}
 	for _, f := range fields[1:] { // timestamps of the document
 		place, err := d.placeOf(f)
@@ -98,7 +98,7 @@ func checkWithOpenSSL(t testing.TB, a *authority, signed []byte) {
 		}
 		content := save("stamped", append(bytes.Clone(signed[:place.start]), signed[place.after:place.end]...))
 		pdftest.Tool(t, "openssl", "ts", "-verify", "-token_in", "-in", save("token", der(t, place.contents)), "-data", content,
-			"-CAfile", a.path("root.pem"), "-untrusted", a.path("chain.pem"))
+			"-CAfile", a.Path("root.pem"), "-untrusted", a.Path("chain.pem"))
 	}
 }
 
@@ -153,13 +153,13 @@ func sources(t testing.TB) map[string][]byte {
 	}
 }
 
-// TestLater verifies in 15 years, when the certificate of the signer has expired: only the archived timestamps hold.
+// TestLater verifies in 15 pdftest.Years, when the certificate of the signer has expired: only the archived timestamps hold.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	s := a.signer("Signer", "P-256")
 	trust := a.trust()
-	trust.At = time.Now().Add(15 * years)
+	trust.At = time.Now().Add(15 * pdftest.Years)
 	for level, want := range map[Level]Verdict{LevelB: Undecided, LevelT: Valid, LevelLT: Valid, LevelLTA: Valid} {
 		signed := mustSign(t, pdftest.Three().Write(), a.job(s, level))
 		for _, r := range mustVerify(t, signed, trust) {

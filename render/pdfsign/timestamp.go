@@ -3,7 +3,6 @@ package pdfsign
 import (
 	"bytes"
 	"crypto"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -57,14 +56,13 @@ type timestampInfo struct {
 	More     asn1.RawValue `asn1:"optional,tag:1"`
 }
 
-const nonceBits = 63
+// nonceBytes is the length of the number in a request. Few authorities support more.
+const nonceBytes = 8
 
-// TimestampRequest returns a request of RFC 3161 for a digest. Each has a random number, which the response repeats.
-func TimestampRequest(hash crypto.Hash, of []byte) ([]byte, error) {
-	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), nonceBits))
-	if err != nil {
-		return nil, err
-	}
+// TimestampRequest returns a request of RFC 3161 for a digest. It has a number that depends on the digest and a random
+// seed, and the response repeats it.
+func TimestampRequest(hash crypto.Hash, of, seed []byte) ([]byte, error) {
+	nonce := new(big.Int).SetBytes(digest(crypto.SHA256, seed, of)[:nonceBytes])
 	a, _ := algorithmOf(hash)
 	return asn1.Marshal(timestampRequest{1, imprint{pkix.AlgorithmIdentifier{Algorithm: a.oid, Parameters: asn1.NullRawValue}, of}, nonce.Add(nonce, big.NewInt(1)), true})
 }
@@ -78,21 +76,21 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 	}
 	var got timestampResponse
 	if _, err := asn1.Unmarshal(response, &got); err != nil {
-		return nil, fail(BadResponse, "the timestamp authority did not return a timestamp response")
+		return nil, fail(BadResponse, "did not return a timestamp")
 	}
 	const granted, grantedWithChanges = 0, 1
 	if status := got.Status.Status; status != granted && status != grantedWithChanges {
-		return nil, fail(BadResponse, "the timestamp authority refused the request with status %d", status)
+		return nil, fail(BadResponse, "refused the request with status %d", status)
 	}
 	token, err := readToken(got.Token.FullBytes)
 	if err == nil {
 		err = token.of(asked.Imprint.Digest)
 	}
 	if err != nil {
-		return nil, fail(BadResponse, "the response of the timestamp authority is invalid: %v", err)
+		return nil, fail(BadResponse, "returned an invalid timestamp: %v", err)
 	}
 	if token.info.Nonce == nil || token.info.Nonce.Cmp(asked.Nonce) != 0 {
-		return nil, fail(BadResponse, "the response of the timestamp authority is for another request")
+		return nil, fail(BadResponse, "returned a timestamp for another request")
 	}
 	return got.Token.FullBytes, nil
 }

@@ -104,6 +104,9 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 	}
 	s.Trusted, s.Chain = true, chains[0]
 	s.Revocation = v.evidence.chainState(s.Chain, s.moment)
+	if s.Revocation == Unknown {
+		v.unproven = append(v.unproven, s.Chain)
+	}
 }
 
 // chainState returns the state of the certificates of a chain without its root.

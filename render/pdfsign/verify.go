@@ -3,6 +3,7 @@ package pdfsign
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -82,6 +83,34 @@ type Trust struct {
 // Verify reports on all signatures of a document, in the order of the bytes that they cover. The error is Encrypted or
 // Unreadable.
 func Verify(content []byte, trust Trust) ([]Report, error) {
+	v, err := verify(content, trust)
+	if err != nil {
+		return nil, err
+	}
+	return v.reports(), nil
+}
+
+// VerifyOnline is Verify that fetches the state of trusted certificates about which the document has no evidence. The
+// error may be ErrPending.
+func VerifyOnline(ctx context.Context, content []byte, trust Trust, network Network) ([]Report, error) {
+	v, err := verify(content, trust)
+	if err != nil {
+		return nil, err
+	}
+	found := Evidence{}
+	err = found.gather(ctx, network, v.trust.At, v.unproven)
+	if errors.Is(err, ErrPending) {
+		return nil, err
+	}
+	if len(v.unproven) == 0 {
+		return v.reports(), nil
+	}
+	trust.Evidence.add(found) // Without some of it, their state remains unknown.
+	return Verify(content, trust)
+}
+
+// verify examines all signatures.
+func verify(content []byte, trust Trust) (*verifier, error) {
 	d, err := open(content)
 	if err != nil {
 		return nil, err
@@ -95,21 +124,24 @@ func Verify(content []byte, trust Trust) ([]Report, error) {
 	v.known = parsed(v.evidence.Certificates)
 	fields := v.fields()
 	if len(fields) > maxSignatures {
-		return nil, fail(Unreadable, "the document has %d signatures, more than %d", len(fields), maxSignatures)
+		return nil, fail(Unreadable, "has %d signatures, more than %d", len(fields), maxSignatures)
 	}
 	for _, f := range fields {
 		v.signatures = append(v.signatures, v.examine(f))
 	}
 	slices.SortStableFunc(v.signatures, func(a, b *examined) int { return cmp.Compare(a.end, b.end) })
 	v.prove()
-	for _, s := range v.signatures {
-		v.judge(s)
-	}
+	return v, nil
+}
+
+// reports decides on the signatures.
+func (v *verifier) reports() []Report {
 	reports := make([]Report, len(v.signatures))
 	for i, s := range v.signatures {
+		v.judge(s)
 		reports[i] = s.Report
 	}
-	return reports, nil
+	return reports
 }
 
 func (e *Evidence) add(more Evidence) {
@@ -130,6 +162,7 @@ type verifier struct {
 	evidence   Evidence            // with that of the trust
 	known      []*x509.Certificate // of the evidence
 	signatures []*examined
+	unproven   [][]*x509.Certificate // trusted chains whose state is unknown
 }
 
 // examined is a signature on the way to its report.
