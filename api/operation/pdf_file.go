@@ -50,9 +50,6 @@ var (
 	invoicePDF []byte
 	//go:embed example/form.pdf
 	formPDF []byte
-	// The key of the examples, whose password is “correct horse”.
-	//go:embed example/key.p12
-	exampleKey []byte
 )
 
 // exampleOf is a document of the examples as their source.

@@ -37,12 +37,6 @@ func detailed(info schema.Info, details string) schema.Info {
 	return info
 }
 
-// signs marks an operation whose result has a signature that later changes break.
-func signs(info schema.Info) schema.Info {
-	info.Signs = true
-	return info
-}
-
 // warns marks an operation whose result may differ from the request, with a warning.
 func warns(info schema.Info) schema.Info {
 	info.Warns = true
@@ -96,10 +90,7 @@ func offPage(err error, field string) error {
 }
 
 // Admit returns an error if the queue of the file tools is full.
-func (s *PDFSource) Admit(deps *Deps) error { return admitTool(deps) }
-
-// admitTool returns an error if the queue of the file tools is full.
-func admitTool(deps *Deps) error {
+func (s *PDFSource) Admit(deps *Deps) error {
 	if deps.Render == nil {
 		return nil
 	}
@@ -208,7 +199,7 @@ func (e *documentError) detail() apierror.Detail {
 		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
 		return apierror.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets, pdf.Unverified, pdf.Unsigned:
+	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets, pdf.Unverified:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.Exhausted:
 		return apierror.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}

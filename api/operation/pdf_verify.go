@@ -15,8 +15,7 @@ type VerifyInput struct {
 	schema.Common
 	FileSource
 
-	Trust  []string `json:"trust,omitempty" jsonschema:"minItems=1,maxItems=50" jsonschema_description:"Trusted root certificates in PEM. Default: those of the server's operating system."`
-	Online bool     `json:"online,omitempty" jsonschema:"default=false" jsonschema_description:"If true, ask the certificates' issuers for missing revocation status, at most 1 minute in total. An issuer without a response leaves the status unknown."`
+	Trust []string `json:"trust,omitempty" jsonschema:"minItems=1,maxItems=50" jsonschema_description:"Trusted root certificates in PEM. Default: those of the server's operating system."`
 }
 
 // Validate checks the rules that the schema cannot express.
@@ -34,11 +33,14 @@ func (in *VerifyInput) Validate() error {
 }
 
 // Admit returns an error if the queue of the file tools is full.
-func (in *VerifyInput) Admit(deps *Deps) error { return admitTool(deps) }
+func (in *VerifyInput) Admit(deps *Deps) error {
+	source := PDFSource{FileSource: in.FileSource}
+	return source.Admit(deps)
+}
 
 func runVerify(ctx context.Context, deps *Deps, in *VerifyInput) (schema.Result, error) {
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		report, err := deps.Render.VerifyPDF(ctx, files[0], in.Trust, in.Online)
+		report, err := deps.Render.VerifyPDF(ctx, files[0], in.Trust)
 		result := schema.Result{Stem: "signatures", JSON: report}
 		if err == nil && len(report.Signatures) == 0 {
 			result.Charge = new(credit.Amount)
