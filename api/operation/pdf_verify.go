@@ -40,7 +40,7 @@ func (in *VerifyInput) Admit(deps *Deps) error {
 
 func runVerify(ctx context.Context, deps *Deps, in *VerifyInput) (schema.Result, error) {
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		report, err := deps.Render.VerifyPDF(ctx, files[0], in.Trust)
+		report, err := deps.Render.VerifyPDF(ctx, files[0], in.Trust, false)
 		result := schema.Result{Stem: "signatures", JSON: report}
 		if err == nil && len(report.Signatures) == 0 {
 			result.Charge = new(credit.Amount)

@@ -48,7 +48,7 @@ type Signature struct {
 	Reason        string            `json:"reason" jsonschema:"required" jsonschema_description:"Reason for the verdict."`
 	Intact        bool              `json:"intact" jsonschema:"required" jsonschema_description:"True if the signed bytes are unchanged."`
 	Trusted       bool              `json:"trusted" jsonschema:"required" jsonschema_description:"True if the signer's certificate leads to a trusted certificate."`
-	Revocation    string            `json:"revocation" jsonschema:"required,enum=good,enum=revoked,enum=unknown" jsonschema_description:"Revocation status of the certificates at the time of signing, from the validation data in the PDF and, if online is true, from the servers of the issuers."`
+	Revocation    string            `json:"revocation" jsonschema:"required,enum=good,enum=revoked,enum=unknown" jsonschema_description:"Revocation status of the certificates at the time of signing, from the validation data in the PDF."`
 	WholeDocument bool              `json:"wholeDocument" jsonschema:"required" jsonschema_description:"True if nothing was added to the PDF after this signature."`
 	Level         *string           `json:"level" jsonschema:"required,oneof_type=string;null" jsonschema_description:"PAdES level, B-B to B-LTA; null if the signature does not conform to PAdES."`
 	Allows        *string           `json:"allows" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Changes that a certification allows: no-changes, form-filling or annotations; null for others."`
