@@ -36,29 +36,24 @@ const inputVersion = 1
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
 // jobFeatures are the features of calls that the previous release does not know, with the suffix of the kinds of their
-// jobs: its workers leave these jobs alone. A call has at most one of the alternatives of a feature.
-var jobFeatures = [][]jobFeature{
-	{{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }}},
-	{{"/test", (*paidCall).test}}, // The result would lack its mark.
-	{{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }}},
-	// All jobs with store false deliver.
-	{{"/deliver", func(c *paidCall) bool { return c.call.DestinationURL() != "" }}, {"/connection", func(c *paidCall) bool { return c.call.DeliverTo != nil }}},
-}
-
-type jobFeature struct {
+// jobs: its workers leave these jobs alone.
+var jobFeatures = []struct {
 	suffix string
 	of     func(*paidCall) bool
+}{
+	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
+	{"/test", (*paidCall).test}, // The result would lack its mark.
+	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
+	{"/deliver", func(c *paidCall) bool { return c.call.DeliverTo.URL != "" }}, // All jobs with store false deliver.
 }
 
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
 		kinds := []string{JobKind(operation.Name)}
-		for _, alternatives := range jobFeatures {
+		for _, feature := range jobFeatures {
 			for _, kind := range kinds {
-				for _, feature := range alternatives {
-					kinds = append(kinds, kind+feature.suffix)
-				}
+				kinds = append(kinds, kind+feature.suffix)
 			}
 		}
 		known = append(known, kinds...)
@@ -69,12 +64,9 @@ func (p *Pipeline) kinds() (known []string) {
 // jobKind returns the kind of the call's job.
 func (c *paidCall) jobKind() string {
 	kind := JobKind(operationName(c))
-	for _, alternatives := range jobFeatures {
-		for _, feature := range alternatives {
-			if feature.of(c) {
-				kind += feature.suffix
-				break
-			}
+	for _, feature := range jobFeatures {
+		if feature.of(c) {
+			kind += feature.suffix
 		}
 	}
 	return kind
