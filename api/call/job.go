@@ -35,8 +35,8 @@ const inputVersion = 1
 // JobKind returns the kind of jobs that a worker must support to run an operation.
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
-// jobFeatures are the features of calls that the previous release does not know, with the suffix of the kinds of their
-// jobs: its workers leave these jobs alone.
+// jobFeatures are the features of calls that came after the first release, oldest first. The kind of a job has the suffix
+// of the newest one that its call uses: a release that knows it knows all before, and any other leaves the job alone.
 var jobFeatures = []struct {
 	suffix string
 	of     func(*paidCall) bool
@@ -50,13 +50,11 @@ var jobFeatures = []struct {
 // kinds returns the kinds of jobs that this process can run.
 func (p *Pipeline) kinds() (known []string) {
 	for _, operation := range p.table.All() {
-		kinds := []string{JobKind(operation.Name)}
+		kind := JobKind(operation.Name)
+		known = append(known, kind)
 		for _, feature := range jobFeatures {
-			for _, kind := range kinds {
-				kinds = append(kinds, kind+feature.suffix)
-			}
+			known = append(known, kind+feature.suffix)
 		}
-		known = append(known, kinds...)
 	}
 	return known
 }
@@ -64,9 +62,9 @@ func (p *Pipeline) kinds() (known []string) {
 // jobKind returns the kind of the call's job.
 func (c *paidCall) jobKind() string {
 	kind := JobKind(operationName(c))
-	for _, feature := range jobFeatures {
+	for _, feature := range slices.Backward(jobFeatures) {
 		if feature.of(c) {
-			kind += feature.suffix
+			return kind + feature.suffix
 		}
 	}
 	return kind
