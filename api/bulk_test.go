@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -457,5 +458,32 @@ func TestBulkWithTestKey(t *testing.T) {
 		many := `{"templateId":"letter","records":[` + strings.TrimSuffix(strings.Repeat("{},", operation.MaxTestRecords+1), ",") + `]}`
 		l.Send(t, apitest.Request{Path: bulkPath, Body: many, Header: header}).Refused(t, apierror.InvalidRequest)
 		expectBalance(t, l.Server, apitest.Trial)
+	})
+}
+
+// TestBulkDelivers: the result of a bulk job reaches its destination. If that refuses it, the records that were charged
+// are returned.
+func TestBulkDelivers(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		l := bulkLab(t, &db)
+		l.Work(t)
+		receiver := apitest.NewReceiver(t, answers(nil, http.StatusCreated))
+		job := l.Await(t, l.bulk(object{"records": named("Ada", "Bo"), "output": "merged", "deliverTo": object{"url": receiver.URL}}).ID)
+		if job.Status != wire.JobCompleted || job.Delivered == nil || job.Delivered.StatusCode != http.StatusCreated {
+			t.Errorf("the job is %+v, delivered %+v", job, job.Delivered)
+		}
+		if got := receiver.Next(t); !bytes.HasPrefix(got.Body, []byte("%PDF-")) || string(got.Body) != string(l.Content(t, job.ID)) {
+			t.Errorf("received %d bytes of %s", len(got.Body), got.Header.Get("Content-Type"))
+		}
+		before, _ := l.Balance(t)
+		refusing := apitest.NewReceiver(t, answers(nil, http.StatusForbidden))
+		job = l.Await(t, l.bulk(object{"records": named("Ada", "Bo"), "deliverTo": object{"url": refusing.URL}}).ID)
+		if job.Status != wire.JobFailed || job.Error.Code != "delivery_failed" {
+			t.Errorf("the job is %+v, its error %+v", job, job.Error)
+		}
+		if after, held := l.Balance(t); after != before || held != 0 {
+			t.Errorf("the balance is %d with %d held, want %d and 0", after, held, before)
+		}
 	})
 }

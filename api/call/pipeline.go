@@ -469,35 +469,50 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 	}
 }
 
+// run makes the result, and delivers it where the call asks for this.
 func (c *paidCall) run(ctx context.Context) error {
+	work := c.runOnce
 	if c.job != nil && c.Operation.Bulk {
-		return c.runBulk(ctx)
+		work = c.runBulk
 	}
-	result, err := runTimed(ctx, c)
-	if err != nil {
+	if err := work(ctx); err != nil {
 		return err
 	}
-	body := result.Body
-	if body == nil {
-		text, err := json.Marshal(result.JSON)
-		if err != nil {
-			return err
-		}
-		body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
+	return c.deliver(ctx)
+}
+
+// runOnce makes the result of a call that is not a bulk job.
+func (c *paidCall) runOnce(ctx context.Context) error {
+	result, err := runTimed(ctx, c)
+	if err == nil {
+		err = giveBody(&result)
+	}
+	if err != nil {
+		return err
 	}
 	if c.test() {
 		result.Charge = nil
 	}
 	charge, err := chargeFor(operationName(c), c.quote, result)
 	if err != nil {
-		return errors.Join(err, body.Close())
+		return errors.Join(err, result.Body.Close())
 	}
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: charge,
 		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: body, Warnings: result.Warnings, Unstored: c.unstored, try: c.try(),
+		ContentType: result.ContentType, Body: result.Body, Warnings: result.Warnings, Unstored: c.unstored, try: c.try(),
 	}
-	return c.deliver(ctx)
+	return nil
+}
+
+// giveBody makes the body of a result that is JSON.
+func giveBody(result *schema.Result) error {
+	if result.Body != nil {
+		return nil
+	}
+	text, err := json.Marshal(result.JSON)
+	result.Body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
+	return err
 }
 
 // chargeFor returns the charge for a result: the quote, or the charge that the run asks for instead. The caller has
