@@ -242,7 +242,7 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 	if b.in.OnError == operation.BulkFail {
 		return recordResult{}, &apierror.Error{Code: failure.Code, Message: recordText(index, text), Cause: err}
 	}
-	return recordResult{Code: string(failure.Code), Message: text[:min(len(text), maxRecordMessage)]}, nil
+	return recordResult{Code: string(failure.Code), Message: strings.ToValidUTF8(text[:min(len(text), maxRecordMessage)], "")}, nil
 }
 
 // recordText names the record of a text that does not.
@@ -264,12 +264,10 @@ func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
 	deps := b.env()
 	deps.Held = b.unit
 	result, err := operation.Run(ctx, deps, call, b.patiently)
-	if err != nil || result.Body != nil {
-		return result, err
+	if err != nil {
+		return schema.Result{}, err
 	}
-	text, err := json.Marshal(result.JSON)
-	result.Body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
-	return result, err
+	return result, giveBody(&result)
 }
 
 // keep stores the documents of a chunk: each of them, or all in one blob.
@@ -324,7 +322,7 @@ func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult
 }
 
 // join joins documents.
-func (b *bulk) join(ctx context.Context, parts []render.ZipEntry, failed []operation.BulkError) (result schema.Result, err error) {
+func (b *bulk) join(ctx context.Context, parts []render.ZipEntry, failed []wire.RecordError) (result schema.Result, err error) {
 	err = b.whenFree(ctx, func() (err error) {
 		result, err = operation.JoinBulk(ctx, b.env(), b.in.Output, parts, failed)
 		return err
@@ -396,7 +394,7 @@ type bulkJoin struct {
 	parts     []render.ZipEntry
 	documents []operation.BulkDocument
 	files     []store.File
-	failed    []operation.BulkError
+	failed    []wire.RecordError
 	warnings  []wire.Warning
 	spent     []string
 }
@@ -424,7 +422,7 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 	for i, result := range results {
 		index := chunk.First + i
 		if result.Code != "" {
-			j.failed = append(j.failed, operation.BulkError{Index: index, Code: result.Code, Message: result.Message})
+			j.failed = append(j.failed, wire.RecordError{Index: index, Code: result.Code, Message: result.Message})
 			continue
 		}
 		made = true
@@ -491,49 +489,13 @@ func resultsOf(chunk store.Chunk) (results []recordResult, err error) {
 
 // section is a part of a file.
 type section struct {
-	file       render.File
+	file       io.ReaderAt
 	from, size int64
 }
 
 func (s *section) Size() int64 { return s.size }
 
-func (s *section) Open() io.ReadSeeker {
-	return &sectionReader{file: s.file.Open(), from: s.from, size: s.size}
-}
-
-// sectionReader reads a part of a file.
-type sectionReader struct {
-	file       io.ReadSeeker
-	from, size int64
-	at         int64
-}
-
-func (r *sectionReader) Read(p []byte) (int, error) {
-	if r.at >= r.size {
-		return 0, io.EOF
-	}
-	if _, err := r.file.Seek(r.from+r.at, io.SeekStart); err != nil {
-		return 0, err
-	}
-	n, err := r.file.Read(p[:min(int64(len(p)), r.size-r.at)])
-	r.at += int64(n)
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (r *sectionReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.size
-	}
-	if offset < 0 {
-		return 0, errors.New("seek before the start")
-	}
-	r.at = offset
-	return offset, nil
-}
+func (s *section) Open() io.ReadSeeker { return io.NewSectionReader(s.file, s.from, s.size) }
 
 // dropSpentChunks deletes the blobs that the result has replaced. The sweep of orphans handles any failure.
 func (b *bulk) dropSpentChunks(ctx context.Context) {

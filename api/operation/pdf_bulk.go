@@ -12,6 +12,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/schema"
+	"relaypdf/api/wire"
 	"relaypdf/render"
 	"relaypdf/render/template"
 	"relaypdf/store/credit"
@@ -245,24 +246,17 @@ type BulkDocument struct {
 	SizeBytes int64  `json:"sizeBytes"`
 }
 
-// BulkError is a record that has failed.
-type BulkError struct {
-	Index   int    `json:"index"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
 // BulkReport is the result of a job whose output is files, and a file of its archive if records have failed.
 type BulkReport struct {
-	Documents []BulkDocument `json:"documents,omitempty"`
-	Errors    []BulkError    `json:"errors"`
+	Documents []BulkDocument     `json:"documents,omitempty"`
+	Errors    []wire.RecordError `json:"errors"`
 }
 
 // bulkErrorsName is the name of the report in an archive.
 const bulkErrorsName = "errors.json"
 
 // JoinBulk makes the result of a job with the output zip or merged. The parts of merged are PDFs of many documents.
-func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.ZipEntry, failed []BulkError) (schema.Result, error) {
+func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.ZipEntry, failed []wire.RecordError) (schema.Result, error) {
 	if output == BulkMerged {
 		var inputs []render.MergeInput
 		for _, part := range parts {
@@ -288,7 +282,7 @@ func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.Zip
 // ListBulk makes the result of a job with the output files.
 func ListBulk(report BulkReport) (schema.Result, error) {
 	if report.Errors == nil {
-		report.Errors = []BulkError{}
+		report.Errors = []wire.RecordError{}
 	}
 	text, err := json.Marshal(report)
 	return schema.Result{Stem: "documents", Extension: ".json", ContentType: "application/json", Body: jsonBody(text)}, err
