@@ -8,12 +8,13 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/delivery"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
 
 // destinationField is the field with the URL that a result is sent to.
-const destinationField = "deliverTo.url"
+const destinationField = schema.DeliverField + ".url"
 
 // The time that a delivery has, with its retries: a client waits for the one, and a worker is busy with the other.
 const (

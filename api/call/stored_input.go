@@ -43,14 +43,14 @@ func keepInput(ctx context.Context, c *paidCall) {
 // withoutDestination returns an input without deliverTo: its secrets are not shown, and a repeated call does not send its
 // result again.
 func withoutDestination(input []byte) ([]byte, error) {
-	if !bytes.Contains(input, []byte(`"deliverTo"`)) {
+	if !bytes.Contains(input, []byte(`"`+schema.DeliverField+`"`)) {
 		return input, nil
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(input, &members); err != nil {
 		return nil, err
 	}
-	delete(members, "deliverTo")
+	delete(members, schema.DeliverField)
 	return json.Marshal(members)
 }
 

@@ -256,17 +256,17 @@ func (c *Common) validate() error {
 	case c.Unstored() && c.Response == URL:
 		faults.Add("response", "must be binary, or async with deliverTo, because store is false; got url")
 	case c.Unstored() && c.Response == Async && c.DeliverTo.URL == "":
-		faults.Add(deliverField, "is required, because store is false and response is async")
+		faults.Add(DeliverField, "is required, because store is false and response is async")
 	}
-	c.DeliverTo.Headers.Check(&faults, deliverField+".headers", "server")
+	c.DeliverTo.Headers.Check(&faults, DeliverField+".headers", "server")
 	return faults.OrNil()
 }
 
 // DestinationURL is the URL in the deliverTo of the input.
 func (c *Common) DestinationURL() string { return c.DeliverTo.URL }
 
-// deliverField is the common field with the destination of the result.
-const deliverField = "deliverTo"
+// DeliverField is the common field with the destination of the result.
+const DeliverField = "deliverTo"
 
 // Callback is the callbackUrl of the input.
 func (c *Common) Callback() string { return c.CallbackURL }

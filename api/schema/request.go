@@ -85,13 +85,27 @@ func collectPlaces(shape reflect.Type, found map[string]string, ignored map[stri
 			continue
 		}
 		if place := field.Tag.Get("in"); place != "" {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			name := jsonName(field)
 			found[name] = place
 			if field.Tag.Get("body") == "ignored" {
 				ignored[name] = true
 			}
 		}
 	}
+}
+
+// jsonName returns the name of a field in JSON.
+func jsonName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}
+
+// jsonNames returns the names of the fields of a struct.
+func jsonNames(shape reflect.Type) (names []string) {
+	for field := range shape.Fields() {
+		names = append(names, jsonName(field))
+	}
+	return names
 }
 
 // Bind reads the parameters, including unknown ones, and the body, unless the route has none. Its error lists the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -174,8 +175,8 @@ func (e *earlier) follow(r *rule, input any) {
 	object[storedField] = stepPrefix + previous
 }
 
-// notInSteps are fields that only the call as a whole has.
-var notInSteps = []string{"response", "expiresIn", "maxDownloads", "callbackUrl", deliverField, "store", thenField}
+// notInSteps are the common fields that only the call as a whole has: all but the name of the result.
+var notInSteps = slices.DeleteFunc(jsonNames(reflect.TypeFor[Common]()), func(name string) bool { return name == "filename" })
 
 // refuseInSteps faults those fields in the input of a step.
 func refuseInSteps(faults *Faults, input any) {
