@@ -89,10 +89,13 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
-	kept := call.Kept(err)
-	keptBody, failed := a.errorBody(r.Context(), kept)
-	body, bodyErr := a.errorBody(r.Context(), e)
-	if err = errors.Join(failed, bodyErr); err == nil {
+	kept := call.Kept(err, e)
+	body, err := a.errorBody(r.Context(), e)
+	keptBody := body
+	if err == nil && kept != e {
+		keptBody, err = a.errorBody(r.Context(), kept)
+	}
+	if err == nil {
 		middleware.DescribeError(r.Context(), string(kept.Code), kept.Error(), keptBody)
 		err = sendJSON(w, e.Status(), body)
 	}

@@ -24,9 +24,8 @@ func Loggable(err error) error {
 	return cmp.Or(Fault(err).Cause, err)
 }
 
-// Kept returns an error as the log of its account keeps it.
-func Kept(err error) *apierror.Error {
-	failure := Fault(err)
+// Kept returns an error, whose Fault is failure, as the log of its account keeps it.
+func Kept(err error, failure *apierror.Error) *apierror.Error {
 	var unstored *UnstoredError
 	if errors.As(err, &unstored) {
 		return withoutInput(failure)
