@@ -80,11 +80,7 @@ func lostClaims(parts []part) Changed {
 	lost := Changed{Changes: []string{}}
 	for _, p := range parts {
 		for _, claim := range p.claims {
-			name := "PDF/UA"
-			if claim.Part() > 0 {
-				name = "PDF/A"
-			}
-			if text := fmt.Sprintf(unclaimedMerge, name); !slices.Contains(lost.Changes, text) {
+			if text := fmt.Sprintf(unclaimedMerge, claim.Family()); !slices.Contains(lost.Changes, text) {
 				lost.Changes = append(lost.Changes, text)
 			}
 		}

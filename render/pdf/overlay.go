@@ -244,12 +244,12 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		if len(result.Violations) == 0 && holds(claims[i], overlaid) {
 			continue
 		}
-		name, space := "PDF/UA", xmpUA
+		space := xmpUA
 		if claims[i].Part() > 0 {
-			name, space = "PDF/A", xmpPDFA
+			space = xmpPDFA
 		}
 		gone[space] = true
-		made.Changes = append(made.Changes, fmt.Sprintf(unclaimedText, name))
+		made.Changes = append(made.Changes, fmt.Sprintf(unclaimedText, claims[i].Family()))
 	}
 	if len(gone) == 0 {
 		return nil

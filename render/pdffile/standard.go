@@ -29,6 +29,14 @@ func (s Standard) Part() int {
 	return int(level[0] - '0')
 }
 
+// Family returns PDF/UA or PDF/A.
+func (s Standard) Family() string {
+	if s.Part() == 0 {
+		return "PDF/UA"
+	}
+	return "PDF/A"
+}
+
 // Level returns the level of PDF/A: 1 is B, 2 is U, and 3 is A. Each contains the ones before. PDF/UA has 0.
 func (s Standard) Level() int {
 	if s.Part() == 0 {
