@@ -197,6 +197,9 @@ func dateFormat(code string) bool {
 			i = skipTo(code, i, '"')
 		case '[':
 			end := skipTo(code, i, ']')
+			if end == i {
+				return false // It is not closed.
+			}
 			if elapsed := strings.ToLower(code[i+1 : end]); strings.Trim(elapsed, "h") == "" || strings.Trim(elapsed, "m") == "" || strings.Trim(elapsed, "s") == "" {
 				return false // A duration is a number.
 			}
@@ -222,7 +225,17 @@ func (b *workbook) readStrings() error {
 	if b.parts[name] == nil {
 		return nil
 	}
-	decoder, content, err := b.stream(name, maxStrings)
+	return b.each(name, maxStrings, "si", func(decoder *xml.Decoder, start xml.StartElement) error {
+		var item richText
+		err := decoder.DecodeElement(&item, &start)
+		b.strings = append(b.strings, item.String())
+		return xmlFault(name, err)
+	})
+}
+
+// each passes the elements of a name in a part to f, which reads each of them up to its end.
+func (b *workbook) each(name string, limit int64, element string, f func(*xml.Decoder, xml.StartElement) error) error {
+	decoder, content, err := b.stream(name, limit)
 	if err != nil {
 		return err
 	}
@@ -235,12 +248,10 @@ func (b *workbook) readStrings() error {
 		if err != nil {
 			return xmlFault(name, err)
 		}
-		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "si" {
-			var item richText
-			if err := decoder.DecodeElement(&item, &start); err != nil {
-				return xmlFault(name, err)
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == element {
+			if err := f(decoder, start); err != nil {
+				return err
 			}
-			b.strings = append(b.strings, item.String())
 		}
 	}
 }
@@ -264,40 +275,19 @@ type cell struct {
 
 // readSheet reads the rows of a sheet.
 func (b *workbook) readSheet(name string, w *writer) error {
-	decoder, content, err := b.stream(name, maxSheet)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
 	var h header
 	number := 0
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return xmlFault(name, err)
-		}
-		start, ok := token.(xml.StartElement)
-		if !ok || start.Name.Local != "row" {
-			continue
-		}
+	return b.each(name, maxSheet, "row", func(decoder *xml.Decoder, start xml.StartElement) error {
 		number++
 		if n, err := strconv.Atoi(attribute(start, "r")); err == nil {
 			number = n
 		}
 		cells, err := b.readRow(decoder, number)
-		if err != nil {
+		if err != nil || !slices.ContainsFunc(cells, func(v any) bool { return v != nil && v != "" }) {
 			return xmlFault(name, err)
 		}
-		if !slices.ContainsFunc(cells, func(v any) bool { return v != nil && v != "" }) {
-			continue
-		}
-		if err := b.tableRow(&h, cells, number, w); err != nil {
-			return err
-		}
-	}
+		return b.tableRow(&h, cells, number, w)
+	})
 }
 
 // tableRow reads the names of the columns, or writes a record.
