@@ -11,11 +11,12 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/jobs"
+	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
-	"relaypdf/render/chrome"
+
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -259,10 +260,6 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 	}
 }
 
-// busyPause is the least time after which a job that found the renderers busy
-// tries again. It was accepted, so it waits and does not fail.
-const busyPause = 200 * time.Millisecond
-
 // patiently does work of a run. That of a job waits where everything is busy.
 func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (result schema.Result, err error) {
 	err = c.whenFree(ctx, func() (err error) {
@@ -276,20 +273,10 @@ func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, er
 
 // whenFree does a part of a call. That of a job waits where everything is busy.
 func (c *paidCall) whenFree(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		var busy *chrome.BusyError
-		if c.job == nil || !errors.As(err, &busy) {
-			return err
-		}
-		timer := time.NewTimer(max(busyPause, min(busy.RetryAfter, time.Second)))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
-		}
+	if c.job == nil {
+		return do()
 	}
+	return operation.WhenFree(ctx, do)
 }
 
 // The retry schedule of a job whose files cannot be read or written.

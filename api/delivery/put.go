@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"relaypdf/internal/guard"
 	"relaypdf/render/egress"
 )
 
@@ -73,12 +74,8 @@ func (p Put) Deliver(ctx context.Context) (Receipt, error) {
 		if end, bounded := ctx.Deadline(); bounded && time.Until(end) <= wait {
 			return Receipt{}, failure
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if guard.Pause(ctx, wait); ctx.Err() != nil {
 			return Receipt{}, ctx.Err()
-		case <-timer.C:
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/llm"
 	"relaypdf/api/schema"
+	"relaypdf/internal/guard"
 	"relaypdf/render/chrome"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -194,21 +195,20 @@ func blamed(ctx context.Context, err error) bool {
 	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
 }
 
-// patiently repeats do while the renderers are busy, until ctx ends, because the model's response has been paid
-// for.
-func patiently(ctx context.Context, do func() error) error {
+// busyPause is the minimum pause before busy renderers are asked again.
+const busyPause = 200 * time.Millisecond
+
+// WhenFree repeats do while the renderers are busy, until ctx ends: for work that has been paid for, or that no client
+// waits for.
+func WhenFree(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		var busy *chrome.BusyError
 		if !errors.As(err, &busy) {
 			return err
 		}
-		timer := time.NewTimer(min(max(busy.RetryAfter, 200*time.Millisecond), time.Second))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if guard.Pause(ctx, max(busyPause, min(busy.RetryAfter, time.Second))); ctx.Err() != nil {
 			return ctx.Err()
-		case <-timer.C:
 		}
 	}
 }

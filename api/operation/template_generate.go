@@ -183,7 +183,7 @@ func (g *generator) judge(ctx context.Context, answer llm.Answer) (faults []stri
 	}
 	options, err := g.options(ctx, draft, &g.made)
 	if err == nil {
-		err = patiently(ctx, func() error { return g.try(ctx, g.made, options) })
+		err = WhenFree(ctx, func() error { return g.try(ctx, g.made, options) })
 	}
 	if faults = draftFaults(err); len(faults) > 0 {
 		return faults, nil
