@@ -56,6 +56,9 @@ type MergeAdditions struct {
 
 // MergePDFsWith is MergePDFs with additions, which the browser prints, because it supports every script.
 func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add MergeAdditions) (_ *spool.File, changes []string, err error) {
+	if !add.Contents && len(add.PageNumbers) == 0 {
+		return a.MergePDFs(ctx, inputs)
+	}
 	result, err := a.runTool(ctx, mergeJob(pdf.MeasureJob, inputs, false))
 	if err != nil {
 		return nil, nil, err

@@ -54,15 +54,15 @@ func (in *MergeInput) Validate() error {
 var numberPlaces = []pdf.Place{pdf.Bottom, pdf.BottomRight, pdf.BottomLeft, pdf.Top, pdf.TopRight, pdf.TopLeft}
 
 // additions returns what the result has more than the files.
-func (in *MergeInput) additions() (add render.MergeAdditions, some bool) {
-	add.Contents = in.TableOfContents
+func (in *MergeInput) additions() render.MergeAdditions {
+	add := render.MergeAdditions{Contents: in.TableOfContents}
 	if in.PageNumbers {
 		add.PageNumbers = numberPlaces
 		if place := in.PageNumberPosition; place != "" && place != "auto" {
 			add.PageNumbers = []pdf.Place{pdf.Place(place)}
 		}
 	}
-	return add, in.TableOfContents || in.PageNumbers
+	return add
 }
 
 // title returns the title of the file that its name has: without the extension.
@@ -89,14 +89,7 @@ func runMerge(ctx context.Context, deps *Deps, in *MergeInput) (schema.Result, e
 				Title:   cmp.Or(in.Files[i].Title, in.Files[i].title()), Weak: in.Files[i].Title == "",
 			})
 		}
-		var made render.File
-		var changes []string
-		var err error
-		if add, some := in.additions(); some {
-			made, changes, err = deps.Render.MergePDFsWith(ctx, inputs, add)
-		} else {
-			made, changes, err = deps.Render.MergePDFs(ctx, inputs)
-		}
+		made, changes, err := deps.Render.MergePDFsWith(ctx, inputs, in.additions())
 		return changedResult("merged", made, changes, err)
 	})
 }
