@@ -458,7 +458,7 @@ func readBody(stdin io.Reader, text string) (map[string]any, error) {
 	case text == "-":
 		return schema.DecodeObject(stdin)
 	}
-	f, err := os.Open(text)
+	f, err := os.Open(strings.TrimPrefix(text, "@"))
 	if err != nil {
 		return nil, err
 	}
