@@ -44,6 +44,7 @@ const (
 	SetMetadataJob = "pdf.metadata.set"
 	OverlayJob     = "pdf.overlay"
 	MeasureJob     = "pdf.merge.measure"
+	SeparateJob    = "pdf.separate"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -80,6 +81,7 @@ func Handlers() engine.Handlers {
 		SetMetadataJob: handleJSON(setMetadata),
 		OverlayJob:     handleJSON(overlay),
 		MeasureJob:     handleJSON(measureParts),
+		SeparateJob:    handleJSON(separate),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
