@@ -153,6 +153,72 @@ func TestBulkMerged(t *testing.T) {
 	})
 }
 
+// TestBulkPrintsTogether: documents of one page are printed in one print, whatever the output, and the others alone. Each
+// has its own text, name and price.
+func TestBulkPrintsTogether(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		var alone atomic.Int64
+		l := bulkLab(t, &db, func(cfg *api.Config) {
+			cfg.AfterStep = func(step string) {
+				if step == "worked" {
+					alone.Add(1)
+				}
+			}
+		})
+		made, tag := l.record(201, "POST", "", object{"name": "Sheet", "options": object{"format": "A6"}, "html": `<!doctype html><html><head><title>{{name}}</title>` +
+			`<style>@page{margin:1cm}</style></head><body><p>{{name}}</p>{{#if more}}<p style="break-before:page">more</p>{{/if}}</body></html>`})
+		l.record(200, "POST", "/"+made.ID+"/publish", object{}, "If-Match", tag)
+		records := named("n0", "n1", "n2", "n3", "", "n5", "n6", "n7")
+		for _, record := range records {
+			record["more"] = record["name"] == "n3"
+		}
+		want := "n0 n1 n2 n3 more n5 n6 n7"
+		for _, output := range []string{"zip", "merged"} {
+			for _, then := range [][]object{nil, {{"op": "pdf.rotate", "input": object{"degrees": 90}}}} {
+				alone.Store(0)
+				job := l.bulk(object{"templateId": "sheet", "records": records, "output": output, "then": then})
+				l.Work(t)
+				job = l.Await(t, job.ID)
+				if job.Status != wire.JobCompleted {
+					t.Fatalf("the job is %+v, its error %+v", job, job.Error)
+				}
+				l.expectProgress(job, 8, 8, 1)
+				got := l.Content(t, job.ID)
+				if output == "zip" {
+					got = l.unzippedWords(got)
+				} else {
+					got = strings.Join(words(t, got, ""), " ")
+				}
+				if got != want {
+					t.Errorf("%s %v: the pages read %q", output, then, got)
+				}
+				// Those with a failed or a longer document between them are in prints of their own.
+				if then == nil && alone.Load() > 2 {
+					t.Errorf("%s: %d documents were printed alone", output, alone.Load())
+				}
+				each := credit.Amount(2000 + 500*len(then))
+				if call, err := l.Store.CallByResult(t.Context(), job.ID); err != nil || call.Charge != 7*each || call.Quote != 8*each {
+					t.Errorf("charged %v of %v, %v", call.Charge, call.Quote, err)
+				}
+			}
+		}
+	})
+}
+
+// unzippedWords returns the words of the documents of an archive, in their order.
+func (l templateLab) unzippedWords(content string) string {
+	l.t.Helper()
+	names, files := unpacked(l.t, content)
+	var all []string
+	for _, name := range names {
+		if strings.HasSuffix(name, ".pdf") {
+			all = append(all, words(l.t, files[name], "")...)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
 // TestBulkFiles: a form is filled from a table, and each document has a URL.
 func TestBulkFiles(t *testing.T) {
 	t.Parallel()
