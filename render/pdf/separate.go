@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -293,45 +294,84 @@ func (u *fontUse) nested(ref string, depth int) error {
 	return u.content(plain, u.Entry(stream.Entries["/Resources"]), depth+1)
 }
 
-// text reads the characters of content. Their codes have two bytes.
-func (u *fontUse) text(content []byte, fonts pdffile.Dict) (err error) {
-	var current string
+// text reads the characters of content. Their codes have two bytes, as Chromium writes them: in hexadecimal digits. It is
+// one loop without values of operands, because most of a page's content is text.
+func (u *fontUse) text(content []byte, fonts pdffile.Dict) error {
+	var current, name string
 	var outer []string
-	add := func(v any) {
-		digits, isString := strings.CutPrefix(fmt.Sprint(v), "b:")
-		if !isString {
-			return
-		}
-		raw, wrong := hex.DecodeString(digits)
-		if wrong != nil || len(raw)%2 != 0 || u.used[current] == nil {
-			err = pdffile.ErrUnread
-			return
-		}
-		for ; len(raw) > 0; raw = raw[2:] {
-			u.used[current][int(raw[0])<<8|int(raw[1])] = true
-		}
-	}
-	pdffile.ReadContent(content, func(op pdffile.Operation) {
-		switch op.Operator {
-		case "q":
-			outer = append(outer, current)
-		case "Q":
-			if n := len(outer); n > 0 {
-				current, outer = outer[n-1], outer[:n-1]
+	var codes []byte // of the operands
+	for at := 0; at < len(content); {
+		start := at
+		switch c := content[at]; {
+		case c <= ' ', strings.IndexByte("[]", c) >= 0:
+			at++
+		case bytes.HasPrefix(content[at:], []byte("<<")), bytes.HasPrefix(content[at:], []byte(">>")):
+			at += 2
+		case c == '<':
+			end := bytes.IndexByte(content[at:], '>')
+			if end < 0 {
+				return pdffile.ErrUnread
 			}
-		case "Tf":
-			name, _ := op.Operands[0].(string)
-			current = pdffile.Reference(fonts[name])
-		case "Tj", "'", "\"":
-			add(op.Operands[len(op.Operands)-1])
-		case "TJ":
-			list, _ := op.Operands[0].([]any)
-			for _, v := range list {
-				if text, ok := v.(string); ok {
-					add(text)
+			codes = append(codes, content[at+1:at+end]...)
+			at += end + 1
+		case c == '(':
+			if at = literalEnd(content, at); at == 0 {
+				return pdffile.ErrUnread
+			}
+			codes = append(codes, '(') // wrong as the code of a character
+		case strings.IndexByte("%>{})", c) >= 0:
+			return pdffile.ErrUnread
+		default:
+			for at++; at < len(content) && content[at] > ' ' && strings.IndexByte("/<>[]()%{}", content[at]) < 0; at++ {
+			}
+			word := content[start:at]
+			if c == '/' {
+				name = string(word)
+				continue
+			}
+			if c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
+				continue
+			}
+			switch string(word) {
+			case "q":
+				outer = append(outer, current)
+			case "Q":
+				if n := len(outer); n > 0 {
+					current, outer = outer[n-1], outer[:n-1]
+				}
+			case "Tf":
+				current = pdffile.Reference(fonts[name])
+			case "BI":
+				return pdffile.ErrUnread
+			case "Tj", "TJ", "'", "\"":
+				raw, err := hex.AppendDecode(nil, codes)
+				used := u.used[current]
+				if err != nil || len(raw)%2 != 0 || used == nil {
+					return pdffile.ErrUnread
+				}
+				for ; len(raw) > 0; raw = raw[2:] {
+					used[int(raw[0])<<8|int(raw[1])] = true
 				}
 			}
+			codes = codes[:0]
 		}
-	})
-	return err
+	}
+	return nil
+}
+
+// literalEnd returns the end of a string in parentheses; 0 if there is none.
+func literalEnd(content []byte, at int) int {
+	for depth := 0; at < len(content); at++ {
+		switch content[at] {
+		case '\\':
+			at++
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		}
+	}
+	return 0
 }

@@ -19,8 +19,15 @@ type narrowFont struct {
 	texts                        map[int]string // of codes, in hexadecimal digits
 	cmap                         []byte         // up to the first text
 	tables                       map[string][]byte
-	long                         bool // offsets of glyphs have four bytes
-	advances                     int  // glyphs with a width of their own
+	long                         bool                  // offsets of glyphs have four bytes
+	advances                     int                   // glyphs with a width of their own
+	parts                        map[string]narrowPart // by their codes: many pages use the same
+}
+
+// narrowPart is a part of a font: its widths, texts and program.
+type narrowPart struct {
+	widths           []any
+	unicode, program pdffile.Stream
 }
 
 // readNarrowFont reads a font; nil if it is of another kind.
@@ -33,7 +40,7 @@ func readNarrowFont(f *pdffile.File, ref string) *narrowFont {
 	if len(list) != 1 {
 		return nil
 	}
-	n := &narrowFont{descendant: pdffile.Reference(list[0]), unicode: pdffile.Reference(entries["/ToUnicode"])}
+	n := &narrowFont{descendant: pdffile.Reference(list[0]), unicode: pdffile.Reference(entries["/ToUnicode"]), parts: map[string]narrowPart{}}
 	n.entries = f.Dict(n.descendant)
 	mapping := n.entries["/CIDToGIDMap"]
 	if n.entries["/Subtype"] != "/CIDFontType2" || mapping != "/Identity" {
@@ -219,6 +226,26 @@ func (n *narrowFont) withParts(glyph int, all map[int]bool) {
 // narrow leaves in the font only the glyphs of some codes.
 func (n *narrowFont) narrow(changes *pdffile.Update, used map[int]bool) {
 	codes := slices.Sorted(maps.Keys(used))
+	var name []byte
+	for _, code := range codes {
+		name = binary.BigEndian.AppendUint16(name, uint16(code))
+	}
+	part, known := n.parts[string(name)]
+	if !known {
+		part = n.part(codes)
+		n.parts[string(name)] = part
+	}
+	entries := maps.Clone(n.entries)
+	entries["/W"] = part.widths
+	changes.Set(n.descendant, entries)
+	if n.unicode != "" {
+		changes.Set(n.unicode, part.unicode)
+	}
+	changes.Set(n.program, part.program)
+}
+
+// part makes the part of some codes.
+func (n *narrowFont) part(codes []int) narrowPart {
 	var widths []any
 	var run []any
 	end := -1 // the code after the run
@@ -236,19 +263,13 @@ func (n *narrowFont) narrow(changes *pdffile.Update, used map[int]bool) {
 		}
 		end = code + 1
 	}
-	entries := maps.Clone(n.entries)
-	entries["/W"] = widths
-	changes.Set(n.descendant, entries)
-	if n.unicode != "" {
-		changes.Set(n.unicode, pdffile.Deflated(pdffile.Dict{}, n.characterMap(codes)))
-	}
 	all := map[int]bool{}
 	n.withParts(0, all)
 	for _, code := range codes {
 		n.withParts(code, all)
 	}
 	program := n.write(all)
-	changes.Set(n.program, pdffile.Deflated(pdffile.Dict{"/Length1": len(program)}, program))
+	return narrowPart{widths, pdffile.QuickDeflated(pdffile.Dict{}, n.characterMap(codes)), pdffile.QuickDeflated(pdffile.Dict{"/Length1": len(program)}, program)}
 }
 
 // characterMap returns the texts of codes as a character map.
