@@ -1,18 +1,21 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
+	"relaypdf/internal/guard"
 	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/blob"
@@ -60,9 +63,8 @@ type bulk struct {
 	in      *operation.BulkInput
 	calls   operation.BulkCalls
 	records []json.RawMessage
-	batch   *operation.Batch // nil if each document is made alone
-	unit    credit.Amount    // the price of a document
-	size    int64            // of the documents so far
+	unit    credit.Amount // the price of a document
+	size    int64         // of the documents so far
 	begun   time.Time
 	// files are the rows of the documents, if they are stored one by one. spent are blobs that the result replaces.
 	files []store.File
@@ -95,9 +97,6 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	}
 	b.unit = c.quote / credit.Amount(about.Total)
 	if err := b.pinTemplate(ctx); err != nil {
-		return err
-	}
-	if err := b.prepareBatch(ctx); err != nil {
 		return err
 	}
 	for at, canceled := about.Processed, about.Canceled; at < about.Total && !canceled; {
@@ -176,6 +175,99 @@ func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (
 	b.reached("kept")
 	canceled, err = b.store.SettleChunk(certain, *b.job, chunk)
 	return len(results), canceled, err
+}
+
+// printRecords makes the documents of records, the first of which has the index from. After bulkTurn it begins no more of
+// them. The results are those of the records that were begun, in their order, also with an error.
+func (b *bulk) printRecords(ctx context.Context, from int, records []json.RawMessage) ([]recordResult, error) {
+	results := make([]recordResult, len(records))
+	begin, begun := b.now(), 0
+	group, groupCtx := guard.WithContext(ctx)
+	group.SetLimit(bulkParallel)
+	for i := range results {
+		if i > 0 && b.now().Sub(begin) >= bulkTurn {
+			break
+		}
+		begun++
+		group.Go(func() (err error) {
+			results[i], err = b.record(groupCtx, from+i)
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	return results[:begun], err
+}
+
+// record makes the document of a record. Its error is not the record's.
+func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
+	var result schema.Result
+	var err error
+	for range maxUnstarted {
+		if result, err = b.document(ctx, index); !operation.Unstarted(err) {
+			break
+		}
+	}
+	var name string
+	if err == nil {
+		err = b.whenFree(ctx, func() (err error) {
+			name, err = b.in.Name(ctx, b.env(), b.records[index], index, len(b.records), result.Extension)
+			return err
+		})
+		if err != nil {
+			err = errors.Join(err, result.Body.Close())
+		}
+	}
+	charge := credit.Amount(0)
+	if err == nil && !b.test() {
+		if charge, err = chargeFor(operationName(b.paidCall), b.unit, result); err != nil {
+			err = errors.Join(err, result.Body.Close())
+		}
+	}
+	switch {
+	case err == nil:
+		return recordResult{Name: name, Type: result.ContentType, Size: result.Body.Size(), Warnings: result.Warnings, body: result.Body, charge: charge}, nil
+	case ctx.Err() != nil:
+		return recordResult{}, ctx.Err()
+	case notStored(err):
+		return recordResult{}, err
+	}
+	failure := Fault(err)
+	if failure.Code == apierror.InternalError {
+		b.log.LogAttrs(ctx, slog.LevelError, "record of bulk job failed", slog.String("call", b.id), slog.Int("index", index), slog.Any("error", err))
+	}
+	text := b.calls.Renamed(failure.Error(), index)
+	if b.in.OnError == operation.BulkFail {
+		return recordResult{}, &apierror.Error{Code: failure.Code, Message: recordText(index, text), Cause: err}
+	}
+	return recordResult{Code: string(failure.Code), Message: strings.ToValidUTF8(text[:min(len(text), maxRecordMessage)], "")}, nil
+}
+
+// recordText names the record of a text that does not.
+func recordText(index int, text string) string {
+	if strings.HasPrefix(text, "records[") {
+		return text
+	}
+	return fmt.Sprintf("Record %d: %s", index, text)
+}
+
+// document runs the call of a record.
+func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
+	row := b.table.Lookup(b.in.Each())
+	call, err := row.Bind(ctx, bytes.NewReader(b.calls.Of(b.records[index])), b.paidCall.files)
+	if err != nil {
+		return schema.Result{}, err
+	}
+	defer b.Free(ctx, call)
+	deps := b.env()
+	deps.Held = b.unit
+	result, err := operation.Run(ctx, deps, call, b.patiently)
+	if err != nil {
+		return schema.Result{}, err
+	}
+	return result, giveBody(&result)
 }
 
 // keep stores the documents of a chunk: each of them, or all in one blob.

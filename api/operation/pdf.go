@@ -223,10 +223,8 @@ func (in *PDFInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (
 
 // runPDF prints the source.
 func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error) {
-	if deps.Made != nil && deps.Made.Body != nil {
-		return madePDF(deps.Made), nil
-	}
-	page := in.page()
+	page := in.Options.page(in.URL != nil)
+	page.Media = in.Options.MediaType
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML}
 	if in.TemplateID != nil {
 		var err error
@@ -240,23 +238,7 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 	if err != nil {
 		return schema.Result{}, fieldError(err)
 	}
-	return madePDF(&doc), nil
-}
-
-// page returns the settings for loading the page.
-func (in *PDFInput) page() render.Page {
-	page := in.Options.page(in.URL != nil)
-	page.Media = in.Options.MediaType
-	return page
-}
-
-// madePDF takes a document, which has no body afterwards.
-func madePDF(doc *chrome.Document) schema.Result {
-	result := schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Warnings: warnings(doc.Warnings)}
-	if doc.Body != nil {
-		result.Body, doc.Body = doc.Body, nil
-	}
-	return result
+	return schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}, nil
 }
 
 // warnings converts the warnings of a page to those of the API.

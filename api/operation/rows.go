@@ -47,9 +47,6 @@ type Deps struct {
 	Test bool
 	// Inner means that only later steps get the result of this one.
 	Inner bool
-	// Made is the document of the first step, if that is pdf.create and has been printed with others. The step takes its
-	// body.
-	Made *chrome.Document
 }
 
 // The heavy programs that a server may run without.

@@ -175,8 +175,6 @@ type PDF struct {
 	Tagged, Outline bool
 	// Untagged lists the texts that tags leave out in Document.Untagged.
 	Untagged bool
-	// Sheets, if set, measures the parts of a joined document for Document.Sheets.
-	Sheets   *Sheets
 	MaxPages int   // zero means no limit
 	MaxBytes int64 // zero means no limit
 }
@@ -187,8 +185,6 @@ type Document struct {
 	Pages    int
 	Warnings []Warning
 	Untagged []Untagged
-	// Sheets are the parts of a joined document; none if it is not as it was written.
-	Sheets []Sheet
 }
 
 // Screenshot holds the settings of an image. Lengths are in CSS pixels.

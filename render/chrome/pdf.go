@@ -106,9 +106,6 @@ func (o PDF) window(job Job) Viewport {
 	if o.Landscape {
 		width, height = height, width
 	}
-	if o.Sheets != nil {
-		return Viewport{Width: int(math.Ceil(o.Sheets.Width)), Height: int(math.Ceil(o.Sheets.Height)), Scale: 1}
-	}
 	pixels := func(inches float64) int { return max(1, int(math.Round(inches*cssPerInch/o.Scale))) }
 	window := Viewport{Width: pixels(width - o.MarginLeft - o.MarginRight), Height: pixels(height - o.MarginTop - o.MarginBottom), Scale: 1}
 	if job.Lane == Inline && !mayOverflow(job.HTML, int(float64(window.Width)*mostShrunk)) {

@@ -244,17 +244,8 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 					return err
 				}
 			}
-			var sheets []Sheet
-			if opt.Sheets != nil {
-				if sheets, err = pg.sheets(ctx, *opt.Sheets); err != nil {
-					return err
-				}
-				if !worthwhile(sheets) {
-					return ErrSheets
-				}
-			}
 			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.selection(ctx)
-			doc.Untagged, doc.Sheets = untagged, sheets
+			doc.Untagged = untagged
 			return err
 		},
 	})

@@ -55,7 +55,6 @@ func jobsOnOne() map[string]any {
 		RasterJob:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob: TextArgs{Input: input("")},
 		FormFieldsJob: FormFieldsArgs{Input: input("")},
 		RepairJob:     input(""), TestMarkJob: input(""), CropJob: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
-		SeparateJob:      SeparateArgs{Input: input(""), Parts: []Part{{End: 10}}},
 		OptimizeJob:      OptimizeArgs{Input: input(""), Linearize: true, Quality: 50, MaxDPI: 72, Gray: true},
 		ResizeJob:        ResizeArgs{Selection: all, Width: 595, Height: 842},
 		NUpJob:           NUpArgs{Selection: all, PerSheet: 2, Width: 595, Height: 842},

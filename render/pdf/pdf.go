@@ -44,7 +44,6 @@ const (
 	SetMetadataJob = "pdf.metadata.set"
 	OverlayJob     = "pdf.overlay"
 	MeasureJob     = "pdf.merge.measure"
-	SeparateJob    = "pdf.separate"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -81,7 +80,6 @@ func Handlers() engine.Handlers {
 		SetMetadataJob: handleJSON(setMetadata),
 		OverlayJob:     handleJSON(overlay),
 		MeasureJob:     handleJSON(measureParts),
-		SeparateJob:    handleJSON(separate),
 		TestMarkJob:    handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),

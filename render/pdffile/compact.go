@@ -305,18 +305,11 @@ func (w *compactor) table(trailer Dict) {
 }
 
 // Deflated returns a compressed stream of a content.
-func Deflated(entries Dict, content []byte) Stream { return deflated(&deflaters, entries, content) }
-
-// QuickDeflated is Deflated at the fastest level of compression.
-func QuickDeflated(entries Dict, content []byte) Stream {
-	return deflated(&quickDeflaters, entries, content)
-}
-
-func deflated(writers *sync.Pool, entries Dict, content []byte) Stream {
+func Deflated(entries Dict, content []byte) Stream {
 	var out bytes.Buffer
 	out.Grow(len(content)/4 + 64)
-	z, _ := writers.Get().(*zlib.Writer)
-	defer writers.Put(z)
+	z, _ := deflaters.Get().(*zlib.Writer)
+	defer deflaters.Put(z)
 	z.Reset(&out)
 	_, _ = z.Write(content) // A buffer has no errors.
 	_ = z.Close()
@@ -326,11 +319,6 @@ func deflated(writers *sync.Pool, entries Dict, content []byte) Stream {
 
 // deflaters are writers, each of which has a large table.
 var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }} //nolint:gochecknoglobals // a pool
-
-var quickDeflaters = sync.Pool{New: func() any { //nolint:gochecknoglobals // a pool
-	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // The level is a known one.
-	return z
-}}
 
 // value writes a value in PDF syntax, without spaces that no reader needs.
 func (w *compactor) value(out []byte, v any) []byte {
