@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/call"
+	"relaypdf/api/delivery"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+)
+
+func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput) (wire.ConnectionList, error) {
+	rows, err := a.store.Connections(ctx, caller.Account.ID)
+	answer := wire.ConnectionList{Connections: make([]wire.Connection, len(rows))}
+	for i, row := range rows {
+		if answer.Connections[i], err = delivery.ShowConnection(row); err != nil {
+			return answer, err
+		}
+	}
+	return answer, err
+}
+
+func (a *API) createConnection(ctx context.Context, caller call.Caller, in delivery.NewConnection) (wire.Connection, error) {
+	connection, err := a.Connections.Create(ctx, caller.Account.ID, in)
+	var address *delivery.AddressError
+	switch {
+	case errors.As(err, &address):
+		err = &operation.URLError{Field: address.Field, Cause: address.Cause}
+	case errors.Is(err, store.ErrExists):
+		err = apierror.Invalid("name", "must be unique: another connection has this name")
+	}
+	return connection, err
+}
+
+func (a *API) getConnection(ctx context.Context, caller call.Caller, in byID) (wire.Connection, error) {
+	row, err := a.store.Connection(ctx, caller.Account.ID, in.ID)
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	return delivery.ShowConnection(row)
+}
+
+func (a *API) deleteConnection(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+	return wire.Acknowledged{OK: true}, a.store.DeleteConnection(ctx, caller.Account.ID, in.ID)
+}
+
+func (a *API) testConnection(ctx context.Context, caller call.Caller, in byID) (wire.ConnectionTest, error) {
+	return a.Connections.Test(ctx, caller.Account.ID, in.ID)
+}
