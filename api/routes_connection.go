@@ -24,15 +24,31 @@ func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput
 }
 
 func (a *API) createConnection(ctx context.Context, caller call.Caller, in delivery.NewConnection) (wire.Connection, error) {
-	connection, err := a.Connections.Create(ctx, caller.Account.ID, in)
+	made, err := a.Connections.Create(ctx, caller.Account.ID, in)
+	return made, connectionError(err)
+}
+
+// connectionPatch changes a connection.
+type connectionPatch struct {
+	byID
+	delivery.ConnectionChange
+}
+
+func (a *API) updateConnection(ctx context.Context, caller call.Caller, in connectionPatch) (wire.Connection, error) {
+	changed, err := a.Connections.Update(ctx, caller.Account.ID, in.ID, in.ConnectionChange)
+	return changed, connectionError(err)
+}
+
+// connectionError returns the API error of a connection that could not be created or updated.
+func connectionError(err error) error {
 	var address *delivery.AddressError
 	switch {
 	case errors.As(err, &address):
-		err = &operation.URLError{Field: address.Field, Cause: address.Cause}
+		return &operation.URLError{Field: address.Field, Cause: address.Cause}
 	case errors.Is(err, store.ErrExists):
-		err = apierror.Invalid("name", "must be unique: another connection has this name")
+		return apierror.Invalid("name", "must be unique: another connection has this name")
 	}
-	return connection, err
+	return err
 }
 
 func (a *API) getConnection(ctx context.Context, caller call.Caller, in byID) (wire.Connection, error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -57,25 +58,49 @@ func (s *Store) CreateConnection(ctx context.Context, c Connection) (Connection,
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
 			return err
 		}
-		var names []string
-		if err := tx.NewSelect().Model((*connectionRow)(nil)).Column("name").Where("account_id = ?", c.AccountID).Scan(ctx, &names); err != nil {
+		others, err := otherConnections(ctx, tx, c)
+		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if name == c.Name {
-				return ErrExists
-			}
-		}
-		if len(names) >= MaxConnections {
+		if others >= MaxConnections {
 			return ErrTooManyConnections
 		}
-		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 	if err != nil {
 		return Connection{}, fmt.Errorf("create connection: %w", err)
 	}
 	return row.connection(), nil
+}
+
+// otherConnections counts the account's connections besides c. It returns ErrExists when one of them has the name.
+func otherConnections(ctx context.Context, tx txn, c Connection) (int, error) {
+	var names []string
+	err := tx.NewSelect().Model((*connectionRow)(nil)).Column("name").Where("account_id = ? AND id != ?", c.AccountID, c.ID).Scan(ctx, &names)
+	if err == nil && slices.Contains(names, c.Name) {
+		err = ErrExists
+	}
+	return len(names), err
+}
+
+// UpdateConnection stores the name, the settings, the secret and the host key of an account's connection. It returns
+// ErrExists when another one has the name, and ErrNotFound as Connection does.
+func (s *Store) UpdateConnection(ctx context.Context, c Connection) error {
+	return wrapped("update connection", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
+			return err
+		}
+		if _, err := otherConnections(ctx, tx, c); err != nil {
+			return err
+		}
+		known, err := changed(tx.NewUpdate().Model((*connectionRow)(nil)).Set("name = ?", c.Name).Set("settings = ?", c.Settings).Set("secret = ?", c.Secret).Set("host_key = ?", c.HostKey).
+			Where("id = ? AND account_id = ?", c.ID, c.AccountID).Exec(ctx))
+		if err == nil && !known {
+			err = ErrNotFound
+		}
+		return err
+	}))
 }
 
 // Connections returns the account's connections, the oldest first.

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	"relaypdf/api/wire"
 	"relaypdf/render/egress"
 	"relaypdf/store/blob/s3"
 )
@@ -20,26 +17,14 @@ import (
 type bucket struct {
 	*s3.Bucket
 
-	host, prefix string
+	prefix string // of the keys of all objects
 }
 
-func newBucket(at wire.S3Connection, secretKey string, transport http.RoundTripper) (*bucket, error) {
-	cfg := s3.BucketConfig{
-		Config:    s3.Config{Bucket: at.Bucket, Endpoint: strings.TrimSuffix(at.Endpoint, "/"), Region: at.Region, AccessKey: at.AccessKeyID, SecretKey: secretKey},
-		PathStyle: at.PathStyle, Transport: transport,
-	}
-	if cfg.Region == "" {
-		cfg.Region = s3.DefaultRegion
-	}
-	opened, err := s3.OpenBucket(cfg)
-	if err != nil {
-		return nil, err
-	}
-	server, err := url.Parse(cfg.Address())
-	if err != nil {
-		return nil, err
-	}
-	return &bucket{opened, server.Hostname(), at.Prefix}, nil
+func newBucket(at *NewS3, transport http.RoundTripper) (*bucket, error) {
+	opened, err := s3.OpenBucket(s3.BucketConfig{
+		Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, AccessKey: at.AccessKeyID, SecretKey: at.SecretAccessKey, PathStyle: at.PathStyle, Transport: transport,
+	})
+	return &bucket{opened, at.Prefix}, err
 }
 
 func (b *bucket) object(key, _ string) Destination { return object{b, b.prefix + key} }
@@ -61,7 +46,7 @@ func (o object) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	if err := o.bucket.Put(ctx, o.key, content.ContentType, content.Size, content.Open); err != nil {
 		return Receipt{}, bucketFailure(err, stepWrite, timeOf(ctx, begun))
 	}
-	return Receipt{Host: o.bucket.host, StatusCode: http.StatusOK}, nil
+	return Receipt{Host: o.bucket.Host(), StatusCode: http.StatusOK}, nil
 }
 
 func (b *bucket) test(ctx context.Context, id string) (string, *Failure) {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,15 +50,22 @@ type NewConnection struct {
 type NewS3 struct {
 	wire.S3Connection
 
-	SecretAccessKey string `json:"secretAccessKey" jsonschema:"required,minLength=1,maxLength=1024" jsonschema_description:"Secret access key. It is encrypted and never shown."`
+	SecretAccessKey string `json:"secretAccessKey,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Secret access key. It is encrypted and never shown. Required, except in an update with the same endpoint."`
 }
 
 // NewSFTP is an SFTP server with its secret: exactly one of Password and PrivateKey.
 type NewSFTP struct {
 	wire.SFTPConnection
 
-	Password   string `json:"password,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Password. It is encrypted and never shown. Exactly one of password and privateKey."`
+	Password   string `json:"password,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Password. It is encrypted and never shown. Exactly one of password and privateKey, except in an update with the same host and port."`
 	PrivateKey string `json:"privateKey,omitempty" jsonschema:"maxLength=16384" jsonschema_description:"Private key in PEM or OpenSSH format, without a passphrase. It is encrypted and never shown."`
+}
+
+// ConnectionChange changes a connection. Absent members stay unchanged.
+type ConnectionChange struct {
+	Name *string  `json:"name,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Name of the connection, unique in the account."`
+	S3   *NewS3   `json:"s3,omitempty" jsonschema_description:"New settings of an S3 connection, which replace all settings. An absent secret stays unchanged."`
+	SFTP *NewSFTP `json:"sftp,omitempty" jsonschema_description:"New settings of an SFTP connection, which replace all settings. An absent secret and an absent host key stay unchanged."`
 }
 
 // secret is the part of a connection that is encrypted.
@@ -87,6 +95,9 @@ func (n *NewConnection) Validate() error {
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 func (n *NewS3) validate(faults *schema.Faults) {
+	if n.SecretAccessKey == "" {
+		faults.Add("s3.secretAccessKey", "is required")
+	}
 	if !s3.ValidBucket(n.Bucket) {
 		faults.Add("s3.bucket", "must be 3 to 63 lower-case letters, digits, dots and hyphens")
 	}
@@ -134,7 +145,76 @@ func (e *AddressError) Unwrap() error { return e.Cause }
 // Create adds a connection, which is valid. The error is an *AddressError, store.ErrTooManyConnections, or
 // store.ErrExists for a name that is taken.
 func (c Connections) Create(ctx context.Context, accountID string, n NewConnection) (wire.Connection, error) {
-	row := store.Connection{ID: c.Store.NewID(strings.TrimSuffix(connectionPrefix, "_")), AccountID: accountID, Name: n.Name}
+	row := store.Connection{ID: c.Store.NewID(strings.TrimSuffix(connectionPrefix, "_")), AccountID: accountID}
+	err := c.fill(&row, n)
+	if err == nil {
+		row, err = c.Store.CreateConnection(ctx, row)
+	}
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	return ShowConnection(row)
+}
+
+// Update changes a connection. The error is schema.Faults, an *AddressError, store.ErrNotFound, or store.ErrExists for a
+// name that is taken. A secret is sent only to the server that it was stored for: a new server needs it again.
+func (c Connections) Update(ctx context.Context, accountID, id string, change ConnectionChange) (wire.Connection, error) {
+	row, err := c.Store.Connection(ctx, accountID, id)
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	n, err := c.stored(row)
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	if change.Name != nil {
+		n.Name = *change.Name
+	}
+	var faults schema.Faults
+	switch {
+	case change.S3 != nil && n.S3 == nil, change.SFTP != nil && n.SFTP == nil:
+		faults.Add(row.Kind, "is the kind of this connection. Create another connection instead")
+		return wire.Connection{}, faults
+	case change.S3 != nil:
+		n.S3 = change.S3.after(n.S3)
+	case change.SFTP != nil:
+		n.SFTP = change.SFTP.after(n.SFTP)
+	}
+	if err := n.Validate(); err != nil {
+		return wire.Connection{}, err
+	}
+	if err = c.fill(&row, n); err == nil {
+		err = c.Store.UpdateConnection(ctx, row)
+	}
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	return ShowConnection(row)
+}
+
+// after returns the settings with the secret that was stored before, unless they have one, or another server.
+func (n *NewS3) after(before *NewS3) *NewS3 {
+	if n.SecretAccessKey == "" && n.Endpoint == before.Endpoint {
+		n.SecretAccessKey = before.SecretAccessKey
+	}
+	return n
+}
+
+// after returns the settings with the secret and the host key that were stored before, unless they have them, or another
+// server.
+func (n *NewSFTP) after(before *NewSFTP) *NewSFTP {
+	if n.Host != before.Host || cmp.Or(n.Port, sftpPort) != cmp.Or(before.Port, sftpPort) {
+		return n
+	}
+	if n.Password == "" && n.PrivateKey == "" && (n.HostKey == "" || n.HostKey == before.HostKey) {
+		n.Password, n.PrivateKey = before.Password, before.PrivateKey
+	}
+	n.HostKey = cmp.Or(n.HostKey, before.HostKey)
+	return n
+}
+
+// fill sets the name, the settings and the encrypted secret of a connection with an ID.
+func (c Connections) fill(row *store.Connection, n NewConnection) error {
 	var settings any
 	var hidden secret
 	field, address := "s3.endpoint", ""
@@ -150,24 +230,18 @@ func (c Connections) Create(ctx context.Context, accountID string, n NewConnecti
 	}
 	if address != "" {
 		if err := c.CheckURL(address); err != nil {
-			return wire.Connection{}, &AddressError{field, err}
+			return &AddressError{field, err}
 		}
 	}
 	text, err := json.Marshal(settings)
 	if err != nil {
-		return wire.Connection{}, err
+		return err
 	}
-	row.Settings = string(text)
+	row.Name, row.Settings = n.Name, string(text)
 	if text, err = json.Marshal(hidden); err == nil {
 		row.Secret, err = c.Box.Seal(SecretPurpose(row.ID), text)
 	}
-	if err != nil {
-		return wire.Connection{}, err
-	}
-	if row, err = c.Store.CreateConnection(ctx, row); err != nil {
-		return wire.Connection{}, err
-	}
-	return ShowConnection(row)
+	return err
 }
 
 // ShowConnection returns a connection as its owner sees it.
@@ -196,24 +270,37 @@ type target interface {
 	test(ctx context.Context, id string) (hostKey string, failure *Failure)
 }
 
-// open decrypts a connection.
-func (c Connections) open(row store.Connection) (target, error) {
+// stored decrypts a connection.
+func (c Connections) stored(row store.Connection) (NewConnection, error) {
+	n := NewConnection{Name: row.Name}
 	shown, err := ShowConnection(row)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	text, err := c.Box.Open(SecretPurpose(row.ID), row.Secret)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	var hidden secret
-	if err := json.Unmarshal(text, &hidden); err != nil {
-		return nil, err
-	}
+	err = json.Unmarshal(text, &hidden)
 	if shown.S3 != nil {
-		return newBucket(*shown.S3, hidden.SecretAccessKey, c.Transport)
+		n.S3 = &NewS3{*shown.S3, hidden.SecretAccessKey}
+	} else {
+		n.SFTP = &NewSFTP{*shown.SFTP, hidden.Password, hidden.PrivateKey}
 	}
-	return &fileServer{at: *shown.SFTP, secret: hidden, dial: c.DialSSH}, nil
+	return n, err
+}
+
+// open returns the server of a connection.
+func (c Connections) open(row store.Connection) (target, error) {
+	n, err := c.stored(row)
+	switch {
+	case err != nil:
+		return nil, err
+	case n.S3 != nil:
+		return newBucket(n.S3, c.Transport)
+	}
+	return &fileServer{at: n.SFTP, dial: c.DialSSH}, nil
 }
 
 // Check returns store.ErrNotFound if the account has no connection of the kind with the ID, or ErrNoHostKey.

@@ -16,7 +16,6 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"relaypdf/api/wire"
 	"relaypdf/render/egress"
 )
 
@@ -47,9 +46,8 @@ func keyFault(text string) string {
 
 // fileServer is the SFTP server of a connection.
 type fileServer struct {
-	at     wire.SFTPConnection
-	secret secret
-	dial   func(ctx context.Context, address string) (net.Conn, error)
+	at   *NewSFTP
+	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (s *fileServer) object(key, id string) Destination { return file{s, key, id} }
@@ -61,7 +59,7 @@ type file struct {
 }
 
 func (f file) send(ctx context.Context, content Content) (Receipt, *Failure) {
-	n, failure := f.server.open(ctx, false)
+	n, failure := f.server.open(ctx)
 	if failure != nil {
 		return Receipt{}, failure
 	}
@@ -73,7 +71,7 @@ func (f file) send(ctx context.Context, content Content) (Receipt, *Failure) {
 }
 
 func (s *fileServer) test(ctx context.Context, id string) (string, *Failure) {
-	n, failure := s.open(ctx, s.at.HostKey == "")
+	n, failure := s.open(ctx)
 	if failure != nil {
 		return n.hostKey, failure
 	}
@@ -82,7 +80,7 @@ func (s *fileServer) test(ctx context.Context, id string) (string, *Failure) {
 	if failure := n.write(ctx, name, id, testBody()); failure != nil {
 		return n.hostKey, failure
 	}
-	return n.hostKey, n.step(stepDelete, stepTimeout, func() error { return n.files.Remove(name) })
+	return n.hostKey, n.step(ctx, stepDelete, stepTimeout, func() error { return n.files.Remove(name) })
 }
 
 // session is a connection to a server under way.
@@ -111,16 +109,16 @@ var hostKeyTypes = [][]string{
 var errHostKey = errors.New("other host key")
 
 // open connects to the server and begins a session. It returns the session in any case, for its host key.
-func (s *fileServer) open(ctx context.Context, learn bool) (*session, *Failure) {
-	n, failure := s.handshake(ctx, slices.Concat(hostKeyTypes...), learn)
+func (s *fileServer) open(ctx context.Context) (*session, *Failure) {
+	n, failure := s.handshake(ctx, slices.Concat(hostKeyTypes...))
 	if failure != nil && failure.Step == stepHostKey {
 		// The fingerprint may be that of another of the server's keys.
 		for _, types := range hostKeyTypes {
 			if slices.Contains(types, n.keyType) || n.keyType == ssh.KeyAlgoRSA && types[0] == ssh.KeyAlgoRSASHA512 {
 				continue
 			}
-			if again, failed := s.handshake(ctx, types, learn); failed == nil {
-				return again, nil
+			if again, failed := s.handshake(ctx, types); again.hostKey == s.at.HostKey {
+				return again, failed
 			}
 		}
 	}
@@ -128,7 +126,7 @@ func (s *fileServer) open(ctx context.Context, learn bool) (*session, *Failure) 
 }
 
 // handshake connects, checks the server, and logs in.
-func (s *fileServer) handshake(ctx context.Context, types []string, learn bool) (*session, *Failure) {
+func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *Failure) {
 	n := &session{}
 	begun := time.Now()
 	address := net.JoinHostPort(s.at.Host, strconv.Itoa(cmp.Or(s.at.Port, sftpPort)))
@@ -141,8 +139,8 @@ func (s *fileServer) handshake(ctx context.Context, types []string, learn bool) 
 	}
 	n.Conn, n.stop = conn, context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var client *ssh.Client
-	failure := n.step(stepConnect, handshakeTimeout, func() error {
-		c, channels, requests, err := ssh.NewClientConn(conn, address, s.config(n, types, learn))
+	failure := n.step(ctx, stepConnect, handshakeTimeout, func() error {
+		c, channels, requests, err := ssh.NewClientConn(conn, address, s.config(n, types))
 		if err == nil {
 			client = ssh.NewClient(c, channels, requests)
 		}
@@ -150,13 +148,13 @@ func (s *fileServer) handshake(ctx context.Context, types []string, learn bool) 
 	})
 	switch {
 	case failure == nil:
-	case errors.Is(n.mismatch(s, learn), errHostKey):
-		failure = &Failure{Step: stepHostKey, Reason: "The host key of the server is " + n.hostKey + ", not the one of the connection. If the server has a new key, create a new connection."}
+	case n.hostKey != "" && n.hostKey != cmp.Or(s.at.HostKey, n.hostKey):
+		failure = &Failure{Step: stepHostKey, Reason: "The host key of the server is " + n.hostKey + ", not the one of the connection. If the server has a new key, update the hostKey of the connection."}
 	case n.hostKey != "" && !failure.passing:
 		failure = &Failure{Step: stepAuthenticate, Reason: "The server does not accept the user name with this password or key."}
 	}
 	if failure == nil {
-		failure = n.step(stepConnect, sessionTimeout, func() (err error) {
+		failure = n.step(ctx, stepConnect, sessionTimeout, func() (err error) {
 			n.files, err = sftp.NewClient(client, sftp.UseConcurrentWrites(true))
 			return err
 		})
@@ -167,34 +165,32 @@ func (s *fileServer) handshake(ctx context.Context, types []string, learn bool) 
 	return n, failure
 }
 
-// mismatch returns errHostKey if the server has shown another key than that of the connection.
-func (n *session) mismatch(s *fileServer, learn bool) error {
-	if n.hostKey == "" || learn || n.hostKey == s.at.HostKey {
-		return nil
-	}
-	return errHostKey
-}
-
-func (s *fileServer) config(n *session, types []string, learn bool) *ssh.ClientConfig {
+func (s *fileServer) config(n *session, types []string) *ssh.ClientConfig {
 	config := &ssh.ClientConfig{
 		User: s.at.Username, ClientVersion: "SSH-2.0-relaypdf", HostKeyAlgorithms: types,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
-			n.hostKey, n.keyType = ssh.FingerprintSHA256(key), key.Type()
-			return n.mismatch(s, learn)
+			shown := ssh.FingerprintSHA256(key)
+			if n.hostKey == "" { // A session exchanges keys again, which does not change what it has shown.
+				n.hostKey, n.keyType = shown, key.Type()
+			}
+			if shown != cmp.Or(s.at.HostKey, n.hostKey) {
+				return errHostKey
+			}
+			return nil
 		},
 	}
-	if s.secret.PrivateKey != "" {
+	if s.at.PrivateKey != "" {
 		config.Auth = []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
-			signer, err := ssh.ParsePrivateKey([]byte(s.secret.PrivateKey))
+			signer, err := ssh.ParsePrivateKey([]byte(s.at.PrivateKey))
 			return []ssh.Signer{signer}, err
 		})}
 		return config
 	}
-	config.Auth = []ssh.AuthMethod{ssh.Password(s.secret.Password), ssh.KeyboardInteractive(func(_, _ string, questions []string, echoes []bool) ([]string, error) {
+	config.Auth = []ssh.AuthMethod{ssh.Password(s.at.Password), ssh.KeyboardInteractive(func(_, _ string, questions []string, echoes []bool) ([]string, error) {
 		answers := make([]string, len(questions))
 		for i, echo := range echoes {
 			if !echo {
-				answers[i] = s.secret.Password
+				answers[i] = s.at.Password
 			}
 		}
 		return answers, nil
@@ -202,9 +198,12 @@ func (s *fileServer) config(n *session, types []string, learn bool) *ssh.ClientC
 	return config
 }
 
-// step does a step of a session within a time.
-func (n *session) step(name string, limit time.Duration, do func() error) *Failure {
+// step does a step of a session within a time, and within that of ctx.
+func (n *session) step(ctx context.Context, name string, limit time.Duration, do func() error) *Failure {
 	begun := time.Now()
+	if end, bounded := ctx.Deadline(); bounded {
+		limit = min(limit, end.Sub(begun))
+	}
 	err := n.SetDeadline(begun.Add(limit))
 	if err == nil {
 		err = do()
@@ -213,8 +212,8 @@ func (n *session) step(name string, limit time.Duration, do func() error) *Failu
 	switch failure := (&Failure{Step: name}); {
 	case err == nil:
 		return nil
-	case time.Since(begun) >= limit:
-		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(limit.Seconds())), true
+	case time.Since(begun) >= limit, ctx.Err() != nil:
+		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(limit.Round(time.Second).Seconds())), true
 		return failure
 	case errors.Is(err, fs.ErrPermission):
 		failure.Reason = "The server denied the permission."
@@ -242,28 +241,27 @@ func (n *session) write(ctx context.Context, name, id string, content Content) (
 	folder := path.Dir(name)
 	part := path.Join(folder, ".relaypdf-"+id+".part")
 	if folder != "." && folder != "/" {
-		if failure := n.step(stepWrite, stepTimeout, func() error { return n.files.MkdirAll(folder) }); failure != nil {
+		if failure := n.step(ctx, stepWrite, stepTimeout, func() error { return n.files.MkdirAll(folder) }); failure != nil {
 			return failure
 		}
 	}
 	var to *sftp.File
-	failure = n.step(stepWrite, stepTimeout, func() (err error) {
+	failure = n.step(ctx, stepWrite, stepTimeout, func() (err error) {
 		to, err = n.files.Create(part)
 		return err
 	})
 	if failure != nil {
 		return failure
 	}
-	end, _ := ctx.Deadline()
-	failure = n.step(stepWrite, time.Until(end), func() error {
+	failure = n.step(ctx, stepWrite, putTimeout, func() error {
 		_, err := to.ReadFrom(content.Open())
 		return errors.Join(err, to.Close())
 	})
 	if failure == nil {
-		failure = n.step(stepWrite, stepTimeout, func() error { return n.rename(part, name) })
+		failure = n.step(ctx, stepWrite, stepTimeout, func() error { return n.rename(part, name) })
 	}
 	if failure != nil && ctx.Err() == nil {
-		_ = n.step(stepWrite, stepTimeout, func() error { return n.files.Remove(part) })
+		_ = n.step(ctx, stepWrite, stepTimeout, func() error { return n.files.Remove(part) })
 	}
 	return failure
 }

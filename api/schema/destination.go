@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// deliverField is the common field with the destination of the result.
-const deliverField = "deliverTo"
+// DeliverField is the common field with the destination of the result.
+const DeliverField = "deliverTo"
 
 // Destination is the place to which a call sends its result: a URL, or a connection of the account.
 type Destination struct {
@@ -52,7 +52,7 @@ func (d *Destination) Kind() string {
 }
 
 // Field returns the field of the input with the destination, for errors.
-func (d *Destination) Field() string { return deliverField + "." + d.Kind() }
+func (d *Destination) Field() string { return DeliverField + "." + d.Kind() }
 
 // Connection returns the ID of the connection; empty without one.
 func (d *Destination) Connection() string {
@@ -69,9 +69,9 @@ func (d *Destination) Connection() string {
 func (d *Destination) Pattern() (pattern, field string) {
 	switch {
 	case d.S3 != nil:
-		return d.S3.Key, deliverField + ".s3.key"
+		return d.S3.Key, DeliverField + ".s3.key"
 	case d.SFTP != nil:
-		return d.SFTP.Path, deliverField + ".sftp.path"
+		return d.SFTP.Path, DeliverField + ".sftp.path"
 	}
 	return "", ""
 }
@@ -90,11 +90,11 @@ func (d *Destination) validate(faults *Faults) {
 	}
 	switch {
 	case given != 1:
-		faults.Add(deliverField, "must have exactly one of url, s3 and sftp; got %d", given)
+		faults.Add(DeliverField, "must have exactly one of url, s3 and sftp; got %d", given)
 	case d.URL == "" && d.Headers != nil:
-		faults.Add(deliverField+".headers", "is allowed with url only")
+		faults.Add(DeliverField+".headers", "is allowed with url only")
 	}
-	d.Headers.Check(faults, deliverField+".headers", "server")
+	d.Headers.Check(faults, DeliverField+".headers", "server")
 	if pattern, field := d.Pattern(); pattern != "" {
 		CheckPattern(faults, field, pattern)
 	}

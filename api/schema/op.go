@@ -250,7 +250,7 @@ func (c *Common) validate() error {
 	case c.Unstored() && c.Response == URL:
 		faults.Add("response", "must be binary, or async with deliverTo, because store is false; got url")
 	case c.Unstored() && c.Response == Async && c.DeliverTo == nil:
-		faults.Add(deliverField, "is required, because store is false and response is async")
+		faults.Add(DeliverField, "is required, because store is false and response is async")
 	}
 	c.DeliverTo.validate(&faults)
 	return faults.OrNil()

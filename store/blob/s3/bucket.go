@@ -1,11 +1,13 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -17,11 +19,13 @@ type Bucket struct {
 	name string
 }
 
-// BucketConfig selects a bucket, its credentials, and the way to it. Prefix, Public, RootCAs, TempDir and Now of the
-// Config have no effect.
+// BucketConfig selects a bucket, its credentials, and the way to it.
 type BucketConfig struct {
-	Config
-
+	// Endpoint is the URL of the server without a path; empty means Amazon S3 in the region.
+	Endpoint             string
+	Region               string // empty: DefaultRegion
+	Bucket               string
+	AccessKey, SecretKey string
 	// PathStyle names the bucket in the path of URLs instead of their host.
 	PathStyle bool
 	// Transport makes the requests. Redirects are not followed.
@@ -34,14 +38,18 @@ func OpenBucket(cfg BucketConfig) (*Bucket, error) {
 	if cfg.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
-	core, err := openCore(cfg.Address(), minio.Options{
-		Creds: credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, ""), Region: cfg.Region, BucketLookup: lookup, Transport: cfg.Transport, MaxRetries: 1,
+	region := cmp.Or(cfg.Region, DefaultRegion)
+	core, err := openCore(Config{Endpoint: strings.TrimSuffix(cfg.Endpoint, "/"), Region: region}.Address(), minio.Options{
+		Creds: credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, ""), Region: region, BucketLookup: lookup, Transport: cfg.Transport, MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket: %w", err)
 	}
 	return &Bucket{core: core, name: cfg.Bucket}, nil
 }
+
+// Host returns the name of the server.
+func (b *Bucket) Host() string { return b.core.EndpointURL().Hostname() }
 
 // Put writes an object, or replaces it as a whole. It opens the content twice: S3 gets the hash before the bytes.
 func (b *Bucket) Put(ctx context.Context, object, contentType string, size int64, open func() io.ReadSeeker) error {
