@@ -195,6 +195,9 @@ func New(cfg Config) (*API, error) {
 	a.Connections = delivery.Connections{
 		Store: cfg.Store, Box: cfg.Box, CheckURL: cfg.Outbound.CheckURL, Transport: cfg.Outbound.Webhooks().Transport, DialSSH: cfg.Outbound.DialSSH,
 	}
+	if !cfg.NoRateLimits {
+		a.Connections.Limiter = cfg.Limiter
+	}
 	a.Calls = call.New(call.Config{
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Connections: a.Connections, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},

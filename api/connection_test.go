@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,10 +23,14 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
+	"relaypdf/api"
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
+	"relaypdf/api/operation"
 	"relaypdf/api/wire"
+	"relaypdf/client"
 	"relaypdf/internal/fakes3"
+	"relaypdf/render/egress"
 	"relaypdf/store/storetest"
 )
 
@@ -100,16 +106,78 @@ func TestDeliverToBucket(t *testing.T) {
 			if response != "binary" && (delivered == nil || delivered.Kind != "s3" || delivered.Host != "127.0.0.1" || delivered.ConnectionID != made.ID || delivered.Key != key || delivered.SizeBytes != 10 || delivered.StatusCode != 200 || delivered.Attempts != 1) {
 				t.Errorf("%s: delivered is %+v", response, delivered)
 			}
-			object, info, _, err := files.Client(t).GetObject(t.Context(), "documents", "out/"+key, minio.GetObjectOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			content, err := io.ReadAll(object)
-			if string(content) != "0123456789" || err != nil || info.ContentType != "text/plain" {
-				t.Errorf("%s: the object is %q of %s, %v", response, content, info.ContentType, err)
+			if content := objectOf(t, files, "out/"+key); content != "0123456789" {
+				t.Errorf("%s: the object is %q", response, content)
 			}
 		}
 	})
+}
+
+// objectOf returns the content of an object.
+func objectOf(t *testing.T, files *fakes3.Server, key string) string {
+	t.Helper()
+	object, _, _, err := files.Client(t).GetObject(t.Context(), "documents", key, minio.GetObjectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestDeliverPipelineToBucket: the output of a pipeline and the last step of a call reach the bucket, and nothing else.
+func TestDeliverPipelineToBucket(t *testing.T) {
+	t.Parallel()
+	files := fakes3.Start(t)
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: quiet})
+	made := newConnection(t, s, bucketBody("archive", bucketURL(t, files), fakes3.AccessKey, fakes3.SecretKey))
+	to := `"deliverTo":{"s3":{"connection":"` + made.ID + `","key":"{{operation}}.{{extension}}"}}`
+	for key, request := range map[string]apitest.Request{
+		"pipelines.create.zip": {Path: pipelines, Body: `{"steps":[{"id":"a","op":"barcodes.create","input":{"type":"qr","text":"a"}},{"id":"b","op":"zip.create","input":{"files":[{"step":"a","filename":"a.png"}]}}],"output":"b",` + to + `}`},
+		"barcodes.create.zip":  {Path: "/v1/barcodes", Body: `{"type":"qr","text":"b","then":[{"op":"zip.create","input":{"files":[{"step":"previous","filename":"b.png"}]}}],` + to + `}`},
+	} {
+		got := s.Send(t, request).OK(t)
+		if object := objectOf(t, files, "out/"+key); object != got.Body || !strings.HasPrefix(object, "PK") {
+			t.Errorf("%s: the object has %d bytes", key, len(object))
+		}
+	}
+}
+
+// TestDeliverAgainToBucket: the repeat of a call reports the delivery, also if the connection was deleted. store: false
+// keeps nothing of it.
+func TestDeliverAgainToBucket(t *testing.T) {
+	t.Parallel()
+	files := fakes3.Start(t)
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	if err := s.Store.StoredInputs().Want(t.Context(), s.Account.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	made := newConnection(t, s, bucketBody("archive", bucketURL(t, files), fakes3.AccessKey, fakes3.SecretKey))
+	to := `{"s3":{"connection":"` + made.ID + `","key":"{{id}}"}}`
+	body := deliverBody("url", to)
+	first := withKey(t, s, "k", echo, body).OK(t)
+	unstored := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"0123456789","store":false,"deliverTo":` + to + `}`}).OK(t)
+	id := unstored.Header.Get("x-service-id")
+	if got := objectOf(t, files, "out/"+id); got != "0123456789" {
+		t.Errorf("without a copy, the object is %q", got)
+	}
+	if d, err := s.Store.Delivered(t.Context(), id); err != nil || d.Key != "" || d.ConnectionID != made.ID {
+		t.Errorf("without a copy, delivered is %+v, %v", d, err)
+	}
+	s.Send(t, apitest.Request{Method: http.MethodDelete, Path: connections + "/" + made.ID}).OK(t)
+	again := withKey(t, s, "k", echo, body).OK(t)
+	if d := fileURL(t, again).Delivered; again.Body != first.Body || d == nil || d.ConnectionID != made.ID {
+		t.Errorf("the repeat is %s, the first was %s", again.Body, first.Body)
+	}
+	file, err := s.Store.PublicFile(t.Context(), fileURL(t, first).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if input, err := s.API.Calls.Input(t.Context(), s.Account.ID, file.CallID); err != nil || strings.Contains(string(input), made.ID) {
+		t.Errorf("the stored input is %s, %v", input, err)
+	}
 }
 
 // TestBucketTestNamesTheStep that fails, and repeats no text of the server.
@@ -413,6 +481,124 @@ func TestConnections(t *testing.T) {
 		}
 		expectBalance(t, s, apitest.Trial)
 	})
+}
+
+// TestConnectionUpdate changes settings without the secret, which stays with its server.
+func TestConnectionUpdate(t *testing.T) {
+	t.Parallel()
+	server := newFileServer(t, 1)
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		made := newConnection(t, s, server.body("files", `,"password":"`+filePassword+`"`))
+		newConnection(t, s, bucketBody("taken", "https://s3.example.com", "k", "canary"))
+		update := func(body string) apitest.Response {
+			return s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: body})
+		}
+		if got := decode[wire.Connection](t, update(`{"name":"new"}`).OK(t)); got.Name != "new" || got.SFTP == nil || got.SFTP.Folder != "in" {
+			t.Errorf("with a new name, the connection is %+v", got)
+		}
+		if got := testConnection(t, s, made.ID); !got.OK {
+			t.Errorf("with a new name, the test is %+v", got)
+		}
+		at := fmt.Sprintf(`"host":%q,"port":%s,"username":"maya"`, server.host, server.port)
+		got := decode[wire.Connection](t, update(`{"sftp":{`+at+`,"folder":"other"}}`).OK(t))
+		if got.SFTP.Folder != "other" || got.SFTP.HostKey != server.hostKey {
+			t.Errorf("in another folder, the connection is %+v", got.SFTP)
+		}
+		if got := testConnection(t, s, made.ID); !got.OK {
+			t.Errorf("in another folder, the test is %+v", got)
+		}
+		for body, want := range map[string]string{
+			`{"name":"taken"}`: "name must be unique",
+			`{"sftp":{"host":"files.example.com","username":"maya"}}`:                    "Send exactly one of sftp.password and sftp.privateKey",
+			`{"sftp":{` + at + `,"hostKey":"SHA256:` + strings.Repeat("A", 43) + `"}}`:   "Send exactly one of sftp.password and sftp.privateKey",
+			`{"s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary"}}`:       "sftp is the kind of this connection",
+			`{"sftp":{"host":"files.example.com/x","username":"u","password":"canary"}}`: "sftp.host must be a host name",
+		} {
+			if f := update(body).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
+				t.Errorf("%s: got %q, want %q", body, f.Message, want)
+			}
+		}
+		update(`{"sftp":{"host":"10.0.0.1","username":"u","password":"canary"}}`).Refused(t, apierror.URLNotAllowed)
+		moved := decode[wire.Connection](t, update(`{"sftp":{"host":"files.example.com","username":"u","password":"canary"}}`).OK(t))
+		if moved.SFTP.Host != "files.example.com" || moved.SFTP.HostKey != "" {
+			t.Errorf("on another server, the connection is %+v", moved.SFTP)
+		}
+		_, _, secret := s.NewAccount(t, "other@example.com")
+		s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: `{"name":"x"}`, Header: http.Header{"Authorization": {"Bearer " + secret}}}).Refused(t, apierror.NotFound)
+	})
+}
+
+// TestConnectionToPrivateName: a name that resolves to a private address is refused on connection.
+func TestConnectionToPrivateName(t *testing.T) {
+	t.Parallel()
+	policy, err := egress.New(egress.Config{Resolver: inwards{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+		quiet(cfg)
+		cfg.Outbound = inwardOutbound{outbound{cfg.Outbound, policy.Client(egress.ClientConfig{})}, policy}
+	}})
+	for _, body := range []string{
+		bucketBody("a", "https://inwards.example.com", "k", "canary"),
+		`{"name":"b","sftp":{"host":"inwards.example.com","username":"maya","password":"canary","hostKey":"SHA256:` + strings.Repeat("A", 43) + `"}}`,
+	} {
+		made := newConnection(t, s, body)
+		if got := testConnection(t, s, made.ID); got.OK || got.FailedStep != "connect" || got.Message != "The address is not allowed. Use a public host." {
+			t.Errorf("%s: the test is %+v", made.Kind, got)
+		}
+		to := `{"s3":{"connection":"` + made.ID + `","key":"a"}}`
+		if made.SFTP != nil {
+			to = `{"sftp":{"connection":"` + made.ID + `","path":"a"}}`
+		}
+		s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", to)}).Refused(t, apierror.URLNotAllowed)
+	}
+}
+
+// TestConnectionTestsAreLimited, because they log in to servers of the user's choice.
+func TestConnectionTestsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	closing := &fileServer{}
+	closing.host, closing.port = listen(t, func(conn net.Conn) { _ = conn.Close() })
+	made := newConnection(t, s, closing.body("a", `,"password":"canary"`))
+	for range 30 {
+		testConnection(t, s, made.ID)
+	}
+	f := s.Send(t, apitest.Request{Path: connections + "/" + made.ID + "/test"}).Refused(t, apierror.RateLimited)
+	if f.Message != "Connection test limit reached: 30 of 30 an hour." {
+		t.Errorf("got %q", f.Message)
+	}
+}
+
+// inwardOutbound resolves all names to private addresses.
+type inwardOutbound struct {
+	outbound
+	policy *egress.Policy
+}
+
+func (o inwardOutbound) DialSSH(ctx context.Context, address string) (net.Conn, error) {
+	return o.policy.DialSSH(ctx, address)
+}
+
+// TestClientLeavesDuringFileDelivery: a server that says nothing does not hold the call, which ends unpaid.
+func TestClientLeavesDuringFileDelivery(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	ctx, leave := context.WithCancel(t.Context())
+	silent := &fileServer{}
+	silent.host, silent.port = listen(t, func(conn net.Conn) {
+		leave()
+		_, _ = io.Copy(io.Discard, conn) // until the other side closes it
+	})
+	made := newConnection(t, s, silent.body("silent", `,"password":"canary","hostKey":"SHA256:`+strings.Repeat("A", 43)+`"`))
+	input := map[string]any{"text": "a", "deliverTo": map[string]any{"sftp": map[string]any{"connection": made.ID, "path": "a"}}}
+	if _, err := s.Client().Do(ctx, "test.echo", input, client.CallOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that has left got %v", err)
+	}
+	waitForCalls(t, s)
+	expectBalance(t, s, apitest.Trial)
 }
 
 // TestConnectionSecretIsEncrypted: it is not in the database, and not in responses.

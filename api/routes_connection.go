@@ -64,5 +64,10 @@ func (a *API) deleteConnection(ctx context.Context, caller call.Caller, in byID)
 }
 
 func (a *API) testConnection(ctx context.Context, caller call.Caller, in byID) (wire.ConnectionTest, error) {
-	return a.Connections.Test(ctx, caller.Account.ID, in.ID)
+	test, err := a.Connections.Test(ctx, caller.Account.ID, in.ID)
+	var limit *delivery.LimitError
+	if errors.As(err, &limit) {
+		err = &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(limit.RetryAfter), Message: limit.Error()}
+	}
+	return test, err
 }

@@ -161,6 +161,10 @@ func (w *Web) testConnection(v *pageRequest) error {
 		return err
 	}
 	test, err := w.cfg.Connections.Test(v.ctx(), v.account.ID, c.ID)
+	var limit *delivery.LimitError
+	if errors.As(err, &limit) {
+		return v.redirectWith(connectionsPath, limit.Error()+" Try again later.")
+	}
 	if err != nil {
 		return err
 	}

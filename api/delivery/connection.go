@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -22,8 +23,18 @@ import (
 // connectionPrefix begins the IDs of connections.
 const connectionPrefix = "conn_"
 
-// testTimeout bounds the test of a connection.
+// testTimeout bounds the test of a connection, and testWindow the number of tests of an account, which log in to servers
+// of its choice.
 const testTimeout = 45 * time.Second
+
+var testWindow = ratelimit.Window{Name: "connection tests", Limit: 30, Length: time.Hour}
+
+// LimitError means that an account has made too many tests.
+type LimitError struct{ RetryAfter time.Duration }
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("Connection test limit reached: %d of %[1]d an hour.", testWindow.Limit)
+}
 
 // ErrNoHostKey means that an SFTP connection has no host key yet, so that nothing may be sent to its server.
 var ErrNoHostKey = errors.New("the connection has no host key")
@@ -37,6 +48,8 @@ type Connections struct {
 	// Transport and DialSSH reach only public addresses.
 	Transport http.RoundTripper
 	DialSSH   func(ctx context.Context, address string) (net.Conn, error)
+	// Limiter counts tests; nil counts none.
+	Limiter ratelimit.Limiter
 }
 
 // NewConnection asks for a connection. Exactly one of S3 and SFTP is set.
@@ -335,7 +348,8 @@ func (c Connections) Destination(ctx context.Context, accountID, id, kind, key, 
 	return to.object(key, resultID), nil
 }
 
-// Test writes a small file and deletes it. If it succeeds, it stores the host key of a connection without one.
+// Test writes a small file and deletes it. If it succeeds, it stores the host key of a connection without one. The error
+// is store.ErrNotFound or a *LimitError.
 func (c Connections) Test(ctx context.Context, accountID, id string) (wire.ConnectionTest, error) {
 	row, err := c.Store.Connection(ctx, accountID, id)
 	if err != nil {
@@ -344,6 +358,15 @@ func (c Connections) Test(ctx context.Context, accountID, id string) (wire.Conne
 	to, err := c.open(row)
 	if err != nil {
 		return wire.ConnectionTest{}, err
+	}
+	if c.Limiter != nil {
+		verdict, err := c.Limiter.Take(ctx, "connection tests of "+accountID, testWindow)
+		if err != nil {
+			return wire.ConnectionTest{}, err
+		}
+		if !verdict.Allowed {
+			return wire.ConnectionTest{}, &LimitError{verdict.RetryAfter}
+		}
 	}
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
