@@ -27,6 +27,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/api/wire"
 	"relaypdf/client"
 	"relaypdf/internal/fakes3"
@@ -563,6 +564,7 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 	closing := &fileServer{}
 	closing.host, closing.port = listen(t, func(conn net.Conn) { _ = conn.Close() })
 	made := newConnection(t, s, closing.body("a", `,"password":"canary"`))
+	s.API.Connections.Limiter = ratelimit.NewMemory(nil)
 	for range 30 {
 		testConnection(t, s, made.ID)
 	}

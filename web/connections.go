@@ -38,12 +38,15 @@ func connectionOf(c wire.Connection) views.Connection {
 	return shown
 }
 
-func (w *Web) showConnections(v *pageRequest) error {
+func (w *Web) showConnections(v *pageRequest) error { return w.connectionsPage(v, http.StatusOK, "") }
+
+// connectionsPage shows the connections, and why a test failed.
+func (w *Web) connectionsPage(v *pageRequest, status int, failed string) error {
 	rows, err := w.store.Connections(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
-	m := views.Connections{Max: store.MaxConnections}
+	m := views.Connections{Max: store.MaxConnections, Failed: failed}
 	for _, row := range rows {
 		c, err := delivery.ShowConnection(row)
 		if err != nil {
@@ -51,7 +54,7 @@ func (w *Web) showConnections(v *pageRequest) error {
 		}
 		m.List = append(m.List, connectionOf(c))
 	}
-	return v.show(http.StatusOK, views.ConnectionsPage(v.page("Connections", connectionsPath), m))
+	return v.show(status, views.ConnectionsPage(v.page("Connections", connectionsPath), m))
 }
 
 // connectionFields are the fields of each kind of connection, besides its secrets.
@@ -138,7 +141,10 @@ func (w *Web) wrongConnection(v *pageRequest, err error) error {
 			m.Errors[fault.Field] = "It " + fault.Message + "."
 		}
 	case errors.As(err, &address):
-		m.Errors[address.Field] = "It must be a public host; a URL must use https."
+		m.Errors[address.Field] = "It must be an https URL with a public host."
+		if m.SFTP {
+			m.Errors[address.Field] = "It must be a public host."
+		}
 	case errors.Is(err, store.ErrExists):
 		m.Errors["name"] = "Another connection has this name."
 	case errors.Is(err, store.ErrTooManyConnections):
@@ -163,19 +169,18 @@ func (w *Web) testConnection(v *pageRequest) error {
 	test, err := w.cfg.Connections.Test(v.ctx(), v.account.ID, c.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
-		return v.redirectWith(connectionsPath, limit.Error()+" Try again later.")
+		return w.connectionsPage(v, http.StatusTooManyRequests, limit.Error()+" Try again later.")
 	}
 	if err != nil {
 		return err
 	}
-	done := "The test of " + c.Name + " succeeded: a file was written and deleted."
-	if !test.OK {
-		done = "The test of " + c.Name + " failed at the step " + test.FailedStep + ". " + test.Message
-	}
 	if err := v.record("connection.tested", c.Name, ""); err != nil {
 		return err
 	}
-	return v.redirectWith(connectionsPath, done)
+	if !test.OK {
+		return w.connectionsPage(v, http.StatusUnprocessableEntity, "The test of "+c.Name+" failed at the step "+test.FailedStep+". "+test.Message)
+	}
+	return v.redirectWith(connectionsPath, "The test of "+c.Name+" succeeded: a file was written and deleted.")
 }
 
 func (w *Web) showDeleteConnection(v *pageRequest) error {

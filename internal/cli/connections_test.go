@@ -15,7 +15,12 @@ import (
 func TestAccountConnections(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	bucket := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"1"`) }))
+	bucket := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Method == http.MethodDelete {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
 	t.Cleanup(bucket.Close)
 	text, err := json.Marshal(map[string]any{"name": "archive", "s3": map[string]any{
 		"endpoint": bucket.URL, "bucket": "documents", "accessKeyId": "AKIA", "secretAccessKey": "canary", "pathStyle": true,
