@@ -83,7 +83,7 @@ func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
 		return nil, err
 	}
 	delivered := &wire.Delivered{
-		Kind: named.Kind(), Host: receipt.Host, ConnectionID: named.Connection(), Key: key, SizeBytes: c.outcome.Body.Size(),
+		Kind: named.Kind(), Host: receipt.Host, ConnectionID: named.Connection(), Key: key,
 		StatusCode: receipt.StatusCode, Attempts: receipt.Attempts, At: c.now().UTC().Truncate(time.Millisecond),
 	}
 	if c.unstored { // The key may have the name of the result.
@@ -139,7 +139,7 @@ func (c *paidCall) keepDelivered(ctx context.Context) error {
 		return nil
 	}
 	return c.store.AddDelivered(ctx, store.Delivered{
-		FileID: c.result, AccountID: c.Caller.Account.ID, Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key, Size: d.SizeBytes,
+		FileID: c.result, AccountID: c.Caller.Account.ID, Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key,
 		StatusCode: d.StatusCode, Attempts: d.Attempts, At: d.At,
 	})
 }
@@ -154,7 +154,7 @@ func (p *Pipeline) Delivered(ctx context.Context, resultID string) (*wire.Delive
 		return nil, err
 	}
 	return &wire.Delivered{
-		Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key, SizeBytes: d.Size, StatusCode: d.StatusCode, Attempts: d.Attempts,
+		Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key, StatusCode: d.StatusCode, Attempts: d.Attempts,
 		At: d.At.UTC().Truncate(time.Millisecond),
 	}, nil
 }

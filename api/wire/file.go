@@ -21,7 +21,6 @@ type Delivered struct {
 	Host         string    `json:"host" jsonschema:"required" jsonschema_description:"Host of the destination."`
 	ConnectionID string    `json:"connectionId,omitempty" jsonschema_description:"ID of the connection; absent for a URL."`
 	Key          string    `json:"key,omitempty" jsonschema_description:"Key of the object or path of the file, without the prefix or the folder of the connection. Absent for a URL, and if store is false."`
-	SizeBytes    int64     `json:"sizeBytes,omitempty" jsonschema_description:"Size of the result in bytes."`
 	StatusCode   int       `json:"statusCode,omitempty" jsonschema_description:"HTTP status that the destination returned, from 200 to 299; absent for sftp."`
 	Attempts     int       `json:"attempts" jsonschema:"required" jsonschema_description:"Number of attempts."`
 	At           time.Time `json:"deliveredAt" jsonschema:"required" jsonschema_description:"Time of the destination's response."`

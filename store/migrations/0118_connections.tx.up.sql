@@ -17,17 +17,20 @@ CREATE UNIQUE INDEX IF NOT EXISTS connections_name ON connections (account_id, n
 
 --bun:split
 
--- The previous release writes none of these columns.
-ALTER TABLE delivered ADD COLUMN {{if .Postgres}}IF NOT EXISTS {{end}}kind TEXT NOT NULL DEFAULT 'url';
+-- The place in a connection to which a result was delivered, for its row in delivered (delivered.go).
+CREATE TABLE IF NOT EXISTS delivered_objects (
+    file_id       {{.ID}} NOT NULL PRIMARY KEY,
+    account_id    {{.ID}} NOT NULL,
+    kind          TEXT NOT NULL,
+    connection_id {{.ID}} NOT NULL,
+    object_key    TEXT NOT NULL,
+    delivered_at  {{.Int}} NOT NULL
+){{.Strict}};
 
 --bun:split
 
-ALTER TABLE delivered ADD COLUMN {{if .Postgres}}IF NOT EXISTS {{end}}connection_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX IF NOT EXISTS delivered_objects_account ON delivered_objects (account_id);
 
 --bun:split
 
-ALTER TABLE delivered ADD COLUMN {{if .Postgres}}IF NOT EXISTS {{end}}object_key TEXT NOT NULL DEFAULT '';
-
---bun:split
-
-ALTER TABLE delivered ADD COLUMN {{if .Postgres}}IF NOT EXISTS {{end}}size {{.Int}} NOT NULL DEFAULT 0;
+CREATE INDEX IF NOT EXISTS delivered_objects_age ON delivered_objects (delivered_at);
