@@ -476,7 +476,7 @@ func TestBulkDelivers(t *testing.T) {
 		if job.Status != wire.JobCompleted || job.Delivered == nil || job.Delivered.StatusCode != http.StatusCreated {
 			t.Errorf("the job is %+v, delivered %+v", job, job.Delivered)
 		}
-		if got := receiver.Next(t); !bytes.HasPrefix(got.Body, []byte("%PDF-")) || string(got.Body) != string(l.Content(t, job.ID)) {
+		if got := receiver.Next(t); !bytes.HasPrefix(got.Body, []byte("%PDF-")) || string(got.Body) != l.Content(t, job.ID) {
 			t.Errorf("received %d bytes of %s", len(got.Body), got.Header.Get("Content-Type"))
 		}
 		bucket := newConnection(t, l.Server, bucketBody("archive", endpoint, fakes3.AccessKey, fakes3.SecretKey))

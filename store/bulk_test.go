@@ -125,6 +125,33 @@ func TestBulkSettlesChunks(t *testing.T) {
 	})
 }
 
+// TestBulkTriesAgainAfterEachChunk: a bulk job may lose more workers than any other job, if each has made a chunk.
+func TestBulkTriesAgainAfterEachChunk(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		f := newFixture(t, db)
+		ctx := t.Context()
+		f.beginBulk(t, 10)
+		const chunks = store.MaxTries + 1
+		for try := range chunks + store.MaxTries {
+			job := f.claimBulk(t, "lease_dead")
+			if try < chunks {
+				if _, err := f.SettleChunk(ctx, job, store.Chunk{First: try, Records: 1, Charge: 1000}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			orphans, err := f.OrphanedJobs(ctx, 10)
+			if err != nil || len(orphans) != 1 {
+				t.Fatalf("try %d: got %+v, %v", try, orphans, err)
+			}
+			last := try == chunks+store.MaxTries-1
+			if queued, err := f.RequeueOrphan(ctx, orphans[0]); queued == last || err != nil || orphans[0].Last != last {
+				t.Errorf("try %d: queued %t, last %t, %v", try, queued, orphans[0].Last, err)
+			}
+		}
+	})
+}
+
 // TestFailedBulkIsFree: the chunks of a job that fails are returned.
 func TestFailedBulkIsFree(t *testing.T) {
 	t.Parallel()

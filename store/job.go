@@ -12,8 +12,8 @@ import (
 // Async is the Mode of a call that is a job.
 const Async = "async"
 
-// MaxTries is the maximum number of starts of a job. A process that dies uses up one try, so a job that kills three
-// processes is not started a fourth time.
+// MaxTries is the maximum number of starts of a job, and for a bulk job of starts without a chunk. A process that dies
+// uses up one try, so a job that kills three processes is not started a fourth time.
 const MaxTries = 3
 
 // JobRetention is the period in which a job can be queried.
@@ -66,7 +66,13 @@ type jobRow struct {
 	Kind      string
 	StartedAt *int64
 	CreatedAt int64
+
+	// ChunkTries are the tries at the last chunk of a bulk job.
+	ChunkTries int `bun:",scanonly"`
 }
+
+// lastChunk selects the tries at the last chunk of a job.
+const lastChunk = `COALESCE((SELECT MAX(tries) FROM bulk_chunks WHERE bulk_chunks.call_id = j.call_id), 0)`
 
 // Statements that make a job.
 const (
@@ -136,6 +142,7 @@ func (s *Store) requeueJob(ctx context.Context, job Job, tries int, last bool) e
 type Orphan struct {
 	Call   Call
 	Tries  int    // of a job; 0 of any other call
+	Last   bool   // whether a job has no tries left
 	holder holder // who is not expected to end it
 }
 
@@ -173,7 +180,8 @@ func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
 func (s *Store) orphanedJobs(ctx context.Context, h holder, begun time.Time, limit int) ([]Orphan, error) {
 	var rows []jobRow
 	condition, args := h.jobCondition(toMicros(s.now()))
-	err := s.write.NewSelect().Model(&rows).Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", toMicros(begun)).
+	err := s.write.NewSelect().Model(&rows).ColumnExpr("?TableColumns").ColumnExpr(lastChunk+" AS chunk_tries").
+		Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", toMicros(begun)).
 		Order("created_at", "seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, err
@@ -185,7 +193,7 @@ func (s *Store) orphanedJobs(ctx context.Context, h holder, begun time.Time, lim
 			return nil, err
 		}
 		h.Tries = row.Tries
-		list[i] = Orphan{Call: call, Tries: row.Tries, holder: h}
+		list[i] = Orphan{Call: call, Tries: row.Tries, Last: row.Tries-row.ChunkTries >= MaxTries, holder: h}
 	}
 	return list, nil
 }
@@ -210,15 +218,18 @@ func (s *Store) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *O
 	return nil
 }
 
-// RequeueOrphan lets a job whose process has died wait for another, and reports
-// whether it did: not if another process was first, or its tries are used up.
+// RequeueOrphan lets a job whose process has died wait for another, and reports whether it did: not if another process
+// was first, or it was the job's last try.
 func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	requeued := false
+	if job.Last {
+		return false, nil
+	}
 	condition, args := job.holder.jobCondition(toMicros(s.now()))
-	args = append([]any{jobQueued, job.Call.ID, job.Tries, MaxTries}, args...)
+	args = append([]any{jobQueued, job.Call.ID, job.Tries}, args...)
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
-			WHERE call_id = ? AND tries = ? AND tries < ? AND `+condition, args...).Exec(ctx))
+			WHERE call_id = ? AND tries = ? AND `+condition, args...).Exec(ctx))
 		return err
 	})
 	if err != nil {

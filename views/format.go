@@ -119,12 +119,15 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// roughly writes an estimate, in whole seconds.
+// roughly writes an estimate, in whole seconds, minutes or hours.
 func roughly(d time.Duration) string {
-	if d < time.Minute {
+	switch {
+	case d < time.Minute:
 		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
 	}
-	return Duration(d)
+	return fmt.Sprintf("%.0f h", d.Hours())
 }
 
 // Bytes writes a size, in units of 1,000.

@@ -198,7 +198,7 @@ var stepWords = map[string]string{
 	"wait": "Job queue", "limit": "Rate limit", "decode": "Request parsing", "authorize": "Permissions", "quote": "Price", "pin": "Template version",
 	"admit": "Admission", "hold": "Price reservation", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
 	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
-	"start": "Tool start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage",
+	"start": "Tool start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage", "deliver": "Delivery",
 }
 
 // document returns the call that a page is about.
@@ -291,7 +291,7 @@ func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail
 	if status.BulkStatus == nil {
 		return nil
 	}
-	m.Bulk = &views.BulkProgress{Total: status.Total, Processed: status.Processed, Failed: status.BulkStatus.Failed, Canceled: status.Canceled}
+	m.Bulk = &views.BulkProgress{Total: status.Total, Processed: status.Processed, Failed: status.BulkStatus.Failed, Canceled: status.Canceled, Charge: of.Charge}
 	if status.ETASeconds != nil {
 		m.Bulk.Left = new(time.Duration(*status.ETASeconds) * time.Second)
 	}

@@ -267,7 +267,8 @@ func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
 	if err != nil {
 		return schema.Result{}, err
 	}
-	return result, giveBody(&result)
+	err = giveBody(&result)
+	return result, err
 }
 
 // keep stores the documents of a chunk: each of them, or all in one blob.

@@ -133,7 +133,7 @@ var waitedTooLong = store.Failure{
 func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
 	why := store.Abandoned
 	if orphan.Call.Mode == schema.Async {
-		if orphan.Tries < store.MaxTries {
+		if !orphan.Last {
 			queued, err := r.store.RequeueOrphan(ctx, orphan)
 			if queued {
 				r.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on", slog.String("call", orphan.Call.ID), slog.Int("try", orphan.Tries))

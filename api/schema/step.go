@@ -27,6 +27,8 @@ const (
 	stepField, stepPrefix = "step", "step:"
 	// thenField is the common field with the steps after a call.
 	thenField = "then"
+	// responseField is the common field with the form of the response.
+	responseField = "response"
 	// previous is the name of the result before a step of thenField.
 	previous = "previous"
 	// inputPlace is the path between a step and the fields of its input.
@@ -311,5 +313,21 @@ func (s *Shape[In]) without(name string) *Shape[In] {
 	}
 	rule.doc, rule.members = &doc, maps.Clone(s.rule.members)
 	delete(rule.members, name)
+	return &Shape[In]{Schema: &doc, rule: &rule}
+}
+
+// asJob returns the shape of the input of a call that is always a job.
+func (s *Shape[In]) asJob() *Shape[In] {
+	doc, rule := *s.Schema, *s.rule
+	doc.Properties = jsonschema.NewProperties()
+	for member, described := range members(s.Schema) {
+		if member == responseField {
+			response := *described
+			response.Default, response.Description = Async, "Form of the response: async. The call is always a job to poll."
+			described = &response
+		}
+		doc.Properties.Set(member, described)
+	}
+	rule.doc = &doc
 	return &Shape[In]{Schema: &doc, rule: &rule}
 }

@@ -99,6 +99,9 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	if s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}) {
 		shape = shape.without(thenField)
 	}
+	if s.Bulk {
+		shape = shape.asJob()
+	}
 	if s.Flow {
 		s.Produces = table.products()
 	}

@@ -140,6 +140,9 @@ func TestJobs(t *testing.T) {
 	if content, err := os.ReadFile(out); err != nil || string(content) != "%PDF-hello" {
 		t.Errorf("the result is %q, %v", content, err)
 	}
+	if r := b.run("", "doc", "print", html, "--response", "async", "-o", "-"); r.code != 0 || r.out != "%PDF-hello" || r.err != "" {
+		t.Errorf("a call that waits for its job: got %+v", r)
+	}
 	if r := b.run("", "jobs", "get", job.ID); r.out != job.ID+"  completed  printed.pdf  10 B  "+b.URL+"/v1/files/"+job.ID+"\n" {
 		t.Errorf("get: got %+v", r)
 	}

@@ -78,19 +78,23 @@ func recordsLine(bulk *wire.BulkStatus) string {
 	return text
 }
 
-// jobRetries bridges a service that restarts while a job is waited for.
-const jobRetries = 5
+const (
+	// jobRetries bridges a service that restarts while a job is waited for.
+	jobRetries = 5
+	// jobTime is how long a job is waited for by default.
+	jobTime = time.Hour
+)
 
 // jobWait is one command line that waits for a job.
 type jobWait struct {
-	destination   destination
+	destination   *destination
 	asJSON, quiet bool
 	timeout       time.Duration
 	progress      atomic.Pointer[string] // of a bulk job
 }
 
 func newJobsWait() *cobra.Command {
-	w := &jobWait{}
+	w := &jobWait{destination: &destination{}}
 	cmd := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs,
 		Long: "Wait until a job ends and download its result. If the job failed, the command exits with the code of the job's error.",
@@ -102,7 +106,7 @@ func newJobsWait() *cobra.Command {
 	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
 	flags.BoolVar(&w.asJSON, "json", false, "print details of the result as a JSON object")
 	flags.BoolVarP(&w.quiet, "quiet", "q", false, "hide the progress and the summary")
-	flags.DurationVar(&w.timeout, "timeout", time.Hour, "maximum time to wait")
+	flags.DurationVar(&w.timeout, "timeout", jobTime, "maximum time to wait")
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
@@ -111,7 +115,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	if w.asJSON && w.destination.name == "-" {
 		return usagef("--json and --output - both want standard output; choose one")
 	}
-	client, err := connect(cmd, jobRetries)
+	client, err := connect(cmd, 0)
 	if err != nil {
 		return err
 	}
@@ -119,6 +123,12 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.destination.discard()) }()
+	return w.finish(cmd, client, id)
+}
+
+// finish waits for a job, whose output is open, with its progress.
+func (w *jobWait) finish(cmd *cobra.Command, client *client.Client, id string) error {
+	client.Retries = max(client.Retries, jobRetries)
 	begin := time.Now()
 	stop := func() {}
 	if !w.quiet {
@@ -155,7 +165,7 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	case job.URL == "":
 		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, but its result has expired."}
 	}
-	return fetchFile(ctx, cmd, client, job.ID, &w.destination)
+	return fetchFile(ctx, cmd, client, job.ID, w.destination)
 }
 
 // fetchFile downloads a file to the output.

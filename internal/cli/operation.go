@@ -101,7 +101,7 @@ func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Deps],
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
 	flags := cmd.Flags()
 	flags.SortFlags = false // they have the order of the input's fields
-	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: a file in the current folder, named after the source; standard output for JSON. If the operation has several output formats, the extension selects one")
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: a file in the current folder, named after the source; standard output for JSON. If the operation has several output formats, the extension selects one. If the call is a job, the command waits for it only with this flag")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
 	flags.StringVar(&c.body, "json", "", "request as JSON: a file, - for standard input, or {…}. Other flags override it")
 	flags.BoolVar(&c.asJSON, "json-output", false, "print details of the result as a JSON object")
@@ -298,11 +298,16 @@ func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[str
 	if c.asJSON && c.destination.name == "-" {
 		return usagef("--json-output and --output - both want standard output; choose one")
 	}
-	if mode == schema.URL || mode == schema.Async {
-		if c.destination.name != "" {
-			return usagef("--response %s prints an address and writes no file; leave --output out", mode)
-		}
+	switch quote, _ := input["quote"].(bool); {
+	case mode == schema.URL && c.destination.name != "":
+		return usagef("--response url prints an address and writes no file; leave --output out")
+	case mode == schema.URL:
 		return nil
+	case mode == schema.Async, c.operation.Bulk && !quote:
+		if c.destination.name == "" {
+			return nil
+		}
+		return c.destination.open(cmd.OutOrStdout(), []string{"application/octet-stream"})
 	}
 	last, lastInput := c.last(input)
 	if err := last.checkOutput(lastInput); err != nil {
@@ -327,6 +332,11 @@ func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input ma
 	result, err := client.Do(ctx, c.operation.Name, input, options)
 	if err != nil {
 		return unreached(client.BaseURL, err)
+	}
+	if result.Job != nil && c.destination.name != "" {
+		stop()
+		wait := jobWait{destination: &c.destination, asJSON: c.asJSON, quiet: c.quiet, timeout: jobTime}
+		return wait.finish(cmd, client, result.ID)
 	}
 	made, err := c.receive(cmd, result)
 	stop()
@@ -448,7 +458,7 @@ func readBody(stdin io.Reader, text string) (map[string]any, error) {
 	case text == "-":
 		return schema.DecodeObject(stdin)
 	}
-	f, err := os.Open(text)
+	f, err := os.Open(strings.TrimPrefix(text, "@"))
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) ([]byte, error) 
 		return nil, err
 	}
 	if args.MaxBytes > 0 {
-		return nil, s.pack(ctx, func(from int) (piece, []byte, error) { return s.fill(ctx, from, args.MaxBytes) })
+		return nil, s.pack(ctx, func(from int) (piece, []byte, error) { return s.fill(from, args.MaxBytes) })
 	}
 	pieces, err := args.pieces(ctx, s)
 	if err != nil {
@@ -70,7 +70,7 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) ([]byte, error) 
 	}
 	return nil, s.pack(ctx, func(from int) (piece, []byte, error) {
 		next := slices.IndexFunc(pieces, func(p piece) bool { return p.first == from })
-		content, err := s.write(ctx, pieces[next])
+		content, err := s.write(pieces[next])
 		return pieces[next], content, err
 	})
 }
@@ -136,11 +136,11 @@ func headings(nodes []pageNode, level int, titles map[int]string, pages []int) [
 }
 
 // fill returns the part from a page with as many pages as fit into a number of bytes.
-func (s *splitter) fill(ctx context.Context, from int, most int64) (piece, []byte, error) {
+func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 	var best []byte
 	fits, beyond := 0, min(s.pages-from+1, MaxPages)+1 // numbers of pages that fit, and that do not
 	for n := min(max(1, s.filled), beyond-1); fits+1 < beyond; {
-		content, err := s.write(ctx, piece{first: from, last: from + n - 1})
+		content, err := s.write(piece{first: from, last: from + n - 1})
 		switch {
 		case err != nil:
 			return piece{}, nil, err

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,16 +107,40 @@ func TestSplitParts(t *testing.T) {
 	}
 }
 
+// TestSplitEncrypted: parts are encrypted as the document is, with its passwords and permissions.
 func TestSplitEncrypted(t *testing.T) {
-	content := pdftest.Transform(t, linked().Write(), "--encrypt", "u", "o", "256", "--print=none", "--")
-	parts := splitParts(t, SplitArgs{Input: input("u"), Every: 2}, content)
-	if got, want := textsOf(t, parts, "u"), []string{"001.pdf alpha,beta", "002.pdf gamma"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	t.Parallel()
+	plain := source{
+		Pages: []string{"alpha", "beta", "gamma"}, Page: func(int) string { return "/PieceInfo 100 0 R" },
+		Objects: []string{"<< /Note (secret) /Length 6 >>\nstream\nhidden\nendstream", "<< /Type /Metadata /Subtype /XML /Length 9 >>\nstream\n<public/>\nendstream"},
+		Catalog: "/Metadata 101 0 R",
+	}.Write()
+	for _, how := range []string{
+		"256 --print=none", "256 --print=none --cleartext-metadata", "256 --print=none --force-R5", "128 --print=none --use-aes=y",
+		"128 --print=none --use-aes=y --cleartext-metadata", "128 --print=none", "128 --print=none --force-V4", "40 --print=n",
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			content := pdftest.Transform(t, plain, slices.Concat([]string{"--allow-weak-crypto", "--encrypt", "u", "o"}, strings.Fields(how), []string{"--"})...)
+			parts := splitParts(t, SplitArgs{Input: input("u"), Every: 2}, content)
+			if got, want := textsOf(t, parts, "u"), []string{"001.pdf alpha,beta", "002.pdf gamma"}; !reflect.DeepEqual(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			part := pdftest.Save(t, parts[1].content)
+			if about := pdftest.Tool(t, "pdfinfo", "-upw", "u", part); !strings.Contains(about, "print:no") {
+				t.Errorf("the part does not forbid printing:\n%s", about)
+			}
+			pdftest.Tool(t, "qpdf", "--check", "--password=o", part)
+			open := string(pdftest.Transform(t, parts[1].content, "--password=u", "--decrypt", "--qdf", "--object-streams=disable"))
+			for _, text := range []string{"(secret)", "hidden", "<public/>"} {
+				cleartext := text == "<public/>" && strings.Contains(how, "cleartext")
+				if !strings.Contains(open, text) || bytes.Contains(parts[1].content, []byte(text)) != cleartext {
+					t.Errorf("%s: opened %t, in clear text %t", text, strings.Contains(open, text), bytes.Contains(parts[1].content, []byte(text)))
+				}
+			}
+		})
 	}
-	if about := pdftest.Tool(t, "pdfinfo", "-upw", "u", pdftest.Save(t, parts[1].content)); !strings.Contains(about, "print:no") {
-		t.Errorf("the part does not forbid printing:\n%s", about)
-	}
-	fails(t, PasswordRequired, SplitJob, SplitArgs{Input: input(""), Every: 2}, content)
+	fails(t, PasswordRequired, SplitJob, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
 }
 
 // TestSplitBySize fills parts: none is larger than allowed, and no two of them would fit into one.

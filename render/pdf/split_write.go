@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"relaypdf/render/pdffile"
 )
@@ -29,7 +29,7 @@ type splitter struct {
 	digest  [sha256.Size]byte // of the document
 	// archival means that the document claims PDF/A-1, which forbids object streams.
 	archival bool
-	original *document // encrypted as the parts are to be; nil if it is not
+	cipher   *pdffile.Cipher // of the parts; nil if the document is not encrypted
 }
 
 // pageNode is an entry of an outline, or a field of a form, with those below it.
@@ -93,7 +93,9 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	}
 	s := &splitter{document: plain, File: found.File, numbers: map[string]int{}, digest: sha256.Sum256(content)}
 	if encrypted {
-		s.original = doc
+		if s.cipher, err = doc.cipher(ctx); err != nil {
+			return nil, err
+		}
 	}
 	for i, page := range found.Pages {
 		if s.Dict(page.Object) == nil {
@@ -231,7 +233,7 @@ var copiedToParts = []string{ //nolint:gochecknoglobals // never changed
 }
 
 // write returns a part as a file.
-func (s *splitter) write(ctx context.Context, p piece) ([]byte, error) {
+func (s *splitter) write(p piece) ([]byte, error) {
 	u := s.NewUpdate()
 	name := sha256.Sum256(fmt.Appendf(s.digest[:], "%d-%d", p.first, p.last))
 	id := "b:" + hex.EncodeToString(name[:16])
@@ -274,37 +276,50 @@ func (s *splitter) write(ctx context.Context, p piece) ([]byte, error) {
 		catalog["/PageMode"] = "/UseOutlines"
 	}
 	setOutline(u, s.Root(), catalog, nodes)
+	u.Encrypt(s.cipher)
 	content, err := s.finish(u)
 	if err != nil {
 		return nil, s.fail(Damaged, fmt.Errorf("part from page %d: %w", p.first, err))
-	}
-	if s.original != nil {
-		return s.encrypt(ctx, content)
 	}
 	return content, nil
 }
 
 func (s *splitter) finish(u *pdffile.Update) ([]byte, error) {
-	if s.archival {
+	if s.archival && s.cipher == nil {
 		return u.Plain()
 	}
 	return u.Compact()
 }
 
-// encrypt encrypts a part as the document was.
-func (s *splitter) encrypt(ctx context.Context, content []byte) ([]byte, error) {
-	const plain, sealed = "part-plain.pdf", "part-sealed.pdf"
-	if err := os.WriteFile(s.work.Path(plain), content, 0o600); err != nil {
-		return nil, fmt.Errorf("part: %w", err)
-	}
-	_, err := qpdf(ctx, s.work, qpdfJob{
-		"inputFile": plain, "outputFile": sealed, "copyEncryption": s.original.name, "encryptionFilePassword": s.original.password,
+// cipher returns the encryption of a document. qpdf copies it to an empty file, in a standard form, and prints the key.
+func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
+	const sample = "cipher.pdf"
+	_, err := qpdf(ctx, d.work, qpdfJob{
+		"empty": "", "outputFile": sample, "copyEncryption": d.name, "encryptionFilePassword": d.password, "objectStreams": "disable",
 	})
 	if err != nil {
-		return nil, s.damaged(err)
+		return nil, d.damaged(err)
 	}
-	content, err = os.ReadFile(s.work.Path(sealed))
-	return content, errors.Join(err, os.Remove(s.work.Path(sealed)))
+	about, err := qpdf(ctx, d.work, qpdfJob{"inputFile": sample, "password": d.password, "showEncryption": "", "showEncryptionKey": ""})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	const label = "\nEncryption key = "
+	line := string(about[max(0, bytes.LastIndex(about, []byte(label))):])
+	digits, _, _ := strings.Cut(strings.TrimPrefix(line, label), "\n")
+	key, err := hex.DecodeString(digits)
+	if err != nil {
+		return nil, fmt.Errorf("encryption key: %w", err)
+	}
+	content, err := os.ReadFile(d.work.Path(sample))
+	if err != nil {
+		return nil, fmt.Errorf("encryption: %w", err)
+	}
+	cipher, err := pdffile.NewCipher(content, key)
+	if err != nil {
+		return nil, d.fail(Damaged, err)
+	}
+	return cipher, nil
 }
 
 // page returns a page of a part. Its annotations lead to pages of the part only.

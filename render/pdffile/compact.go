@@ -48,6 +48,9 @@ func (u *Update) Compact() ([]byte, error) {
 		first = end
 	}
 	trailer := Dict{"/Root": root, "/ID": u.identity()}
+	if u.cipher != nil {
+		trailer["/Encrypt"], trailer["/ID"] = w.encryption(), []any{u.cipher.first, u.identity()[1]}
+	}
 	if info != "" {
 		trailer["/Info"] = info
 	}
@@ -256,6 +259,19 @@ func (w *compactor) pack(first int, objects []packable) {
 	w.stream(number, Deflated(entries, content))
 }
 
+// encryptReference refers to the encryption dictionary. No file has an object of this generation.
+const encryptReference = "1 65536 R"
+
+// encryption writes the encryption dictionary, which is not encrypted itself, and returns its reference.
+func (w *compactor) encryption() string {
+	number := len(w.rows)
+	w.rows = append(w.rows, tableRow{rowPlain, len(w.out), 0})
+	w.out = fmt.Appendf(w.out, "%d 0 obj\n", number)
+	w.out = append(w.value(w.out, w.update.cipher.entries), "\nendobj\n"...)
+	w.numbers[encryptReference] = number
+	return encryptReference
+}
+
 // padded adds spaces up to a multiple of a width.
 func padded(out []byte, width int) []byte {
 	return append(out, bytes.Repeat([]byte{' '}, (width-len(out)%width)%width)...)
@@ -278,6 +294,9 @@ func predicted(entries Dict, rows []byte, width int) []byte {
 }
 
 func (w *compactor) stream(number int, s Stream) {
+	if c := w.update.cipher; c != nil && s.Entries["/Type"] != "/XRef" {
+		s = c.stream(number, s)
+	}
 	entries := maps.Clone(s.Entries)
 	entries["/Length"] = len(s.Content)
 	for number >= len(w.rows) {
@@ -374,18 +393,26 @@ func (w *compactor) text(out []byte, text string) []byte {
 	if number := w.numbers[text]; number > 0 {
 		return append(w.number(out, number), " 0 R"...)
 	}
-	if unicode, ok := strings.CutPrefix(text, "u:"); ok {
-		return appendLiteral(out, textBytes(unicode))
-	}
-	if digits, ok := strings.CutPrefix(text, "b:"); ok {
-		if raw, err := hex.DecodeString(digits); err == nil {
-			return appendLiteral(out, raw)
-		}
+	if raw, ok := stringBytes(text); ok {
+		return appendLiteral(out, raw)
 	}
 	if strings.HasPrefix(text, "/") {
 		return appendName(out, text)
 	}
 	return append(out, "null"...) // a reference to nothing
+}
+
+// stringBytes returns the bytes of a string; ok is false for a name, a reference and what is malformed.
+func stringBytes(text string) (raw []byte, ok bool) {
+	if unicode, ok := strings.CutPrefix(text, "u:"); ok {
+		return textBytes(unicode), true
+	}
+	digits, ok := strings.CutPrefix(text, "b:")
+	if !ok {
+		return nil, false
+	}
+	raw, err := hex.DecodeString(digits)
+	return raw, err == nil
 }
 
 // textBytes encodes a text string: as it is while that is ASCII, otherwise as UTF-16.

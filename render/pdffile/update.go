@@ -16,6 +16,7 @@ type Update struct {
 	info    string        // the document information; empty is as the file has it
 	id      []any         // see SetID
 	omitted func(reference string) bool
+	cipher  *Cipher
 }
 
 // NewUpdate returns an update of the file without changes.
@@ -55,6 +56,9 @@ func (u *Update) SetInfo(entries Dict) {
 
 // SetID gives a new file the two strings that name it.
 func (u *Update) SetID(first, second string) { u.id = []any{first, second} }
+
+// Encrypt makes Compact encrypt the file.
+func (u *Update) Encrypt(c *Cipher) { u.cipher = c }
 
 // Empty reports whether nothing was set.
 func (u *Update) Empty() bool { return len(u.changed) == 0 }
