@@ -485,7 +485,7 @@ func TestBulkDelivers(t *testing.T) {
 		if job.Status != wire.JobCompleted || job.Delivered == nil || job.Delivered.Key != key {
 			t.Fatalf("the job is %+v, delivered %+v", job, job.Delivered)
 		}
-		if got := objectOf(t, files, "out/"+key); got != string(l.Content(t, job.ID)) {
+		if got := objectOf(t, files, "out/"+key); got != l.Content(t, job.ID) {
 			t.Errorf("the object has %d bytes", len(got))
 		}
 		before, _ := l.Balance(t)

@@ -112,7 +112,7 @@ func deliveryFailure(to *schema.Destination, err error) error {
 	if to.Connection() != "" {
 		field, check = to.Field()+".connection", "Test the connection "+to.Connection()+"."
 	}
-	reason := ""
+	var reason string
 	switch {
 	case errors.As(err, &failure) && failure.Refused:
 		return &operation.URLError{Field: field, Cause: err}

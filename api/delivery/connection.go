@@ -230,10 +230,10 @@ func (n *NewSFTP) after(before *NewSFTP) *NewSFTP {
 func (c Connections) fill(row *store.Connection, n NewConnection) error {
 	var settings any
 	var hidden secret
-	field, address := "s3.endpoint", ""
+	var field, address string
 	if n.S3 != nil {
 		row.Kind, settings, hidden.SecretAccessKey = schema.KindS3, n.S3.S3Connection, n.S3.SecretAccessKey
-		address = n.S3.Endpoint
+		field, address = "s3.endpoint", n.S3.Endpoint
 	} else {
 		row.Kind, row.HostKey = schema.KindSFTP, n.SFTP.HostKey
 		public := n.SFTP.SFTPConnection
@@ -251,7 +251,7 @@ func (c Connections) fill(row *store.Connection, n NewConnection) error {
 		return err
 	}
 	row.Name, row.Settings = n.Name, string(text)
-	if text, err = json.Marshal(hidden); err == nil {
+	if text, err = json.Marshal(hidden); err == nil { //nolint:gosec // it is encrypted
 		row.Secret, err = c.Box.Seal(SecretPurpose(row.ID), text)
 	}
 	return err
