@@ -32,7 +32,7 @@ func connectionOf(c wire.Connection) views.Connection {
 	case c.SFTP != nil:
 		shown.Kind, shown.Server, shown.Place, shown.HostKey = "SFTP", c.SFTP.Host, c.SFTP.Folder, c.SFTP.HostKey
 		if c.SFTP.HostKey == "" {
-			shown.State = views.Status{Is: views.StateWarn, Word: "Not tested"}
+			shown.State = views.Status{Is: views.StateWarn, Word: "No host key"}
 		}
 	}
 	return shown

@@ -724,7 +724,7 @@ func TestConnectionPages(t *testing.T) {
 		if err != nil || len(list) != 2 {
 			t.Fatalf("got %+v, %v", list, err)
 		}
-		if page := v.sees("/dashboard/connections", "files", "127.0.0.1", "Not tested", "archive", "abc"); strings.Contains(page.body, "canary") {
+		if page := v.sees("/dashboard/connections", "files", "127.0.0.1", "No host key", "archive", "abc"); strings.Contains(page.body, "canary") {
 			t.Error("a secret is shown")
 		}
 		path := "/dashboard/connections/" + list[0].ID

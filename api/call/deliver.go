@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,9 +35,9 @@ func (c *paidCall) checkDestination(ctx context.Context) error {
 	field := to.Field() + ".connection"
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return c.replayOr(ctx, apierror.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account"))
+		return c.replayOr(ctx, apierror.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account; got "+strconv.Quote(to.Connection())))
 	case errors.Is(err, delivery.ErrNoHostKey):
-		return apierror.Invalid(field, "has no host key yet. Test the connection first")
+		return apierror.Invalid(field, "names a connection without a host key. Test it first, or set its hostKey")
 	}
 	return err
 }
@@ -122,7 +123,7 @@ func deliveryFailure(to *schema.Destination, err error) error {
 		reason, check = "The connection "+to.Connection()+" was deleted.", "Send the call again with another connection."
 	case errors.Is(err, schema.ErrPath):
 		_, field = to.Pattern()
-		reason, check = "In "+field+", "+err.Error()+".", "Change "+field+" or filename."
+		reason, check = "With its variables replaced, "+field+": "+err.Error()+".", "Change "+field+" or filename."
 	default:
 		return err
 	}

@@ -70,15 +70,15 @@ type NewS3 struct {
 type NewSFTP struct {
 	wire.SFTPConnection
 
-	Password   string `json:"password,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Password. It is encrypted and never shown. Exactly one of password and privateKey, except in an update with the same host and port."`
+	Password   string `json:"password,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Password. It is encrypted and never shown. Exactly one of password and privateKey, except in an update with the same host, port and host key."`
 	PrivateKey string `json:"privateKey,omitempty" jsonschema:"maxLength=16384" jsonschema_description:"Private key in PEM or OpenSSH format, without a passphrase. It is encrypted and never shown."`
 }
 
 // ConnectionChange changes a connection. Absent members stay unchanged.
 type ConnectionChange struct {
 	Name *string  `json:"name,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Name of the connection, unique in the account."`
-	S3   *NewS3   `json:"s3,omitempty" jsonschema_description:"New settings of an S3 connection, which replace all settings. An absent secret stays unchanged."`
-	SFTP *NewSFTP `json:"sftp,omitempty" jsonschema_description:"New settings of an SFTP connection, which replace all settings. An absent secret and an absent host key stay unchanged."`
+	S3   *NewS3   `json:"s3,omitempty" jsonschema_description:"New settings of an S3 connection, which replace all settings. An absent secret stays unchanged for the same endpoint."`
+	SFTP *NewSFTP `json:"sftp,omitempty" jsonschema_description:"New settings of an SFTP connection, which replace all settings. An absent secret and an absent host key stay unchanged for the same host and port."`
 }
 
 // secret is the part of a connection that is encrypted.
@@ -112,10 +112,10 @@ func (n *NewS3) validate(faults *schema.Faults) {
 		faults.Add("s3.secretAccessKey", "is required")
 	}
 	if !s3.ValidBucket(n.Bucket) {
-		faults.Add("s3.bucket", "must be 3 to 63 lower-case letters, digits, dots and hyphens")
+		faults.Add("s3.bucket", "must have 3 to 63 lower-case letters, digits, dots and hyphens")
 	}
 	if n.Region != "" && !s3.ValidRegion(n.Region) {
-		faults.Add("s3.region", "must be made of lower-case letters, digits and hyphens")
+		faults.Add("s3.region", "must have only lower-case letters, digits and hyphens")
 	}
 	if _, err := s3.Server(n.Endpoint); n.Endpoint != "" && err != nil {
 		faults.Add("s3.endpoint", "must be an https URL without a path, such as https://s3.example.com")
@@ -186,7 +186,8 @@ func (c Connections) Update(ctx context.Context, accountID, id string, change Co
 	var faults schema.Faults
 	switch {
 	case change.S3 != nil && n.S3 == nil, change.SFTP != nil && n.SFTP == nil:
-		faults.Add(row.Kind, "is the kind of this connection. Create another connection instead")
+		other := map[string]string{schema.KindS3: schema.KindSFTP, schema.KindSFTP: schema.KindS3}[row.Kind]
+		faults.Add(other, "must be absent, because this is a connection of kind %s. Create another connection instead", row.Kind)
 		return wire.Connection{}, faults
 	case change.S3 != nil:
 		n.S3 = change.S3.after(n.S3)
@@ -399,7 +400,7 @@ const (
 )
 
 // notPublic is the failure of an address that is refused on connection.
-var notPublic = &Failure{Refused: true, Step: stepConnect, Reason: "The address is not allowed. Use a public host."}
+var notPublic = &Failure{Refused: true, Step: stepConnect, Reason: "The host or port is not allowed. Use a public host, and its usual port."}
 
 func testBody() Content {
 	return Content{ContentType: "text/plain; charset=utf-8", Size: int64(len(testContent)), Open: func() io.ReadSeeker { return strings.NewReader(testContent) }}

@@ -149,9 +149,9 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 	switch {
 	case failure == nil:
 	case n.hostKey != "" && n.hostKey != cmp.Or(s.at.HostKey, n.hostKey):
-		failure = &Failure{Step: stepHostKey, Reason: "The host key of the server is " + n.hostKey + ", not the one of the connection. If the server has a new key, update the hostKey of the connection."}
+		failure = &Failure{Step: stepHostKey, Reason: "The host key of the server is " + n.hostKey + ", not the stored one. If the server has a new key, update the hostKey of the connection and send its secret again."}
 	case n.hostKey != "" && !failure.passing:
-		failure = &Failure{Step: stepAuthenticate, Reason: "The server does not accept the user name with this password or key."}
+		failure = &Failure{Step: stepAuthenticate, Reason: "The server rejected the user name, the password or the key."}
 	}
 	if failure == nil {
 		failure = n.step(ctx, stepConnect, sessionTimeout, func() (err error) {
@@ -216,13 +216,13 @@ func (n *session) step(ctx context.Context, name string, limit time.Duration, do
 		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(limit.Round(time.Second).Seconds())), true
 		return failure
 	case errors.Is(err, fs.ErrPermission):
-		failure.Reason = "The server denied the permission."
+		failure.Reason = "The server denied permission."
 		return failure
 	case errors.Is(err, fs.ErrNotExist):
 		failure.Reason = "The folder does not exist on the server."
 		return failure
 	case errors.As(err, &refusal):
-		failure.Reason = fmt.Sprintf("The server refused with the SFTP status %d.", refusal.Code)
+		failure.Reason = fmt.Sprintf("The server refused the step with SFTP status %d.", refusal.Code)
 		return failure
 	default:
 		failure.Reason = "The server closed the connection."

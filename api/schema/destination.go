@@ -16,7 +16,7 @@ const DeliverField = "deliverTo"
 // Destination is the place to which a call sends its result: a URL, or a connection of the account.
 type Destination struct {
 	URL     string      `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=8192" jsonschema_description:"Public https URL that receives the result as the body of a PUT request. Redirects are not followed. Any status from 200 to 299 is success."`
-	Headers Headers     `json:"headers,omitempty" jsonschema_description:"Further request headers by name, such as x-amz-acl or Authorization, at most 50 headers and 16 KiB. Content-Type is that of the result unless it is among them. Content-Length is always sent. Host, Content-Length, hop-by-hop and Proxy- headers are rejected. Only with url."`
+	Headers Headers     `json:"headers,omitempty" jsonschema_description:"Further request headers by name, such as x-amz-acl or Authorization, at most 50 headers and 16 KiB. Content-Type is that of the result unless it is among them. Content-Length is always sent. Host, Content-Length, hop-by-hop and Proxy- headers are rejected. Allowed only with url."`
 	S3      *S3Target   `json:"s3,omitempty" jsonschema_description:"Object in the bucket of an S3 connection."`
 	SFTP    *SFTPTarget `json:"sftp,omitempty" jsonschema_description:"File on the server of an SFTP connection."`
 }
@@ -24,13 +24,13 @@ type Destination struct {
 // S3Target is an object in the bucket of a connection.
 type S3Target struct {
 	Connection string `json:"connection" jsonschema:"required,maxLength=100" jsonschema_description:"ID of an S3 connection, conn_…"`
-	Key        string `json:"key" jsonschema:"required,minLength=1" jsonschema_description:"Key of the object, below the prefix of the connection, at most 1024 bytes. Variables: {{date}}, {{time}} (both UTC), {{id}} of the result, {{operation}}, {{filename}} without its extension, {{extension}}. An existing object is replaced."`
+	Key        string `json:"key" jsonschema:"required,minLength=1" jsonschema_description:"Key of the object, which follows the prefix of the connection, at most 1024 bytes. Variables: {{date}}, {{time}} (both UTC), {{id}} of the result, {{operation}}, {{filename}} without its extension, {{extension}}. An existing object is replaced."`
 }
 
 // SFTPTarget is a file on the server of a connection.
 type SFTPTarget struct {
 	Connection string `json:"connection" jsonschema:"required,maxLength=100" jsonschema_description:"ID of an SFTP connection, conn_…"`
-	Path       string `json:"path" jsonschema:"required,minLength=1" jsonschema_description:"Path of the file, below the folder of the connection, at most 1024 bytes, with the variables of s3.key. Missing folders are created. An existing file is replaced."`
+	Path       string `json:"path" jsonschema:"required,minLength=1" jsonschema_description:"Path of the file, relative to the folder of the connection, at most 1024 bytes, with the variables of s3.key. Missing folders are created. An existing file is replaced."`
 }
 
 // The kinds of destinations.
@@ -150,9 +150,9 @@ func pathFault(path string) string {
 	case len(path) > maxPath:
 		return fmt.Sprintf("must be at most %d bytes; got %d", maxPath, len(path))
 	case slices.Contains(parts, ".."):
-		return "must not contain .. as a part"
+		return "must not contain the path segment .."
 	case strings.ContainsFunc(path, unicode.IsControl) || !utf8.ValidString(path):
-		return "must not contain control characters"
+		return "must be UTF-8 without control characters"
 	}
 	return ""
 }

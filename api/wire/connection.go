@@ -19,7 +19,7 @@ type S3Connection struct {
 	Bucket      string `json:"bucket" jsonschema:"required,maxLength=63" jsonschema_description:"Name of the bucket."`
 	AccessKeyID string `json:"accessKeyId" jsonschema:"required,minLength=1,maxLength=256" jsonschema_description:"ID of the access key."`
 	PathStyle   bool   `json:"pathStyle,omitempty" jsonschema:"default=false" jsonschema_description:"If true, URLs have the bucket in their path; if false, in their host name. Many compatible services need true."`
-	Prefix      string `json:"prefix,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Beginning of the keys of all objects, such as invoices/."`
+	Prefix      string `json:"prefix,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Text before the key of every object, such as invoices/."`
 }
 
 // SFTPConnection is a folder on an SFTP server, without the password and the private key.
@@ -27,7 +27,7 @@ type SFTPConnection struct {
 	Host     string `json:"host" jsonschema:"required,minLength=1,maxLength=253" jsonschema_description:"Public host name or IP address of the server."`
 	Port     int    `json:"port,omitempty" jsonschema:"minimum=1,maximum=65535,default=22" jsonschema_description:"Port of the server."`
 	Username string `json:"username" jsonschema:"required,minLength=1,maxLength=256" jsonschema_description:"User name on the server."`
-	HostKey  string `json:"hostKey,omitempty" jsonschema:"maxLength=100" jsonschema_description:"SHA-256 fingerprint of the server's host key, SHA256:…, as ssh-keygen -l prints it. relaypdf sends files only to a server with this key. Absent until the first successful test, which learns it."`
+	HostKey  string `json:"hostKey,omitempty" jsonschema:"maxLength=100" jsonschema_description:"SHA-256 fingerprint of the server's host key, SHA256:…, as ssh-keygen -l prints it. relaypdf sends files only to a server with this key. If absent, the first successful test stores it."`
 	Folder   string `json:"folder,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Folder that contains all files. Default: the folder in which a session starts."`
 }
 
@@ -41,5 +41,5 @@ type ConnectionTest struct {
 	OK         bool   `json:"ok" jsonschema:"required" jsonschema_description:"If true, a file was written and deleted."`
 	FailedStep string `json:"failedStep,omitempty" jsonschema:"enum=connect,enum=hostKey,enum=authenticate,enum=write,enum=delete" jsonschema_description:"The step that failed."`
 	Message    string `json:"message,omitempty" jsonschema_description:"Reason of the failure."`
-	HostKey    string `json:"hostKey,omitempty" jsonschema_description:"Fingerprint of the host key that the SFTP server showed. The first successful test of a connection without a hostKey stores it."`
+	HostKey    string `json:"hostKey,omitempty" jsonschema_description:"Fingerprint of the host key that the SFTP server presented. The first successful test of a connection without a hostKey stores it."`
 }

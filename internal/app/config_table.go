@@ -123,7 +123,7 @@ var settings = []Setting{
 		name: "secret-key", topic: topicProcess, group: GroupServer, secret: true,
 		derivation: "a generated one, in `secret.key` in the data folder; needed with PostgreSQL off loopback",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Key that encrypts stored secrets. At least 32 characters, the same on every machine that shares a database. It covers webhook secrets and the inputs of waiting jobs; without the key they cannot be decrypted.",
+		doc:        "Key that encrypts stored secrets. At least 32 characters, the same on every machine that shares a database. It covers webhook secrets, the secrets of connections and the inputs of waiting jobs; without the key they cannot be decrypted.",
 		apply:      into(func(c *Config) *string { return &c.SecretKey }, parseSecretKey),
 	},
 	{

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -45,7 +45,7 @@ var completeConnections = completeIDs(func(ctx context.Context, c *client.Client
 func newConnectionsCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create FILE", Short: "Create a connection from a JSON file and print its ID", Args: cobra.ExactArgs(1),
-		Long:    "Create a connection from FILE, which has the JSON of POST /v1/connections; - is standard input. The secret is in the file, so that no list of processes shows it.",
+		Long:    "Create a connection from FILE, which has the JSON of POST /v1/connections; - is standard input. The secret is in the file, so process lists do not show it.",
 		Example: "  relaypdf connections create bucket.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := readArgument(cmd, args[0])
@@ -76,7 +76,7 @@ func readArgument(cmd *cobra.Command, name string) (text []byte, err error) {
 	case err != nil:
 		return nil, usagef("read the connection: %w", err)
 	case !json.Valid(text):
-		return nil, usagef("%s has no valid JSON", name)
+		return nil, usagef("%s does not contain valid JSON", name)
 	}
 	return text, nil
 }
@@ -93,7 +93,7 @@ func newConnectionsTest() *cobra.Command {
 			case err != nil:
 				return err
 			case !test.OK:
-				return errors.New(test.FailedStep + ": " + test.Message)
+				return fmt.Errorf("the test failed at the step %s: %s", test.FailedStep, test.Message)
 			case test.HostKey != "":
 				return printLine(cmd, "ok, host key "+test.HostKey)
 			}

@@ -157,13 +157,13 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	job, err := client.WatchJob(ctx, id, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
-		return download{}, fmt.Errorf("the job has not ended after %v; wait again, or longer with --timeout", w.timeout)
+		return download{}, fmt.Errorf("the job has not ended after %v; next: relaypdf jobs wait %s", w.timeout, id)
 	case err != nil:
 		return download{}, err
 	case job.Failed() != nil:
 		return download{}, job.Failed()
 	case job.URL == "":
-		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, but its result has expired."}
+		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, but its result has expired or was not stored."}
 	}
 	return fetchFile(ctx, cmd, client, job.ID, w.destination)
 }

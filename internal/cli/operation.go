@@ -101,7 +101,7 @@ func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Deps],
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
 	flags := cmd.Flags()
 	flags.SortFlags = false // they have the order of the input's fields
-	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: a file in the current folder, named after the source; standard output for JSON. If the operation has several output formats, the extension selects one. If the call is a job, the command waits for it only with this flag")
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: a file in the current folder, named after the source; standard output for JSON. If the operation has several output formats, the extension selects one. A job is waited for only with this flag; otherwise its ID is printed")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
 	flags.StringVar(&c.body, "json", "", "request as JSON: a file, - for standard input, or {…}. Other flags override it")
 	flags.BoolVar(&c.asJSON, "json-output", false, "print details of the result as a JSON object")
@@ -300,7 +300,7 @@ func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[str
 	}
 	switch quote, _ := input["quote"].(bool); {
 	case mode == schema.URL && c.destination.name != "":
-		return usagef("--response url prints an address and writes no file; leave --output out")
+		return usagef("--response url prints a URL and writes no file; leave --output out")
 	case mode == schema.URL:
 		return nil
 	case mode == schema.Async, c.operation.Bulk && !quote:
