@@ -428,11 +428,11 @@ func TestConnectionFaults(t *testing.T) {
 		key("{{date.pdf"):             "deliverTo.s3.key has an incomplete variable",
 		key("/a"):                     "deliverTo.s3.key must not start or end with /",
 		key("a/"):                     "deliverTo.s3.key must not start or end with /",
-		key("a/../b"):                 "deliverTo.s3.key must not contain ..",
-		key(`a\\..\\b`):               "deliverTo.s3.key must not contain ..",
-		key(`a\u0007b`):               "deliverTo.s3.key must not contain control characters",
+		key("a/../b"):                 "deliverTo.s3.key must not contain the path segment ..",
+		key(`a\\..\\b`):               "deliverTo.s3.key must not contain the path segment ..",
+		key(`a\u0007b`):               "deliverTo.s3.key must be UTF-8 without control characters",
 		key(strings.Repeat("ä", 513)): "deliverTo.s3.key must be at most 1024 bytes; got 1026",
-		`{"sftp":{"connection":"` + server.ID + `","path":"../a"}}`: "deliverTo.sftp.path must not contain ..",
+		`{"sftp":{"connection":"` + server.ID + `","path":"../a"}}`: "deliverTo.sftp.path must not contain the path segment ..",
 	} {
 		if f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", destination)}).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) {
 			t.Errorf("%s: got %q, want %q", destination, f.Message, want)
@@ -513,7 +513,7 @@ func TestConnectionUpdate(t *testing.T) {
 			`{"name":"taken"}`: "name must be unique",
 			`{"sftp":{"host":"files.example.com","username":"maya"}}`:                    "Send exactly one of sftp.password and sftp.privateKey",
 			`{"sftp":{` + at + `,"hostKey":"SHA256:` + strings.Repeat("A", 43) + `"}}`:   "Send exactly one of sftp.password and sftp.privateKey",
-			`{"s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary"}}`:       "sftp is the kind of this connection",
+			`{"s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary"}}`:       "s3 must be absent, because this is a connection of kind sftp",
 			`{"sftp":{"host":"files.example.com/x","username":"u","password":"canary"}}`: "sftp.host must be a host name",
 		} {
 			if f := update(body).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
