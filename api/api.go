@@ -139,6 +139,8 @@ type API struct {
 type Outbound interface {
 	// CheckURL refuses, by its text, an address that is not https or not public.
 	CheckURL(address string) error
+	// CheckSSH refuses, by their text, a host and a port that SSH may not reach.
+	CheckSSH(host string, port int) error
 	// Webhooks sends to such addresses. It follows no redirect, and looks at
 	// the address that is dialled.
 	Webhooks() *http.Client
@@ -193,7 +195,7 @@ func New(cfg Config) (*API, error) {
 		a.links, _ = cfg.Store.Blobs().(linker)
 	}
 	a.Connections = delivery.Connections{
-		Store: cfg.Store, Box: cfg.Box, CheckURL: cfg.Outbound.CheckURL, Transport: cfg.Outbound.Webhooks().Transport, DialSSH: cfg.Outbound.DialSSH,
+		Store: cfg.Store, Box: cfg.Box, CheckURL: cfg.Outbound.CheckURL, CheckSSH: cfg.Outbound.CheckSSH, Transport: cfg.Outbound.Webhooks().Transport, DialSSH: cfg.Outbound.DialSSH,
 	}
 	if !cfg.NoRateLimits {
 		a.Connections.Limiter = cfg.Limiter

@@ -390,7 +390,7 @@ func TestConnectionFaults(t *testing.T) {
 		bucketBody("a", "https://s3.example.com/path", "k", "canary"):                                                                            "s3.endpoint must be an https URL without a path",
 		`{"name":"a","s3":{"bucket":"A_","accessKeyId":"k","secretAccessKey":"canary"}}`:                                                         "s3.bucket must have 3 to 63",
 		`{"name":"a","s3":{"bucket":"abc","accessKeyId":"k"}}`:                                                                                   "s3.secretAccessKey is required",
-		`{"name":"a","s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary","prefix":"a/../b"}}`:                                      "s3.prefix must not contain ..",
+		`{"name":"a","s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary","prefix":"a/../b"}}`:                                      "s3.prefix must not contain the path segments . and ..",
 		`{"name":"a","sftp":{"host":"files.example.com","username":"u"}}`:                                                                        "Send exactly one of sftp.password and sftp.privateKey",
 		`{"name":"a","sftp":{"host":"files.example.com","username":"u","privateKey":"canary"}}`:                                                  "sftp.privateKey must be a private key",
 		`{"name":"a","sftp":{"host":"files.example.com/x","username":"u","password":"canary"}}`:                                                  "sftp.host must be a host name",
@@ -428,11 +428,11 @@ func TestConnectionFaults(t *testing.T) {
 		key("{{date.pdf"):             "deliverTo.s3.key has an incomplete variable",
 		key("/a"):                     "deliverTo.s3.key must not start or end with /",
 		key("a/"):                     "deliverTo.s3.key must not start or end with /",
-		key("a/../b"):                 "deliverTo.s3.key must not contain the path segment ..",
-		key(`a\\..\\b`):               "deliverTo.s3.key must not contain the path segment ..",
+		key("a/../b"):                 "deliverTo.s3.key must not contain the path segments . and ..",
+		key(`a\\..\\b`):               "deliverTo.s3.key must not contain the path segments . and ..",
 		key(`a\u0007b`):               "deliverTo.s3.key must be UTF-8 without control characters",
 		key(strings.Repeat("ä", 513)): "deliverTo.s3.key must be at most 1024 bytes; got 1026",
-		`{"sftp":{"connection":"` + server.ID + `","path":"../a"}}`: "deliverTo.sftp.path must not contain the path segment ..",
+		`{"sftp":{"connection":"` + server.ID + `","path":"../a"}}`: "deliverTo.sftp.path must not contain the path segments . and ..",
 	} {
 		if f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", destination)}).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) {
 			t.Errorf("%s: got %q, want %q", destination, f.Message, want)

@@ -241,6 +241,9 @@ func (r *Renderer) CheckURL(raw string) error {
 // refused.
 func (r *Renderer) Webhooks() *http.Client { return r.hooks }
 
+// CheckSSH refuses, by their text, a host and a port that DialSSH would refuse. Errors match egress.ErrRefused.
+func (r *Renderer) CheckSSH(host string, port int) error { return r.policy.CheckSSH(host, port) }
+
 // DialSSH connects to a host and port that speak SSH, if they are allowed. Errors match egress.ErrRefused if the address
 // is refused.
 func (r *Renderer) DialSSH(ctx context.Context, address string) (net.Conn, error) {

@@ -84,9 +84,10 @@ func otherConnections(ctx context.Context, tx txn, c Connection) (int, error) {
 	return len(names), err
 }
 
-// UpdateConnection stores the name, the settings, the secret and the host key of an account's connection. It returns
-// ErrExists when another one has the name, and ErrNotFound as Connection does.
-func (s *Store) UpdateConnection(ctx context.Context, c Connection) error {
+// UpdateConnection stores the name, the settings, the secret and the host key of an account's connection, which were read
+// before. It returns ErrExists when another one has the name, and ErrNotFound if the connection was changed or deleted
+// meanwhile.
+func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) error {
 	return wrapped("update connection", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
 			return err
@@ -95,7 +96,8 @@ func (s *Store) UpdateConnection(ctx context.Context, c Connection) error {
 			return err
 		}
 		known, err := changed(tx.NewUpdate().Model((*connectionRow)(nil)).Set("name = ?", c.Name).Set("settings = ?", c.Settings).Set("secret = ?", c.Secret).Set("host_key = ?", c.HostKey).
-			Where("id = ? AND account_id = ?", c.ID, c.AccountID).Exec(ctx))
+			Where("id = ? AND account_id = ?", c.ID, c.AccountID).
+			Where("name = ? AND settings = ? AND secret = ? AND host_key = ?", before.Name, before.Settings, before.Secret, before.HostKey).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
@@ -130,10 +132,10 @@ func (s *Store) Connection(ctx context.Context, accountID, id string) (Connectio
 	return row.connection(), nil
 }
 
-// LearnHostKey stores the key of a connection's server, unless one is stored already.
-func (s *Store) LearnHostKey(ctx context.Context, accountID, id, hostKey string) error {
+// LearnHostKey stores the key of the server of a connection, unless it has one already, or another server.
+func (s *Store) LearnHostKey(ctx context.Context, c Connection, hostKey string) error {
 	return wrapped("learn host key", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewUpdate().Model((*connectionRow)(nil)).Set("host_key = ?", hostKey).Where("id = ? AND account_id = ? AND host_key = ''", id, accountID).Exec(ctx)
+		_, err := tx.NewUpdate().Model((*connectionRow)(nil)).Set("host_key = ?", hostKey).Where("id = ? AND account_id = ? AND host_key = '' AND settings = ?", c.ID, c.AccountID, c.Settings).Exec(ctx)
 		return err
 	}))
 }

@@ -92,6 +92,9 @@ func newConnection(v *pageRequest) (*delivery.NewConnection, error) {
 	kind, settings := connectionKind(v), map[string]any{}
 	for _, name := range slices.Concat(connectionFields[kind], []string{"secretAccessKey", "password", "privateKey"}) {
 		text := v.value(kind + "." + name)
+		if name == "password" || name == "secretAccessKey" { // Spaces are a part of it.
+			text = v.r.FormValue(kind + "." + name)
+		}
 		switch port, err := strconv.Atoi(text); {
 		case text == "":
 		case name == "pathStyle":

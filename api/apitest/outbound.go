@@ -32,6 +32,9 @@ func NewOutbound(t testing.TB) *Outbound {
 	return o
 }
 
+// CheckSSH refuses hosts and ports by their text.
+func (o *Outbound) CheckSSH(host string, port int) error { return o.policy.CheckSSH(host, port) }
+
 // CheckURL refuses addresses by their text.
 func (o *Outbound) CheckURL(address string) error {
 	_, err := o.policy.CheckURL(address, "https")

@@ -37,7 +37,7 @@ func (c *paidCall) checkDestination(ctx context.Context) error {
 	case errors.Is(err, store.ErrNotFound):
 		return c.replayOr(ctx, apierror.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account; got "+strconv.Quote(to.Connection())))
 	case errors.Is(err, delivery.ErrNoHostKey):
-		return apierror.Invalid(field, "names a connection without a host key. Test it first, or set its hostKey")
+		return c.replayOr(ctx, apierror.Invalid(field, "names a connection without a host key. Test it first, or set its hostKey"))
 	}
 	return err
 }
@@ -121,6 +121,8 @@ func deliveryFailure(to *schema.Destination, err error) error {
 		reason = failure.Reason
 	case errors.Is(err, store.ErrNotFound):
 		reason, check = "The connection "+to.Connection()+" was deleted.", "Send the call again with another connection."
+	case errors.Is(err, delivery.ErrNoHostKey):
+		reason, check = "The connection "+to.Connection()+" has no host key.", "Test the connection first, or set its hostKey."
 	case errors.Is(err, schema.ErrPath):
 		_, field = to.Pattern()
 		reason, check = "With its variables replaced, "+field+": "+err.Error()+".", "Change "+field+" or filename."

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -22,12 +23,31 @@ type bucket struct {
 
 func newBucket(at *NewS3, transport http.RoundTripper) (*bucket, error) {
 	opened, err := s3.OpenBucket(s3.BucketConfig{
-		Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, AccessKey: at.AccessKeyID, SecretKey: at.SecretAccessKey, PathStyle: at.PathStyle, Transport: transport,
+		Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, AccessKey: at.AccessKeyID, SecretKey: at.SecretAccessKey, PathStyle: at.PathStyle, Transport: boundedTransport{transport},
 	})
 	return &bucket{opened, at.Prefix}, err
 }
 
 func (b *bucket) object(key, _ string) Destination { return object{b, b.prefix + key} }
+
+// maxResponse is the maximum of bytes that are read of a response, whose end is missing beyond.
+const maxResponse = 1 << 20
+
+// boundedTransport reads no more than maxResponse bytes of a response, as they were sent.
+type boundedTransport struct{ http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept-Encoding", "identity")
+	response, err := t.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxResponse), response.Body}
+	}
+	return response, err
+}
 
 // object is an object in the bucket of a connection.
 type object struct {

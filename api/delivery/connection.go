@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ const testTimeout = 45 * time.Second
 
 var testWindow = ratelimit.Window{Name: "connection tests", Limit: 30, Length: time.Hour}
 
+// loginWindow bounds the failed logins of an account's deliveries, which would otherwise be guesses of passwords.
+var loginWindow = ratelimit.Window{Name: "failed SFTP logins", Limit: 30, Length: time.Hour}
+
 // LimitError means that an account has made too many tests.
 type LimitError struct{ RetryAfter time.Duration }
 
@@ -43,12 +47,14 @@ var ErrNoHostKey = errors.New("the connection has no host key")
 type Connections struct {
 	Store *store.Store
 	Box   *seal.Box
-	// CheckURL refuses, by its text, a URL that is not https or not public.
+	// CheckURL refuses, by its text, a URL that is not https or not public, and CheckSSH a host or port that SSH may not
+	// reach.
 	CheckURL func(address string) error
+	CheckSSH func(host string, port int) error
 	// Transport and DialSSH reach only public addresses.
 	Transport http.RoundTripper
 	DialSSH   func(ctx context.Context, address string) (net.Conn, error)
-	// Limiter counts tests; nil counts none.
+	// Limiter counts tests and failed logins; nil counts none.
 	Limiter ratelimit.Limiter
 }
 
@@ -63,15 +69,15 @@ type NewConnection struct {
 type NewS3 struct {
 	wire.S3Connection
 
-	SecretAccessKey string `json:"secretAccessKey,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Secret access key. It is encrypted and never shown. Required, except in an update with the same endpoint."`
+	SecretAccessKey string `json:"secretAccessKey,omitempty" jsonschema:"format=password,maxLength=1024" jsonschema_description:"Secret access key. It is encrypted and never shown. Required, except in an update with the same endpoint."`
 }
 
 // NewSFTP is an SFTP server with its secret: exactly one of Password and PrivateKey.
 type NewSFTP struct {
 	wire.SFTPConnection
 
-	Password   string `json:"password,omitempty" jsonschema:"maxLength=1024" jsonschema_description:"Password. It is encrypted and never shown. Exactly one of password and privateKey, except in an update with the same host, port and host key."`
-	PrivateKey string `json:"privateKey,omitempty" jsonschema:"maxLength=16384" jsonschema_description:"Private key in PEM or OpenSSH format, without a passphrase. It is encrypted and never shown."`
+	Password   string `json:"password,omitempty" jsonschema:"format=password,maxLength=1024" jsonschema_description:"Password. It is encrypted and never shown. Exactly one of password and privateKey, except in an update with the same host, port and host key."`
+	PrivateKey string `json:"privateKey,omitempty" jsonschema:"format=password,maxLength=16384" jsonschema_description:"Private key in PEM or OpenSSH format, without a passphrase. It is encrypted and never shown."`
 }
 
 // ConnectionChange changes a connection. Absent members stay unchanged.
@@ -120,6 +126,12 @@ func (n *NewS3) validate(faults *schema.Faults) {
 	if _, err := s3.Server(n.Endpoint); n.Endpoint != "" && err != nil {
 		faults.Add("s3.endpoint", "must be an https URL without a path, such as https://s3.example.com")
 	}
+	if _, err := newBucket(n, nil); err != nil && !slices.ContainsFunc(*faults, func(f schema.Fault) bool { return f.Field == "s3.endpoint" }) {
+		faults.Add("s3.endpoint", "must be the URL of the service without the bucket, such as https://s3.example.com")
+	}
+	if strings.ContainsFunc(n.AccessKeyID+n.SecretAccessKey, isControl) {
+		faults.Add("s3.accessKeyId", "and s3.secretAccessKey must not contain control characters")
+	}
 	if strings.HasPrefix(n.Prefix, "/") {
 		faults.Add("s3.prefix", "must not start with /")
 	}
@@ -127,8 +139,8 @@ func (n *NewS3) validate(faults *schema.Faults) {
 }
 
 func (n *NewSFTP) validate(faults *schema.Faults) {
-	if strings.ContainsAny(n.Host, "/?#@\\[]% \t\r\n") {
-		faults.Add("sftp.host", "must be a host name or an IP address")
+	if strings.ContainsAny(n.Host, "/?#@\\[]% \t\r\n") || strings.Contains(n.Host, ":") && net.ParseIP(n.Host) == nil {
+		faults.Add("sftp.host", "must be a host name or an IP address, without a port")
 	}
 	if n.HostKey != "" && !fingerprint.MatchString(n.HostKey) {
 		faults.Add("sftp.hostKey", "must be a SHA-256 fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it")
@@ -151,6 +163,14 @@ type AddressError struct {
 }
 
 func (e *AddressError) Error() string { return e.Field + ": " + e.Cause.Error() }
+
+// inField returns the refusal of the address in a field; nil if there is none.
+func inField(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &AddressError{field, err}
+}
 
 // Unwrap returns the policy's refusal.
 func (e *AddressError) Unwrap() error { return e.Cause }
@@ -176,8 +196,9 @@ func (c Connections) Update(ctx context.Context, accountID, id string, change Co
 	if err != nil {
 		return wire.Connection{}, err
 	}
+	before := row
 	n, err := c.stored(row)
-	if err != nil {
+	if err != nil && !change.hasSecret() { // A new secret replaces one that cannot be decrypted.
 		return wire.Connection{}, err
 	}
 	if change.Name != nil {
@@ -198,12 +219,16 @@ func (c Connections) Update(ctx context.Context, accountID, id string, change Co
 		return wire.Connection{}, err
 	}
 	if err = c.fill(&row, n); err == nil {
-		err = c.Store.UpdateConnection(ctx, row)
+		err = c.Store.UpdateConnection(ctx, before, row)
 	}
 	if err != nil {
 		return wire.Connection{}, err
 	}
 	return ShowConnection(row)
+}
+
+func (c *ConnectionChange) hasSecret() bool {
+	return c.S3 != nil && c.S3.SecretAccessKey != "" || c.SFTP != nil && c.SFTP.Password+c.SFTP.PrivateKey != ""
 }
 
 // after returns the settings with the secret that was stored before, unless they have one, or another server.
@@ -231,21 +256,21 @@ func (n *NewSFTP) after(before *NewSFTP) *NewSFTP {
 func (c Connections) fill(row *store.Connection, n NewConnection) error {
 	var settings any
 	var hidden secret
-	var field, address string
+	var err error
 	if n.S3 != nil {
 		row.Kind, settings, hidden.SecretAccessKey = schema.KindS3, n.S3.S3Connection, n.S3.SecretAccessKey
-		field, address = "s3.endpoint", n.S3.Endpoint
+		if n.S3.Endpoint != "" {
+			err = inField("s3.endpoint", c.CheckURL(n.S3.Endpoint))
+		}
 	} else {
 		row.Kind, row.HostKey = schema.KindSFTP, n.SFTP.HostKey
 		public := n.SFTP.SFTPConnection
 		public.HostKey = ""
 		settings, hidden.Password, hidden.PrivateKey = public, n.SFTP.Password, n.SFTP.PrivateKey
-		field, address = "sftp.host", "https://"+net.JoinHostPort(public.Host, "443")
+		err = inField("sftp.host", c.CheckSSH(public.Host, cmp.Or(public.Port, sftpPort)))
 	}
-	if address != "" {
-		if err := c.CheckURL(address); err != nil {
-			return &AddressError{field, err}
-		}
+	if err != nil {
+		return err
 	}
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -346,7 +371,32 @@ func (c Connections) Destination(ctx context.Context, accountID, id, kind, key, 
 	if err != nil {
 		return nil, err
 	}
+	if kind == schema.KindSFTP && c.Limiter != nil {
+		return loggedIn{to.object(key, resultID), c.Limiter, accountID}, nil
+	}
 	return to.object(key, resultID), nil
+}
+
+// loggedIn is a destination that logs in to a server, which counts the failed logins of its account.
+type loggedIn struct {
+	Destination
+
+	limiter   ratelimit.Limiter
+	accountID string
+}
+
+func (d loggedIn) send(ctx context.Context, content Content) (Receipt, *Failure) {
+	of := "failed logins of " + d.accountID
+	// Without its counter, the login is made.
+	if verdict, err := d.limiter.Peek(ctx, of, loginWindow); err == nil && !verdict.Allowed {
+		return Receipt{}, &Failure{Step: stepAuthenticate, Reason: fmt.Sprintf(
+			"The account had %d failed SFTP logins within an hour. Correct the connection, and send the call again in %d minutes.", loginWindow.Limit, int(verdict.RetryAfter.Minutes())+1)}
+	}
+	receipt, failure := d.Destination.send(ctx, content)
+	if failure != nil && (failure.Step == stepAuthenticate || failure.Step == stepHostKey) {
+		_, _ = d.limiter.Take(context.WithoutCancel(ctx), of, loginWindow)
+	}
+	return receipt, failure
 }
 
 // Test writes a small file and deletes it. If it succeeds, it stores the host key of a connection without one. The error
@@ -379,7 +429,7 @@ func (c Connections) Test(ctx context.Context, accountID, id string) (wire.Conne
 		return wire.ConnectionTest{FailedStep: failure.Step, Message: failure.Reason, HostKey: hostKey}, nil
 	}
 	if hostKey != "" && row.HostKey == "" {
-		err = c.Store.LearnHostKey(ctx, accountID, id, hostKey)
+		err = c.Store.LearnHostKey(ctx, row, hostKey)
 	}
 	return wire.ConnectionTest{OK: true, HostKey: hostKey}, err
 }

@@ -5,17 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"net"
+	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
+	"relaypdf/internal/guard"
 	"relaypdf/render/egress"
 )
 
@@ -91,7 +98,29 @@ type session struct {
 	hostKey string // that the server has shown
 	keyType string
 	files   *sftp.Client
+	cause   error // of the last failure
 }
+
+// maxReceived is the maximum of bytes that a server may send in a session, in which it receives one file.
+const maxReceived = 8 << 20
+
+// boundedConn is a connection that ends after maxReceived bytes.
+type boundedConn struct {
+	net.Conn
+
+	left int
+}
+
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}
+
+var errTooMuch = errors.New("the server has sent too much")
 
 func (n *session) close() {
 	n.stop()
@@ -117,7 +146,8 @@ func (s *fileServer) open(ctx context.Context) (*session, *Failure) {
 			if slices.Contains(types, n.keyType) || n.keyType == ssh.KeyAlgoRSA && types[0] == ssh.KeyAlgoRSASHA512 {
 				continue
 			}
-			if again, failed := s.handshake(ctx, types); again.hostKey == s.at.HostKey {
+			again, failed := s.handshake(ctx, types)
+			if again.hostKey == s.at.HostKey || failed != nil && failed.passing {
 				return again, failed
 			}
 		}
@@ -137,27 +167,25 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 	case err != nil:
 		return n, &Failure{Step: stepConnect, Reason: sendFailure(err, "server", time.Since(begun).Round(time.Second)), passing: true}
 	}
-	n.Conn, n.stop = conn, context.AfterFunc(ctx, func() { _ = conn.Close() })
-	var client *ssh.Client
-	failure := n.step(ctx, stepConnect, handshakeTimeout, func() error {
-		c, channels, requests, err := ssh.NewClientConn(conn, address, s.config(n, types))
-		if err == nil {
-			client = ssh.NewClient(c, channels, requests)
+	n.Conn, n.stop = &boundedConn{conn, maxReceived}, context.AfterFunc(ctx, func() { _ = conn.Close() })
+	shown := &shownKey{}
+	client, failure := stepOf(ctx, n, stepConnect, handshakeTimeout, func() (*ssh.Client, error) {
+		c, channels, requests, err := ssh.NewClientConn(n.Conn, address, s.config(shown, types))
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return ssh.NewClient(c, channels, requests), nil
 	})
+	n.hostKey, n.keyType = shown.get()
 	switch {
 	case failure == nil:
 	case n.hostKey != "" && n.hostKey != cmp.Or(s.at.HostKey, n.hostKey):
 		failure = &Failure{Step: stepHostKey, Reason: "The host key of the server is " + n.hostKey + ", not the stored one. If the server has a new key, update the hostKey of the connection and send its secret again."}
-	case n.hostKey != "" && !failure.passing:
+	case refusesLogin(n.cause):
 		failure = &Failure{Step: stepAuthenticate, Reason: "The server rejected the user name, the password or the key."}
 	}
 	if failure == nil {
-		failure = n.step(ctx, stepConnect, sessionTimeout, func() (err error) {
-			n.files, err = sftp.NewClient(client, sftp.UseConcurrentWrites(true))
-			return err
-		})
+		n.files, failure = stepOf(ctx, n, stepConnect, sessionTimeout, func() (*sftp.Client, error) { return openFiles(client) })
 	}
 	if failure != nil {
 		n.close()
@@ -165,15 +193,58 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 	return n, failure
 }
 
-func (s *fileServer) config(n *session, types []string) *ssh.ClientConfig {
+// refusesLogin reports whether a handshake failed because the server accepts no login.
+func refusesLogin(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures"))
+}
+
+// openFiles begins the SFTP subsystem. Unlike a session of package ssh, its channel is read whatever the server sends.
+func openFiles(client *ssh.Client) (*sftp.Client, error) {
+	channel, requests, err := client.OpenChannel("session", nil)
+	if err != nil {
+		return nil, err
+	}
+	go guard.Log(slog.Default(), "SFTP requests", func() { ssh.DiscardRequests(requests) })
+	go guard.Log(slog.Default(), "SFTP errors", func() { _, _ = io.Copy(io.Discard, channel.Stderr()) })
+	ok, err := channel.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{"sftp"}))
+	if err == nil && !ok {
+		err = errNoFiles
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sftp.NewClientPipe(channel, channel, sftp.UseConcurrentWrites(true))
+}
+
+var errNoFiles = errors.New("the server has no SFTP")
+
+// shownKey is the first host key that a server has shown.
+type shownKey struct {
+	mu           sync.Mutex
+	text, format string
+}
+
+func (k *shownKey) get() (text, format string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.text, k.format
+}
+
+// set sets the key, unless there is one, and returns the one that is set.
+func (k *shownKey) set(key ssh.PublicKey) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.text == "" { // A session exchanges keys again, which does not change what it has shown.
+		k.text, k.format = ssh.FingerprintSHA256(key), key.Type()
+	}
+	return k.text
+}
+
+func (s *fileServer) config(shown *shownKey, types []string) *ssh.ClientConfig {
 	config := &ssh.ClientConfig{
 		User: s.at.Username, ClientVersion: "SSH-2.0-relaypdf", HostKeyAlgorithms: types,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
-			shown := ssh.FingerprintSHA256(key)
-			if n.hostKey == "" { // A session exchanges keys again, which does not change what it has shown.
-				n.hostKey, n.keyType = shown, key.Type()
-			}
-			if shown != cmp.Or(s.at.HostKey, n.hostKey) {
+			if first := shown.set(key); ssh.FingerprintSHA256(key) != cmp.Or(s.at.HostKey, first) {
 				return errHostKey
 			}
 			return nil
@@ -200,20 +271,64 @@ func (s *fileServer) config(n *session, types []string) *ssh.ClientConfig {
 
 // step does a step of a session within a time, and within that of ctx.
 func (n *session) step(ctx context.Context, name string, limit time.Duration, do func() error) *Failure {
+	_, failure := stepOf(ctx, n, name, limit, func() (struct{}, error) { return struct{}{}, do() })
+	return failure
+}
+
+// stepOf does a step that makes a T. It returns in time even if the step does not.
+func stepOf[T any](ctx context.Context, n *session, name string, limit time.Duration, do func() (T, error)) (T, *Failure) {
 	begun := time.Now()
 	if end, bounded := ctx.Deadline(); bounded {
 		limit = min(limit, end.Sub(begun))
 	}
-	err := n.SetDeadline(begun.Add(limit))
-	if err == nil {
-		err = do()
+	_ = n.SetDeadline(begun.Add(limit)) // If the connection is closed, the step fails.
+	type outcome struct {
+		made T
+		err  error
 	}
+	ended := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		err := guard.Try(func() (err error) {
+			o.made, err = do()
+			return err
+		})
+		ended <- outcome{o.made, err}
+	}()
+	late := time.NewTimer(limit + time.Second)
+	defer late.Stop()
+	var o outcome
+	select {
+	case o = <-ended:
+	case <-late.C:
+		_ = n.Conn.Close()
+		o.err = os.ErrDeadlineExceeded
+	case <-ctx.Done():
+		_ = n.Conn.Close()
+		o.err = ctx.Err()
+	}
+	n.cause = o.err
+	return o.made, n.failed(ctx, name, limit, begun)
+}
+
+// failed describes the failure of a step; nil if there was none. The texts of the server are not repeated.
+func (n *session) failed(ctx context.Context, name string, limit time.Duration, begun time.Time) *Failure {
+	err := n.cause
 	var refusal *sftp.StatusError
 	switch failure := (&Failure{Step: name}); {
 	case err == nil:
 		return nil
 	case time.Since(begun) >= limit, ctx.Err() != nil:
 		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(limit.Round(time.Second).Seconds())), true
+		return failure
+	case errors.Is(err, errTooMuch):
+		failure.Reason = "The server sent more than a file transfer needs."
+		return failure
+	case errors.Is(err, errNoFiles):
+		failure.Reason = "The server does not offer SFTP."
+		return failure
+	case errors.Is(err, syscall.ENOTDIR):
+		failure.Reason = "A part of the path is a file, not a folder."
 		return failure
 	case errors.Is(err, fs.ErrPermission):
 		failure.Reason = "The server denied permission."
@@ -225,19 +340,13 @@ func (n *session) step(ctx context.Context, name string, limit time.Duration, do
 		failure.Reason = fmt.Sprintf("The server refused the step with SFTP status %d.", refusal.Code)
 		return failure
 	default:
-		failure.Reason = "The server closed the connection."
-		failure.passing = n.hostKey == "" || n.files != nil || isTimeout(err)
+		failure.Reason, failure.passing = "The server closed the connection.", true
 		return failure
 	}
 }
 
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
 // write uploads a file under a temporary name, and renames it when it is whole.
-func (n *session) write(ctx context.Context, name, id string, content Content) (failure *Failure) {
+func (n *session) write(ctx context.Context, name, id string, content Content) *Failure {
 	folder := path.Dir(name)
 	part := path.Join(folder, ".relaypdf-"+id+".part")
 	if folder != "." && folder != "/" {
@@ -245,10 +354,8 @@ func (n *session) write(ctx context.Context, name, id string, content Content) (
 			return failure
 		}
 	}
-	var to *sftp.File
-	failure = n.step(ctx, stepWrite, stepTimeout, func() (err error) {
-		to, err = n.files.Create(part)
-		return err
+	to, failure := stepOf(ctx, n, stepWrite, stepTimeout, func() (*sftp.File, error) {
+		return n.files.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC) // Some servers refuse to open a file for both.
 	})
 	if failure != nil {
 		return failure
@@ -266,12 +373,19 @@ func (n *session) write(ctx context.Context, name, id string, content Content) (
 	return failure
 }
 
-// rename replaces a file. Servers without OpenSSH's extension do not replace one, so it is removed before.
+// rename replaces a file. Servers without OpenSSH's extension may not replace one, so it is removed before.
 func (n *session) rename(part, name string) error {
 	if _, known := n.files.HasExtension("posix-rename@openssh.com"); known {
 		return n.files.PosixRename(part, name)
 	}
-	if err := n.files.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := n.files.Rename(part, name)
+	if err == nil {
+		return nil
+	}
+	if old, statErr := n.files.Lstat(name); statErr != nil || !old.Mode().IsRegular() {
+		return err
+	}
+	if err := n.files.Remove(name); err != nil {
 		return err
 	}
 	return n.files.Rename(part, name)

@@ -149,8 +149,8 @@ func pathFault(path string) string {
 	switch {
 	case len(path) > maxPath:
 		return fmt.Sprintf("must be at most %d bytes; got %d", maxPath, len(path))
-	case slices.Contains(parts, ".."):
-		return "must not contain the path segment .."
+	case slices.Contains(parts, ".."), slices.Contains(parts, "."):
+		return "must not contain the path segments . and .."
 	case strings.ContainsFunc(path, unicode.IsControl) || !utf8.ValidString(path):
 		return "must be UTF-8 without control characters"
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
@@ -497,6 +498,8 @@ func (r reader) own(path string) *strings.Replacer {
 			}
 		}
 		r.sends("PATCH", "/v1/webhooks/"+endpoint, `{"enabled":true}`) // ended with the refusal
+	case "/v1/connections/":
+		id, _ = r.sends("POST", "/v1/connections", `{"name":"`+rand.Text()+`","s3":{"endpoint":"`+r.receiver+`","bucket":"files","accessKeyId":"a","secretAccessKey":"b"}}`)
 	default:
 		r.t.Errorf("nothing stands for what is below %s", folder)
 	}

@@ -81,6 +81,16 @@ func (p *Policy) DialContext(ctx context.Context, network, address string) (net.
 // sshPort is the port of SSH, which no HTTP request may reach.
 const sshPort = 22
 
+// CheckSSH refuses, by their text, a host and a port that DialSSH would refuse.
+func (p *Policy) CheckSSH(host string, port int) error {
+	t, err := parseTarget(net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil || t.port == 0 {
+		return &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host and port"}
+	}
+	t.ssh = true
+	return p.allow.checkName(t)
+}
+
 // DialSSH is DialContext over "tcp" for a connection that speaks SSH, whose port is allowed too.
 func (p *Policy) DialSSH(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := p.dial(ctx, "tcp", address, true)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // Bucket writes objects to a bucket that is not the store's own, such as a customer's. Each request is made once.
@@ -78,7 +79,7 @@ func Refusal(err error) (status int, code string) {
 }
 
 // ValidBucket reports whether a text can be the name of a bucket.
-func ValidBucket(name string) bool { return bucketName.MatchString(name) }
+func ValidBucket(name string) bool { return s3utils.CheckValidBucketNameStrict(name) == nil }
 
 // ValidRegion reports whether a text can be the name of a region.
 func ValidRegion(name string) bool { return regionName.MatchString(name) }
