@@ -1,8 +1,8 @@
 package e2e
 
 import (
-	"crypto/rand"
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
