@@ -546,7 +546,7 @@ func TestConnectionToPrivateName(t *testing.T) {
 		`{"name":"b","sftp":{"host":"inwards.example.com","username":"maya","password":"canary","hostKey":"SHA256:` + strings.Repeat("A", 43) + `"}}`,
 	} {
 		made := newConnection(t, s, body)
-		if got := testConnection(t, s, made.ID); got.OK || got.FailedStep != "connect" || got.Message != "The address is not allowed. Use a public host." {
+		if got := testConnection(t, s, made.ID); got.OK || got.FailedStep != "connect" || got.Message != "The host or port is not allowed. Use a public host, and its usual port." {
 			t.Errorf("%s: the test is %+v", made.Kind, got)
 		}
 		to := `{"s3":{"connection":"` + made.ID + `","key":"a"}}`
@@ -584,21 +584,38 @@ func (o inwardOutbound) DialSSH(ctx context.Context, address string) (net.Conn, 
 	return o.policy.DialSSH(ctx, address)
 }
 
+// watchedOutbound closes a channel when it connects by SSH for the first time.
+type watchedOutbound struct {
+	api.Outbound
+	dialed chan struct{}
+}
+
+func (o watchedOutbound) DialSSH(ctx context.Context, address string) (net.Conn, error) {
+	close(o.dialed)
+	return o.Outbound.DialSSH(ctx, address)
+}
+
 // TestClientLeavesDuringFileDelivery: a server that says nothing does not hold the call, which ends unpaid.
 func TestClientLeavesDuringFileDelivery(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: quiet})
+	dialed := make(chan struct{})
+	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+		quiet(cfg)
+		cfg.Outbound = watchedOutbound{cfg.Outbound, dialed}
+	}})
 	ctx, leave := context.WithCancel(t.Context())
-	silent := &fileServer{}
-	silent.host, silent.port = listen(t, func(conn net.Conn) {
+	go func() {
+		<-dialed
 		leave()
-		_, _ = io.Copy(io.Discard, conn) // until the other side closes it
-	})
+	}()
+	silent := &fileServer{}
+	silent.host, silent.port = listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }) // until the other side closes it
 	made := newConnection(t, s, silent.body("silent", `,"password":"canary","hostKey":"SHA256:`+strings.Repeat("A", 43)+`"`))
 	input := map[string]any{"text": "a", "deliverTo": map[string]any{"sftp": map[string]any{"connection": made.ID, "path": "a"}}}
 	if _, err := s.Client().Do(ctx, "test.echo", input, client.CallOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a client that has left got %v", err)
 	}
+	<-dialed
 	waitForCalls(t, s)
 	expectBalance(t, s, apitest.Trial)
 }

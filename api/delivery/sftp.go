@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -99,6 +100,8 @@ type session struct {
 	keyType string
 	files   *sftp.Client
 	cause   error // of the last failure
+	// received counts the bytes from the server.
+	received atomic.Int64
 }
 
 // maxReceived is the maximum of bytes that a server may send in a session, in which it receives one file.
@@ -108,19 +111,16 @@ const maxReceived = 8 << 20
 type boundedConn struct {
 	net.Conn
 
-	left int
+	received *atomic.Int64
 }
 
-func (c *boundedConn) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, errTooMuch
+func (c boundedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.received.Add(int64(n)) > maxReceived {
+		return 0, io.ErrUnexpectedEOF
 	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
-	c.left -= n
 	return n, err
 }
-
-var errTooMuch = errors.New("the server has sent too much")
 
 func (n *session) close() {
 	n.stop()
@@ -167,7 +167,7 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 	case err != nil:
 		return n, &Failure{Step: stepConnect, Reason: sendFailure(err, "server", time.Since(begun).Round(time.Second)), passing: true}
 	}
-	n.Conn, n.stop = &boundedConn{conn, maxReceived}, context.AfterFunc(ctx, func() { _ = conn.Close() })
+	n.Conn, n.stop = boundedConn{conn, &n.received}, context.AfterFunc(ctx, func() { _ = conn.Close() })
 	shown := &shownKey{}
 	client, failure := stepOf(ctx, n, stepConnect, handshakeTimeout, func() (*ssh.Client, error) {
 		c, channels, requests, err := ssh.NewClientConn(n.Conn, address, s.config(shown, types))
@@ -318,11 +318,11 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 	switch failure := (&Failure{Step: name}); {
 	case err == nil:
 		return nil
+	case n.received.Load() > maxReceived:
+		failure.Reason = "The server sent more than a file transfer needs."
+		return failure
 	case time.Since(begun) >= limit, ctx.Err() != nil:
 		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(limit.Round(time.Second).Seconds())), true
-		return failure
-	case errors.Is(err, errTooMuch):
-		failure.Reason = "The server sent more than a file transfer needs."
 		return failure
 	case errors.Is(err, errNoFiles):
 		failure.Reason = "The server does not offer SFTP."

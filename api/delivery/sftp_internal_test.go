@@ -56,36 +56,42 @@ func TestHangingFileServer(t *testing.T) {
 				go func() { _ = sftp.NewRequestServer(channel, sftp.Handlers{FilePut: hanging{}}).Serve() }()
 			}
 		},
+		// Package ssh stops reading the requests of a session after a malformed exit status.
+		"in requests that nobody reads": func(conn net.Conn) {
+			_, channels, requests, err := ssh.NewServerConn(conn, config)
+			if err != nil {
+				return
+			}
+			go ssh.DiscardRequests(requests)
+			for opened := range channels {
+				channel, asked, err := opened.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					for r := range asked {
+						_ = r.Reply(true, nil)
+					}
+				}()
+				hello := make([]byte, 9)
+				if _, err := io.ReadFull(channel, hello); err != nil {
+					return
+				}
+				_, _ = channel.Write([]byte{0, 0, 0, 5, 2, 0, 0, 0, 3}) // version 3
+				_, _ = channel.SendRequest("exit-status", false, nil)
+				for range 100 {
+					_, _ = channel.SendRequest("keepalive", false, nil)
+				}
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = listener.Close() })
-			go func() {
-				for {
-					conn, err := listener.Accept()
-					if err != nil {
-						return
-					}
-					go serve(conn)
-				}
-			}()
-			host, port, _ := net.SplitHostPort(listener.Addr().String())
-			at := &NewSFTP{Password: "p"}
-			at.Host, at.Username, at.HostKey = host, "maya", ssh.FingerprintSHA256(signer.PublicKey())
-			if at.Port, err = strconv.Atoi(port); err != nil {
-				t.Fatal(err)
-			}
-			server := &fileServer{at: at, dial: func(ctx context.Context, address string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, "tcp", address)
-			}}
+			server := listens(t, signer, serve)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			begun := time.Now()
-			_, err = Deliver(ctx, server.object("a.txt", "id"), testBody())
+			_, err := Deliver(ctx, server.object("a.txt", "id"), testBody())
 			var failure *Failure
 			if !errors.As(err, &failure) || !strings.Contains(failure.Reason, "did not respond within") {
 				t.Errorf("got %v, want that the server did not respond", err)
@@ -95,4 +101,75 @@ func TestHangingFileServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFloodingFileServer: a session ends when the server has sent more than any transfer needs.
+func TestFloodingFileServer(t *testing.T) {
+	t.Parallel()
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ServerConfig{NoClientAuth: true}
+	config.AddHostKey(signer)
+	sent := make(chan int64, 1)
+	server := listens(t, signer, func(conn net.Conn) {
+		_, channels, requests, err := ssh.NewServerConn(conn, config)
+		if err != nil {
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for opened := range channels {
+			channel, asked, err := opened.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for r := range asked {
+					_ = r.Reply(true, nil)
+				}
+			}()
+			n, _ := io.Copy(channel.Stderr(), io.LimitReader(zeros{}, 1<<30))
+			sent <- n
+		}
+	})
+	_, failure := server.object("a.txt", "id").send(t.Context(), testBody())
+	if failure == nil || failure.passing || !strings.Contains(failure.Reason, "sent more than") {
+		t.Errorf("got %+v", failure)
+	}
+	if n := <-sent; n > 4*maxReceived {
+		t.Errorf("the server has sent %d bytes", n)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// listens returns the server of a connection, to which serve responds.
+func listens(t *testing.T, signer ssh.Signer, serve func(net.Conn)) *fileServer {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	at := &NewSFTP{Password: "p"}
+	at.Host, at.Username, at.HostKey = host, "maya", ssh.FingerprintSHA256(signer.PublicKey())
+	if at.Port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	return &fileServer{at: at, dial: func(ctx context.Context, address string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}}
 }
