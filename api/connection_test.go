@@ -317,7 +317,7 @@ func TestDeliverToFileServer(t *testing.T) {
 		made := newConnection(t, s, server.body("files", `,"password":"`+filePassword+`"`))
 		destination := `{"sftp":{"connection":"` + made.ID + `","path":"{{date}}/{{id}}.{{extension}}"}}`
 		f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("url", destination)}).Refused(t, apierror.InvalidRequest)
-		if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.sftp.connection" || !strings.Contains(f.Message, "no host key yet") {
+		if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.sftp.connection" || !strings.Contains(f.Message, "without a host key") {
 			t.Errorf("before the test: %+v", f)
 		}
 		if got := testConnection(t, s, made.ID); !got.OK || got.HostKey != server.hostKey {
@@ -571,6 +571,40 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 	f := s.Send(t, apitest.Request{Path: connections + "/" + made.ID + "/test"}).Refused(t, apierror.RateLimited)
 	if f.Message != "Connection test limit reached: 30 of 30 an hour." {
 		t.Errorf("got %q", f.Message)
+	}
+}
+
+// TestFailedLoginsAreLimited, because a delivery that cannot log in is free.
+func TestFailedLoginsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	server := newFileServer(t, 1)
+	s.API.Connections.Limiter = ratelimit.NewMemory(nil)
+	wrong := newConnection(t, s, server.body("wrong", `,"password":"guess","hostKey":"`+server.hostKey+`"`))
+	right := newConnection(t, s, server.body("right", `,"password":"`+filePassword+`","hostKey":"`+server.hostKey+`"`))
+	sends := func(id string) apitest.Response {
+		return s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", `{"sftp":{"connection":"`+id+`","path":"a"}}`)})
+	}
+	sends(right.ID).OK(t)
+	for range 30 {
+		if f := sends(wrong.ID).Refused(t, apierror.DeliveryFailed); !strings.Contains(f.Message, "rejected the user name") {
+			t.Fatalf("got %q", f.Message)
+		}
+	}
+	for _, id := range []string{wrong.ID, right.ID} {
+		if f := sends(id).Refused(t, apierror.DeliveryFailed); !strings.Contains(f.Message, "30 failed SFTP logins within an hour") {
+			t.Errorf("got %q", f.Message)
+		}
+	}
+}
+
+// TestConnectionsOfSecretsThatAreNumbers: an error does not repeat them.
+func TestConnectionsOfSecretsThatAreNumbers(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	f := s.Send(t, apitest.Request{Path: connections, Body: `{"name":"a","sftp":{"host":"files.example.com","username":"u","password":12345678}}`}).Refused(t, apierror.InvalidRequest)
+	if len(f.Details) != 1 || f.Details[0].Field != "sftp.password" || strings.Contains(f.Message, "1234") {
+		t.Errorf("got %+v", f)
 	}
 }
 
