@@ -24,13 +24,13 @@ type Destination struct {
 // S3Target is an object in the bucket of a connection.
 type S3Target struct {
 	Connection string `json:"connection" jsonschema:"required,maxLength=100" jsonschema_description:"ID of an S3 connection, conn_…"`
-	Key        string `json:"key" jsonschema:"required,minLength=1" jsonschema_description:"Key of the object, which follows the prefix of the connection, at most 1024 bytes. Variables: {{date}}, {{time}} (both UTC), {{id}} of the result, {{operation}}, {{filename}} without its extension, {{extension}}. An existing object is replaced."`
+	Key        string `json:"key" jsonschema:"required,minLength=1,maxLength=1024" jsonschema_description:"Key of the object, which follows the prefix of the connection, at most 1024 bytes. Variables: {{date}}, {{time}} (both UTC), {{id}} of the result, {{operation}}, {{filename}} without its extension, {{extension}}. An existing object is replaced."`
 }
 
 // SFTPTarget is a file on the server of a connection.
 type SFTPTarget struct {
 	Connection string `json:"connection" jsonschema:"required,maxLength=100" jsonschema_description:"ID of an SFTP connection, conn_…"`
-	Path       string `json:"path" jsonschema:"required,minLength=1" jsonschema_description:"Path of the file, relative to the folder of the connection, at most 1024 bytes, with the variables of s3.key. Missing folders are created. An existing file is replaced."`
+	Path       string `json:"path" jsonschema:"required,minLength=1,maxLength=1024" jsonschema_description:"Path of the file, relative to the folder of the connection, at most 1024 bytes, with the variables of s3.key. Missing folders are created. An existing file is replaced."`
 }
 
 // The kinds of destinations.
