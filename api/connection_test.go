@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/pkg/sftp"
@@ -364,7 +365,7 @@ func TestFileServerTestNamesTheStep(t *testing.T) {
 	}
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for name, test := range map[string]struct{ body, step, message string }{
-		"password":       {server.body("a", `,"password":"canary-wrong"`), "authenticate", "does not accept"},
+		"password":       {server.body("a", `,"password":"canary-wrong"`), "authenticate", "rejected the user name"},
 		"private key":    {server.body("b", `,"privateKey":`+string(key)), "", ""},
 		"host key":       {other.body("c", `,"password":"`+filePassword+`","hostKey":"`+server.hostKey+`"`), "hostKey", other.hostKey},
 		"right host key": {server.body("d", `,"password":"`+filePassword+`","hostKey":"`+server.hostKey+`"`), "", ""},
@@ -577,12 +578,12 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 // TestFailedLoginsAreLimited, because a delivery that cannot log in is free.
 func TestFailedLoginsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: quiet})
+	s := apitest.New(t, apitest.Options{})
 	server := newFileServer(t, 1)
-	s.API.Connections.Limiter = ratelimit.NewMemory(nil)
 	wrong := newConnection(t, s, server.body("wrong", `,"password":"guess","hostKey":"`+server.hostKey+`"`))
 	right := newConnection(t, s, server.body("right", `,"password":"`+filePassword+`","hostKey":"`+server.hostKey+`"`))
 	sends := func(id string) apitest.Response {
+		s.Clock.Advance(10 * time.Second) // within the rate limit
 		return s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", `{"sftp":{"connection":"`+id+`","path":"a"}}`)})
 	}
 	sends(right.ID).OK(t)

@@ -340,7 +340,11 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 		failure.Reason = fmt.Sprintf("The server refused the step with SFTP status %d.", refusal.Code)
 		return failure
 	default:
+		var differ *ssh.AlgorithmNegotiationError
 		failure.Reason, failure.passing = "The server closed the connection.", true
+		if errors.As(err, &differ) {
+			failure.Reason, failure.passing = "The server supports no algorithm that relaypdf supports.", false
+		}
 		return failure
 	}
 }

@@ -15,7 +15,7 @@ const DeliverField = "deliverTo"
 
 // Destination is the place to which a call sends its result: a URL, or a connection of the account.
 type Destination struct {
-	URL     string      `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=8192" jsonschema_description:"Public https URL that receives the result as the body of a PUT request. Redirects are not followed. Any status from 200 to 299 is success."`
+	URL     string      `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=8192" jsonschema_description:"Public https URL that receives the result by PUT, as the body. Redirects are not followed. Any status from 200 to 299 is success."`
 	Headers Headers     `json:"headers,omitempty" jsonschema_description:"Further request headers by name, such as x-amz-acl or Authorization, at most 50 headers and 16 KiB. Content-Type is that of the result unless it is among them. Content-Length is always sent. Host, Content-Length, hop-by-hop and Proxy- headers are rejected. Allowed only with url."`
 	S3      *S3Target   `json:"s3,omitempty" jsonschema_description:"Object in the bucket of an S3 connection."`
 	SFTP    *SFTPTarget `json:"sftp,omitempty" jsonschema_description:"File on the server of an SFTP connection."`
