@@ -96,7 +96,7 @@ func ConnectionsPage(p Page, m Connections) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Connections", "Calls deliver their results to these buckets and servers with deliverTo. Secrets are encrypted and never shown.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Connections", "Calls with deliverTo send their results to these buckets and servers. Secrets are encrypted and never shown.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -640,7 +640,7 @@ func bucketFields(f Form) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "s3.prefix", Label: "Prefix", Placeholder: "invoices/", Optional: true, Max: 1024, Hint: "The beginning of all keys."}, f).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "s3.prefix", Label: "Prefix", Placeholder: "invoices/", Optional: true, Max: 1024, Hint: "Put before every key. End it with / for a folder."}, f).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -697,7 +697,7 @@ func sftpFields(f Form) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "sftp.password", Label: "Password", Type: "password", Autocomplete: "off", Optional: true, Max: 1024, Hint: "Or a private key."}, f).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "sftp.password", Label: "Password", Type: "password", Autocomplete: "off", Optional: true, Max: 1024, Hint: "Enter a password or a private key."}, f).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -705,7 +705,7 @@ func sftpFields(f Form) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "sftp.hostKey", Label: "Host key", Placeholder: "SHA256:", Optional: true, Max: 100, Hint: "The fingerprint that ssh-keygen -l prints. Without it, the first test stores that of the server."}, f).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "sftp.hostKey", Label: "Host key", Placeholder: "SHA256:", Optional: true, Max: 100, Hint: "The fingerprint that ssh-keygen -l prints. If empty, the first successful test stores the key of the server."}, f).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
