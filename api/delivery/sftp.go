@@ -301,10 +301,10 @@ func stepOf[T any](ctx context.Context, n *session, name string, limit time.Dura
 	select {
 	case o = <-ended:
 	case <-late.C:
-		_ = n.Conn.Close()
+		_ = n.Close()
 		o.err = os.ErrDeadlineExceeded
 	case <-ctx.Done():
-		_ = n.Conn.Close()
+		_ = n.Close()
 		o.err = ctx.Err()
 	}
 	n.cause = o.err
