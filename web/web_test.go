@@ -708,7 +708,7 @@ func TestConnectionPages(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		v.sees("/dashboard/connections", "No connections yet")
 		v.sees("/dashboard/connections/new?kind=sftp", "Add SFTP server", "Host key")
-		server := url.Values{"kind": {"sftp"}, "name": {"files"}, "sftp.host": {"127.0.0.1"}, "sftp.port": {"1"}, "sftp.username": {"maya"}, "sftp.privateKey": {"canary"}}
+		server := url.Values{"kind": {"sftp"}, "name": {"files"}, "sftp.host": {"127.0.0.1"}, "sftp.port": {"3"}, "sftp.username": {"maya"}, "sftp.privateKey": {"canary"}}
 		wrong := v.post("/dashboard/connections", http.StatusUnprocessableEntity, server)
 		if !strings.Contains(wrong.body, "must be a private key") || strings.Contains(wrong.body, "canary") || !strings.Contains(wrong.body, `value="127.0.0.1"`) {
 			t.Errorf("a wrong key: got %s", wrong.body)
