@@ -17,7 +17,7 @@ var codeSources = map[string][2]string{
 	"charge-reason": {"charge", "CHARGE"}, "exemption-reason": {"vatex", "VATEX"}, "unit": {"unit", "UNIT"}, "electronic-address": {"eas", "EAS"},
 }
 
-// Changes of later editions of the lists, which ADR 49 explains.
+// Changes of later editions of the lists, which ADR 51 explains.
 var (
 	addedCodes = map[string]string{
 		"currency": "CNH STD XCG", "identifier-scheme": "0241 0242 0243 0244 0245 0246 0247 0248", "country": "AN", "tax-category": "B",
