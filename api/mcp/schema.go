@@ -42,7 +42,7 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	}
 	short.Description = brief(doc.Description, depth < inputDepth-1)
 	if depth == 0 || doc.Format == schema.VerbatimFormat {
-		short.Properties, short.Items, short.Required = nil, nil, nil
+		short.Properties, short.Items, short.Required, short.AdditionalProperties = nil, nil, nil, nil
 		return &short
 	}
 	short.Items, short.AdditionalProperties = shrink(doc.Items, depth-1), shrink(doc.AdditionalProperties, depth-1)
