@@ -135,6 +135,9 @@ func (d *decoder) faultAt(field, format string, args ...any) error {
 }
 
 func (d *decoder) misfit(r *rule, got any) error {
+	if r.doc.Format == passwordFormat {
+		return d.fault("must be %s", expectation(r.doc))
+	}
 	return d.fault("must be %s; got %s", expectation(r.doc), preview(got))
 }
 

@@ -201,6 +201,9 @@ func between(low, high, unit string) string {
 	return ""
 }
 
+// passwordFormat marks a text that messages never repeat.
+const passwordFormat = "password"
+
 // maxPreview bounds how much of a wrong value a message repeats.
 const maxPreview = 40
 
