@@ -48,6 +48,8 @@ var agentUse = map[string]agent{
 	},
 	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", use: "Use when an endpoint must stop receiving events."},
 
+	"GET /v1/connections": {name: "connections_list", use: "Use when deliverTo needs the ID of a stored bucket or SFTP server. The user creates connections in the dashboard."},
+
 	"GET /v1/templates/gallery": {name: "templates_gallery", use: "Use when you want a ready-made layout; templates_create accepts its id as fromGallery."},
 	"GET /v1/templates":         {name: "templates_list", listed: byDefault, use: "Use when you look for an existing template. Not for ready-made layouts: use templates_gallery."},
 	"POST /v1/templates": {

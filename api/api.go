@@ -2,8 +2,10 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -97,6 +99,8 @@ type API struct {
 	Calls *call.Pipeline
 	// Deliveries sends the deliveries that calls cause.
 	Deliveries *delivery.Dispatcher
+	// Connections are the buckets and servers to which results are sent.
+	Connections delivery.Connections
 	// Templates is the service behind the routes of templates.
 	Templates *templates.Service
 
@@ -138,6 +142,8 @@ type Outbound interface {
 	// Webhooks sends to such addresses. It follows no redirect, and looks at
 	// the address that is dialled.
 	Webhooks() *http.Client
+	// DialSSH connects to such a host and port, which speak SSH.
+	DialSSH(ctx context.Context, address string) (net.Conn, error)
 }
 
 // New checks the table of operations and returns an API.
@@ -186,8 +192,14 @@ func New(cfg Config) (*API, error) {
 	if cfg.RedirectFiles {
 		a.links, _ = cfg.Store.Blobs().(linker)
 	}
+	a.Connections = delivery.Connections{
+		Store: cfg.Store, Box: cfg.Box, CheckURL: cfg.Outbound.CheckURL, Transport: cfg.Outbound.Webhooks().Transport, DialSSH: cfg.Outbound.DialSSH,
+	}
+	if !cfg.NoRateLimits {
+		a.Connections.Limiter = cfg.Limiter
+	}
 	a.Calls = call.New(call.Config{
-		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Box: cfg.Box, Payments: cfg.Payments,
+		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Connections: a.Connections, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits, Dev: cfg.Dev,
 		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,

@@ -19,6 +19,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/api/wire"
+	"relaypdf/internal/fakes3"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -465,6 +466,8 @@ func TestBulkWithTestKey(t *testing.T) {
 // are returned.
 func TestBulkDelivers(t *testing.T) {
 	t.Parallel()
+	files := fakes3.Start(t)
+	endpoint := bucketURL(t, files)
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		l := bulkLab(t, &db)
 		l.Work(t)
@@ -475,6 +478,15 @@ func TestBulkDelivers(t *testing.T) {
 		}
 		if got := receiver.Next(t); !bytes.HasPrefix(got.Body, []byte("%PDF-")) || string(got.Body) != l.Content(t, job.ID) {
 			t.Errorf("received %d bytes of %s", len(got.Body), got.Header.Get("Content-Type"))
+		}
+		bucket := newConnection(t, l.Server, bucketBody("archive", endpoint, fakes3.AccessKey, fakes3.SecretKey))
+		job = l.Await(t, l.bulk(object{"records": named("Ada", "Bo"), "output": "merged", "deliverTo": object{"s3": object{"connection": bucket.ID, "key": "{{operation}}/{{id}}.{{extension}}"}}}).ID)
+		key := "pdf.bulk/" + job.ID + ".pdf"
+		if job.Status != wire.JobCompleted || job.Delivered == nil || job.Delivered.Key != key {
+			t.Fatalf("the job is %+v, delivered %+v", job, job.Delivered)
+		}
+		if got := objectOf(t, files, "out/"+key); got != l.Content(t, job.ID) {
+			t.Errorf("the object has %d bytes", len(got))
 		}
 		before, _ := l.Balance(t)
 		refusing := apitest.NewReceiver(t, answers(nil, http.StatusForbidden))

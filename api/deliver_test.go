@@ -175,7 +175,7 @@ func TestDeliverToIsValidated(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for body, want := range map[string]string{
-		`{"text":"a","deliverTo":{}}`: "deliverTo.url is required",
+		`{"text":"a","deliverTo":{}}`: "deliverTo must have exactly one of url, s3 and sftp; got 0",
 		`{"text":"a","deliverTo":{"url":"https://127.0.0.1/","headers":{"Host":"canary"}}}`:                      "deliverTo.headers.Host cannot be set",
 		`{"text":"a","deliverTo":{"url":"https://127.0.0.1/","headers":{"content-length":"1"}}}`:                 "deliverTo.headers.content-length cannot be set",
 		`{"text":"a","deliverTo":{"url":"https://127.0.0.1/","headers":{"Transfer-Encoding":"chunked"}}}`:        "deliverTo.headers.Transfer-Encoding cannot be set",

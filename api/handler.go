@@ -64,6 +64,15 @@ func (a *API) routes() []route {
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/test", access: withFullKey, summary: "Send a test event to an endpoint", about: "Queues a signed test event. GET /v1/webhooks/deliveries shows the outcome.", codes: invalid}, hooks.test),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Rotate the signing secret", about: "Returns a new secret once. relaypdf also signs with the previous secret for 24 hours, or until POST /v1/webhooks/{id}/activate."}, hooks.roll),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/activate", access: withFullKey, summary: "Activate the new signing secret", about: "Ends the use of the previous secret. Call it when your receiver verifies with the new one."}, hooks.activate),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/connections", access: withKey, summary: "List connections", about: "Lists the connections of the account, without their secrets.", verb: "list"}, stored.listConnections),
+		jsonRoute(a, routeSpec{
+			method: "POST", pattern: "/v1/connections", access: withFullKey, summary: "Create a connection", about: "Stores a bucket or an SFTP server for deliverTo. Nothing is sent to it: POST /v1/connections/{id}/test checks it. An account has at most 20 connections.", status: http.StatusCreated,
+			example: `{"name":"archive","s3":{"region":"eu-central-1","bucket":"invoices","accessKeyId":"AKIA…","secretAccessKey":"…"}}`, codes: []apierror.Code{apierror.URLNotAllowed},
+		}, stored.createConnection),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/connections/{id}", access: withKey, summary: "Get a connection", about: "Returns the connection without its secret."}, stored.getConnection),
+		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Update a connection", about: "Changes the members that are sent; s3 or sftp replaces all settings. An absent secret stays unchanged, except for another server, which needs it again.", example: `{"name":"archive 2"}`, codes: []apierror.Code{apierror.URLNotAllowed}}, stored.updateConnection),
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Delete a connection", about: "Deletes the connection and its secret. Waiting jobs that deliver to it fail and are not charged."}, stored.deleteConnection),
+		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/connections/{id}/test", access: withFullKey, summary: "Test a connection", about: "Writes a small file and deletes it. The result names the step that failed. The first successful test stores the host key of an SFTP server."}, stored.testConnection),
 	}
 	routes = append(routes, agentRoute(a))
 	routes = append(routes, a.templateRoutes()...)

@@ -412,6 +412,8 @@ func tagDescription(tag string) string {
 		return "Fonts installed on the server."
 	case "webhooks":
 		return "Webhook endpoints and their deliveries."
+	case "connections":
+		return "Buckets and SFTP servers to which results are delivered."
 	case "templates":
 		return "Handlebars templates: drafts, published versions, partials and the layout gallery."
 	case "gallery":

@@ -151,7 +151,7 @@ func sharedHeaders() map[string]header {
 		"Location":                       {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}, nil},
 		"Retry-After":                    {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}, nil},
 		"x-service-warnings":             {"Number of warnings about the source page; absent if there are none. The response \"url\" and jobs include the warnings.", false, number(), nil},
-		"x-service-delivered":            {"HTTP status that deliverTo.url returned for the result; absent without deliverTo.", false, number(), nil},
+		"x-service-delivered":            {"HTTP status that the destination in deliverTo returned for the result; absent without deliverTo, and for sftp.", false, number(), nil},
 		"ETag":                           {"Version of the content, for If-None-Match.", false, text(), nil},
 	}
 }

@@ -102,6 +102,7 @@ func (a *API) exampleValues() []any {
 		ID: "dlv_" + exampleHash, EndpointID: new(exampleEndpoint), URL: exampleHook, Event: wire.DeliveryEvent{ID: "evt_" + exampleHash, Type: store.EventJobCompleted},
 		Status: "delivered", Attempts: 1, LastStatusCode: new(200), LastDurationMS: new(int64(84)), LastResponse: new("ok"), CreatedAt: exampleTime, DeliveredAt: &exampleTime,
 	}
+	connection := wire.Connection{ID: "conn_" + exampleHash, Name: "archive", Kind: schema.KindS3, S3: &wire.S3Connection{Region: "eu-central-1", Bucket: "invoices", AccessKeyID: "AKIA…"}, CreatedAt: exampleTime}
 	return []any{
 		wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: exampleRequest},
 		wire.Readiness{
@@ -133,6 +134,7 @@ func (a *API) exampleValues() []any {
 		wire.TemplateSession{URL: a.baseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate, Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour)},
 		wire.TemplateVersionList{Versions: []wire.TemplateVersion{version}},
 		wire.TemplateVersionContent{TemplateVersion: version, HTML: exampleHTML, SampleData: template.SampleData, Options: template.Options, Partials: map[string]string{}},
+		connection, wire.ConnectionList{Connections: []wire.Connection{connection}}, wire.ConnectionTest{OK: true},
 		endpoint, wire.WebhookList{Webhooks: []wire.WebhookEndpoint{endpoint}}, wire.WebhookSecret{WebhookEndpoint: endpoint, Secret: secret},
 		delivery, wire.DeliveryList{Deliveries: []wire.Delivery{delivery}}, wire.DeliveryContent{Delivery: delivery, Body: `{"id":"evt_` + exampleHash + `","type":"job.completed","createdAt":"2026-11-27T09:30:00Z","data":{}}`},
 	}

@@ -122,7 +122,7 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	if n := len(outcome.Warnings); n > 0 {
 		a.setService(h, wire.WarningsHeader, strconv.Itoa(n))
 	}
-	if outcome.Delivered != nil {
+	if outcome.Delivered != nil && outcome.Delivered.StatusCode != 0 {
 		a.setService(h, wire.DeliveredHeader, strconv.Itoa(outcome.Delivered.StatusCode))
 	}
 	switch outcome.Mode {

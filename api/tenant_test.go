@@ -27,6 +27,9 @@ var owned = map[string]func(t *testing.T, s *apitest.Server) (id string){
 		}
 		return id
 	},
+	"/v1/connections": func(t *testing.T, s *apitest.Server) string {
+		return made(t, s, apitest.Request{Path: "/v1/connections", Body: `{"name":"a","s3":{"bucket":"abc","accessKeyId":"a","secretAccessKey":"b"}}`})
+	},
 	"/v1/webhooks": func(t *testing.T, s *apitest.Server) string {
 		return made(t, s, apitest.Request{Path: "/v1/webhooks", Body: `{"url":"https://example.com/hook"}`})
 	},

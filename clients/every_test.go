@@ -95,6 +95,13 @@ func everyCall(t *testing.T, description []byte, delivery string) []call {
 	add("webhooks_roll", endpoint)
 	add("webhooks_activate", endpoint)
 	add("webhooks_delete", endpoint)
+	calls = append(calls, call{Operation: "connections_create", Body: json.RawMessage(`{"name":"a","s3":{"endpoint":"https://127.0.0.1:2","bucket":"abc","accessKeyId":"a","secretAccessKey":"b"}}`)})
+	const connection = "$connections_create"
+	add("connections_list")
+	add("connections_get", connection)
+	add("connections_update", connection)
+	add("connections_test", connection)
+	add("connections_delete", connection)
 	return described(t, description, calls)
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -239,6 +240,12 @@ func (r *Renderer) CheckURL(raw string) error {
 // follows no redirect. Its requests set their own timeouts. Errors match egress.ErrRefused if an address is
 // refused.
 func (r *Renderer) Webhooks() *http.Client { return r.hooks }
+
+// DialSSH connects to a host and port that speak SSH, if they are allowed. Errors match egress.ErrRefused if the address
+// is refused.
+func (r *Renderer) DialSSH(ctx context.Context, address string) (net.Conn, error) {
+	return r.policy.DialSSH(ctx, address)
+}
 
 // Protections returns the protections of the system against the engines on this machine. It waits until the first
 // engine is ready.

@@ -22,6 +22,8 @@ var (
 	ErrCallEnded = errors.New("call has ended")
 	// ErrTooManyWebhooks means that the account has MaxWebhooks endpoints.
 	ErrTooManyWebhooks = errors.New("too many webhook endpoints")
+	// ErrTooManyConnections means that the account has MaxConnections connections.
+	ErrTooManyConnections = errors.New("too many connections")
 	// ErrWebhookOff means that the endpoint is disabled or deleted.
 	ErrWebhookOff = errors.New("webhook endpoint is disabled or deleted")
 	// ErrNotFailed means that the delivery has not failed permanently.

@@ -76,6 +76,7 @@ var oldRows = []string{
 	`DELETE FROM titles WHERE call_id IN (SELECT call_id FROM titles WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM links WHERE file_id IN (SELECT file_id FROM links WHERE expires_at < ?0 LIMIT ?1)`,
 	`DELETE FROM delivered WHERE file_id IN (SELECT file_id FROM delivered WHERE delivered_at < ?0 LIMIT ?1)`,
+	`DELETE FROM delivered_objects WHERE file_id IN (SELECT file_id FROM delivered_objects WHERE delivered_at < ?0 LIMIT ?1)`,
 	`DELETE FROM quotes WHERE id IN (SELECT id FROM quotes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days WHERE day < ?0 / 86400000000 LIMIT ?1)`,
 	`DELETE FROM bulk_chunks WHERE (call_id, first) IN (SELECT k.call_id, k.first FROM bulk_chunks AS k JOIN bulks AS b ON b.call_id = k.call_id

@@ -7,41 +7,52 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// resealBatch bounds the endpoints that are read at once.
+// resealBatch bounds the secrets that are read at once.
 const resealBatch = 100
 
-// Reseal passes each encrypted secret of an endpoint to reseal, one after the other, for encryption with a new key,
-// and stores the result; nil keeps the secret. A secret that its owner changes meanwhile is left alone. It returns
-// the number of stored secrets, and can be repeated.
-func (s *Store) Reseal(ctx context.Context, reseal func(endpointID string, sealed []byte) ([]byte, error)) (written int, err error) {
-	for after := ""; ; {
-		var rows []webhookRow
-		err := s.read.NewSelect().Model(&rows).Where("id > ? AND deleted_at IS NULL", after).Order("id").Limit(resealBatch).Scan(ctx)
-		if err != nil || len(rows) == 0 {
+// sealedColumns are the columns with the encrypted secrets of endpoints and connections.
+var sealedColumns = []struct{ table, column string }{{"webhooks", "secret"}, {"webhooks", "previous_secret"}, {"connections", "secret"}}
+
+// Reseal passes each encrypted secret of an endpoint or a connection to reseal, one after the other, for encryption with
+// a new key, and stores the result; nil keeps the secret. A secret that its owner changes meanwhile is left alone. It
+// returns the number of stored secrets, and can be repeated.
+func (s *Store) Reseal(ctx context.Context, reseal func(id string, sealed []byte) ([]byte, error)) (written int, err error) {
+	for _, of := range sealedColumns {
+		n, err := s.resealColumn(ctx, of.table, of.column, reseal)
+		if written += n; err != nil {
 			return written, wrap("reseal", err)
 		}
-		for i := range rows {
-			for column, sealed := range map[string][]byte{"secret": rows[i].Secret, "previous_secret": rows[i].PreviousSecret} {
-				if len(sealed) == 0 {
-					continue
-				}
-				again, err := reseal(rows[i].ID, sealed)
-				if err == nil && again != nil {
-					err = s.replaceSealed(ctx, rows[i].ID, column, sealed, again)
-					written++
-				}
-				if err != nil {
-					return written, fmt.Errorf("reseal %s: %w", rows[i].ID, err)
-				}
+	}
+	return written, nil
+}
+
+func (s *Store) resealColumn(ctx context.Context, table, column string, reseal func(id string, sealed []byte) ([]byte, error)) (written int, err error) {
+	for after := ""; ; {
+		var rows []struct {
+			ID     string
+			Sealed []byte
+		}
+		err := s.read.NewRaw("SELECT id, ?0 AS sealed FROM ?1 WHERE id > ?2 AND length(?0) > 0 ORDER BY id LIMIT ?3", bun.Ident(column), bun.Ident(table), after, resealBatch).Scan(ctx, &rows)
+		if err != nil || len(rows) == 0 {
+			return written, err
+		}
+		for _, row := range rows {
+			again, err := reseal(row.ID, row.Sealed)
+			if err == nil && again != nil {
+				err = s.replaceSealed(ctx, table, column, row.ID, row.Sealed, again)
+				written++
+			}
+			if err != nil {
+				return written, fmt.Errorf("%s: %w", row.ID, err)
 			}
 		}
 		after = rows[len(rows)-1].ID
 	}
 }
 
-func (s *Store) replaceSealed(ctx context.Context, id, column string, before, after []byte) error {
+func (s *Store) replaceSealed(ctx context.Context, table, column, id string, before, after []byte) error {
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("UPDATE webhooks SET ?0 = ?1 WHERE id = ?2 AND ?0 = ?3", bun.Ident(column), after, id, before).Exec(ctx)
+		_, err := tx.NewRaw("UPDATE ?4 SET ?0 = ?1 WHERE id = ?2 AND ?0 = ?3", bun.Ident(column), after, id, before, bun.Ident(table)).Exec(ctx)
 		return err
 	})
 }

@@ -112,6 +112,7 @@ var navigation = []navGroup{
 	}},
 	{"Account", []navItem{
 		{"/dashboard/keys", "key", "Keys"},
+		{"/dashboard/connections", "bucket", "Connections"},
 		{"/dashboard/usage", "usage", "Usage"},
 		{"/dashboard/wallet", "wallet", "Wallet"},
 		{"/dashboard/settings", "settings", "Settings"},
@@ -124,7 +125,7 @@ var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}
 // creations are the pages that create something.
 var creations = []Link{
 	{"/dashboard/keys/new", "Create API key"}, {"/dashboard/templates/new", "Create template"}, {"/dashboard/templates/gallery", "Template gallery"},
-	{"/dashboard/webhooks/new", "Add webhook endpoint"},
+	{"/dashboard/webhooks/new", "Add webhook endpoint"}, {"/dashboard/connections/new?kind=s3", "Add bucket"}, {"/dashboard/connections/new?kind=sftp", "Add SFTP server"},
 }
 
 // Pages lists the pages that the user may open, with their sections as notes.

@@ -72,6 +72,8 @@ var mostStatements = map[string]int{
 	"/dashboard/usage.csv":                           8,
 	"/dashboard/wallet":                              17,
 	"/dashboard/wallet/receipts":                     7,
+	"/dashboard/connections":                         7,
+	"/dashboard/connections/new":                     6,
 	"/dashboard/webhooks":                            8,
 	"/device":                                        6,
 	"/dashboard/apps":                                7,

@@ -32,7 +32,7 @@ type keptForm struct {
 }
 
 // unkept are fields that no session stores: without them their forms cannot be sent again.
-var unkept = []string{"password", "current", "code"}
+var unkept = []string{"password", "current", "code", "s3.secretAccessKey", "sftp.password", "sftp.privateKey"}
 
 // cameFrom returns our page that a form was on.
 func (v *pageRequest) cameFrom() string {

@@ -81,6 +81,8 @@ type Config struct {
 	Cancel   func(ctx context.Context, job store.Call) error
 	// Thumbnail returns an image of page 1 of an account's result as a PNG, or nil; it may be nil.
 	Thumbnail func(ctx context.Context, account store.Account, resultID string) []byte
+	// Connections are the buckets and servers to which results are sent.
+	Connections delivery.Connections
 	// Templates is the service of templates and partials.
 	Templates *templates.Service
 	// Interface executes the API requests of an account's member in the playground, as with a key: operations and

@@ -115,7 +115,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Interface, cfg.Templates = door.ForPerson, door.Templates
+	cfg.Interface, cfg.Templates, cfg.Connections = door.ForPerson, door.Templates, door.Connections
 	if change != nil {
 		change(&cfg)
 	}
@@ -700,6 +700,47 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the audit log says %q, and not %s", got, want)
 			}
 		}
+	})
+}
+
+func TestConnectionPages(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		v.sees("/dashboard/connections", "No connections yet")
+		v.sees("/dashboard/connections/new?kind=sftp", "Add SFTP server", "Host key")
+		server := url.Values{"kind": {"sftp"}, "name": {"files"}, "sftp.host": {"127.0.0.1"}, "sftp.port": {"1"}, "sftp.username": {"maya"}, "sftp.privateKey": {"canary"}}
+		wrong := v.post("/dashboard/connections", http.StatusUnprocessableEntity, server)
+		if !strings.Contains(wrong.body, "must be a private key") || strings.Contains(wrong.body, "canary") || !strings.Contains(wrong.body, `value="127.0.0.1"`) {
+			t.Errorf("a wrong key: got %s", wrong.body)
+		}
+		v.post("/dashboard/connections", http.StatusUnprocessableEntity, url.Values{"kind": {"s3"}, "name": {"a"}, "s3.endpoint": {"https://10.0.0.1"}, "s3.bucket": {"abc"}, "s3.accessKeyId": {"k"}, "s3.secretAccessKey": {"canary"}})
+		server.Del("sftp.privateKey")
+		server.Set("sftp.password", "canary")
+		v.post("/dashboard/connections", http.StatusSeeOther, server)
+		v.post("/dashboard/connections", http.StatusUnprocessableEntity, server) // The name is taken.
+		h.clock.Advance(time.Second)
+		v.post("/dashboard/connections", http.StatusSeeOther, url.Values{"kind": {"s3"}, "name": {"archive"}, "s3.bucket": {"abc"}, "s3.pathStyle": {"on"}, "s3.accessKeyId": {"k"}, "s3.secretAccessKey": {"canary"}})
+		list, err := h.Connections(t.Context(), h.mayas(t).ID)
+		if err != nil || len(list) != 2 {
+			t.Fatalf("got %+v, %v", list, err)
+		}
+		if page := v.sees("/dashboard/connections", "files", "127.0.0.1", "Not tested", "archive", "abc"); strings.Contains(page.body, "canary") {
+			t.Error("a secret is shown")
+		}
+		path := "/dashboard/connections/" + list[0].ID
+		if failed := v.post(path+"/test", http.StatusUnprocessableEntity, url.Values{}); !strings.Contains(failed.body, "The test of files failed at the step connect.") {
+			t.Errorf("the test: got %s", failed.body)
+		}
+		other := h.join(t, "mallory@example.com")
+		for _, path := range []string{path + "/test", path + "/delete"} {
+			if a := other.do(http.MethodPost, path, url.Values{"confirm": {"yes"}}); a.status != http.StatusNotFound {
+				t.Errorf("%s of another account: got status %d", path, a.status)
+			}
+		}
+		v.sees(path+"/delete", "Delete files?")
+		v.post(path+"/delete", http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/connections", "Connection files deleted.", "1 of 20")
+		v.sees("/dashboard/settings/audit", "Connection added:", "Connection deleted:")
 	})
 }
 

@@ -1,7 +1,9 @@
 package apitest
 
 import (
+	"context"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -38,6 +40,11 @@ func (o *Outbound) CheckURL(address string) error {
 
 // Webhooks returns the client that sends to receivers.
 func (o *Outbound) Webhooks() *http.Client { return o.client }
+
+// DialSSH connects to servers that speak SSH.
+func (o *Outbound) DialSSH(ctx context.Context, address string) (net.Conn, error) {
+	return o.policy.DialSSH(ctx, address)
+}
 
 // receiverCertificate is the one that httptest's TLS servers show.
 func receiverCertificate(t testing.TB) *x509.Certificate {

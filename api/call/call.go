@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"relaypdf/api/delivery"
 	"relaypdf/api/operation"
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -32,6 +33,8 @@ type Config struct {
 	Callbacks Callbacks
 	// Destinations sends results to the URLs that calls name. It reaches only public addresses, and follows no redirect.
 	Destinations *http.Client
+	// Connections sends results to the buckets and servers of accounts.
+	Connections delivery.Connections
 	// Box encrypts the inputs of jobs.
 	Box *seal.Box
 	// Payments refills wallets; nil means that only the operator credits
@@ -86,6 +89,7 @@ type Pipeline struct {
 	render       *render.Renderer
 	callbacks    Callbacks
 	destinations *http.Client
+	connections  delivery.Connections
 	box          *seal.Box
 	wallets      *wallets
 	limiter      ratelimit.Limiter
@@ -113,7 +117,7 @@ type Pipeline struct {
 // New returns a Pipeline.
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
-		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, box: cfg.Box, limiter: cfg.Limiter,
+		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, connections: cfg.Connections, box: cfg.Box, limiter: cfg.Limiter,
 		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
 	}

@@ -3,6 +3,8 @@ package call
 import (
 	"context"
 	"errors"
+	"path"
+	"strings"
 	"time"
 
 	"relaypdf/api/apierror"
@@ -22,10 +24,26 @@ const (
 	jobDeliverTime = 2 * time.Minute
 )
 
+// checkDestination refuses a connection that the account does not have, or that has no host key yet.
+func (c *paidCall) checkDestination(ctx context.Context) error {
+	to := c.call.DeliverTo
+	if to == nil || to.Connection() == "" {
+		return nil
+	}
+	err := c.connections.Check(ctx, c.Caller.Account.ID, to.Connection(), to.Kind())
+	field := to.Field() + ".connection"
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return c.replayOr(ctx, apierror.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account"))
+	case errors.Is(err, delivery.ErrNoHostKey):
+		return apierror.Invalid(field, "has no host key yet. Test the connection first")
+	}
+	return err
+}
+
 // deliver sends the result to the destination that the call names, before the call is charged.
 func (c *paidCall) deliver(ctx context.Context) error {
-	to := c.call.DeliverTo
-	if to.URL == "" {
+	if c.call.DeliverTo == nil {
 		return nil
 	}
 	begin, limit := time.Now(), deliverTime
@@ -34,33 +52,83 @@ func (c *paidCall) deliver(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	receipt, err := delivery.Put{
-		Client: c.destinations, URL: to.URL, Headers: to.Headers,
-		ContentType: c.outcome.ContentType, Size: c.outcome.Body.Size(), Open: c.outcome.Body.Open,
-	}.Deliver(bounded)
+	delivered, err := c.send(bounded)
 	c.part(ctx, "run", "deliver", time.Since(begin))
 	if err != nil {
-		return deliveryFailure(err)
+		return deliveryFailure(c.call.DeliverTo, err)
 	}
-	c.outcome.Delivered = &wire.Delivered{
-		Host: receipt.Host, StatusCode: receipt.StatusCode, Attempts: receipt.Attempts, At: c.now().UTC().Truncate(time.Millisecond),
-	}
+	c.outcome.Delivered = delivered
 	c.reached("delivered")
 	return nil
 }
 
+// send delivers the result.
+func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
+	named := c.call.DeliverTo
+	var to delivery.Destination = delivery.Put{Client: c.destinations, URL: named.URL, Headers: named.Headers}
+	var key string
+	if named.Connection() != "" {
+		pattern, _ := named.Pattern()
+		var err error
+		if key, err = schema.ExpandPattern(pattern, c.patternValues()); err != nil {
+			return nil, err
+		}
+		to, err = c.connections.Destination(ctx, c.Caller.Account.ID, named.Connection(), named.Kind(), key, c.result)
+		if err != nil {
+			return nil, err
+		}
+	}
+	receipt, err := delivery.Deliver(ctx, to, delivery.Content{ContentType: c.outcome.ContentType, Size: c.outcome.Body.Size(), Open: c.outcome.Body.Open})
+	if err != nil {
+		return nil, err
+	}
+	delivered := &wire.Delivered{
+		Kind: named.Kind(), Host: receipt.Host, ConnectionID: named.Connection(), Key: key,
+		StatusCode: receipt.StatusCode, Attempts: receipt.Attempts, At: c.now().UTC().Truncate(time.Millisecond),
+	}
+	if c.unstored { // The key may have the name of the result.
+		delivered.Key = ""
+	}
+	return delivered, nil
+}
+
+// patternValues are the values of the variables in keys and paths. Those of a job stay the same when it is tried again.
+func (c *paidCall) patternValues() map[string]string {
+	at := c.now()
+	if c.job != nil {
+		at = c.job.Call.CreatedAt
+	}
+	extension := path.Ext(c.outcome.Filename)
+	return map[string]string{
+		"date": at.UTC().Format(time.DateOnly), "time": at.UTC().Format("150405"), "id": c.result, "operation": operationName(c),
+		"filename": strings.TrimSuffix(c.outcome.Filename, extension), "extension": strings.TrimPrefix(extension, "."),
+	}
+}
+
 // deliveryFailure returns the error of a call whose result could not be delivered.
-func deliveryFailure(err error) error {
-	var failure *delivery.PutError
+func deliveryFailure(to *schema.Destination, err error) error {
+	var failure *delivery.Failure
+	field, check := destinationField, "Check deliverTo: its URL may have expired, or its headers may differ from the signed ones."
+	if to.Connection() != "" {
+		field, check = to.Field()+".connection", "Test the connection "+to.Connection()+"."
+	}
+	var reason string
 	switch {
-	case !errors.As(err, &failure):
+	case errors.As(err, &failure) && failure.Refused:
+		return &operation.URLError{Field: field, Cause: err}
+	case failure != nil:
+		reason = failure.Reason
+	case errors.Is(err, store.ErrNotFound):
+		reason, check = "The connection "+to.Connection()+" was deleted.", "Send the call again with another connection."
+	case errors.Is(err, schema.ErrPath):
+		_, field = to.Pattern()
+		reason, check = "In "+field+", "+err.Error()+".", "Change "+field+" or filename."
+	default:
 		return err
-	case failure.Refused:
-		return &operation.URLError{Field: destinationField, Cause: err}
 	}
 	return &apierror.Error{
-		Code: apierror.DeliveryFailed, Message: failure.Reason + " The call was not charged. Check deliverTo: its URL may have expired, or its headers may differ from the signed ones.",
-		Details: []apierror.Detail{{Field: destinationField, Message: failure.Reason}}, Cause: err,
+		Code: apierror.DeliveryFailed, Message: reason + " The call was not charged. " + check,
+		Details: []apierror.Detail{{Field: field, Message: reason}}, Cause: err,
 	}
 }
 
@@ -71,7 +139,8 @@ func (c *paidCall) keepDelivered(ctx context.Context) error {
 		return nil
 	}
 	return c.store.AddDelivered(ctx, store.Delivered{
-		FileID: c.result, AccountID: c.Caller.Account.ID, Host: d.Host, StatusCode: d.StatusCode, Attempts: d.Attempts, At: d.At,
+		FileID: c.result, AccountID: c.Caller.Account.ID, Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key,
+		StatusCode: d.StatusCode, Attempts: d.Attempts, At: d.At,
 	})
 }
 
@@ -84,5 +153,8 @@ func (p *Pipeline) Delivered(ctx context.Context, resultID string) (*wire.Delive
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Delivered{Host: d.Host, StatusCode: d.StatusCode, Attempts: d.Attempts, At: d.At.UTC().Truncate(time.Millisecond)}, nil
+	return &wire.Delivered{
+		Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key, StatusCode: d.StatusCode, Attempts: d.Attempts,
+		At: d.At.UTC().Truncate(time.Millisecond),
+	}, nil
 }

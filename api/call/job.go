@@ -45,7 +45,8 @@ var jobFeatures = []struct {
 	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
 	{"/test", (*paidCall).test}, // The result would lack its mark.
 	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
-	{"/deliver", func(c *paidCall) bool { return c.call.DeliverTo.URL != "" }}, // All jobs with store false deliver.
+	{"/deliver", func(c *paidCall) bool { return c.call.DestinationURL() != "" }}, // All jobs with store false deliver.
+	{"/connection", func(c *paidCall) bool { return c.call.DeliverTo != nil && c.call.DeliverTo.Connection() != "" }},
 }
 
 // kinds returns the kinds of jobs that this process can run.

@@ -314,6 +314,9 @@ func (c *paidCall) authorize(ctx context.Context) error {
 	if err := c.checkLink(ctx); err != nil {
 		return err
 	}
+	if err := c.checkDestination(ctx); err != nil {
+		return err
+	}
 	if !c.test() {
 		return nil
 	}

@@ -69,7 +69,7 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,
 		Warnings: warningsOf(&file),
 	}
-	if r.call.DeliverTo.URL != "" {
+	if r.call.DeliverTo != nil {
 		if r.outcome.Delivered, err = r.Delivered(ctx, call.ResultID); err != nil {
 			return err
 		}

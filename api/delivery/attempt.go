@@ -125,8 +125,13 @@ func (d *Dispatcher) setDelivery(h http.Header, name, value string) {
 	}
 }
 
-// SecretPurpose names the key that an endpoint's secrets are encrypted with.
-func SecretPurpose(endpointID string) string { return "webhook " + endpointID }
+// SecretPurpose names the key that the secrets of an endpoint or a connection are encrypted with.
+func SecretPurpose(id string) string {
+	if strings.HasPrefix(id, connectionPrefix) {
+		return "connection " + id
+	}
+	return "webhook " + id
+}
 
 // webhookSecrets decrypts an endpoint's secrets. The previous one is empty if only the current one is in use.
 func (d *Dispatcher) webhookSecrets(endpoint *store.Webhook) (current, previous string, err error) {

@@ -219,9 +219,9 @@ type Common struct {
 	// CallbackURL has been checked by the service when an operation runs.
 	CallbackURL string `json:"callbackUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives a POST when the call ends, with the JSON of GET /v1/jobs/{id}. It works with every value of response. The request is not signed; use a webhook endpoint for signed events."`
 	// DeliverTo has been checked in the same way; its URL and headers contain secrets.
-	DeliverTo Destination `json:"deliverTo,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"Destination that receives the result before the call is charged, such as a presigned URL of a bucket. If it does not accept the result, the call fails with delivery_failed and is not charged."`
-	Store     *bool       `json:"store,omitempty" jsonschema:"default=true" jsonschema_extras:"x-advanced=true" jsonschema_description:"Keep copies of the input and the result. If false, relaypdf keeps none after the call. The response must be binary, or async with deliverTo. A result that does not reach the client is lost, and a repeat with the same Idempotency-Key does not return it."`
-	Then      []ThenStep  `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Steps to run on the result in this call, in order, at most 20. Each makes a file of the result before it, which is its source, or its source {\"step\":\"previous\"} if it has several. The response is the last result. The call costs the sum of the prices."`
+	DeliverTo *Destination `json:"deliverTo,omitempty" jsonschema_extras:"x-advanced=true" jsonschema_description:"Destination that receives the result before the call is charged: exactly one of url, s3 and sftp. If it does not accept the result, the call fails with delivery_failed and is not charged."`
+	Store     *bool        `json:"store,omitempty" jsonschema:"default=true" jsonschema_extras:"x-advanced=true" jsonschema_description:"Keep copies of the input and the result. If false, relaypdf keeps none after the call. The response must be binary, or async with deliverTo. A result that does not reach the client is lost, and a repeat with the same Idempotency-Key does not return it."`
+	Then      []ThenStep   `json:"then,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Steps to run on the result in this call, in order, at most 20. Each makes a file of the result before it, which is its source, or its source {\"step\":\"previous\"} if it has several. The response is the last result. The call costs the sum of the prices."`
 }
 
 func (c *Common) common() *Common { return c }
@@ -232,14 +232,8 @@ func (c *Common) LimitsLink() bool { return c.ExpiresIn != 0 || c.MaxDownloads !
 // Unstored reports whether no copy of the input and of the result is kept after the call.
 func (c *Common) Unstored() bool { return c.Store != nil && !*c.Store }
 
-// Destination is the place to which a call sends its result.
-type Destination struct {
-	URL     string  `json:"url" jsonschema:"required,format=uri,maxLength=8192" jsonschema_description:"Public https URL that receives the result by PUT. Redirects are not followed. Any status from 200 to 299 is success."`
-	Headers Headers `json:"headers,omitempty" jsonschema_description:"Further request headers by name, such as x-amz-acl or Authorization, at most 50 headers and 16 KiB. Content-Type is that of the result unless it is among them. Content-Length is always sent. Host, Content-Length, hop-by-hop and Proxy- headers are rejected."`
-}
-
-// validate checks that only responses with a URL limit it, that a result without a copy reaches someone, and the headers
-// for the destination.
+// validate checks that only responses with a URL limit it, that a result without a copy reaches someone, and the
+// destination.
 func (c *Common) validate() error {
 	var faults Faults
 	for _, limit := range []struct {
@@ -257,18 +251,12 @@ func (c *Common) validate() error {
 	switch {
 	case c.Unstored() && c.Response == URL:
 		faults.Add("response", "must be binary, or async with deliverTo, because store is false; got url")
-	case c.Unstored() && c.Response == Async && c.DeliverTo.URL == "":
+	case c.Unstored() && c.Response == Async && c.DeliverTo == nil:
 		faults.Add(DeliverField, "is required, because store is false and response is async")
 	}
-	c.DeliverTo.Headers.Check(&faults, DeliverField+".headers", "server")
+	c.DeliverTo.validate(&faults)
 	return faults.OrNil()
 }
-
-// DestinationURL is the URL in the deliverTo of the input.
-func (c *Common) DestinationURL() string { return c.DeliverTo.URL }
-
-// DeliverField is the common field with the destination of the result.
-const DeliverField = "deliverTo"
 
 // Callback is the callbackUrl of the input.
 func (c *Common) Callback() string { return c.CallbackURL }

@@ -49,7 +49,7 @@ var codes = map[Code]struct {
 	RateLimited:        {http.StatusTooManyRequests, "Too many requests. Wait for the number of seconds in Retry-After."},
 	RenderFailed:       {http.StatusBadGateway, "The document could not be rendered."},
 	ProcessingFailed:   {http.StatusBadGateway, "The file could not be processed."},
-	DeliveryFailed:     {http.StatusBadGateway, "The result could not be delivered to deliverTo.url. The call was not charged."},
+	DeliveryFailed:     {http.StatusBadGateway, "The result could not be delivered to deliverTo. The call was not charged."},
 	ConvertUnavailable: {http.StatusServiceUnavailable, "The conversion is unavailable. Try again shortly."},
 	AIUnavailable:      {http.StatusServiceUnavailable, "The AI provider is unavailable. Try again shortly."},
 	StorageUnavailable: {http.StatusServiceUnavailable, "File storage is unavailable. Try again shortly."},

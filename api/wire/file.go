@@ -17,10 +17,13 @@ type FileURL struct {
 
 // Delivered is the successful delivery of a result to the destination that its call named.
 type Delivered struct {
-	Host       string    `json:"host" jsonschema:"required" jsonschema_description:"Host of the destination."`
-	StatusCode int       `json:"statusCode" jsonschema:"required" jsonschema_description:"HTTP status that the destination returned, from 200 to 299."`
-	Attempts   int       `json:"attempts" jsonschema:"required" jsonschema_description:"Number of requests that were sent."`
-	At         time.Time `json:"deliveredAt" jsonschema:"required" jsonschema_description:"Time of the destination's response."`
+	Kind         string    `json:"kind" jsonschema:"required,enum=url,enum=s3,enum=sftp" jsonschema_description:"Kind of destination."`
+	Host         string    `json:"host" jsonschema:"required" jsonschema_description:"Host of the destination."`
+	ConnectionID string    `json:"connectionId,omitempty" jsonschema_description:"ID of the connection; absent for a URL."`
+	Key          string    `json:"key,omitempty" jsonschema_description:"Key of the object or path of the file, without the prefix or the folder of the connection. Absent for a URL, and if store is false."`
+	StatusCode   int       `json:"statusCode,omitempty" jsonschema_description:"HTTP status that the destination returned, from 200 to 299; absent for sftp."`
+	Attempts     int       `json:"attempts" jsonschema:"required" jsonschema_description:"Number of attempts."`
+	At           time.Time `json:"deliveredAt" jsonschema:"required" jsonschema_description:"Time of the destination's response."`
 }
 
 // Warning is something that is wrong with the page that a result was made of, or that

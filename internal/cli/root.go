@@ -56,7 +56,7 @@ var exitClasses = []exitClass{
 	}},
 	{exitInput, "input: the server rejected the request", []apierror.Code{apierror.InvalidRequest, apierror.URLNotAllowed, apierror.PayloadTooLarge}},
 	{exitNetwork, "network: the server did not respond, or the connection was lost", nil},
-	{exitNotFound, "not found: no such file, job, template or endpoint", []apierror.Code{apierror.NotFound, apierror.MethodNotAllowed}},
+	{exitNotFound, "not found: no such file, job, template, endpoint or connection", []apierror.Code{apierror.NotFound, apierror.MethodNotAllowed}},
 	{exitChanged, "conflict: someone else changed it in the meantime", []apierror.Code{apierror.PreconditionFailed}},
 	{exitInterrupted, "interrupted", nil},
 }
@@ -125,7 +125,7 @@ func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) 
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(), newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(), newTemplatesCommand(), newWebhooksCommand(), newMCPCommand()} {
+	for _, cmd := range []*cobra.Command{newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(), newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(), newTemplatesCommand(), newWebhooksCommand(), newConnectionsCommand(), newMCPCommand()} {
 		cmd.GroupID = clientGroup
 		root.AddCommand(cmd)
 	}

@@ -34,8 +34,8 @@ func newSecretRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		n, err := s.Reseal(ctx, func(endpoint string, sealed []byte) ([]byte, error) {
-			return resealed(box, delivery.SecretPurpose(endpoint), sealed)
+		n, err := s.Reseal(ctx, func(id string, sealed []byte) ([]byte, error) {
+			return resealed(box, delivery.SecretPurpose(id), sealed)
 		})
 		if err != nil {
 			return err

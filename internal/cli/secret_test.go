@@ -38,8 +38,15 @@ func TestSecretRotate(t *testing.T) {
 	if _, err := s.CreateWebhook(t.Context(), store.NewWebhook{ID: id, AccountID: account.ID, URL: "https://example.com", Secret: sealed}); err != nil {
 		t.Fatal(err)
 	}
+	connection := store.Connection{ID: s.NewID("conn"), AccountID: account.ID, Name: "archive", Kind: "s3", Settings: "{}"}
+	if connection.Secret, err = box.Seal(delivery.SecretPurpose(connection.ID), []byte("key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateConnection(t.Context(), connection); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if got, want := mustRun(t, "secret", "rotate", data), "1 secrets are encrypted with the new key\n"; got != want {
+		if got, want := mustRun(t, "secret", "rotate", data), "2 secrets are encrypted with the new key\n"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -50,6 +57,13 @@ func TestSecretRotate(t *testing.T) {
 	fresh, err := app.OpenBox(config)
 	if err != nil || !fresh.Newest(w.Secret) {
 		t.Errorf("the secret is not sealed with the newest key: %v", err)
+	}
+	stored, err := s.Connection(t.Context(), account.ID, connection.ID)
+	if err != nil || !fresh.Newest(stored.Secret) {
+		t.Errorf("the secret of the connection is not sealed with the newest key: %v", err)
+	}
+	if plain, err := fresh.Open(delivery.SecretPurpose(connection.ID), stored.Secret); err != nil || string(plain) != "key" {
+		t.Errorf("opened %q, %v", plain, err)
 	}
 	for _, text := range [][]byte{sealed, w.Secret} {
 		if plain, err := fresh.Open(delivery.SecretPurpose(id), text); err != nil || string(plain) != "whsec" {

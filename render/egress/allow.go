@@ -90,7 +90,7 @@ func (l *allowList) isOwn(addr netip.Addr) bool {
 
 // checkName makes the checks of t that do not need its addresses.
 func (l *allowList) checkName(t target) error {
-	if t.port != 0 && blockedPort(t.port) && !l.opensPort(t) {
+	if t.port != 0 && blockedPort(t.port) && (!t.ssh || t.port != sshPort) && !l.opensPort(t) {
 		return t.refuse(verdict{ReasonPort, "blocked port"})
 	}
 	if t.addr.IsValid() {

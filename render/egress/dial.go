@@ -71,14 +71,26 @@ func (p *Policy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 // takes dialTimeout at most. The error is a *RefusedError if the address may
 // not be reached, else the resolver's or the network's.
 func (p *Policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := p.dial(ctx, network, address)
+	conn, err := p.dial(ctx, network, address, false)
 	if err != nil {
 		return nil, p.observe(ctx, err)
 	}
 	return conn, nil
 }
 
-func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// sshPort is the port of SSH, which no HTTP request may reach.
+const sshPort = 22
+
+// DialSSH is DialContext over "tcp" for a connection that speaks SSH, whose port is allowed too.
+func (p *Policy) DialSSH(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := p.dial(ctx, "tcp", address, true)
+	if err != nil {
+		return nil, p.observe(ctx, err)
+	}
+	return conn, nil
+}
+
+func (p *Policy) dial(ctx context.Context, network, address string, ssh bool) (net.Conn, error) {
 	ofFamily, err := familyFilter(network)
 	if err != nil {
 		return nil, err
@@ -87,6 +99,7 @@ func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil || t.port == 0 {
 		return nil, &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host and port"}
 	}
+	t.ssh = ssh
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	addrs, err := p.resolve(ctx, t)

@@ -194,6 +194,25 @@ func TestControlRefusesBlockedAddresses(t *testing.T) {
 	wantRefused(t, check("tcp4", "169.254.169.254:443", nil), ReasonMetadata)
 }
 
+// TestDialSSH: only connections that speak SSH reach its port, and only at public addresses.
+func TestDialSSH(t *testing.T) {
+	p := newPolicy(t, Config{Resolver: oneAnswer(map[string][]string{"inside.example": {"10.0.0.1"}})})
+	_, err := p.DialContext(t.Context(), "tcp", "93.184.216.34:22")
+	wantRefused(t, err, ReasonPort)
+	_, err = p.DialSSH(t.Context(), "93.184.216.34:25")
+	wantRefused(t, err, ReasonPort)
+	for _, address := range []string{"127.0.0.1:22", "inside.example:22", "169.254.169.254:22", "[::1]:22"} {
+		if _, err := p.DialSSH(t.Context(), address); !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: got %v, want a refusal", address, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.DialSSH(ended, "93.184.216.34:22"); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("a public host: got %v, want an error of the network", err)
+	}
+}
+
 func TestDialContextRejects(t *testing.T) {
 	p := newPolicy(t, Config{Resolver: oneAnswer(map[string][]string{"four.example": {"93.184.216.34"}})})
 	for _, address := range []string{"public.example", "public.example:0", "public.example:", "a b:80", "[fe80::1%lo]:80", "", ":80"} {

@@ -24,6 +24,7 @@ type target struct {
 	host string     // lower-case ASCII name without its final dot, or the text of addr
 	addr netip.Addr // the address, when host is a literal; else invalid
 	port uint16     // 0 if it is not known
+	ssh  bool       // SSH is spoken, so its port is not another protocol's
 }
 
 // String returns the target as the Host of a URL, with the port if it is known.

@@ -76,17 +76,17 @@ func (c *Config) set(name string, values []string) (err error) {
 	case name == "region":
 		return errors.New("has a region that is not made of lower-case letters, digits and hyphens; " + form)
 	case name == "endpoint":
-		c.Endpoint, err = server(value)
+		c.Endpoint, err = Server(value)
 	case name == "public":
-		c.Public, err = server(value)
+		c.Public, err = Server(value)
 	default:
 		return errors.New("has the unknown parameter " + name + "; it can have endpoint, public and region")
 	}
 	return err
 }
 
-// server reads the address of a server without a path.
-func server(text string) (string, error) {
+// Server reads the address of a server without a path.
+func Server(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return "", errors.New("has an endpoint that is not a plain URL; " + form)
@@ -94,7 +94,8 @@ func server(text string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-func (c Config) endpoint() string {
+// Address returns the URL of the server.
+func (c Config) Address() string {
 	if c.Endpoint != "" {
 		return c.Endpoint
 	}

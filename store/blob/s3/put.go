@@ -176,17 +176,16 @@ func (s *Store) complete(ctx context.Context, object, upload string, parts []min
 // send sends one request with content, and sends it again when it failed for a
 // reason that may have passed. S3 compares the content with its hash.
 func (s *Store) send(ctx context.Context, content *io.SectionReader, request func(io.Reader, string) error) error {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, durable.Reader(ctx, io.NewSectionReader(content, 0, content.Size()))); err != nil {
+	text, err := hashOf(ctx, io.NewSectionReader(content, 0, content.Size()))
+	if err != nil {
 		return err
 	}
-	text := hex.EncodeToString(hash.Sum(nil))
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		// Each attempt has its own reader, because the connection of the previous one may still use its reader. It
 		// cannot be rewound, so that only this code retries.
 		err := request(struct{ io.Reader }{io.NewSectionReader(content, 0, content.Size())}, text)
-		if err == nil || attempt == attempts || !passing(err) {
+		if err == nil || attempt == attempts || !Passing(err) {
 			return errors.Join(err, ctx.Err())
 		}
 		select {
@@ -198,8 +197,17 @@ func (s *Store) send(ctx context.Context, content *io.SectionReader, request fun
 	}
 }
 
-// passing reports whether an error may be temporary.
-func passing(err error) bool {
+// hashOf returns the hash of content that S3 compares it with.
+func hashOf(ctx context.Context, content io.Reader) (string, error) {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, durable.Reader(ctx, content)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Passing reports whether the error of a request may be temporary.
+func Passing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

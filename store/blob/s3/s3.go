@@ -65,13 +65,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	requests := newMetrics()
 	open := func(endpoint string) (*minio.Core, error) {
-		u, err := url.Parse(endpoint)
-		if err != nil {
-			return nil, err
-		}
-		return minio.NewCore(u.Host, &minio.Options{
-			Creds: keys, Secure: u.Scheme == "https", Region: cfg.Region, Transport: measured{transport(cfg.RootCAs), requests}, MaxRetries: attempts,
-		})
+		return openCore(endpoint, minio.Options{Creds: keys, Region: cfg.Region, Transport: measured{transport(cfg.RootCAs), requests}, MaxRetries: attempts})
 	}
 	s := &Store{bucket: cfg.Bucket, tmp: cfg.TempDir, now: cfg.Now, requests: requests}
 	if cfg.Prefix != "" {
@@ -81,7 +75,7 @@ func New(cfg Config) (*Store, error) {
 		s.now = time.Now
 	}
 	var err error
-	if s.core, err = open(cfg.endpoint()); err != nil {
+	if s.core, err = open(cfg.Address()); err != nil {
 		return nil, fmt.Errorf("open the bucket: %w", err)
 	}
 	s.public = s.core.Client
@@ -93,6 +87,16 @@ func New(cfg Config) (*Store, error) {
 		s.public = public.Client
 	}
 	return s, nil
+}
+
+// openCore returns the client of a server, which is not asked anything yet.
+func openCore(endpoint string, options minio.Options) (*minio.Core, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	options.Secure = u.Scheme == "https"
+	return minio.NewCore(u.Host, &options)
 }
 
 func transport(roots *x509.CertPool) http.RoundTripper {

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/call"
+	"relaypdf/api/delivery"
+	"relaypdf/api/operation"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+)
+
+func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput) (wire.ConnectionList, error) {
+	rows, err := a.store.Connections(ctx, caller.Account.ID)
+	answer := wire.ConnectionList{Connections: make([]wire.Connection, len(rows))}
+	for i, row := range rows {
+		if answer.Connections[i], err = delivery.ShowConnection(row); err != nil {
+			return answer, err
+		}
+	}
+	return answer, err
+}
+
+func (a *API) createConnection(ctx context.Context, caller call.Caller, in delivery.NewConnection) (wire.Connection, error) {
+	made, err := a.Connections.Create(ctx, caller.Account.ID, in)
+	return made, connectionError(err)
+}
+
+// connectionPatch changes a connection.
+type connectionPatch struct {
+	byID
+	delivery.ConnectionChange
+}
+
+func (a *API) updateConnection(ctx context.Context, caller call.Caller, in connectionPatch) (wire.Connection, error) {
+	changed, err := a.Connections.Update(ctx, caller.Account.ID, in.ID, in.ConnectionChange)
+	return changed, connectionError(err)
+}
+
+// connectionError returns the API error of a connection that could not be created or updated.
+func connectionError(err error) error {
+	var address *delivery.AddressError
+	switch {
+	case errors.As(err, &address):
+		return &operation.URLError{Field: address.Field, Cause: address.Cause}
+	case errors.Is(err, store.ErrExists):
+		return apierror.Invalid("name", "must be unique: another connection has this name")
+	}
+	return err
+}
+
+func (a *API) getConnection(ctx context.Context, caller call.Caller, in byID) (wire.Connection, error) {
+	row, err := a.store.Connection(ctx, caller.Account.ID, in.ID)
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	return delivery.ShowConnection(row)
+}
+
+func (a *API) deleteConnection(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
+	return wire.Acknowledged{OK: true}, a.store.DeleteConnection(ctx, caller.Account.ID, in.ID)
+}
+
+func (a *API) testConnection(ctx context.Context, caller call.Caller, in byID) (wire.ConnectionTest, error) {
+	test, err := a.Connections.Test(ctx, caller.Account.ID, in.ID)
+	var limit *delivery.LimitError
+	if errors.As(err, &limit) {
+		err = &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(limit.RetryAfter), Message: limit.Error()}
+	}
+	return test, err
+}

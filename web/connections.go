@@ -1,0 +1,206 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"relaypdf/api/delivery"
+	"relaypdf/api/schema"
+	"relaypdf/api/wire"
+	"relaypdf/store"
+	"relaypdf/views"
+)
+
+const connectionsPath = "/dashboard/connections"
+
+// connectionOf shows a connection.
+func connectionOf(c wire.Connection) views.Connection {
+	shown := views.Connection{ID: c.ID, Name: c.Name, Made: c.CreatedAt, State: views.Status{Is: views.StateOK, Word: "Ready"}}
+	switch {
+	case c.S3 != nil:
+		shown.Kind, shown.Server, shown.Place = "S3 bucket", "Amazon S3", strings.TrimSuffix(c.S3.Bucket+"/"+c.S3.Prefix, "/")
+		if c.S3.Endpoint != "" {
+			shown.Server = strings.TrimPrefix(c.S3.Endpoint, "https://")
+		}
+	case c.SFTP != nil:
+		shown.Kind, shown.Server, shown.Place, shown.HostKey = "SFTP", c.SFTP.Host, c.SFTP.Folder, c.SFTP.HostKey
+		if c.SFTP.HostKey == "" {
+			shown.State = views.Status{Is: views.StateWarn, Word: "Not tested"}
+		}
+	}
+	return shown
+}
+
+func (w *Web) showConnections(v *pageRequest) error { return w.connectionsPage(v, http.StatusOK, "") }
+
+// connectionsPage shows the connections, and why a test failed.
+func (w *Web) connectionsPage(v *pageRequest, status int, failed string) error {
+	rows, err := w.store.Connections(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	m := views.Connections{Max: store.MaxConnections, Failed: failed}
+	for _, row := range rows {
+		c, err := delivery.ShowConnection(row)
+		if err != nil {
+			return err
+		}
+		m.List = append(m.List, connectionOf(c))
+	}
+	return v.show(status, views.ConnectionsPage(v.page("Connections", connectionsPath), m))
+}
+
+// connectionFields are the fields of each kind of connection, besides its secrets.
+var connectionFields = map[string][]string{
+	schema.KindS3:   {"endpoint", "region", "bucket", "prefix", "pathStyle", "accessKeyId"},
+	schema.KindSFTP: {"host", "port", "username", "hostKey", "folder"},
+}
+
+// connectionKind returns the kind of connection that a form is about.
+func connectionKind(v *pageRequest) string {
+	if v.value("kind") == schema.KindSFTP {
+		return schema.KindSFTP
+	}
+	return schema.KindS3
+}
+
+// connectionForm is the form of a new connection as it was sent, without its secrets, or empty.
+func connectionForm(v *pageRequest) views.NewConnection {
+	m := views.NewConnection{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, SFTP: connectionKind(v) == schema.KindSFTP}
+	m.Values["name"] = v.value("name")
+	for _, name := range connectionFields[connectionKind(v)] {
+		name = connectionKind(v) + "." + name
+		m.Values[name] = v.value(name)
+	}
+	return m
+}
+
+func (w *Web) showNewConnection(v *pageRequest) error {
+	m := connectionForm(v)
+	return v.show(http.StatusOK, views.NewConnectionPage(v.page(m.Title(), connectionsPath), m))
+}
+
+// newConnection reads the form of a connection. The error is schema.Faults.
+func newConnection(v *pageRequest) (*delivery.NewConnection, error) {
+	kind, settings := connectionKind(v), map[string]any{}
+	for _, name := range slices.Concat(connectionFields[kind], []string{"secretAccessKey", "password", "privateKey"}) {
+		text := v.value(kind + "." + name)
+		switch port, err := strconv.Atoi(text); {
+		case text == "":
+		case name == "pathStyle":
+			settings[name] = true
+		case name == "port" && err == nil:
+			settings[name] = port
+		case name == "privateKey":
+			settings[name] = text + "\n"
+		default:
+			settings[name] = text
+		}
+	}
+	body, err := json.Marshal(map[string]any{"name": v.value("name"), kind: settings})
+	if err != nil {
+		return nil, err
+	}
+	request, err := schema.NewRequest[delivery.NewConnection]()
+	if err != nil {
+		return nil, err
+	}
+	return request.Bind(v.ctx(), nil, bytes.NewReader(body))
+}
+
+func (w *Web) makeConnection(v *pageRequest) error {
+	n, err := newConnection(v)
+	var made wire.Connection
+	if err == nil {
+		made, err = w.cfg.Connections.Create(v.ctx(), v.account.ID, *n)
+	}
+	if err != nil {
+		return w.wrongConnection(v, err)
+	}
+	if err := v.record("connection.made", made.Name, ""); err != nil {
+		return err
+	}
+	return v.redirectWith(connectionsPath, "Connection "+made.Name+" added. Test it before you use it.")
+}
+
+// wrongConnection shows the form of a connection with its errors.
+func (w *Web) wrongConnection(v *pageRequest, err error) error {
+	m := connectionForm(v)
+	var faults schema.Faults
+	var address *delivery.AddressError
+	switch {
+	case errors.As(err, &faults):
+		for _, fault := range faults {
+			m.Errors[fault.Field] = "It " + fault.Message + "."
+		}
+	case errors.As(err, &address):
+		m.Errors[address.Field] = "It must be an https URL with a public host."
+		if m.SFTP {
+			m.Errors[address.Field] = "It must be a public host."
+		}
+	case errors.Is(err, store.ErrExists):
+		m.Errors["name"] = "Another connection has this name."
+	case errors.Is(err, store.ErrTooManyConnections):
+		limit := strconv.Itoa(store.MaxConnections)
+		m.Errors[""] = "Connection limit reached: " + limit + " of " + limit + ". Delete a connection first."
+	default:
+		return err
+	}
+	return v.show(http.StatusUnprocessableEntity, views.NewConnectionPage(v.page(m.Title(), connectionsPath), m))
+}
+
+// connection returns the connection that the URL names.
+func (w *Web) connection(v *pageRequest) (store.Connection, error) {
+	return w.store.Connection(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+}
+
+func (w *Web) testConnection(v *pageRequest) error {
+	c, err := w.connection(v)
+	if err != nil {
+		return err
+	}
+	test, err := w.cfg.Connections.Test(v.ctx(), v.account.ID, c.ID)
+	var limit *delivery.LimitError
+	if errors.As(err, &limit) {
+		return w.connectionsPage(v, http.StatusTooManyRequests, limit.Error()+" Try again later.")
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.record("connection.tested", c.Name, ""); err != nil {
+		return err
+	}
+	if !test.OK {
+		return w.connectionsPage(v, http.StatusUnprocessableEntity, "The test of "+c.Name+" failed at the step "+test.FailedStep+". "+test.Message)
+	}
+	return v.redirectWith(connectionsPath, "The test of "+c.Name+" succeeded: a file was written and deleted.")
+}
+
+func (w *Web) showDeleteConnection(v *pageRequest) error {
+	c, err := w.connection(v)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, views.DeleteConnectionPage(v.page("Delete connection", connectionsPath), views.Connection{ID: c.ID, Name: c.Name}))
+}
+
+func (w *Web) deleteConnection(v *pageRequest) error {
+	c, err := w.connection(v)
+	if err == nil {
+		err = w.store.DeleteConnection(v.ctx(), v.account.ID, c.ID)
+	}
+	if err == nil {
+		err = v.record("connection.deleted", c.Name, "")
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirectWith(connectionsPath, "Connection "+c.Name+" deleted.")
+}
