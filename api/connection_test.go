@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ import (
 	"relaypdf/api/wire"
 	"relaypdf/client"
 	"relaypdf/internal/fakes3"
+	"relaypdf/internal/sharedtest"
 	"relaypdf/render/egress"
 	"relaypdf/store/storetest"
 )
@@ -242,7 +244,7 @@ func newFileServer(t *testing.T, seeds ...byte) *fileServer {
 		config.AddHostKey(signer)
 		f.hostKey = ssh.FingerprintSHA256(signer.PublicKey())
 	}
-	f.host, f.port = listen(t, func(conn net.Conn) { f.serve(conn, config) })
+	f.host, f.port = sharedtest.Listen(t, func(conn net.Conn) { f.serve(conn, config) })
 	return f
 }
 
@@ -255,52 +257,13 @@ func signerOf(t *testing.T, seed byte) ssh.Signer {
 	return signer
 }
 
-// listen serves connections until the test ends.
-func listen(t *testing.T, serve func(net.Conn)) (host, port string) {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
-		}
-	}()
-	host, port, _ = net.SplitHostPort(listener.Addr().String())
-	return host, port
-}
-
 func (f *fileServer) serve(conn net.Conn, config *ssh.ServerConfig) {
-	defer conn.Close()
-	_, channels, requests, err := ssh.NewServerConn(conn, config)
-	if err != nil {
-		return
-	}
-	go ssh.DiscardRequests(requests)
-	for opened := range channels {
-		channel, asked, err := opened.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			for r := range asked {
-				_ = r.Reply(r.Type == "subsystem", nil)
-			}
-		}()
+	sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
 		f.sessions.Add(1)
-		server, err := sftp.NewServer(channel, sftp.WithServerWorkingDirectory(f.folder))
-		if err != nil {
-			return
+		if server, err := sftp.NewServer(channel, sftp.WithServerWorkingDirectory(f.folder)); err == nil {
+			_ = server.Serve()
 		}
-		_ = server.Serve()
-		_ = channel.Close()
-	}
+	})
 }
 
 // body is the JSON of a connection to the server.
@@ -354,7 +317,7 @@ func TestFileServerTestNamesTheStep(t *testing.T) {
 	t.Parallel()
 	server, other := newFileServer(t, 1), newFileServer(t, 2)
 	closing := &fileServer{}
-	closing.host, closing.port = listen(t, func(conn net.Conn) { _ = conn.Close() })
+	closing.host, closing.port = sharedtest.Listen(t, func(conn net.Conn) { _ = conn.Close() })
 	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed([]byte(strings.Repeat("\t", ed25519.SeedSize))), "")
 	if err != nil {
 		t.Fatal(err)
@@ -563,7 +526,7 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	closing := &fileServer{}
-	closing.host, closing.port = listen(t, func(conn net.Conn) { _ = conn.Close() })
+	closing.host, closing.port = sharedtest.Listen(t, func(conn net.Conn) { _ = conn.Close() })
 	made := newConnection(t, s, closing.body("a", `,"password":"canary"`))
 	s.API.Connections.Limiter = ratelimit.NewMemory(nil)
 	for range 30 {
@@ -573,6 +536,54 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 	if f.Message != "Connection test limit reached: 30 of 30 an hour." {
 		t.Errorf("got %q", f.Message)
 	}
+}
+
+// TestLostSecretIsReplaced: a connection whose secret cannot be decrypted any more works with a new one.
+func TestLostSecretIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	server := newFileServer(t, 1)
+	made := newConnection(t, s, server.body("files", `,"password":"`+filePassword+`","hostKey":"`+server.hostKey+`"`))
+	row, err := s.Store.Connection(t.Context(), s.Account.ID, made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := row
+	lost.Secret = []byte("of another key")
+	if err := s.Store.UpdateConnection(t.Context(), row, lost); err != nil {
+		t.Fatal(err)
+	}
+	update := func(body string) apitest.Response {
+		return s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: body})
+	}
+	update(`{"name":"other"}`).Refused(t, apierror.InternalError)
+	update(`{"sftp":{"host":"` + server.host + `","port":` + server.port + `,"username":"maya","folder":"in","password":"` + filePassword + `"}}`).OK(t)
+	if got := testConnection(t, s, made.ID); !got.OK {
+		t.Errorf("the test is %+v", got)
+	}
+}
+
+// TestConnectionsChangedAtOnce: a change of the name, and one of the secret meanwhile, both apply.
+func TestConnectionsChangedAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		server := newFileServer(t, 1)
+		made := newConnection(t, s, server.body("files", `,"password":"wrong","hostKey":"`+server.hostKey+`"`))
+		var all sync.WaitGroup
+		for _, body := range []string{
+			`{"name":"renamed"}`, `{"sftp":{"host":"` + server.host + `","port":` + server.port + `,"username":"maya","folder":"in","password":"` + filePassword + `"}}`,
+		} {
+			all.Go(func() {
+				s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: body}).OK(t)
+			})
+		}
+		all.Wait()
+		got := decode[wire.Connection](t, s.Send(t, apitest.Request{Method: http.MethodGet, Path: connections + "/" + made.ID}).OK(t))
+		if test := testConnection(t, s, made.ID); got.Name != "renamed" || !test.OK {
+			t.Errorf("got %+v, the test is %+v", got, test)
+		}
+	})
 }
 
 // TestFailedLoginsAreLimited, because a delivery that cannot log in is free.
@@ -644,7 +655,7 @@ func TestClientLeavesDuringFileDelivery(t *testing.T) {
 		leave()
 	}()
 	silent := &fileServer{}
-	silent.host, silent.port = listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }) // until the other side closes it
+	silent.host, silent.port = sharedtest.Listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }) // until the other side closes it
 	made := newConnection(t, s, silent.body("silent", `,"password":"canary","hostKey":"SHA256:`+strings.Repeat("A", 43)+`"`))
 	input := map[string]any{"text": "a", "deliverTo": map[string]any{"sftp": map[string]any{"connection": made.ID, "path": "a"}}}
 	if _, err := s.Client().Do(ctx, "test.echo", input, client.CallOptions{}); !errors.Is(err, context.Canceled) {

@@ -13,14 +13,8 @@ import (
 )
 
 func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput) (wire.ConnectionList, error) {
-	rows, err := a.store.Connections(ctx, caller.Account.ID)
-	answer := wire.ConnectionList{Connections: make([]wire.Connection, len(rows))}
-	for i, row := range rows {
-		if answer.Connections[i], err = delivery.ShowConnection(row); err != nil {
-			return answer, err
-		}
-	}
-	return answer, err
+	list, err := a.Connections.List(ctx, caller.Account.ID)
+	return wire.ConnectionList{Connections: list}, err
 }
 
 func (a *API) createConnection(ctx context.Context, caller call.Caller, in delivery.NewConnection) (wire.Connection, error) {
@@ -52,11 +46,7 @@ func connectionError(err error) error {
 }
 
 func (a *API) getConnection(ctx context.Context, caller call.Caller, in byID) (wire.Connection, error) {
-	row, err := a.store.Connection(ctx, caller.Account.ID, in.ID)
-	if err != nil {
-		return wire.Connection{}, err
-	}
-	return delivery.ShowConnection(row)
+	return a.Connections.Get(ctx, caller.Account.ID, in.ID)
 }
 
 func (a *API) deleteConnection(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {

@@ -22,18 +22,16 @@ const connectionsPath = "/dashboard/connections"
 
 // connectionOf shows a connection.
 func connectionOf(c wire.Connection) views.Connection {
-	shown := views.Connection{ID: c.ID, Name: c.Name, Made: c.CreatedAt, State: views.Status{Is: views.StateOK, Word: "Ready"}}
+	shown := views.Connection{ID: c.ID, Name: c.Name, Made: c.CreatedAt}
 	switch {
 	case c.S3 != nil:
-		shown.Kind, shown.Server, shown.Place = "S3 bucket", "Amazon S3", strings.TrimSuffix(c.S3.Bucket+"/"+c.S3.Prefix, "/")
+		shown.Kind, shown.Server, shown.Place = "S3", "Amazon S3", strings.TrimSuffix(c.S3.Bucket+"/"+c.S3.Prefix, "/")
 		if c.S3.Endpoint != "" {
 			shown.Server = strings.TrimPrefix(c.S3.Endpoint, "https://")
 		}
 	case c.SFTP != nil:
 		shown.Kind, shown.Server, shown.Place, shown.HostKey = "SFTP", c.SFTP.Host, c.SFTP.Folder, c.SFTP.HostKey
-		if c.SFTP.HostKey == "" {
-			shown.State = views.Status{Is: views.StateWarn, Word: "No host key"}
-		}
+		shown.Untested = c.SFTP.HostKey == ""
 	}
 	return shown
 }
@@ -42,16 +40,12 @@ func (w *Web) showConnections(v *pageRequest) error { return w.connectionsPage(v
 
 // connectionsPage shows the connections, and why a test failed.
 func (w *Web) connectionsPage(v *pageRequest, status int, failed string) error {
-	rows, err := w.store.Connections(v.ctx(), v.account.ID)
+	list, err := w.cfg.Connections.List(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
 	m := views.Connections{Max: store.MaxConnections, Failed: failed}
-	for _, row := range rows {
-		c, err := delivery.ShowConnection(row)
-		if err != nil {
-			return err
-		}
+	for _, c := range list {
 		m.List = append(m.List, connectionOf(c))
 	}
 	return v.show(status, views.ConnectionsPage(v.page("Connections", connectionsPath), m))
@@ -146,7 +140,7 @@ func (w *Web) wrongConnection(v *pageRequest, err error) error {
 	case errors.As(err, &address):
 		m.Errors[address.Field] = "It must be an https URL with a public host."
 		if m.SFTP {
-			m.Errors[address.Field] = "It must be a public host."
+			m.Errors[address.Field] = "The host or port is not allowed. Use a public host."
 		}
 	case errors.Is(err, store.ErrExists):
 		m.Errors["name"] = "Another connection has this name."

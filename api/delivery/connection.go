@@ -9,9 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
@@ -97,7 +97,7 @@ type secret struct {
 // Validate returns the errors of the fields, without their secrets.
 func (n *NewConnection) Validate() error {
 	var faults schema.Faults
-	if strings.TrimSpace(n.Name) != n.Name || strings.ContainsFunc(n.Name, isControl) {
+	if strings.TrimSpace(n.Name) != n.Name || strings.ContainsFunc(n.Name, unicode.IsControl) {
 		faults.Add("name", "must not start or end with a space, and must not contain control characters")
 	}
 	switch {
@@ -111,8 +111,6 @@ func (n *NewConnection) Validate() error {
 	return faults.OrNil()
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
-
 func (n *NewS3) validate(faults *schema.Faults) {
 	if n.SecretAccessKey == "" {
 		faults.Add("s3.secretAccessKey", "is required")
@@ -125,12 +123,13 @@ func (n *NewS3) validate(faults *schema.Faults) {
 	}
 	if _, err := s3.Server(n.Endpoint); n.Endpoint != "" && err != nil {
 		faults.Add("s3.endpoint", "must be an https URL without a path, such as https://s3.example.com")
-	}
-	if _, err := newBucket(n, nil); err != nil && !slices.ContainsFunc(*faults, func(f schema.Fault) bool { return f.Field == "s3.endpoint" }) {
+	} else if _, err := newBucket(n, nil); err != nil {
 		faults.Add("s3.endpoint", "must be the URL of the service without the bucket, such as https://s3.example.com")
 	}
-	if strings.ContainsFunc(n.AccessKeyID+n.SecretAccessKey, isControl) {
-		faults.Add("s3.accessKeyId", "and s3.secretAccessKey must not contain control characters")
+	for field, text := range map[string]string{"s3.accessKeyId": n.AccessKeyID, "s3.secretAccessKey": n.SecretAccessKey} {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			faults.Add(field, "must not contain control characters")
+		}
 	}
 	if strings.HasPrefix(n.Prefix, "/") {
 		faults.Add("s3.prefix", "must not start with /")
@@ -186,12 +185,45 @@ func (c Connections) Create(ctx context.Context, accountID string, n NewConnecti
 	if err != nil {
 		return wire.Connection{}, err
 	}
-	return ShowConnection(row)
+	return shown(row)
 }
+
+// List returns the connections of an account, the oldest first.
+func (c Connections) List(ctx context.Context, accountID string) ([]wire.Connection, error) {
+	rows, err := c.Store.Connections(ctx, accountID)
+	list := make([]wire.Connection, len(rows))
+	for i, row := range rows {
+		if list[i], err = shown(row); err != nil {
+			return nil, err
+		}
+	}
+	return list, err
+}
+
+// Get returns a connection of an account, or store.ErrNotFound.
+func (c Connections) Get(ctx context.Context, accountID, id string) (wire.Connection, error) {
+	row, err := c.Store.Connection(ctx, accountID, id)
+	if err != nil {
+		return wire.Connection{}, err
+	}
+	return shown(row)
+}
+
+// updateAttempts is the maximum number of attempts to update a connection that others change meanwhile.
+const updateAttempts = 3
 
 // Update changes a connection. The error is schema.Faults, an *AddressError, store.ErrNotFound, or store.ErrExists for a
 // name that is taken. A secret is sent only to the server that it was stored for: a new server needs it again.
-func (c Connections) Update(ctx context.Context, accountID, id string, change ConnectionChange) (wire.Connection, error) {
+func (c Connections) Update(ctx context.Context, accountID, id string, change ConnectionChange) (changed wire.Connection, err error) {
+	for range updateAttempts {
+		if changed, err = c.update(ctx, accountID, id, change); !errors.Is(err, store.ErrNotFound) {
+			break
+		}
+	}
+	return changed, err
+}
+
+func (c Connections) update(ctx context.Context, accountID, id string, change ConnectionChange) (wire.Connection, error) {
 	row, err := c.Store.Connection(ctx, accountID, id)
 	if err != nil {
 		return wire.Connection{}, err
@@ -224,7 +256,7 @@ func (c Connections) Update(ctx context.Context, accountID, id string, change Co
 	if err != nil {
 		return wire.Connection{}, err
 	}
-	return ShowConnection(row)
+	return shown(row)
 }
 
 func (c *ConnectionChange) hasSecret() bool {
@@ -232,24 +264,24 @@ func (c *ConnectionChange) hasSecret() bool {
 }
 
 // after returns the settings with the secret that was stored before, unless they have one, or another server.
-func (n *NewS3) after(before *NewS3) *NewS3 {
+func (n NewS3) after(before *NewS3) *NewS3 {
 	if n.SecretAccessKey == "" && n.Endpoint == before.Endpoint {
 		n.SecretAccessKey = before.SecretAccessKey
 	}
-	return n
+	return &n
 }
 
 // after returns the settings with the secret and the host key that were stored before, unless they have them, or another
 // server.
-func (n *NewSFTP) after(before *NewSFTP) *NewSFTP {
+func (n NewSFTP) after(before *NewSFTP) *NewSFTP {
 	if n.Host != before.Host || cmp.Or(n.Port, sftpPort) != cmp.Or(before.Port, sftpPort) {
-		return n
+		return &n
 	}
 	if n.Password == "" && n.PrivateKey == "" && (n.HostKey == "" || n.HostKey == before.HostKey) {
 		n.Password, n.PrivateKey = before.Password, before.PrivateKey
 	}
 	n.HostKey = cmp.Or(n.HostKey, before.HostKey)
-	return n
+	return &n
 }
 
 // fill sets the name, the settings and the encrypted secret of a connection with an ID.
@@ -283,22 +315,22 @@ func (c Connections) fill(row *store.Connection, n NewConnection) error {
 	return err
 }
 
-// ShowConnection returns a connection as its owner sees it.
-func ShowConnection(row store.Connection) (wire.Connection, error) {
-	shown := wire.Connection{ID: row.ID, Name: row.Name, Kind: row.Kind, CreatedAt: row.CreatedAt.Truncate(time.Millisecond)}
+// shown returns a connection as its owner sees it.
+func shown(row store.Connection) (wire.Connection, error) {
+	c := wire.Connection{ID: row.ID, Name: row.Name, Kind: row.Kind, CreatedAt: row.CreatedAt.Truncate(time.Millisecond)}
 	var err error
 	switch row.Kind {
 	case schema.KindS3:
-		shown.S3 = &wire.S3Connection{}
-		err = json.Unmarshal([]byte(row.Settings), shown.S3)
+		c.S3 = &wire.S3Connection{}
+		err = json.Unmarshal([]byte(row.Settings), c.S3)
 	case schema.KindSFTP:
-		shown.SFTP = &wire.SFTPConnection{}
-		err = json.Unmarshal([]byte(row.Settings), shown.SFTP)
-		shown.SFTP.HostKey = row.HostKey
+		c.SFTP = &wire.SFTPConnection{}
+		err = json.Unmarshal([]byte(row.Settings), c.SFTP)
+		c.SFTP.HostKey = row.HostKey
 	default:
 		err = fmt.Errorf("connection %s of kind %q", row.ID, row.Kind)
 	}
-	return shown, err
+	return c, err
 }
 
 // target is the server of a connection, with its secret.
@@ -309,23 +341,22 @@ type target interface {
 	test(ctx context.Context, id string) (hostKey string, failure *Failure)
 }
 
-// stored decrypts a connection.
+// stored returns a connection with its secret. If the secret cannot be decrypted, the rest is returned with the error.
 func (c Connections) stored(row store.Connection) (NewConnection, error) {
 	n := NewConnection{Name: row.Name}
-	shown, err := ShowConnection(row)
-	if err != nil {
-		return n, err
-	}
-	text, err := c.Box.Open(SecretPurpose(row.ID), row.Secret)
+	public, err := shown(row)
 	if err != nil {
 		return n, err
 	}
 	var hidden secret
-	err = json.Unmarshal(text, &hidden)
-	if shown.S3 != nil {
-		n.S3 = &NewS3{*shown.S3, hidden.SecretAccessKey}
+	text, err := c.Box.Open(SecretPurpose(row.ID), row.Secret)
+	if err == nil {
+		err = json.Unmarshal(text, &hidden)
+	}
+	if public.S3 != nil {
+		n.S3 = &NewS3{*public.S3, hidden.SecretAccessKey}
 	} else {
-		n.SFTP = &NewSFTP{*shown.SFTP, hidden.Password, hidden.PrivateKey}
+		n.SFTP = &NewSFTP{*public.SFTP, hidden.Password, hidden.PrivateKey}
 	}
 	return n, err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
+
+	"relaypdf/internal/sharedtest"
 )
 
 // hanging never finishes a write.
@@ -38,41 +40,13 @@ func TestHangingFileServer(t *testing.T) {
 			}
 		},
 		"in a write": func(conn net.Conn) {
-			_, channels, requests, err := ssh.NewServerConn(conn, config)
-			if err != nil {
-				return
-			}
-			go ssh.DiscardRequests(requests)
-			for opened := range channels {
-				channel, asked, err := opened.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					for r := range asked {
-						_ = r.Reply(true, nil)
-					}
-				}()
-				go func() { _ = sftp.NewRequestServer(channel, sftp.Handlers{FilePut: hanging{}}).Serve() }()
-			}
+			sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
+				_ = sftp.NewRequestServer(channel, sftp.Handlers{FilePut: hanging{}}).Serve()
+			})
 		},
 		// Package ssh stops reading the requests of a session after a malformed exit status.
 		"in requests that nobody reads": func(conn net.Conn) {
-			_, channels, requests, err := ssh.NewServerConn(conn, config)
-			if err != nil {
-				return
-			}
-			go ssh.DiscardRequests(requests)
-			for opened := range channels {
-				channel, asked, err := opened.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					for r := range asked {
-						_ = r.Reply(true, nil)
-					}
-				}()
+			sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
 				hello := make([]byte, 9)
 				if _, err := io.ReadFull(channel, hello); err != nil {
 					return
@@ -82,7 +56,8 @@ func TestHangingFileServer(t *testing.T) {
 				for range 100 {
 					_, _ = channel.SendRequest("keepalive", false, nil)
 				}
-			}
+				_, _ = io.Copy(io.Discard, channel)
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,24 +89,10 @@ func TestFloodingFileServer(t *testing.T) {
 	config.AddHostKey(signer)
 	sent := make(chan int64, 1)
 	server := listens(t, signer, func(conn net.Conn) {
-		_, channels, requests, err := ssh.NewServerConn(conn, config)
-		if err != nil {
-			return
-		}
-		go ssh.DiscardRequests(requests)
-		for opened := range channels {
-			channel, asked, err := opened.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				for r := range asked {
-					_ = r.Reply(true, nil)
-				}
-			}()
+		sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
 			n, _ := io.Copy(channel.Stderr(), io.LimitReader(zeros{}, 1<<30))
 			sent <- n
-		}
+		})
 	})
 	_, failure := server.object("a.txt", "id").send(t.Context(), testBody())
 	if failure == nil || failure.passing || !strings.Contains(failure.Reason, "sent more than") {
@@ -149,26 +110,10 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 // listens returns the server of a connection, to which serve responds.
 func listens(t *testing.T, signer ssh.Signer, serve func(net.Conn)) *fileServer {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(conn)
-		}
-	}()
-	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	host, port := sharedtest.Listen(t, serve)
 	at := &NewSFTP{Password: "p"}
 	at.Host, at.Username, at.HostKey = host, "maya", ssh.FingerprintSHA256(signer.PublicKey())
-	if at.Port, err = strconv.Atoi(port); err != nil {
-		t.Fatal(err)
-	}
+	at.Port, _ = strconv.Atoi(port)
 	return &fileServer{at: at, dial: func(ctx context.Context, address string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}}
