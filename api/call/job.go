@@ -16,7 +16,6 @@ import (
 	"relaypdf/internal/guard"
 	"relaypdf/internal/telemetry"
 	"relaypdf/render"
-
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )

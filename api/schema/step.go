@@ -304,30 +304,32 @@ func (s *Shape[In]) without(name string) *Shape[In] {
 	if s.rule.members[name] == nil {
 		return s
 	}
+	changed := s.with(name, nil)
+	changed.rule.members = maps.Clone(s.rule.members)
+	delete(changed.rule.members, name)
+	return changed
+}
+
+// with returns the shape with another schema of a field; nil leaves the field out of the schema.
+func (s *Shape[In]) with(name string, field *jsonschema.Schema) *Shape[In] {
 	doc, rule := *s.Schema, *s.rule
 	doc.Properties = jsonschema.NewProperties()
 	for member, described := range members(s.Schema) {
-		if member != name {
+		if member == name {
+			described = field
+		}
+		if described != nil {
 			doc.Properties.Set(member, described)
 		}
 	}
-	rule.doc, rule.members = &doc, maps.Clone(s.rule.members)
-	delete(rule.members, name)
+	rule.doc = &doc
 	return &Shape[In]{Schema: &doc, rule: &rule}
 }
 
 // asJob returns the shape of the input of a call that is always a job.
 func (s *Shape[In]) asJob() *Shape[In] {
-	doc, rule := *s.Schema, *s.rule
-	doc.Properties = jsonschema.NewProperties()
-	for member, described := range members(s.Schema) {
-		if member == responseField {
-			response := *described
-			response.Default, response.Description = Async, "Form of the response: async. The call is always a job to poll."
-			described = &response
-		}
-		doc.Properties.Set(member, described)
-	}
-	rule.doc = &doc
-	return &Shape[In]{Schema: &doc, rule: &rule}
+	field, _ := s.Schema.Properties.Get(responseField)
+	response := *field
+	response.Default, response.Description = Async, "Form of the response: async. The call is always a job to poll."
+	return s.with(responseField, &response)
 }

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -48,12 +45,12 @@ func newConnectionsCreate() *cobra.Command {
 		Long:    "Create a connection from FILE, which has the JSON of POST /v1/connections; - is standard input. The secret is in the file, so process lists do not show it.",
 		Example: "  relaypdf connections create bucket.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readArgument(cmd, args[0])
+			input, err := readBody(cmd.InOrStdin(), args[0])
 			if err != nil {
-				return err
+				return usagef("read the connection: %w", err)
 			}
 			made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.Connection, error) {
-				return c.Connections().Create(ctx, json.RawMessage(text))
+				return c.Connections().Create(ctx, input)
 			})
 			if err != nil {
 				return err
@@ -63,22 +60,6 @@ func newConnectionsCreate() *cobra.Command {
 	}
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
-}
-
-// readArgument reads the JSON file that an argument names; - is standard input.
-func readArgument(cmd *cobra.Command, name string) (text []byte, err error) {
-	if name == "-" {
-		text, err = io.ReadAll(cmd.InOrStdin())
-	} else {
-		text, err = os.ReadFile(name)
-	}
-	switch {
-	case err != nil:
-		return nil, usagef("read the connection: %w", err)
-	case !json.Valid(text):
-		return nil, usagef("%s does not contain valid JSON", name)
-	}
-	return text, nil
 }
 
 func newConnectionsTest() *cobra.Command {

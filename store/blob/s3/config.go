@@ -32,7 +32,6 @@ const DefaultRegion = "us-east-1"
 const form = "write it like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"
 
 var (
-	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 	prefixName = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
 	regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 )
@@ -47,7 +46,7 @@ func Parse(text string) (Config, error) {
 		return Config{}, errors.New("must hold no keys; set RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY")
 	}
 	cfg := Config{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Region: DefaultRegion}
-	if !bucketName.MatchString(cfg.Bucket) {
+	if !ValidBucket(cfg.Bucket) {
 		return Config{}, errors.New("names no bucket of 3 to 63 lower-case letters, digits, dots and hyphens; " + form)
 	}
 	if cfg.Prefix != "" && !prefixName.MatchString(cfg.Prefix) {
