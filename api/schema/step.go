@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,6 +255,26 @@ func unused[Env any](steps []Step[Env], outputs []string) (faults Faults) {
 	for _, step := range steps {
 		if step.ID != "" && !slices.Contains(used, step.ID) {
 			faults.Add(step.Place+".id", "is not used: no later step refers to it, and it is not in output")
+		}
+	}
+	return faults
+}
+
+// breaking faults steps that make another PDF of a signed one, which breaks its signature.
+func breaking[Env any](first Info, steps []Step[Env]) (faults Faults) {
+	signedBy := map[string]string{}
+	if first.Signs {
+		signedBy[previous] = first.Name
+	}
+	for _, step := range steps {
+		for _, id := range step.Uses() {
+			if signer := signedBy[id]; signer != "" && !step.Operation.Signs && step.ContentType() == mediaPDF {
+				faults.Add(step.Place+".op", "must not be %s, because it would break the signature of %s. Move %s to the end", step.Operation.Name, signer, signer)
+			}
+		}
+		signedBy[cmp.Or(step.ID, previous)] = ""
+		if step.Operation.Signs {
+			signedBy[cmp.Or(step.ID, previous)] = step.Operation.Name
 		}
 	}
 	return faults

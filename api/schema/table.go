@@ -112,6 +112,9 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 		var steps []Step[Env]
 		bound, err := shape.bind(ctx, body, files, func(in *In, tree any) (err error) {
 			steps, err = table.bindSteps(ctx, in, tree, files)
+			if err == nil && len(steps) > 0 {
+				err = breaking(s.Info, steps).OrNil()
+			}
 			return err
 		})
 		if err != nil {
@@ -172,6 +175,9 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 
 // mediaJSON is the content type of results that are no files.
 const mediaJSON = "application/json"
+
+// mediaPDF is the content type of results that may be signed.
+const mediaPDF = "application/pdf"
 
 // producer is an input whose fields determine the content type of the result.
 type producer interface{ Produces() string }
