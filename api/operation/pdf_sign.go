@@ -21,14 +21,14 @@ type SignInput struct {
 	FileSource
 
 	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Private key and certificate of the signer. They are used only for this call, and never stored."`
-	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. B-B: a signature. B-T: with a timestamp of it. B-LT: with certificates and their revocation status, too. B-LTA: with a timestamp of the whole document, too."`
+	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. A signature (B-B) has also a timestamp (B-T), the certificates and their revocation status (B-LT), and a timestamp of the whole document (B-LTA)."`
 	TimestampURL string       `json:"timestampUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https. Required for the levels B-T, B-LT and B-LTA."`
 	Reason       string       `json:"reason,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-common=true" jsonschema_description:"Reason for signing."`
 	Location     string       `json:"location,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-advanced=true" jsonschema_description:"Place of signing."`
 	Contact      string       `json:"contact,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-advanced=true" jsonschema_description:"Contact of the signer, such as an email address."`
 	Certify      string       `json:"certify,omitempty" jsonschema:"enum=none,enum=no-changes,enum=form-filling,enum=annotations,default=none" jsonschema_extras:"x-advanced=true" jsonschema_description:"Changes that the signature allows as a certification. none: an ordinary signature. no-changes: timestamps only. form-filling: forms and further signatures. annotations: comments, too. Only the first signature of a PDF can certify it."`
 	Field        string       `json:"field,omitempty" jsonschema:"maxLength=1000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Full name of an unsigned signature field of the PDF. Default: a new field."`
-	Visible      SignatureBox `json:"visible,omitzero" jsonschema_description:"Box on a page that shows the new signature. It is measured from the top left of the page as displayed. Default: the signature is invisible."`
+	Visible      SignatureBox `json:"visible,omitzero" jsonschema_description:"Box of the visible signature, on a page. It is measured from the top left of the page as displayed. Default: the signature is invisible."`
 }
 
 // SigningKey is the key of a signer.
@@ -40,7 +40,7 @@ type SigningKey struct {
 // KeyFile is the source of a key.
 type KeyFile struct {
 	File   schema.File `json:"file,omitzero" jsonschema_description:"PKCS#12 file as Base64 or as a data URI, at most 256 KiB. Send exactly one of file and fileId."`
-	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an upload. Uploads of this account are stored until they expire or are deleted."`
+	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an uploaded file. Uploads of this account are stored until they expire or are deleted."`
 }
 
 // SignatureBox is the visible part of a signature.
@@ -50,7 +50,7 @@ type SignatureBox struct {
 	Y      float64  `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Top edge in points."`
 	Width  float64  `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
 	Height float64  `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
-	Image  FileItem `json:"image,omitzero" jsonschema_description:"Image in the box: PNG, JPEG, WebP, TIFF or GIF. It is left of the text. Transparent pixels become white."`
+	Image  FileItem `json:"image,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"Image in the box: PNG, JPEG, WebP, TIFF or GIF. It is left of the text. Transparent pixels become white."`
 	Text   string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text in the box. It has Western European characters, and lines separated by line feeds. PDFs that claim PDF/A accept only an image. Default without an image: the signer's name, the time and the reason."`
 }
 

@@ -240,7 +240,7 @@ var Rows = []schema.Row[*Deps]{
 		Run:     runCheck,
 	},
 	row[SignInput]{
-		Info: signs(detailed(pdfTool("security", "pdf.sign", "Sign a PDF with a certificate", "Use when a PDF must prove who signed it and that it is unchanged. Not for passwords: use pdf_protect."),
+		Info: signs(detailed(pdfTool("security", "pdf.sign", "Sign a PDF with a certificate", "Use when a PDF must prove its signer and that it is unchanged. Not for passwords: use pdf_protect."),
 			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. Encrypted PDFs are refused. A test key draws its mark first, which invalidates earlier signatures.")),
 		Example: SignInput{
 			FileSource: examplePDF().FileSource, Key: exampleKey(),
@@ -249,7 +249,7 @@ var Rows = []schema.Row[*Deps]{
 		Run: runSign,
 	},
 	row[SealInput]{
-		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when the timestamps of a signed PDF will expire, or a PDF must prove when it existed. Not for signatures: use pdf_sign."),
+		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or a PDF must prove when it existed. Not for signatures: use pdf_sign."),
 			"Appends revocation status and a timestamp of the whole document. Signatures remain valid until the certificate of that timestamp expires.")),
 		Example: SealInput{FileSource: examplePDF().FileSource, TimestampURL: "https://tsa.example/"},
 		Run:     runSeal,
@@ -258,7 +258,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pdf.verify", Summary: "Check the signatures of a PDF", Toolset: "quality",
 			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. A PDF without signatures is free. Encrypted PDFs are refused.",
-			Use:     "Use when you must know who signed a PDF, and if it was changed since. Not for standards: use pdf_check.",
+			Use:     "Use when you must know who signed a PDF, and if it has changed. Not for standards: use pdf_check.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: verifyAnswer,
 		},
 		Example: VerifyInput{FileSource: examplePDF().FileSource},
