@@ -105,6 +105,14 @@ func (t *Tools) SignPDF(ctx context.Context, content engine.Content, s Signing) 
 	return result.Output(0), nil
 }
 
+// ReadKey returns the certificate of the key in a PKCS#12 file. A *pdf.Error of the kind Unsigned is about the file or its
+// password.
+func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
+	var key pdf.Key
+	err := t.runKey(ctx, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password}, &key)
+	return key.Certificate, err
+}
+
 // runKey runs a job that has the key.
 func (t *Tools) runKey(ctx context.Context, job string, key pdf.KeyArgs, into any) error {
 	result, err := t.runTool(ctx, engine.Job{Name: job, Args: key})

@@ -115,7 +115,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Interface, cfg.Templates, cfg.Connections = door.ForPerson, door.Templates, door.Connections
+	cfg.Interface, cfg.Templates, cfg.Connections, cfg.Signing = door.ForPerson, door.Templates, door.Connections, door.Signing
 	if change != nil {
 		change(&cfg)
 	}

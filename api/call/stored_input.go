@@ -45,8 +45,8 @@ func keepInput(ctx context.Context, c *paidCall) {
 // holdsKey reports whether the input of the call or of a step has a private key.
 func (c *paidCall) holdsKey() bool {
 	return slices.ContainsFunc(c.call.Calls(), func(step operation.Step) bool {
-		_, ok := step.Input().(interface{ HoldsKey() bool })
-		return ok
+		in, ok := step.Input().(interface{ HoldsKey() bool })
+		return ok && in.HoldsKey()
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdfsign"
+	"relaypdf/render/spool"
+	"relaypdf/store"
 )
 
 // SignInput is the input of pdf.sign.
@@ -20,7 +22,7 @@ type SignInput struct {
 	schema.Common
 	FileSource
 
-	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Private key and certificate of the signer. They are used only for this call, and never stored."`
+	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer. A PKCS#12 file is used only for this call, and never stored."`
 	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. A signature (B-B) has also a timestamp (B-T), the certificates and their revocation status (B-LT), and a timestamp of the whole document (B-LTA)."`
 	TimestampURL string       `json:"timestampUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https. Required for the levels B-T, B-LT and B-LTA."`
 	Reason       string       `json:"reason,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-common=true" jsonschema_description:"Reason for signing."`
@@ -31,10 +33,17 @@ type SignInput struct {
 	Visible      SignatureBox `json:"visible,omitzero" jsonschema_description:"Box of the visible signature, on a page. It is measured from the top left of the page as displayed. Default: the signature is invisible."`
 }
 
-// SigningKey is the key of a signer.
+// SigningKey is the key of a signer: exactly one of ID and PKCS12.
 type SigningKey struct {
-	PKCS12   KeyFile `json:"pkcs12" jsonschema:"required" jsonschema_description:"PKCS#12 file (.p12, .pfx). It has a private key, RSA of 2048 to 4096 bits or ECDSA on P-256 or P-384, and its certificates up to the root."`
+	ID       string  `json:"id,omitempty" jsonschema:"minLength=1,maxLength=64" jsonschema_description:"ID of a signing identity, sig_…. It requires the scope sign. Send exactly one of id and pkcs12."`
+	PKCS12   KeyFile `json:"pkcs12,omitzero" jsonschema_description:"PKCS#12 file (.p12, .pfx). It has a private key, RSA of 2048 to 4096 bits or ECDSA on P-256 or P-384, and its certificates up to the root."`
 	Password string  `json:"password,omitempty" jsonschema:"format=password,maxLength=1000" jsonschema_description:"Password of the file."`
+}
+
+// StoredKey is the key of a signing identity.
+type StoredKey struct {
+	PKCS12   []byte `json:"pkcs12"`
+	Password string `json:"password"`
 }
 
 // KeyFile is the source of a key.
@@ -68,7 +77,10 @@ const (
 )
 
 // HoldsKey reports that the input has a secret of which no copy may be kept.
-func (in *SignInput) HoldsKey() bool { return true }
+func (in *SignInput) HoldsKey() bool { return in.Key.ID == "" }
+
+// SigningIdentity returns the ID of the stored identity that signs, or an empty string.
+func (in *SignInput) SigningIdentity() string { return in.Key.ID }
 
 // Admit returns an error if the queue of the file tools is full.
 func (in *SignInput) Admit(deps *Deps) error { return admitTool(deps) }
@@ -79,10 +91,15 @@ func (in *SignInput) Validate() error {
 	in.check(&faults, "")
 	file := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
 	switch given := file.File.Inline != nil; {
+	case in.Key.ID != "" && (given || file.FileID != nil):
+		addExclusive(&faults, "key.id", "key.pkcs12", "id, pkcs12")
+	case in.Key.ID != "" && in.Key.Password != "":
+		faults.Add("key.password", "requires key.pkcs12")
+	case in.Key.ID != "":
 	case given && file.FileID != nil:
 		addExclusive(&faults, keyAt+"file", keyAt+"fileId", "file, fileId")
 	case !given && file.FileID == nil:
-		faults.AddSentence("No key given. Send exactly one of key.pkcs12.file, key.pkcs12.fileId", keyAt+"file", "is required without fileId. Send exactly one of file, fileId")
+		faults.AddSentence("No key given. Send exactly one of key.id, key.pkcs12.file, key.pkcs12.fileId", keyAt+"file", "is required without key.id and fileId. Send exactly one of them")
 	default:
 		checkContent(&faults, keyAt+"file", file.File)
 	}
@@ -133,22 +150,32 @@ var permissions = map[string]pdfsign.Permission{
 
 func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, error) {
 	key := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
-	sources := []stagedFile{{&in.FileSource, ""}, {&key, keyAt}}
+	sources := []stagedFile{{&in.FileSource, ""}}
+	if in.Key.ID == "" {
+		sources = append(sources, stagedFile{&key, keyAt})
+	}
+	image := len(sources)
 	if in.Visible.given() && in.Visible.hasImage() {
 		sources = append(sources, stagedFile{&in.Visible.Image.FileSource, imageAt})
 	}
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		if files[1].Size() > maxKeyFile {
+		s := render.Signing{Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL}
+		if in.Key.ID != "" {
+			stored, err := deps.SigningKey(ctx, in.Key.ID)
+			if err != nil {
+				return schema.Result{}, identityFailure(err)
+			}
+			defer clear(stored.PKCS12)
+			s.PKCS12, s.Password = spool.FromBytes(stored.PKCS12), stored.Password
+		} else if s.PKCS12 = files[1]; files[1].Size() > maxKeyFile {
 			return schema.Result{}, schema.Faults{{Field: files[1].field, Message: fmt.Sprintf("must be at most %d KiB", maxKeyFile>>10)}}
 		}
-		s := render.Signing{PKCS12: files[1], Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL}
 		if in.Level == "" {
 			s.Level = pdfsign.LevelB
 		}
 		s.Options = pdfsign.Options{
 			Field: in.Field, Reason: in.Reason, Location: in.Location, Contact: in.Contact, Certify: permissions[in.Certify], Visible: in.Visible.box(),
 		}
-		const image = 2
 		if len(files) > image {
 			s.Image = files[image]
 		}
@@ -176,6 +203,14 @@ func signed(ctx context.Context, deps *Deps, stem string, file openFile, sign fu
 	result, err = pdfResult(stem)(sign(content))
 	result.Marked = deps.Test
 	return result, err
+}
+
+// identityFailure is the error of a signing identity that was deleted after the call was accepted.
+func identityFailure(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return schema.Faults{{Field: "key.id", Message: "must be the ID of a signing identity of this account. It was deleted meanwhile"}}
+	}
+	return err
 }
 
 // signFailure names the field of the request that prevents a signature.

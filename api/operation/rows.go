@@ -29,6 +29,8 @@ type Deps struct {
 	// Stored opens an upload or an earlier result of the account, which the caller closes. It returns
 	// store.ErrNotFound if the account has no such file.
 	Stored func(ctx context.Context, id string) (schema.Body, error)
+	// SigningKey returns the key of a signing identity of the account, or store.ErrNotFound. The caller may use it.
+	SigningKey func(ctx context.Context, id string) (StoredKey, error)
 	// Held is the amount held for the call: its maximum price.
 	Held credit.Amount
 	// AI is the model; nil without a provider.

@@ -99,6 +99,11 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	if s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}) {
 		shape = shape.without(thenField)
 	}
+	if shape.rule.members[thenField] != nil && slices.Contains(s.Produces, mediaPDF) && !s.Signs {
+		if shape, err = shape.signing(); err != nil {
+			return nil, fmt.Errorf("operation %s: %w", s.Name, err)
+		}
+	}
 	if s.Bulk {
 		shape = shape.asJob()
 	}

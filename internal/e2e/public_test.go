@@ -54,7 +54,7 @@ func keyOf(t *testing.T, app *app.App) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs"})
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs", Signs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +395,7 @@ func TestCallsOfTheGalleryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test"})
+	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test", Signs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,9 @@ type KeyArgs struct {
 
 // Key is what is public about a key.
 type Key struct {
-	Hash  crypto.Hash // of the documents that it signs
-	Chain [][]byte    // of its certificate, in DER
+	Hash        crypto.Hash // of the documents that it signs
+	Chain       [][]byte    // of its certificate, in DER
+	Certificate Certificate // the first of the chain
 }
 
 // CMS is a signature in DER.
@@ -50,7 +51,7 @@ func withKey[T any](args KeyArgs, do func(*pdfsign.Signer) (T, error)) (result T
 // readKey returns the certificates of a key.
 func readKey(_ context.Context, _ *engine.Work, args KeyArgs) (Key, error) {
 	return withKey(args, func(s *pdfsign.Signer) (Key, error) {
-		key := Key{Hash: s.Hash}
+		key := Key{Hash: s.Hash, Certificate: certificateOf(s.Chain[0])}
 		for _, c := range s.Chain {
 			key.Chain = append(key.Chain, c.Raw)
 		}

@@ -172,6 +172,10 @@ func signatureError(err error) error {
 	return &Error{Kind: Unsigned, About: failed.Kind, Text: failed.Text, cause: err}
 }
 
+func certificateOf(c *x509.Certificate) Certificate {
+	return Certificate{c.Subject.String(), c.Issuer.String(), c.SerialNumber.Text(16), c.NotBefore.UTC(), c.NotAfter.UTC()}
+}
+
 func signature(r pdfsign.Report) Signature {
 	s := Signature{
 		Field: r.Field, Type: string(r.Kind), Verdict: string(r.Verdict), Reason: r.Reason, Intact: r.Intact, Trusted: r.Trusted, Revocation: string(r.Revocation),
@@ -184,7 +188,7 @@ func signature(r pdfsign.Report) Signature {
 		s.Changes = append(s.Changes, SignatureChange{string(c.Kind), c.Text})
 	}
 	for _, c := range r.Chain {
-		s.Chain = append(s.Chain, Certificate{c.Subject.String(), c.Issuer.String(), c.SerialNumber.Text(16), c.NotBefore.UTC(), c.NotAfter.UTC()})
+		s.Chain = append(s.Chain, certificateOf(c))
 	}
 	if len(r.Chain) > 0 {
 		s.Signer = &s.Chain[0].Subject
