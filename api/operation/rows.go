@@ -244,7 +244,7 @@ var Rows = []schema.Row[*Deps]{
 			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. Encrypted PDFs are refused. A test key draws its mark first, which invalidates earlier signatures.")),
 		Example: SignInput{
 			FileSource: examplePDF().FileSource, Key: exampleKey(),
-			Visible: SignatureBox{Page: 1, X: 72, Y: 72, Width: 200, Height: 60},
+			Visible: SignatureBox{Page: 1, X: 20, Y: 20, Width: 160, Height: 60},
 		},
 		Run: runSign,
 	},
