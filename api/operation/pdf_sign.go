@@ -20,7 +20,7 @@ type SignInput struct {
 	schema.Common
 	FileSource
 
-	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer, with its certificate. It is used only for this call, and never stored."`
+	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer. It is used only for this call, and never stored."`
 	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. A signature (B-B) has also a timestamp (B-T), the certificates and their revocation status (B-LT), and a timestamp of the whole document (B-LTA)."`
 	TimestampURL string       `json:"timestampUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https. Required for the levels B-T, B-LT and B-LTA."`
 	Reason       string       `json:"reason,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-common=true" jsonschema_description:"Reason for signing."`

@@ -249,7 +249,7 @@ var Rows = []schema.Row[*Deps]{
 		Run: runSign,
 	},
 	row[SealInput]{
-		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or a PDF must prove when it existed. Not for signatures: use pdf_sign."),
+		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or to prove when a PDF existed. Not for signatures: use pdf_sign."),
 			"Appends revocation status and a timestamp of the whole document. Signatures remain valid until the certificate of that timestamp expires.")),
 		Example: SealInput{FileSource: examplePDF().FileSource, TimestampURL: "https://tsa.example/"},
 		Run:     runSeal,
