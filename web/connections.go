@@ -116,13 +116,10 @@ func (w *Web) makeConnection(v *pageRequest) error {
 	n, err := newConnection(v)
 	var made wire.Connection
 	if err == nil {
-		made, err = w.cfg.Connections.Create(v.ctx(), v.account.ID, *n)
+		made, err = w.cfg.Connections.Create(v.ctx(), v.author(), *n)
 	}
 	if err != nil {
 		return w.wrongConnection(v, err)
-	}
-	if err := v.record("connection.made", made.Name, ""); err != nil {
-		return err
 	}
 	return v.redirectWith(connectionsPath, "Connection "+made.Name+" added. Test it before you use it.")
 }
@@ -163,15 +160,12 @@ func (w *Web) testConnection(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	test, err := w.cfg.Connections.Test(v.ctx(), v.account.ID, c.ID)
+	test, err := w.cfg.Connections.Test(v.ctx(), v.author(), c.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
 		return w.connectionsPage(v, http.StatusTooManyRequests, limit.Error()+" Try again later.")
 	}
 	if err != nil {
-		return err
-	}
-	if err := v.record("connection.tested", c.Name, ""); err != nil {
 		return err
 	}
 	if !test.OK {
@@ -189,15 +183,9 @@ func (w *Web) showDeleteConnection(v *pageRequest) error {
 }
 
 func (w *Web) deleteConnection(v *pageRequest) error {
-	c, err := w.connection(v)
-	if err == nil {
-		err = w.store.DeleteConnection(v.ctx(), v.account.ID, c.ID)
-	}
-	if err == nil {
-		err = v.record("connection.deleted", c.Name, "")
-	}
+	name, err := w.cfg.Connections.Delete(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
-	return v.redirectWith(connectionsPath, "Connection "+c.Name+" deleted.")
+	return v.redirectWith(connectionsPath, "Connection "+name+" deleted.")
 }
