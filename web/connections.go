@@ -152,6 +152,9 @@ func (w *Web) makeConnection(v *pageRequest) error {
 }
 
 func (w *Web) changeConnection(v *pageRequest) error {
+	if _, err := w.connection(v); err != nil {
+		return err
+	}
 	change, err := readConnection[delivery.ConnectionChange](v)
 	var changed wire.Connection
 	if err == nil {
