@@ -63,13 +63,16 @@ LONGEST := ./internal/e2e ./api ./render ./render/chrome
 # shown when its package ends, so that a run that is cut off has shown it.
 GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format pkgname-and-test-fails --format-icons text --hide-summary skipped
 
+# Packages tested at once: half as many again as there are cores, because tests wait for much that is not computed.
+PACKAGES := $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+
 # Whether `make test` runs what internal/slow marks, as CI does.
 SLOW     ?= off
 
 # TestChaos and TestFleet have targets of their own.
 .PHONY: test
 test: setup build ## Run the tests with the race detector; with SLOW=on those too that take minutes, as CI does.
-	SLOW_TESTS=$(SLOW) .ci/in-memory $(GOTESTSUM) --packages '$(LONGEST) ./... ./.ci/licenses' -- $(RACE) -timeout $(TEST_TIMEOUT) -skip '^Test(Chaos|Fleet)$$' $(TEST_FLAGS)
+	SLOW_TESTS=$(SLOW) .ci/in-memory $(GOTESTSUM) --packages '$(LONGEST) ./... ./.ci/licenses' -- $(RACE) -p $(PACKAGES) -timeout $(TEST_TIMEOUT) -skip '^Test(Chaos|Fleet)$$' $(TEST_FLAGS)
 	@test '$(SLOW)' = on || echo 'Tests that take minutes were left out: make test SLOW=on, or .ci/run'
 
 .PHONY: quick

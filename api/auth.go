@@ -34,6 +34,7 @@ const maxReads = 8
 // full, wrong ones are refused as too many, and right ones of the same address go on.
 func (a *API) authenticate(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
 	caller, err := find(ctx, secret)
+	caller.Author.Address = ip
 	if err == nil || !a.rateLimits || call.Fault(err).Code != apierror.Unauthorized {
 		return caller, err
 	}

@@ -142,12 +142,12 @@ func TestEmptyWalletIsNotified(t *testing.T) {
 		refuse(http.Header{"X-Service-Max-Charge-Microdollars": {"1"}})
 		one := credit.Amount(1)
 		for _, limits := range []store.Limits{{MaxJob: &one}, {MaxDay: &one}} {
-			if err := s.Store.SetLimits(t.Context(), s.Account.ID, limits); err != nil {
+			if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: s.Account.ID}, limits); err != nil {
 				t.Fatal(err)
 			}
 			refuse(nil)
 		}
-		if err := s.Store.SetLimits(t.Context(), s.Account.ID, store.Limits{}); err != nil {
+		if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: s.Account.ID}, store.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := told(t, s); len(got) != 0 {

@@ -195,7 +195,7 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		careful, _, carefulSecret := s.NewAccount(t, "careful@example.com")
-		if err := s.Store.SetLimits(t.Context(), careful.ID, store.Limits{MaxJob: &limit}); err != nil {
+		if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: careful.ID}, store.Limits{MaxJob: &limit}); err != nil {
 			t.Fatal(err)
 		}
 		const valid = `{"text":"a"}`

@@ -152,7 +152,7 @@ func (*API) limits(_ context.Context, caller call.Caller, _ noInput) (wire.Limit
 }
 
 func (a *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
-	limits, err := a.store.ChangeLimits(ctx, caller.Account.ID, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
+	limits, err := a.store.ChangeLimits(ctx, caller.Author, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
 	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 

@@ -18,7 +18,7 @@ func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput
 }
 
 func (a *API) createConnection(ctx context.Context, caller call.Caller, in delivery.NewConnection) (wire.Connection, error) {
-	made, err := a.Connections.Create(ctx, caller.Account.ID, in)
+	made, err := a.Connections.Create(ctx, caller.Author, in)
 	return made, connectionError(err)
 }
 
@@ -29,7 +29,7 @@ type connectionPatch struct {
 }
 
 func (a *API) updateConnection(ctx context.Context, caller call.Caller, in connectionPatch) (wire.Connection, error) {
-	changed, err := a.Connections.Update(ctx, caller.Account.ID, in.ID, in.ConnectionChange)
+	changed, err := a.Connections.Update(ctx, caller.Author, in.ID, in.ConnectionChange)
 	return changed, connectionError(err)
 }
 
@@ -50,11 +50,12 @@ func (a *API) getConnection(ctx context.Context, caller call.Caller, in byID) (w
 }
 
 func (a *API) deleteConnection(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, a.store.DeleteConnection(ctx, caller.Account.ID, in.ID)
+	_, err := a.Connections.Delete(ctx, caller.Author, in.ID)
+	return wire.Acknowledged{OK: true}, err
 }
 
 func (a *API) testConnection(ctx context.Context, caller call.Caller, in byID) (wire.ConnectionTest, error) {
-	test, err := a.Connections.Test(ctx, caller.Account.ID, in.ID)
+	test, err := a.Connections.Test(ctx, caller.Author, in.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
 		err = &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(limit.RetryAfter), Message: limit.Error()}

@@ -38,7 +38,7 @@ func (a *API) getDelivery(ctx context.Context, caller call.Caller, in byID) (wir
 }
 
 func (a *API) replay(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
-	delivery, err := a.store.ReplayDelivery(ctx, caller.Account.ID, in.ID)
+	delivery, err := a.endpoints().Replay(ctx, caller.Author, in.ID)
 	if err != nil {
 		return wire.Delivery{}, err
 	}

@@ -11,10 +11,8 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/embedding"
-	"relaypdf/api/middleware"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
-	"relaypdf/store"
 )
 
 // capabilities are the permissions of a link.
@@ -85,18 +83,8 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	if err != nil {
 		return answer, err
 	}
-	return answer, a.note(ctx, made, found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
-}
-
-// linksNoted is the minimum interval between two audit entries for links of one kind. Sites request a link whenever
-// their page is shown.
-const linksNoted = time.Hour
-
-// note records in the audit log who may be authorized for what.
-func (a *API) note(ctx context.Context, made embedding.Session, name, what string) error {
-	return a.store.Audit().AddOnce(ctx, store.AuditEntry{
-		AccountID: made.AccountID, Who: "key " + made.KeyID, Action: "template.shared", Object: name, Note: what, Address: middleware.ClientIP(ctx),
-	}, a.now().Add(-linksNoted))
+	shared := caller.Author.Entry("template.shared", found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
+	return answer, a.store.Audit().AddOnce(ctx, shared) // Sites request a link whenever their page is shown.
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.

@@ -95,7 +95,7 @@ func (a *API) listWebhooks(ctx context.Context, caller call.Caller, _ noInput) (
 }
 
 func (a *API) createWebhook(ctx context.Context, caller call.Caller, in newWebhook) (wire.WebhookSecret, error) {
-	endpoint, secret, err := a.endpoints().Create(ctx, caller.Account.ID, in.URL, in.Events)
+	endpoint, secret, err := a.endpoints().Create(ctx, caller.Author, in.URL, in.Events)
 	return wire.WebhookSecret{WebhookEndpoint: showWebhook(endpoint), Secret: secret}, err
 }
 
@@ -104,12 +104,13 @@ func (a *API) updateWebhook(ctx context.Context, caller call.Caller, in webhookP
 	if in.Events != nil {
 		change.Events = new([]string(in.Events))
 	}
-	endpoint, err := a.endpoints().Change(ctx, caller.Account.ID, in.ID, change)
+	endpoint, err := a.endpoints().Change(ctx, caller.Author, in.ID, change)
 	return showWebhook(endpoint), err
 }
 
 func (a *API) deleteWebhook(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, a.store.DeleteWebhook(ctx, caller.Account.ID, in.ID)
+	_, err := a.endpoints().Delete(ctx, caller.Author, in.ID)
+	return wire.Acknowledged{OK: true}, err
 }
 
 func (a *API) test(ctx context.Context, caller call.Caller, in byID) (wire.Delivery, error) {
@@ -118,11 +119,11 @@ func (a *API) test(ctx context.Context, caller call.Caller, in byID) (wire.Deliv
 }
 
 func (a *API) roll(ctx context.Context, caller call.Caller, in byID) (wire.WebhookSecret, error) {
-	endpoint, secret, err := a.endpoints().Roll(ctx, caller.Account.ID, in.ID)
+	endpoint, secret, err := a.endpoints().Roll(ctx, caller.Author, in.ID)
 	return wire.WebhookSecret{WebhookEndpoint: showWebhook(endpoint), Secret: secret}, err
 }
 
 func (a *API) activate(ctx context.Context, caller call.Caller, in byID) (wire.WebhookEndpoint, error) {
-	endpoint, err := a.store.ActivateWebhook(ctx, caller.Account.ID, in.ID)
+	endpoint, err := a.endpoints().Activate(ctx, caller.Author, in.ID)
 	return showWebhook(endpoint), err
 }

@@ -77,7 +77,7 @@ func expectRefusals(t *testing.T, s *apitest.Server, account store.Account, id s
 		t.Errorf("an unknown call: %v", err)
 	}
 	none := credit.Amount(0)
-	if err := s.Store.SetLimits(t.Context(), account.ID, store.Limits{MaxJob: &none}); err != nil {
+	if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: account.ID}, store.Limits{MaxJob: &none}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.API.Calls.Again(t.Context(), account, id, "r"); err == nil || call.Fault(err).Code != apierror.PaymentRequired {

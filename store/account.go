@@ -172,17 +172,15 @@ type LimitsChange struct {
 	MaxJob, MaxDay **credit.Amount
 }
 
-// SetLimits replaces the account's limits. It returns ErrNotFound for an
-// unknown account.
-func (s *Store) SetLimits(ctx context.Context, id string, l Limits) error {
-	_, err := s.ChangeLimits(ctx, id, LimitsChange{&l.MaxJob, &l.MaxDay})
+// SetLimits replaces the limits of the author's account, as ChangeLimits does.
+func (s *Store) SetLimits(ctx context.Context, by Author, l Limits) error {
+	_, err := s.ChangeLimits(ctx, by, LimitsChange{&l.MaxJob, &l.MaxDay})
 	return err
 }
 
-// ChangeLimits changes some of the account's limits and returns all of them.
-// Changes of different limits at once do not undo each other. It returns
-// ErrNotFound for an unknown account.
-func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Limits, error) {
+// ChangeLimits changes some of the limits of the author's account, with an entry in the audit log, and returns all of
+// them. Changes of different limits at once do not undo each other. It returns ErrNotFound for an unknown account.
+func (s *Store) ChangeLimits(ctx context.Context, by Author, c LimitsChange) (Limits, error) {
 	for _, limit := range []**credit.Amount{c.MaxJob, c.MaxDay} {
 		if limit != nil && *limit != nil && (**limit < 0 || **limit > maxAmount) {
 			return Limits{}, fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, **limit)
@@ -192,19 +190,31 @@ func (s *Store) ChangeLimits(ctx context.Context, id string, c LimitsChange) (Li
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = accountRow{}
 		// The first assignment changes nothing: an update needs one.
-		query := tx.NewUpdate().Model(&row).Set("suspended = suspended").Where("id = ?", id).Returning("max_job, max_day")
+		query := tx.NewUpdate().Model(&row).Set("suspended = suspended").Where("id = ?", by.AccountID).Returning("max_job, max_day")
 		if c.MaxJob != nil {
 			query.Set("max_job = ?", *c.MaxJob)
 		}
 		if c.MaxDay != nil {
 			query.Set("max_day = ?", *c.MaxDay)
 		}
-		return notFound(query.Scan(ctx))
+		if err := query.Scan(ctx); err != nil {
+			return notFound(err)
+		}
+		entry := s.Audit().row(by.Entry("limits.changed", "", "one call: "+limitText(row.MaxJob)+", one day: "+limitText(row.MaxDay)))
+		_, err := tx.NewInsert().Model(&entry).Exec(ctx)
+		return err
 	})
 	if err != nil {
 		return Limits{}, fmt.Errorf("set limits: %w", err)
 	}
 	return Limits{MaxJob: row.MaxJob, MaxDay: row.MaxDay}, nil
+}
+
+func limitText(limit *credit.Amount) string {
+	if limit == nil {
+		return "none"
+	}
+	return limit.String()
 }
 
 // SetAccountName changes the name that an account's members see; empty means the email address. It returns

@@ -84,3 +84,27 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 		}
 	})
 }
+
+// TestConnectionsOfAnEndedAccountGo has a server of a release without connections delete the account.
+func TestConnectionsOfAnEndedAccountGo(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		other := f.newAccount(t, "other@example.com", 0)
+		for _, account := range []string{f.acc.ID, other.ID} {
+			c := store.Connection{ID: f.NewID("conn"), AccountID: account, Name: "archive", Kind: "s3", Settings: "{}", Secret: []byte("sealed")}
+			if _, err := f.CreateConnection(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.DB().ExecContext(t.Context(), "UPDATE accounts SET email = id || '@deleted.invalid', suspended = TRUE WHERE id = ?", f.acc.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.DeleteExpired(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+		for account, want := range map[string]int{f.acc.ID: 0, other.ID: 1} {
+			if list, err := f.Connections(t.Context(), account); err != nil || len(list) != want {
+				t.Errorf("%s has %d connections, %v, want %d", account, len(list), err, want)
+			}
+		}
+	})
+}

@@ -73,7 +73,7 @@ func TestUnknownAccount(t *testing.T) {
 			"Credit":         f.Credit(ctx, "acc_none", 1, "none"),
 			"Suspend":        f.Suspend(ctx, "acc_none", ""),
 			"Resume":         f.Resume(ctx, "acc_none"),
-			"SetLimits":      f.SetLimits(ctx, "acc_none", store.Limits{}),
+			"SetLimits":      f.SetLimits(ctx, store.Author{AccountID: "acc_none"}, store.Limits{}),
 			"CreateKey":      keyErr,
 		} {
 			if !errors.Is(err, store.ErrNotFound) {

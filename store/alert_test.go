@@ -83,7 +83,7 @@ func TestAlertsAreSentOnce(t *testing.T) {
 		f.member(t, "bill@example.com", store.RoleBilling)
 		f.listen(t)
 		limit := credit.Amount(10_000)
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxDay: &limit}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxDay: &limit}); err != nil {
 			t.Fatal(err)
 		}
 		a.sends(t, "without alerts")

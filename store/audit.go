@@ -24,6 +24,19 @@ type AuditEntry struct {
 	At        time.Time
 }
 
+// Author is who acts on an account.
+type Author struct {
+	AccountID string
+	PersonID  string // empty for keys and the service itself
+	Who       string // as shown: an email address, "key key_…"
+	Address   string // the client's IP address
+}
+
+// Entry is the entry about an action of the author.
+func (by Author) Entry(action, object, note string) AuditEntry {
+	return AuditEntry{AccountID: by.AccountID, PersonID: by.PersonID, Who: by.Who, Action: action, Object: object, Note: note, Address: by.Address}
+}
+
 type auditRow struct {
 	bun.BaseModel `bun:"table:audit,alias:u"`
 
@@ -57,20 +70,23 @@ type Audit struct{ store *Store }
 // Audit returns the audit log of the store.
 func (s *Store) Audit() *Audit { return &Audit{s} }
 
-// Add writes an entry.
+// Add writes an entry, also when the client has left after the change.
 func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
 	row := a.row(e)
-	return wrapped("write audit entry", a.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return wrapped("write audit entry", a.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	}))
 }
 
-// AddOnce writes an entry, unless the log has the same one since then.
-func (a *Audit) AddOnce(ctx context.Context, e AuditEntry, since time.Time) error {
+// onceSpan is the span in which AddOnce writes the same entry once.
+const onceSpan = time.Hour
+
+// AddOnce writes an entry, unless the log has the same one of the last hour. It is for changes that clients repeat.
+func (a *Audit) AddOnce(ctx context.Context, e AuditEntry) error {
 	row := a.row(e)
 	there, err := a.store.read.NewSelect().Model((*auditRow)(nil)).
-		Where("account_id = ? AND id >= ? AND who = ? AND action = ?", row.AccountID, "aud_"+idTime(since), row.Who, row.Action).
+		Where("account_id = ? AND id >= ? AND who = ? AND action = ?", row.AccountID, "aud_"+idTime(a.store.now().Add(-onceSpan)), row.Who, row.Action).
 		Where("object = ? AND note = ? AND address = ?", row.Object, row.Note, row.Address).Exists(ctx)
 	if err != nil || there {
 		return wrapped("read audit log", err)

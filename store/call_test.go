@@ -263,7 +263,7 @@ func TestMeteredCallsHoldNothing(t *testing.T) {
 			t.Errorf("usage: got %+v, %v; want %d", usage, err, trial)
 		}
 		limit := credit.Amount(10)
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxJob: &limit}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxJob: &limit}); err != nil {
 			t.Fatal(err)
 		}
 		var refused *store.LimitError

@@ -64,7 +64,7 @@ func (s *Store) deleteSpentInputs(ctx context.Context, limit int) (int, error) {
 	return len(spent), s.dropInputs(ctx, spent)
 }
 
-// oldRows delete rows whose time has passed, children before their parents.
+// oldRows delete rows whose time has passed or whose account was deleted, children before their parents.
 // ?0 the time before which they are old, ?1 how many.
 var oldRows = []string{
 	`DELETE FROM undeleted_blobs WHERE blob_key IN (SELECT blob_key FROM undeleted_blobs WHERE retry_at < ?0 LIMIT ?1)`,
@@ -77,6 +77,9 @@ var oldRows = []string{
 	`DELETE FROM links WHERE file_id IN (SELECT file_id FROM links WHERE expires_at < ?0 LIMIT ?1)`,
 	`DELETE FROM delivered WHERE file_id IN (SELECT file_id FROM delivered WHERE delivered_at < ?0 LIMIT ?1)`,
 	`DELETE FROM delivered_objects WHERE file_id IN (SELECT file_id FROM delivered_objects WHERE delivered_at < ?0 LIMIT ?1)`,
+	// A server of a release without connections leaves those of a deleted account.
+	`DELETE FROM connections WHERE id IN (SELECT c.id FROM connections AS c JOIN accounts AS a ON a.id = c.account_id
+		WHERE a.email = a.id || '@deleted.invalid' LIMIT ?1)`,
 	`DELETE FROM quotes WHERE id IN (SELECT id FROM quotes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days WHERE day < ?0 / 86400000000 LIMIT ?1)`,
 	`DELETE FROM bulk_chunks WHERE (call_id, first) IN (SELECT k.call_id, k.first FROM bulk_chunks AS k JOIN bulks AS b ON b.call_id = k.call_id

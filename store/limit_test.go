@@ -51,17 +51,17 @@ func TestEmptyWallet(t *testing.T) {
 
 func TestJobLimit(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxJob: amount(1000)}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxJob: amount(1000)}); err != nil {
 			t.Fatal(err)
 		}
 		f.begin(t, f.newCall(1000))
 		f.refused(t, f.newCall(1001), store.LimitError{Limit: store.LimitMaxJob, Microdollars: 1000, Quote: 1001})
 		f.wallet(t, trial-1000, 1000, 1000)
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		f.begin(t, f.newCall(1001))
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxDay: amount(-1)}); err == nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxDay: amount(-1)}); err == nil {
 			t.Error("a negative limit was accepted")
 		}
 	})
@@ -69,7 +69,7 @@ func TestJobLimit(t *testing.T) {
 
 func TestDayLimitCountsHolds(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxDay: amount(3000)}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxDay: amount(3000)}); err != nil {
 			t.Fatal(err)
 		}
 		running := f.begin(t, f.newCall(2000))
@@ -89,7 +89,7 @@ func TestDayLimitCountsHolds(t *testing.T) {
 // that are settled or released after it.
 func TestDayLimitAtMidnight(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxDay: amount(3000)}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxDay: amount(3000)}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.Advance(12*time.Hour - time.Microsecond)
@@ -137,7 +137,7 @@ func TestLimitsHoldUnderConcurrency(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.SetLimits(t.Context(), f.acc.ID, store.Limits{MaxDay: amount(12 * 100)}); err != nil {
+		if err := f.SetLimits(t.Context(), store.Author{AccountID: f.acc.ID}, store.Limits{MaxDay: amount(12 * 100)}); err != nil {
 			t.Fatal(err)
 		}
 		var begun [2]atomic.Int64

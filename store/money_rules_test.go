@@ -87,7 +87,7 @@ func newLedgerSide(t *testing.T, db storetest.DB) *ledgerSide {
 			t.Fatal(err)
 		}
 	}
-	if err := s.SetLimits(ctx, s.accounts[1].ID, store.Limits{MaxJob: &limit, MaxDay: &most}); err != nil {
+	if err := s.SetLimits(ctx, store.Author{AccountID: s.accounts[1].ID}, store.Limits{MaxJob: &limit, MaxDay: &most}); err != nil {
 		t.Fatal(err)
 	}
 	s.names = strings.NewReplacer(pairs...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -65,10 +66,10 @@ func connectionKind(v *pageRequest) string {
 	return schema.KindS3
 }
 
-// connectionForm is the form of a new connection as it was sent, without its secrets, or empty.
-func connectionForm(v *pageRequest) views.NewConnection {
-	m := views.NewConnection{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, SFTP: connectionKind(v) == schema.KindSFTP}
-	m.Values["name"] = v.value("name")
+// connectionForm is the form of a connection as it was sent, without its secrets, or empty.
+func connectionForm(v *pageRequest) views.ConnectionForm {
+	m := views.ConnectionForm{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, SFTP: connectionKind(v) == schema.KindSFTP}
+	m.ID, m.Values["name"] = chi.URLParam(v.r, "id"), v.value("name")
 	for _, name := range connectionFields[connectionKind(v)] {
 		name = connectionKind(v) + "." + name
 		m.Values[name] = v.value(name)
@@ -77,12 +78,38 @@ func connectionForm(v *pageRequest) views.NewConnection {
 }
 
 func (w *Web) showNewConnection(v *pageRequest) error {
-	m := connectionForm(v)
-	return v.show(http.StatusOK, views.NewConnectionPage(v.page(m.Title(), connectionsPath), m))
+	return showConnectionForm(v, http.StatusOK, connectionForm(v))
 }
 
-// newConnection reads the form of a connection. The error is schema.Faults.
-func newConnection(v *pageRequest) (*delivery.NewConnection, error) {
+func showConnectionForm(v *pageRequest, status int, m views.ConnectionForm) error {
+	return v.show(status, views.ConnectionFormPage(v.page(m.Title(), connectionsPath), m))
+}
+
+// showConnection shows the form of a connection as it is stored.
+func (w *Web) showConnection(v *pageRequest) error {
+	c, err := w.cfg.Connections.Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	var stored map[string]any
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	m := connectionForm(v)
+	m.SFTP, m.Values["name"] = c.SFTP != nil, c.Name
+	settings, _ := stored[c.Kind].(map[string]any)
+	for name, value := range settings {
+		m.Values[c.Kind+"."+name] = fmt.Sprint(value)
+	}
+	return showConnectionForm(v, http.StatusOK, m)
+}
+
+// readConnection reads the form of a connection into a request of the API. The error is schema.Faults.
+func readConnection[In any](v *pageRequest) (*In, error) {
 	kind, settings := connectionKind(v), map[string]any{}
 	for _, name := range slices.Concat(connectionFields[kind], []string{"secretAccessKey", "password", "privateKey"}) {
 		text := v.value(kind + "." + name)
@@ -105,7 +132,7 @@ func newConnection(v *pageRequest) (*delivery.NewConnection, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := schema.NewRequest[delivery.NewConnection]()
+	request, err := schema.NewRequest[In]()
 	if err != nil {
 		return nil, err
 	}
@@ -113,18 +140,30 @@ func newConnection(v *pageRequest) (*delivery.NewConnection, error) {
 }
 
 func (w *Web) makeConnection(v *pageRequest) error {
-	n, err := newConnection(v)
+	n, err := readConnection[delivery.NewConnection](v)
 	var made wire.Connection
 	if err == nil {
-		made, err = w.cfg.Connections.Create(v.ctx(), v.account.ID, *n)
+		made, err = w.cfg.Connections.Create(v.ctx(), v.author(), *n)
 	}
 	if err != nil {
 		return w.wrongConnection(v, err)
 	}
-	if err := v.record("connection.made", made.Name, ""); err != nil {
+	return v.redirectWith(connectionsPath, "Connection "+made.Name+" added. Test it before you use it.")
+}
+
+func (w *Web) changeConnection(v *pageRequest) error {
+	if _, err := w.connection(v); err != nil {
 		return err
 	}
-	return v.redirectWith(connectionsPath, "Connection "+made.Name+" added. Test it before you use it.")
+	change, err := readConnection[delivery.ConnectionChange](v)
+	var changed wire.Connection
+	if err == nil {
+		changed, err = w.cfg.Connections.Update(v.ctx(), v.author(), chi.URLParam(v.r, "id"), *change)
+	}
+	if err != nil {
+		return w.wrongConnection(v, err)
+	}
+	return v.redirectWith(connectionsPath, "Connection "+changed.Name+" saved.")
 }
 
 // wrongConnection shows the form of a connection with its errors.
@@ -150,7 +189,7 @@ func (w *Web) wrongConnection(v *pageRequest, err error) error {
 	default:
 		return err
 	}
-	return v.show(http.StatusUnprocessableEntity, views.NewConnectionPage(v.page(m.Title(), connectionsPath), m))
+	return showConnectionForm(v, http.StatusUnprocessableEntity, m)
 }
 
 // connection returns the connection that the URL names.
@@ -163,15 +202,12 @@ func (w *Web) testConnection(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	test, err := w.cfg.Connections.Test(v.ctx(), v.account.ID, c.ID)
+	test, err := w.cfg.Connections.Test(v.ctx(), v.author(), c.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
 		return w.connectionsPage(v, http.StatusTooManyRequests, limit.Error()+" Try again later.")
 	}
 	if err != nil {
-		return err
-	}
-	if err := v.record("connection.tested", c.Name, ""); err != nil {
 		return err
 	}
 	if !test.OK {
@@ -189,15 +225,9 @@ func (w *Web) showDeleteConnection(v *pageRequest) error {
 }
 
 func (w *Web) deleteConnection(v *pageRequest) error {
-	c, err := w.connection(v)
-	if err == nil {
-		err = w.store.DeleteConnection(v.ctx(), v.account.ID, c.ID)
-	}
-	if err == nil {
-		err = v.record("connection.deleted", c.Name, "")
-	}
+	name, err := w.cfg.Connections.Delete(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
-	return v.redirectWith(connectionsPath, "Connection "+c.Name+" deleted.")
+	return v.redirectWith(connectionsPath, "Connection "+name+" deleted.")
 }

@@ -205,9 +205,6 @@ func (w *Web) saveForm(v *pageRequest) error {
 		}
 	}
 	if wrong == "" && err == nil {
-		if err := v.recordChange(found); err != nil {
-			return err
-		}
 		return w.saved(v, found)
 	}
 	m, failed := w.editorOf(v, found)
@@ -256,13 +253,6 @@ func (w *Web) saved(v *pageRequest, t templates.Record) error {
 	return v.redirectWith(pageOf(t.ID, ""), "Saved.")
 }
 
-// recordChange records that a user edits a template: once in a while, not for every autosave.
-func (v *pageRequest) recordChange(t templates.Record) error {
-	return v.web.audit.AddOnce(v.ctx(), v.entry("template.changed", t.Name, t.Slug), v.web.now().Add(-changesNoted))
-}
-
-const changesNoted = time.Hour
-
 // contentOf returns the content of a template, as text.
 func contentOf(t wire.Template) views.Content {
 	return views.Content{HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options)}
@@ -292,9 +282,6 @@ func (w *Web) showDraft(v *pageRequest) error {
 // saveDraft stores fields of the draft.
 func (w *Web) saveDraft(v *pageRequest, body []byte) error {
 	saved, err := receive(v, body, w.templates.Update, v.stateParams()...)
-	if err == nil {
-		err = v.recordChange(saved)
-	}
 	return v.answerScript(saved, err)
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -227,8 +226,5 @@ func (w *Web) publishEmbed(v *pageRequest, body []byte) error {
 		return errLinkDenies
 	}
 	made, err := receive(v, body, w.templates.Publish, v.stateParams()...)
-	if err == nil {
-		err = v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion))
-	}
 	return v.answerScript(made, err)
 }

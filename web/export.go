@@ -138,7 +138,7 @@ func (w *Web) exportAccount(v *pageRequest) error {
 		write func(*pageRequest, *jsonList) error
 	}{
 		{"account.json", w.exportFacts}, {"members.json", w.exportMembers}, {"keys.json", w.exportKeys}, {"endpoints.json", w.exportEndpoints},
-		{"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
+		{"connections.json", w.exportConnections}, {"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
 		{"deliveries.json", w.exportDeliveries}, {"audit.json", w.exportEntries},
 	} {
 		file, err := archive.CreateHeader(&zip.FileHeader{Name: part.name, Method: zip.Deflate, Modified: w.now()})
@@ -210,6 +210,14 @@ func (w *Web) exportEndpoints(v *pageRequest, out *jsonList) error {
 	list, err := w.store.Webhooks(v.ctx(), v.account.ID)
 	for _, e := range list {
 		err = errors.Join(err, out.add(exportedEndpoint{e.ID, e.URL, e.Events, e.Enabled, e.CreatedAt}))
+	}
+	return err
+}
+
+func (w *Web) exportConnections(v *pageRequest, out *jsonList) error {
+	list, err := w.cfg.Connections.List(v.ctx(), v.account.ID)
+	for _, c := range list {
+		err = errors.Join(err, out.add(c))
 	}
 	return err
 }

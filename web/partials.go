@@ -144,9 +144,6 @@ func (w *Web) makePartial(v *pageRequest) error {
 		m := views.Form{Values: map[string]string{"name": name, "html": html}, Errors: wrong}
 		return v.show(http.StatusUnprocessableEntity, views.NewPartialPage(v.page("Create partial", templatesPath), m))
 	}
-	if err := v.record("partial.made", name, ""); err != nil {
-		return err
-	}
 	return v.redirectWith(partialsPath, "Partial “"+name+"” created. Use it in a template with {{> "+name+"}}.")
 }
 
@@ -183,9 +180,6 @@ func (w *Web) savePartial(v *pageRequest) error {
 		m.Values["html"] = html
 		return v.show(http.StatusUnprocessableEntity, views.PartialPage(v.page(m.Name, templatesPath), m))
 	}
-	if err := v.record("partial.changed", m.Name, ""); err != nil {
-		return err
-	}
 	return v.redirectWith(partialsPath+"/"+url.PathEscape(m.Name), "Partial saved. Drafts use the new source; published versions do not change.")
 }
 
@@ -200,9 +194,6 @@ func (w *Web) showDeletePartial(v *pageRequest) error {
 func (w *Web) deletePartial(v *pageRequest) error {
 	name := chi.URLParam(v.r, "name")
 	if _, err := submit(v, templates.PartialRef{Name: name}, w.templates.DeletePartial); err != nil {
-		return err
-	}
-	if err := v.record("partial.deleted", name, ""); err != nil {
 		return err
 	}
 	return v.redirectWith(partialsPath, "Partial “"+name+"” deleted.")

@@ -16,7 +16,7 @@ import (
 
 // caller returns the caller of a service: the member, or the user of a link to the editor.
 func (v *pageRequest) caller() call.Caller {
-	return call.Caller{Account: *v.account, Kind: call.ByPerson}
+	return call.Caller{Account: *v.account, Kind: call.ByPerson, Author: v.author()}
 }
 
 // submit calls a method of the template service with an input that a page has made.

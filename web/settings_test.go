@@ -22,6 +22,7 @@ func TestExportHoldsEverythingAndNoSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		made := v.once("/dashboard/webhooks", url.Values{"url": {"https://hooks.example/in"}})
+		v.post("/dashboard/connections", http.StatusSeeOther, url.Values{"kind": {"s3"}, "name": {"archive"}, "s3.bucket": {"abc"}, "s3.accessKeyId": {"k"}, "s3.secretAccessKey": {"canary"}})
 		lease := acquire(t, h)
 		for range store.MaxList + 5 {
 			result := h.NewID("file")
@@ -39,8 +40,8 @@ func TestExportHoldsEverythingAndNoSecret(t *testing.T) {
 		}
 		files := unzip(t, got.body)
 		for name, want := range map[string]int{
-			"account.json": 1, "members.json": 1, "keys.json": 1, "endpoints.json": 1, "templates.json": 0, "calls.json": store.MaxList + 5, "requests.json": 1,
-			"ledger.json": store.MaxList + 6, "deliveries.json": 0, "audit.json": 3,
+			"account.json": 1, "members.json": 1, "keys.json": 1, "endpoints.json": 1, "connections.json": 1, "templates.json": 0, "calls.json": store.MaxList + 5, "requests.json": 1,
+			"ledger.json": store.MaxList + 6, "deliveries.json": 0, "audit.json": 4,
 		} {
 			var list []map[string]any
 			if err := json.Unmarshal(files[name], &list); err != nil || len(list) != want {
@@ -48,7 +49,7 @@ func TestExportHoldsEverythingAndNoSecret(t *testing.T) {
 			}
 		}
 		for name, text := range files {
-			for _, hidden := range []string{secret, signingSecret.FindString(made.body), "argon2", password} {
+			for _, hidden := range []string{secret, signingSecret.FindString(made.body), "canary", "argon2", password} {
 				if bytes.Contains(text, []byte(hidden)) {
 					t.Errorf("%s holds the secret %.12s…", name, hidden)
 				}

@@ -193,6 +193,8 @@ func (w *Web) memberPages() []page {
 		{"GET", connectionsPath, signedIn, w.showConnections},
 		{"POST", connectionsPath, manages, w.makeConnection},
 		{"GET", connectionsPath + "/new", manages, w.showNewConnection},
+		{"GET", connectionsPath + "/{id}", manages, w.showConnection},
+		{"POST", connectionsPath + "/{id}", manages, w.changeConnection},
 		{"POST", connectionsPath + "/{id}/test", manages, w.testConnection},
 		{"GET", connectionsPath + "/{id}/delete", manages, w.showDeleteConnection},
 		{"POST", connectionsPath + "/{id}/delete", manages, w.deleteConnection},

@@ -220,9 +220,6 @@ func (w *Web) approvePages(v *pageRequest) error {
 	case err != nil:
 		return err
 	}
-	if err := v.record("template.approved", found.Name, found.Slug); err != nil {
-		return err
-	}
 	return v.redirect(back)
 }
 

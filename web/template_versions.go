@@ -96,15 +96,12 @@ func (w *Web) publishDraft(v *pageRequest) error {
 	case err != nil:
 		return err
 	}
-	if err := v.record("template.published", made.Name, fmt.Sprintf("v%d", *made.PublishedVersion)); err != nil {
-		return err
-	}
 	return v.redirectWith(pageOf(made.ID, ""), fmt.Sprintf("Version %d published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
 }
 
 func (w *Web) discardDraft(v *pageRequest) error {
 	made, err := submit(v, v.state(v.value("etag")), w.templates.Discard)
-	return w.changed(v, made, err, "template.discarded", "Draft discarded. It is identical to the published version again.")
+	return w.changed(v, made, err, "Draft discarded. It is identical to the published version again.")
 }
 
 func (w *Web) restoreVersion(v *pageRequest) error {
@@ -113,16 +110,13 @@ func (w *Web) restoreVersion(v *pageRequest) error {
 		return store.ErrNotFound
 	}
 	made, err := submit(v, templates.Restoration{State: v.state(v.value("etag")), Version: version}, w.templates.Restore)
-	return w.changed(v, made, err, "template.restored", fmt.Sprintf("Version %d restored as the draft. Publish the draft to use it in API calls.", version))
+	return w.changed(v, made, err, fmt.Sprintf("Version %d restored as the draft. Publish the draft to use it in API calls.", version))
 }
 
 // changed redirects to a template after a change, or after its refusal.
-func (w *Web) changed(v *pageRequest, made templates.Record, err error, action, done string) error {
+func (w *Web) changed(v *pageRequest, made templates.Record, err error, done string) error {
 	if r := refused(err); r != nil {
 		return v.redirectWith(pageOf(v.ref().ID, ""), r.Error())
-	}
-	if err == nil {
-		err = v.record(action, made.Name, made.Slug)
 	}
 	if err != nil {
 		return err
@@ -197,9 +191,6 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 		if r := refused(err); r != nil {
 			form.Errors = wrongFields(r, "name", "slug", "category", "description")
 			return v.show(http.StatusUnprocessableEntity, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form))
-		}
-		if err == nil {
-			err = v.record("template.changed", found.Name, string(body))
 		}
 		if err != nil {
 			return err

@@ -114,7 +114,7 @@ func (w *Web) importTemplate(v *pageRequest) error {
 	kept, err := w.importPartials(v, files)
 	if err == nil {
 		var made templates.Record
-		if made, err = w.create(v, in); err == nil {
+		if made, err = submit(v, in, w.templates.Create); err == nil {
 			if len(kept) > 0 {
 				v.flash("Template imported. Not imported: partials that exist here with other content (" + strings.Join(kept, ", ") + ").")
 			}

@@ -142,7 +142,7 @@ func (w *Web) makeTemplate(v *pageRequest) error {
 	if in.FromGallery == "" && in.Name == "" {
 		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Name is required. You can change it later."})
 	}
-	made, err := w.create(v, in)
+	made, err := submit(v, in, w.templates.Create)
 	if r := refused(err); r != nil {
 		return w.newTemplatePage(v, http.StatusUnprocessableEntity, wrongFields(r, "name", "category"))
 	}
@@ -150,15 +150,6 @@ func (w *Web) makeTemplate(v *pageRequest) error {
 		return err
 	}
 	return v.redirect(pageOf(made.ID, ""))
-}
-
-// create makes a template and records that.
-func (w *Web) create(v *pageRequest, in templates.New) (templates.Record, error) {
-	made, err := submit(v, in, w.templates.Create)
-	if err == nil {
-		err = v.record("template.made", made.Name, made.Slug)
-	}
-	return made, err
 }
 
 // wrongFields puts the API's errors at the fields of a form, and all other errors above the form.
@@ -194,9 +185,6 @@ func (w *Web) showLayouts(v *pageRequest) error {
 
 func (w *Web) duplicateTemplate(v *pageRequest) error {
 	made, err := submit(v, templates.Copy{Ref: v.ref()}, w.templates.Duplicate)
-	if err == nil {
-		err = v.record("template.duplicated", made.Name, made.Slug)
-	}
 	if r := refused(err); r != nil {
 		return v.redirectWith(templatesPath, r.Error())
 	}
@@ -210,9 +198,6 @@ func (w *Web) deleteTemplate(v *pageRequest) error {
 	found, err := v.template()
 	if err == nil {
 		_, err = submit(v, v.ref(), w.templates.Delete)
-	}
-	if err == nil {
-		err = v.record("template.deleted", found.Name, found.Slug)
 	}
 	if err != nil {
 		return err

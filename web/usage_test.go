@@ -92,7 +92,7 @@ func TestAlertsOnThePages(t *testing.T) {
 			}
 		}
 		limit := 15 * credit.Dollar
-		if err := h.SetLimits(t.Context(), account.ID, store.Limits{MaxDay: &limit}); err != nil {
+		if err := h.SetLimits(t.Context(), store.Author{AccountID: account.ID}, store.Limits{MaxDay: &limit}); err != nil {
 			t.Fatal(err)
 		}
 		v.post(path, http.StatusSeeOther, url.Values{"day": {"80 %"}, "balance": {"7.50"}, "failures": {""}})

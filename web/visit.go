@@ -196,22 +196,22 @@ func (v *pageRequest) takeNotice() string {
 
 // record writes the visitor's action into the audit log of the account.
 func (v *pageRequest) record(action, object, note string) error {
-	return v.web.audit.Add(v.ctx(), v.entry(action, object, note))
+	return v.web.audit.Add(v.ctx(), v.author().Entry(action, object, note))
 }
 
-// entry returns the entry of the audit log about the visitor's action.
-func (v *pageRequest) entry(action, object, note string) store.AuditEntry {
-	e := store.AuditEntry{Action: action, Object: object, Note: note, Address: v.web.cfg.ClientIP(v.r)}
+// author is the visitor in the audit log.
+func (v *pageRequest) author() store.Author {
+	by := store.Author{Address: v.web.cfg.ClientIP(v.r)}
 	if v.person != nil {
-		e.PersonID, e.Who = v.person.ID, v.person.Email
+		by.PersonID, by.Who = v.person.ID, v.person.Email
 	}
 	if v.embedded != nil {
-		e.Who = "editor link"
+		by.Who = "editor link"
 	}
 	if v.account != nil {
-		e.AccountID = v.account.ID
+		by.AccountID = v.account.ID
 	}
-	return e
+	return by
 }
 
 // actorOf names who is counted: a user, or a link to the editor.

@@ -165,11 +165,7 @@ func (w *Web) saveLimits(v *pageRequest) error {
 	if form.Failed() {
 		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{limits: &form})
 	}
-	if err := w.store.SetLimits(v.ctx(), v.account.ID, limits); err != nil {
-		return err
-	}
-	note := "one call: " + cmp.Or(limitText(limits.MaxJob), "none") + ", one day: " + cmp.Or(limitText(limits.MaxDay), "none")
-	if err := v.record("limits.changed", "", note); err != nil {
+	if err := w.store.SetLimits(v.ctx(), v.author(), limits); err != nil {
 		return err
 	}
 	return v.redirectWith(walletPath, "Spending limits saved.")

@@ -731,8 +731,34 @@ func TestConnectionPages(t *testing.T) {
 		if failed := v.post(path+"/test", http.StatusUnprocessableEntity, url.Values{}); !strings.Contains(failed.body, "The test of files failed at the step connect.") {
 			t.Errorf("the test: got %s", failed.body)
 		}
+		bucket := "/dashboard/connections/" + list[1].ID
+		if form := v.sees(bucket, "Edit connection", "Empty keeps the stored key"); !strings.Contains(form.body, `value="abc"`) || strings.Contains(form.body, "canary") || !regexp.MustCompile(`name="s3.pathStyle" value="on" checked`).MatchString(form.body) {
+			t.Errorf("the form of a bucket: got %s", form.body)
+		}
+		change := url.Values{"kind": {"s3"}, "name": {"files"}, "s3.bucket": {"other-bucket"}, "s3.accessKeyId": {"k"}}
+		v.post(bucket, http.StatusUnprocessableEntity, change) // The name is taken.
+		change.Set("name", "bills")
+		v.post(bucket, http.StatusSeeOther, change)
+		v.sees("/dashboard/connections", "Connection bills saved.", "other-bucket")
+		if form := v.sees(bucket, "Edit connection"); strings.Contains(form.body, " checked") || !strings.Contains(form.body, `value="other-bucket"`) {
+			t.Errorf("the form of the changed bucket: got %s", form.body)
+		}
+		change.Set("s3.endpoint", "https://s3.example.com") // which needs the secret again
+		if wrong := v.post(bucket, http.StatusUnprocessableEntity, change); !strings.Contains(wrong.body, "It is required.") || !strings.Contains(wrong.body, "Edit connection") {
+			t.Errorf("another endpoint: got %s", wrong.body)
+		}
+		if form := v.sees(path, "Edit connection", "User name"); !strings.Contains(form.body, `value="127.0.0.1"`) || !strings.Contains(form.body, `value="3"`) || strings.Contains(form.body, "canary") {
+			t.Errorf("the form of a server: got %s", form.body)
+		}
+		server.Del("sftp.password")
+		server.Set("sftp.folder", "incoming")
+		v.post(path, http.StatusSeeOther, server)
+		v.post(bucket, http.StatusUnprocessableEntity, server) // It is of another kind.
 		other := h.join(t, "mallory@example.com")
-		for _, path := range []string{path + "/test", path + "/delete"} {
+		if a := other.get(path); a.status != http.StatusNotFound {
+			t.Errorf("the form of another account: got status %d", a.status)
+		}
+		for _, path := range []string{path, path + "/test", path + "/delete"} {
 			if a := other.do(http.MethodPost, path, url.Values{"confirm": {"yes"}}); a.status != http.StatusNotFound {
 				t.Errorf("%s of another account: got status %d", path, a.status)
 			}
@@ -740,7 +766,7 @@ func TestConnectionPages(t *testing.T) {
 		v.sees(path+"/delete", "Delete files?")
 		v.post(path+"/delete", http.StatusSeeOther, url.Values{})
 		v.sees("/dashboard/connections", "Connection files deleted.", "1 of 20")
-		v.sees("/dashboard/settings/audit", "Connection added:", "Connection deleted:")
+		v.sees("/dashboard/settings/audit", "Connection added:", "Connection changed: bills", "Connection deleted:")
 	})
 }
 

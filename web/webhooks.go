@@ -123,16 +123,13 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	made, secret, err := w.hooks.Create(v.ctx(), v.account.ID, v.value("url"), events)
+	made, secret, err := w.hooks.Create(v.ctx(), v.author(), v.value("url"), events)
 	switch {
 	case errors.Is(err, errAddress):
 		return w.wrongEndpoint(v, "url", wrongAddress)
 	case errors.Is(err, store.ErrTooManyWebhooks):
 		return w.wrongEndpoint(v, "", "Endpoint limit reached: "+strconv.Itoa(store.MaxWebhooks)+" of "+strconv.Itoa(store.MaxWebhooks)+". Delete an endpoint first.")
 	case err != nil:
-		return err
-	}
-	if err := v.record("webhook.made", made.URL, ""); err != nil {
 		return err
 	}
 	return v.redirectOnce(webhooksPath, views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Use this secret to verify the signature of each delivery."})
@@ -174,19 +171,16 @@ func (w *Web) changeWebhook(v *pageRequest) error {
 		return err
 	}
 	address := v.value("url")
-	changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{URL: &address, Events: &events})
+	_, err = w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{URL: &address, Events: &events})
 	if errors.Is(err, errAddress) {
 		return w.webhookPage(v, http.StatusUnprocessableEntity, map[string]string{"url": wrongAddress})
 	}
-	return w.webhookChanged(v, changed.URL, err, "webhook.changed", "Endpoint saved.")
+	return w.webhookChanged(v, err, "Endpoint saved.")
 }
 
 // webhookChanged continues after a change of an endpoint.
-func (w *Web) webhookChanged(v *pageRequest, address string, err error, action, done string) error {
+func (w *Web) webhookChanged(v *pageRequest, err error, done string) error {
 	if err != nil {
-		return err
-	}
-	if err := v.record(action, address, ""); err != nil {
 		return err
 	}
 	return v.redirectWith(webhooksPath+"/"+url.PathEscape(chi.URLParam(v.r, "id")), done)
@@ -200,30 +194,27 @@ func (w *Web) testWebhook(v *pageRequest) error {
 }
 
 func (w *Web) switchWebhook(on bool) func(*pageRequest) error {
-	action, done := "webhook.paused", "Endpoint paused. Pending deliveries were cancelled."
+	done := "Endpoint paused. Pending deliveries were cancelled."
 	if on {
-		action, done = "webhook.resumed", "Endpoint resumed."
+		done = "Endpoint resumed."
 	}
 	return func(v *pageRequest) error {
-		changed, err := w.hooks.Change(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
-		return w.webhookChanged(v, changed.URL, err, action, done)
+		_, err := w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
+		return w.webhookChanged(v, err, done)
 	}
 }
 
 func (w *Web) rollWebhook(v *pageRequest) error {
-	rolled, secret, err := w.hooks.Roll(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	rolled, secret, err := w.hooks.Roll(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
 	if err != nil {
-		return err
-	}
-	if err := v.record("webhook.rolled", rolled.URL, ""); err != nil {
 		return err
 	}
 	return v.redirectOnce(webhooksPath+"/"+rolled.ID, views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous secret still signs Service-Signature for 24 hours, or until you activate this one."})
 }
 
 func (w *Web) activateWebhook(v *pageRequest) error {
-	changed, err := w.store.ActivateWebhook(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
-	return w.webhookChanged(v, changed.URL, err, "webhook.activated", "New secret activated.")
+	_, err := w.hooks.Activate(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
+	return w.webhookChanged(v, err, "New secret activated.")
 }
 
 func (w *Web) deleteWebhook(v *pageRequest) error {
@@ -232,10 +223,7 @@ func (w *Web) deleteWebhook(v *pageRequest) error {
 		return v.redirectWith(webhooksPath+"/"+e.ID, "Endpoint not deleted. Select the confirmation box first.")
 	}
 	if err == nil {
-		err = w.store.DeleteWebhook(v.ctx(), v.account.ID, e.ID)
-	}
-	if err == nil {
-		err = v.record("webhook.deleted", e.URL, "")
+		_, err = w.hooks.Delete(v.ctx(), v.author(), e.ID)
 	}
 	if err != nil {
 		return err

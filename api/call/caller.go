@@ -32,6 +32,8 @@ type Caller struct {
 	Kind    Kind
 	// ID is the key's or the grant's; a user's is empty.
 	ID string
+	// Author is the caller in the audit log.
+	Author store.Author
 	// Scopes are the scopes of the grant, and Grant describes its cap. Keys and users have neither.
 	Scopes []string
 	Grant  *store.Key
@@ -47,12 +49,16 @@ type Caller struct {
 
 // OfKey is the caller that has shown a key.
 func OfKey(account store.Account, key store.Key) Caller {
-	return Caller{Account: account, Kind: ByKey, ID: key.ID, Operations: key.Operations, Test: key.Test}
+	return Caller{Account: account, Kind: ByKey, ID: key.ID, Author: authorOf(account, key), Operations: key.Operations, Test: key.Test}
 }
 
 // OfGrant is the agent that has shown a token of a grant.
 func OfGrant(a store.GrantAccess) Caller {
-	return Caller{Account: a.Account, Kind: ByGrant, ID: a.Grant.ID, Scopes: a.Scopes, Grant: &a.Grant}
+	return Caller{Account: a.Account, Kind: ByGrant, ID: a.Grant.ID, Author: authorOf(a.Account, a.Grant), Scopes: a.Scopes, Grant: &a.Grant}
+}
+
+func authorOf(account store.Account, key store.Key) store.Author {
+	return store.Author{AccountID: account.ID, Who: "key " + key.ID}
 }
 
 // Has reports whether the caller has a scope. Keys and users have every scope.

@@ -3,9 +3,7 @@ package call
 import (
 	"context"
 	"errors"
-	"path"
 	"strconv"
-	"strings"
 	"time"
 
 	"relaypdf/api/apierror"
@@ -71,7 +69,7 @@ func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
 	if named.Connection() != "" {
 		pattern, _ := named.Pattern()
 		var err error
-		if key, err = schema.ExpandPattern(pattern, c.patternValues()); err != nil {
+		if key, err = schema.ExpandPattern(pattern, c.named()); err != nil {
 			return nil, err
 		}
 		to, err = c.connections.Destination(ctx, c.Caller.Account.ID, named.Connection(), named.Kind(), key, c.result)
@@ -93,17 +91,13 @@ func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
 	return delivered, nil
 }
 
-// patternValues are the values of the variables in keys and paths. Those of a job stay the same when it is tried again.
-func (c *paidCall) patternValues() map[string]string {
+// named is the result for the variables in keys and paths. It stays the same when a job is tried again.
+func (c *paidCall) named() schema.Named {
 	at := c.now()
 	if c.job != nil {
 		at = c.job.Call.CreatedAt
 	}
-	extension := path.Ext(c.outcome.Filename)
-	return map[string]string{
-		"date": at.UTC().Format(time.DateOnly), "time": at.UTC().Format("150405"), "id": c.result, "operation": operationName(c),
-		"filename": strings.TrimSuffix(c.outcome.Filename, extension), "extension": strings.TrimPrefix(extension, "."),
-	}
+	return schema.Named{At: at, ID: c.result, Operation: operationName(c), Filename: c.outcome.Filename}
 }
 
 // deliveryFailure returns the error of a call whose result could not be delivered.

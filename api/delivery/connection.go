@@ -43,7 +43,8 @@ func (e *LimitError) Error() string {
 // ErrNoHostKey means that an SFTP connection has no host key yet, so that nothing may be sent to its server.
 var ErrNoHostKey = errors.New("the connection has no host key")
 
-// Connections manages the connections of accounts for all APIs, and sends results to them.
+// Connections manages the connections of accounts for all APIs, records changes in the audit log, and sends results to
+// them.
 type Connections struct {
 	Store *store.Store
 	Box   *seal.Box
@@ -176,16 +177,23 @@ func (e *AddressError) Unwrap() error { return e.Cause }
 
 // Create adds a connection, which is valid. The error is an *AddressError, store.ErrTooManyConnections, or
 // store.ErrExists for a name that is taken.
-func (c Connections) Create(ctx context.Context, accountID string, n NewConnection) (wire.Connection, error) {
-	row := store.Connection{ID: c.Store.NewID(strings.TrimSuffix(connectionPrefix, "_")), AccountID: accountID}
+func (c Connections) Create(ctx context.Context, by store.Author, n NewConnection) (wire.Connection, error) {
+	row := store.Connection{ID: c.Store.NewID(strings.TrimSuffix(connectionPrefix, "_")), AccountID: by.AccountID}
 	err := c.fill(&row, n)
 	if err == nil {
 		row, err = c.Store.CreateConnection(ctx, row)
+	}
+	if err == nil {
+		err = c.record(ctx, by, "connection.made", row)
 	}
 	if err != nil {
 		return wire.Connection{}, err
 	}
 	return shown(row)
+}
+
+func (c Connections) record(ctx context.Context, by store.Author, action string, row store.Connection) error {
+	return c.Store.Audit().Add(ctx, by.Entry(action, row.Name, ""))
 }
 
 // List returns the connections of an account, the oldest first.
@@ -214,17 +222,17 @@ const updateAttempts = 3
 
 // Update changes a connection. The error is schema.Faults, an *AddressError, store.ErrNotFound, or store.ErrExists for a
 // name that is taken. A secret is sent only to the server that it was stored for: a new server needs it again.
-func (c Connections) Update(ctx context.Context, accountID, id string, change ConnectionChange) (changed wire.Connection, err error) {
+func (c Connections) Update(ctx context.Context, by store.Author, id string, change ConnectionChange) (changed wire.Connection, err error) {
 	for range updateAttempts {
-		if changed, err = c.update(ctx, accountID, id, change); !errors.Is(err, store.ErrNotFound) {
+		if changed, err = c.update(ctx, by, id, change); !errors.Is(err, store.ErrNotFound) {
 			break
 		}
 	}
 	return changed, err
 }
 
-func (c Connections) update(ctx context.Context, accountID, id string, change ConnectionChange) (wire.Connection, error) {
-	row, err := c.Store.Connection(ctx, accountID, id)
+func (c Connections) update(ctx context.Context, by store.Author, id string, change ConnectionChange) (wire.Connection, error) {
+	row, err := c.Store.Connection(ctx, by.AccountID, id)
 	if err != nil {
 		return wire.Connection{}, err
 	}
@@ -253,10 +261,25 @@ func (c Connections) update(ctx context.Context, accountID, id string, change Co
 	if err = c.fill(&row, n); err == nil {
 		err = c.Store.UpdateConnection(ctx, before, row)
 	}
+	if err == nil {
+		err = c.record(ctx, by, "connection.changed", row)
+	}
 	if err != nil {
 		return wire.Connection{}, err
 	}
 	return shown(row)
+}
+
+// Delete deletes a connection and its secret, and returns the name. The error is store.ErrNotFound.
+func (c Connections) Delete(ctx context.Context, by store.Author, id string) (name string, err error) {
+	row, err := c.Store.Connection(ctx, by.AccountID, id)
+	if err == nil {
+		err = c.Store.DeleteConnection(ctx, by.AccountID, id)
+	}
+	if err == nil {
+		err = c.record(ctx, by, "connection.deleted", row)
+	}
+	return row.Name, err
 }
 
 func (c *ConnectionChange) hasSecret() bool {
@@ -432,8 +455,8 @@ func (d loggedIn) send(ctx context.Context, content Content) (Receipt, *Failure)
 
 // Test writes a small file and deletes it. If it succeeds, it stores the host key of a connection without one. The error
 // is store.ErrNotFound or a *LimitError.
-func (c Connections) Test(ctx context.Context, accountID, id string) (wire.ConnectionTest, error) {
-	row, err := c.Store.Connection(ctx, accountID, id)
+func (c Connections) Test(ctx context.Context, by store.Author, id string) (wire.ConnectionTest, error) {
+	row, err := c.Store.Connection(ctx, by.AccountID, id)
 	if err != nil {
 		return wire.ConnectionTest{}, err
 	}
@@ -442,13 +465,16 @@ func (c Connections) Test(ctx context.Context, accountID, id string) (wire.Conne
 		return wire.ConnectionTest{}, err
 	}
 	if c.Limiter != nil {
-		verdict, err := c.Limiter.Take(ctx, "connection tests of "+accountID, testWindow)
+		verdict, err := c.Limiter.Take(ctx, "connection tests of "+by.AccountID, testWindow)
 		if err != nil {
 			return wire.ConnectionTest{}, err
 		}
 		if !verdict.Allowed {
 			return wire.ConnectionTest{}, &LimitError{verdict.RetryAfter}
 		}
+	}
+	if err := c.record(ctx, by, "connection.tested", row); err != nil {
+		return wire.ConnectionTest{}, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()

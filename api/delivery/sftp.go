@@ -71,8 +71,10 @@ func (f file) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	if failure != nil {
 		return Receipt{}, failure
 	}
-	defer n.close()
-	if failure := n.write(ctx, path.Join(f.server.at.Folder, f.path), f.id, content); failure != nil {
+	longer, end := n.outlast(ctx)
+	defer end()
+	content.Open = untilReserve(ctx, content)
+	if failure := n.write(longer, path.Join(f.server.at.Folder, f.path), f.id, content); failure != nil {
 		return Receipt{}, failure
 	}
 	return Receipt{Host: f.server.at.Host}, nil
@@ -120,6 +122,50 @@ func (c boundedConn) Read(p []byte) (int, error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 	return n, err
+}
+
+// outlast has the session continue for a step after ctx is cancelled, but not beyond the deadline of ctx. end closes it.
+func (n *session) outlast(ctx context.Context) (longer context.Context, end func()) {
+	n.stop()
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if at, bounded := ctx.Deadline(); bounded {
+		longer, cancel = context.WithDeadline(longer, at)
+	}
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stepTimeout, cancel) })
+	n.stop = context.AfterFunc(longer, func() { _ = n.Conn.Close() })
+	return longer, func() {
+		stop()
+		n.close()
+		cancel()
+	}
+}
+
+// untilReserve returns the content as a reader that fails when ctx is cancelled, or has only the time left that it takes
+// to remove an unfinished file.
+func untilReserve(ctx context.Context, content Content) func() io.ReadSeeker {
+	end, bounded := ctx.Deadline()
+	end = end.Add(-min(stepTimeout, time.Until(end)/6))
+	return func() io.ReadSeeker {
+		return endingReader{content.Open(), content.Size, func() bool { return ctx.Err() != nil || bounded && time.Now().After(end) }}
+	}
+}
+
+// endingReader is a reader that may fail before its end.
+type endingReader struct {
+	io.ReadSeeker
+
+	size  int64
+	ended func() bool
+}
+
+// Size is the number of bytes, from which package sftp derives how many it writes at once.
+func (r endingReader) Size() int64 { return r.size }
+
+func (r endingReader) Read(p []byte) (int, error) {
+	if r.ended() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return r.ReadSeeker.Read(p)
 }
 
 func (n *session) close() {
@@ -321,8 +367,8 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 	case n.received.Load() > maxReceived:
 		failure.Reason = "The server sent more than a file transfer needs."
 		return failure
-	case time.Since(begun) >= limit, ctx.Err() != nil:
-		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(limit.Round(time.Second).Seconds())), true
+	case errors.Is(err, os.ErrDeadlineExceeded), time.Since(begun) >= limit, ctx.Err() != nil:
+		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(min(limit, time.Since(begun)).Round(time.Second).Seconds())), true
 		return failure
 	case errors.Is(err, errNoFiles):
 		failure.Reason = "The server does not offer SFTP."
@@ -349,7 +395,8 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 	}
 }
 
-// write uploads a file under a temporary name, and renames it when it is whole.
+// write uploads a file under a temporary name, and renames it when it is whole. The name is the same for each attempt
+// with the ID, so that an attempt replaces a part that an interrupted one has left.
 func (n *session) write(ctx context.Context, name, id string, content Content) *Failure {
 	folder := path.Dir(name)
 	part := path.Join(folder, ".relaypdf-"+id+".part")

@@ -78,6 +78,76 @@ func TestHangingFileServer(t *testing.T) {
 	}
 }
 
+// slow writes files at less speed than a delivery needs, and records that they are removed.
+type slow struct{ removed chan string }
+
+func (slow) Filewrite(*sftp.Request) (io.WriterAt, error) { return slow{}, nil }
+
+func (slow) WriteAt(p []byte, _ int64) (int, error) {
+	time.Sleep(10 * time.Millisecond)
+	return len(p), nil
+}
+
+func (s slow) Filecmd(r *sftp.Request) error {
+	if r.Method == "Remove" {
+		s.removed <- r.Filepath
+	}
+	return nil
+}
+
+// endless is content without an end.
+type endless struct{ zeros }
+
+func (endless) Seek(int64, int) (int64, error) { return 0, nil }
+
+// TestUnfinishedFileIsRemoved: a delivery that has no more time, or that is cancelled, leaves no part on the server.
+func TestUnfinishedFileIsRemoved(t *testing.T) {
+	t.Parallel()
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ServerConfig{NoClientAuth: true}
+	config.AddHostKey(signer)
+	for name, begin := range map[string]func() (context.Context, context.CancelFunc){
+		"late": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), 3*time.Second) },
+		"cancelled": func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			removed := make(chan string, 1)
+			server := listens(t, signer, func(conn net.Conn) {
+				sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
+					_ = sftp.NewRequestServer(channel, sftp.Handlers{FilePut: slow{}, FileCmd: slow{removed}}).Serve()
+				})
+			})
+			ctx, cancel := begin()
+			defer cancel()
+			begun := time.Now()
+			_, err := Deliver(ctx, server.object("a.txt", "id"), Content{Size: 1 << 40, Open: func() io.ReadSeeker { return endless{} }})
+			var failure *Failure
+			if late := errors.As(err, &failure) && strings.Contains(failure.Reason, "did not respond within"); late != (name == "late") || err == nil {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("the delivery took %v", took)
+			}
+			select {
+			case got := <-removed:
+				if got != "/.relaypdf-id.part" {
+					t.Errorf("it removed %s", got)
+				}
+			default:
+				t.Error("the part is left")
+			}
+		})
+	}
+}
+
 // TestFloodingFileServer: a session ends when the server has sent more than any transfer needs.
 func TestFloodingFileServer(t *testing.T) {
 	t.Parallel()

@@ -246,12 +246,12 @@ var Rows = []schema.Row[*Deps]{
 			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. Encrypted PDFs are refused. A test key draws its mark first, which invalidates earlier signatures.")),
 		Example: SignInput{
 			FileSource: examplePDF().FileSource, Key: exampleKey(),
-			Visible: SignatureBox{Page: 1, X: 72, Y: 72, Width: 200, Height: 60},
+			Visible: SignatureBox{Page: 1, X: 20, Y: 20, Width: 160, Height: 60},
 		},
 		Run: runSign,
 	},
 	row[SealInput]{
-		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or a PDF must prove when it existed. Not for signatures: use pdf_sign."),
+		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or to prove when a PDF existed. Not for signatures: use pdf_sign."),
 			"Appends revocation status and a timestamp of the whole document. Signatures remain valid until the certificate of that timestamp expires.")),
 		Example: SealInput{FileSource: examplePDF().FileSource, TimestampURL: "https://tsa.example/"},
 		Run:     runSeal,

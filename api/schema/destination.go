@@ -3,9 +3,11 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -111,16 +113,38 @@ func (c *Common) DestinationURL() string {
 // maxPath is the maximum length of a key, a path, a prefix or a folder, in bytes: that of S3.
 const maxPath = 1024
 
-// patternNames are the variables of patterns.
-var patternNames = []string{"date", "time", "id", "operation", "filename", "extension"}
+// Named is a result whose key or path has variables.
+type Named struct {
+	At            time.Time
+	ID, Operation string
+	// Filename has the extension.
+	Filename string
+}
+
+// patternVariables are the variables of patterns.
+var patternVariables = []struct {
+	name  string
+	value func(Named) string
+}{
+	{"date", func(n Named) string { return n.At.UTC().Format(time.DateOnly) }},
+	{"time", func(n Named) string { return n.At.UTC().Format("150405") }},
+	{"id", func(n Named) string { return n.ID }},
+	{"operation", func(n Named) string { return n.Operation }},
+	{"filename", func(n Named) string { return strings.TrimSuffix(n.Filename, path.Ext(n.Filename)) }},
+	{"extension", func(n Named) string { return strings.TrimPrefix(path.Ext(n.Filename), ".") }},
+}
 
 var patternVariable = regexp.MustCompile(`\{\{(.*?)\}\}`)
 
 // CheckPattern adds the errors of a key or path with variables.
 func CheckPattern(faults *Faults, field, pattern string) {
+	var names []string
+	for _, variable := range patternVariables {
+		names = append(names, variable.name)
+	}
 	for _, variable := range patternVariable.FindAllStringSubmatch(pattern, -1) {
-		if name := strings.TrimSpace(variable[1]); !slices.Contains(patternNames, name) {
-			faults.Add(field, "has the unknown variable %s. Valid: %s", preview(name), strings.Join(patternNames, ", "))
+		if name := strings.TrimSpace(variable[1]); !slices.Contains(names, name) {
+			faults.Add(field, "has the unknown variable %s. Valid: %s", preview(name), strings.Join(names, ", "))
 			return
 		}
 	}
@@ -161,16 +185,22 @@ func pathFault(path string) string {
 var ErrPath = errors.New("the path")
 
 // ExpandPattern returns a valid pattern with the values of its variables. Its error is ErrPath with the reason.
-func ExpandPattern(pattern string, values map[string]string) (string, error) {
-	path := patternVariable.ReplaceAllStringFunc(pattern, func(variable string) string {
-		return values[strings.TrimSpace(variable[2:len(variable)-2])]
+func ExpandPattern(pattern string, result Named) (string, error) {
+	expanded := patternVariable.ReplaceAllStringFunc(pattern, func(text string) string {
+		name := strings.TrimSpace(text[2 : len(text)-2])
+		for _, variable := range patternVariables {
+			if variable.name == name {
+				return variable.value(result)
+			}
+		}
+		return ""
 	})
-	why := pathFault(path)
-	if why == "" && (path == "" || strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/")) {
+	why := pathFault(expanded)
+	if why == "" && (expanded == "" || strings.HasPrefix(expanded, "/") || strings.HasSuffix(expanded, "/")) {
 		why = "must not be empty, and must not start or end with /"
 	}
 	if why != "" {
 		return "", fmt.Errorf("%w %s", ErrPath, why)
 	}
-	return path, nil
+	return expanded, nil
 }

@@ -100,7 +100,12 @@ func (s *Service) Approve(ctx context.Context, caller call.Caller, in State, by 
 	if err != nil {
 		return err
 	}
-	return failure(s.Store.ApproveTemplate(ctx, caller.Account.ID, in.ID, expected, by))
+	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
+	if err == nil {
+		err = s.Store.ApproveTemplate(ctx, caller.Account.ID, in.ID, expected, by)
+	}
+	_, err = s.changed(ctx, caller, "template.approved", found, err)
+	return err
 }
 
 // Approval is the state of a template in which a user has approved its pages.

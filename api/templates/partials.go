@@ -77,6 +77,10 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 	if err != nil {
 		return wire.Partial{}, failure(err)
 	}
+	action := "partial.made"
+	if _, known := all[in.Name]; known {
+		action = "partial.changed"
+	}
 	all[in.Name] = in.HTML
 	report, err := s.report(ctx, caller, template.Call{Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all}})
 	if err != nil {
@@ -93,10 +97,18 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 		e.Message = fmt.Sprintf("The partial is invalid: %s.", e.Details[0].Message)
 		return wire.Partial{}, e
 	}
-	return partialOf(s.Store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML))
+	put, err := s.Store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML)
+	if err == nil {
+		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry(action, in.Name, ""))
+	}
+	return partialOf(put, err)
 }
 
 // DeletePartial deletes a partial.
 func (s *Service) DeletePartial(ctx context.Context, caller call.Caller, in PartialRef) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, failure(s.Store.DeletePartial(ctx, caller.Account.ID, in.Name))
+	err := s.Store.DeletePartial(ctx, caller.Account.ID, in.Name)
+	if err == nil {
+		err = s.Store.Audit().Add(ctx, caller.Author.Entry("partial.deleted", in.Name, ""))
+	}
+	return wire.Acknowledged{OK: true}, failure(err)
 }

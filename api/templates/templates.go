@@ -115,7 +115,15 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 		return Record{}, failure(err)
 	}
 	made, err := s.Store.CreateTemplate(ctx, n)
-	return recordOf(made, slugTaken(err, in.Slug))
+	return s.changed(ctx, caller, "template.made", made, slugTaken(err, in.Slug))
+}
+
+// changed returns a template after a change, which it records in the audit log.
+func (s *Service) changed(ctx context.Context, caller call.Caller, action string, t store.Template, err error) (Record, error) {
+	if err == nil {
+		err = s.Store.Audit().Add(ctx, caller.Author.Entry(action, t.Name, t.Slug))
+	}
+	return recordOf(t, err)
 }
 
 // startFrom fills the fields that a request leaves empty from a layout of the gallery.
@@ -166,6 +174,9 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 		slug = *in.Slug
 	}
 	changed, err := s.Store.UpdateTemplate(ctx, caller.Account.ID, in.ID, expected, change)
+	if err == nil {
+		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry("template.changed", changed.Name, changed.Slug)) // The editor saves at each pause in typing.
+	}
 	return recordOf(changed, slugTaken(err, slug))
 }
 
@@ -179,7 +190,12 @@ func slugTaken(err error, slug string) error {
 
 // Delete deletes a template.
 func (s *Service) Delete(ctx context.Context, caller call.Caller, in Ref) (wire.Acknowledged, error) {
-	return wire.Acknowledged{OK: true}, failure(s.Store.DeleteTemplate(ctx, caller.Account.ID, in.ID))
+	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
+	if err == nil {
+		err = s.Store.DeleteTemplate(ctx, caller.Account.ID, found.ID)
+	}
+	_, err = s.changed(ctx, caller, "template.deleted", found, err)
+	return wire.Acknowledged{OK: true}, err
 }
 
 // Discard drops the draft of a template that was published.
@@ -188,7 +204,8 @@ func (s *Service) Discard(ctx context.Context, caller call.Caller, in State) (Re
 	if err != nil {
 		return Record{}, err
 	}
-	return recordOf(s.Store.DiscardTemplate(ctx, caller.Account.ID, in.ID, expected))
+	discarded, err := s.Store.DiscardTemplate(ctx, caller.Account.ID, in.ID, expected)
+	return s.changed(ctx, caller, "template.discarded", discarded, err)
 }
 
 // Restore copies a version of a template into its draft.
@@ -197,7 +214,8 @@ func (s *Service) Restore(ctx context.Context, caller call.Caller, in Restoratio
 	if err != nil {
 		return Record{}, err
 	}
-	return recordOf(s.Store.RestoreTemplate(ctx, caller.Account.ID, in.ID, expected, in.Version))
+	restored, err := s.Store.RestoreTemplate(ctx, caller.Account.ID, in.ID, expected, in.Version)
+	return s.changed(ctx, caller, "template.restored", restored, err)
 }
 
 // Duplicate makes a copy of a template.
@@ -216,7 +234,7 @@ func (s *Service) Duplicate(ctx context.Context, caller call.Caller, in Copy) (R
 		n.Slug, n.FreeSlug = found.Slug[:min(len(found.Slug), maxSlug-len("-copy"))]+"-copy", true
 	}
 	made, err := s.Store.CreateTemplate(ctx, n)
-	return recordOf(made, slugTaken(err, in.Slug))
+	return s.changed(ctx, caller, "template.duplicated", made, slugTaken(err, in.Slug))
 }
 
 // Versions lists the published versions of a template, the newest first.
@@ -254,6 +272,9 @@ func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publicatio
 	for range publishTries {
 		published, err := s.publish(ctx, caller, in, expected)
 		if expected != 0 || !errors.Is(err, store.ErrChanged) {
+			if err == nil {
+				err = s.Store.Audit().Add(ctx, caller.Author.Entry("template.published", published.Name, fmt.Sprintf("v%d", published.PublishedVersion)))
+			}
 			return recordOf(published, err)
 		}
 	}

@@ -27,6 +27,7 @@ func (l *lab) parts() []part {
 		{"accounts", l.accounts},
 		{"new account", l.newAccount},
 		{"templates", l.templates},
+		{"bulk", l.bulk},
 		{"editors", l.editors},
 		{"start", l.start},
 		{"barcodes", l.barcodes},
@@ -144,13 +145,8 @@ func (l *lab) templates(ctx context.Context) ([]Row, error) {
 	}
 	html := page("{{#each items}}<tr><td>{{add @index 1}}</td><td>{{name}}</td><td class=n>{{quantity}}</td><td class=n>{{formatCurrency price \"EUR\"}}</td></tr>\n{{/each}}")
 	slug := fmt.Sprintf("bench-%d", time.Now().UnixNano())
-	for _, r := range []request{
-		newRequest("/v1/templates", map[string]any{"name": "bench", "slug": slug, "html": html}, nil),
-		newRequest("/v1/templates/"+slug+"/publish", map[string]any{}, nil),
-	} {
-		if _, err := l.client.post(ctx, l.keys[0], r); err != nil {
-			return nil, err
-		}
+	if err := l.publish(ctx, slug, html); err != nil {
+		return nil, err
 	}
 	floor := &side{do: l.own(pdfRequest(page(ready.String())))}
 	ours := &side{do: l.own(newRequest("/v1/pdf", map[string]any{"templateId": slug, "templateData": json.RawMessage(`{"items":[` + strings.Join(list, ",") + `]}`)}, pdfMagic))}

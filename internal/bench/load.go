@@ -62,7 +62,7 @@ func (s *side) round(ctx context.Context, atOnce int, span time.Duration) error 
 func (s *side) percentile(p int) float64 { return ms(percentile(s.latencies, p)) }
 
 // cpuMS is the processor time of a document in milliseconds.
-func (s *side) cpuMS() float64 { return ms(s.cpu) / float64(max(1, s.timed)) }
+func (s *side) cpuMS() float64 { return ms(s.cpu) / float64(max(1, s.timed)*max(1, s.size)) }
 
 // rateRow compares documents a second.
 func rateRow(name, against string, goal Goal, floor, ours *side) Row {
