@@ -19,7 +19,7 @@ func (a *API) listSigningIdentities(ctx context.Context, caller call.Caller, _ n
 
 func (a *API) createSigningIdentity(ctx context.Context, caller call.Caller, in call.NewSigningIdentity) (made wire.SigningIdentity, err error) {
 	if err = a.Signing.Check(ctx, caller); err == nil {
-		made, err = a.Signing.Create(ctx, caller.Account.ID, in)
+		made, err = a.Signing.Create(ctx, caller.Author, in)
 	}
 	if errors.Is(err, store.ErrExists) {
 		err = apierror.Invalid("name", "must be unique: another signing identity has this name")
@@ -30,7 +30,7 @@ func (a *API) createSigningIdentity(ctx context.Context, caller call.Caller, in 
 func (a *API) deleteSigningIdentity(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
 	err := a.Signing.Check(ctx, caller)
 	if err == nil {
-		err = a.store.DeleteSigningIdentity(ctx, caller.Account.ID, in.ID)
+		_, err = a.Signing.Delete(ctx, caller.Author, in.ID)
 	}
 	return wire.Acknowledged{OK: err == nil}, err
 }

@@ -30,6 +30,9 @@ var owned = map[string]func(t *testing.T, s *apitest.Server) (id string){
 	"/v1/connections": func(t *testing.T, s *apitest.Server) string {
 		return made(t, s, apitest.Request{Path: "/v1/connections", Body: `{"name":"a","s3":{"bucket":"abc","accessKeyId":"a","secretAccessKey":"b"}}`})
 	},
+	"/v1/signing-identities": func(t *testing.T, s *apitest.Server) string {
+		return made(t, s, apitest.Request{Path: "/v1/signing-identities", Body: newIdentity(t, "a")})
+	},
 	"/v1/webhooks": func(t *testing.T, s *apitest.Server) string {
 		return made(t, s, apitest.Request{Path: "/v1/webhooks", Body: `{"url":"https://example.com/hook"}`})
 	},

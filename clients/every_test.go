@@ -102,6 +102,9 @@ func everyCall(t *testing.T, description []byte, delivery string) []call {
 	add("connections_update", connection)
 	add("connections_test", connection)
 	add("connections_delete", connection)
+	add("signing_identities_create")
+	add("signing_identities_list")
+	add("signing_identities_delete", "$signing_identities_create")
 	return described(t, description, calls)
 }
 

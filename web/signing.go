@@ -76,10 +76,7 @@ func (w *Web) makeSigning(v *pageRequest) error {
 	n, err := newSigning(v)
 	var made wire.SigningIdentity
 	if err == nil {
-		made, err = w.cfg.Signing.Create(v.ctx(), v.account.ID, *n)
-	}
-	if err == nil {
-		err = v.record("signing.made", made.Name, "")
+		made, err = w.cfg.Signing.Create(v.ctx(), v.author(), *n)
 	}
 	if err != nil {
 		return w.wrongSigning(v, err)
@@ -107,13 +104,8 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 	return w.newSigningPage(v, http.StatusUnprocessableEntity, m)
 }
 
-// signing returns the signing identity that the URL names.
-func (w *Web) signing(v *pageRequest) (store.SigningIdentity, error) {
-	return w.store.SigningIdentity(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
-}
-
 func (w *Web) showDeleteSigning(v *pageRequest) error {
-	i, err := w.signing(v)
+	i, err := w.store.SigningIdentity(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
@@ -121,15 +113,9 @@ func (w *Web) showDeleteSigning(v *pageRequest) error {
 }
 
 func (w *Web) deleteSigning(v *pageRequest) error {
-	i, err := w.signing(v)
-	if err == nil {
-		err = w.store.DeleteSigningIdentity(v.ctx(), v.account.ID, i.ID)
-	}
-	if err == nil {
-		err = v.record("signing.deleted", i.Name, "")
-	}
+	name, err := w.cfg.Signing.Delete(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
-	return v.redirectWith(signingPath, "Signing identity "+i.Name+" deleted.")
+	return v.redirectWith(signingPath, "Signing identity "+name+" deleted.")
 }

@@ -389,8 +389,10 @@ func (c *paidCall) env() *operation.Deps {
 	return &operation.Deps{
 		NoOCR:  ocr != nil && ocr.Off,
 		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
-		SigningKey: func(ctx context.Context, id string) (operation.StoredKey, error) { return c.signing.open(ctx, account, id) },
-		AI:         c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now}, Test: c.test(),
+		SigningKey: func(ctx context.Context, id string) (operation.StoredKey, error) {
+			return c.signing.open(ctx, account, id)
+		},
+		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now}, Test: c.test(),
 	}
 }
 

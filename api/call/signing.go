@@ -50,13 +50,13 @@ func (n *NewSigningIdentity) Validate() error {
 
 // Create stores an identity, which is valid. The error is schema.Faults for a key that cannot be used,
 // store.ErrTooManyIdentities, or store.ErrExists for a name that is taken.
-func (s SigningIdentities) Create(ctx context.Context, accountID string, n NewSigningIdentity) (wire.SigningIdentity, error) {
+func (s SigningIdentities) Create(ctx context.Context, by store.Author, n NewSigningIdentity) (wire.SigningIdentity, error) {
 	raw, err := base64.StdEncoding.DecodeString(n.PKCS12)
 	if err != nil {
 		return wire.SigningIdentity{}, err
 	}
 	defer clear(raw)
-	certificate, err := s.Render.For(accountID).ReadKey(ctx, raw, n.Password)
+	certificate, err := s.Render.For(by.AccountID).ReadKey(ctx, raw, n.Password)
 	var failed *pdf.Error
 	if errors.As(err, &failed) && failed.Kind == pdf.Unsigned {
 		field := "pkcs12"
@@ -68,7 +68,7 @@ func (s SigningIdentities) Create(ctx context.Context, accountID string, n NewSi
 	if err != nil {
 		return wire.SigningIdentity{}, err
 	}
-	row := store.SigningIdentity{ID: s.Store.NewID("sig"), AccountID: accountID, Name: n.Name}
+	row := store.SigningIdentity{ID: s.Store.NewID("sig"), AccountID: by.AccountID, Name: n.Name}
 	public, err := json.Marshal(certificate)
 	if err != nil {
 		return wire.SigningIdentity{}, err
@@ -81,6 +81,9 @@ func (s SigningIdentities) Create(ctx context.Context, accountID string, n NewSi
 	defer clear(secret)
 	if row.Secret, err = s.Box.Seal(delivery.SecretPurpose(row.ID), secret); err == nil {
 		row, err = s.Store.CreateSigningIdentity(ctx, row)
+	}
+	if err == nil {
+		err = s.Store.Audit().Add(ctx, by.Entry("signing.made", row.Name, ""))
 	}
 	if err != nil {
 		return wire.SigningIdentity{}, err
@@ -98,6 +101,18 @@ func (s SigningIdentities) List(ctx context.Context, accountID string) ([]wire.S
 		}
 	}
 	return list, err
+}
+
+// Delete deletes an identity and its key, and returns the name. The error is store.ErrNotFound.
+func (s SigningIdentities) Delete(ctx context.Context, by store.Author, id string) (name string, err error) {
+	row, err := s.Store.SigningIdentity(ctx, by.AccountID, id)
+	if err == nil {
+		err = s.Store.DeleteSigningIdentity(ctx, by.AccountID, id)
+	}
+	if err == nil {
+		err = s.Store.Audit().Add(ctx, by.Entry("signing.deleted", row.Name, ""))
+	}
+	return row.Name, err
 }
 
 // identityOf returns an identity as its owner sees it.

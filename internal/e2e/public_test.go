@@ -395,7 +395,7 @@ func TestCallsOfTheGalleryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test", Signs: true})
+	_, key, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -500,6 +500,8 @@ func (r reader) own(path string) *strings.Replacer {
 		r.sends("PATCH", "/v1/webhooks/"+endpoint, `{"enabled":true}`) // ended with the refusal
 	case "/v1/connections/":
 		id, _ = r.sends("POST", "/v1/connections", `{"name":"`+rand.Text()+`","s3":{"endpoint":"`+r.receiver+`","bucket":"files","accessKeyId":"a","secretAccessKey":"b"}}`)
+	case "/v1/signing-identities/":
+		id, _ = r.sends("POST", "/v1/signing-identities", strings.Replace(signingExample(r.t), "contracts", rand.Text(), 1))
 	default:
 		r.t.Errorf("nothing stands for what is below %s", folder)
 	}
