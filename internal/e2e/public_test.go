@@ -30,6 +30,7 @@ import (
 	"relaypdf/internal/app"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
+	"relaypdf/render/pdf/pdftest"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -330,6 +331,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	authority := pdftest.NewAuthority(t, "")
 	id, _ := r.sends("POST", "/v1/templates", `{"name":"Invoice","html":"<p>{{number}}</p>"}`) // that of the samples
 	r.sends("POST", "/v1/templates/"+id+"/publish", "{}")
 	for _, o := range book.Operations {
@@ -346,7 +348,8 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 			if o.ID == "pdf_create" {
 				makes = "result.pdf"
 			}
-			runSample(t, r.key, dir, sample.Name, own.Replace(sample.Text), makes)
+			text := strings.ReplaceAll(own.Replace(sample.Text), "https://tsa.example/", authority.URL+"/tsa")
+			runSample(t, r.key, dir, sample.Name, text, makes)
 		}
 	}
 }
