@@ -76,7 +76,7 @@ func (a *API) routes() []route {
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/signing-identities", access: withKey, summary: "List signing identities", about: "Lists the stored keys of the account with their certificates. Requires a key with the scope sign.", verb: "list"}, stored.listSigningIdentities),
 		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/signing-identities", access: withFullKey, summary: "Create a signing identity", about: "Stores a private key with its certificate for pdf.sign. Requires a key with the scope sign. An account has at most 20 signing identities.", status: http.StatusCreated,
-			example: `{"name":"contracts","pkcs12":"…","password":"…"}`, codes: invalid,
+			example: operation.ExampleIdentity("contracts"), codes: invalid,
 		}, stored.createSigningIdentity),
 		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/signing-identities/{id}", access: withFullKey, summary: "Delete a signing identity", about: "Deletes the key. Waiting jobs that sign with it fail and are not charged. PDFs that it has signed stay valid. Requires a key with the scope sign."}, stored.deleteSigningIdentity),
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"time"
@@ -18,6 +19,18 @@ import (
 
 // examplePassword opens the key of the examples.
 const examplePassword = "correct horse"
+
+// ExampleIdentity returns a signing identity with the key of the examples, as the JSON of a request.
+func ExampleIdentity(name string) string {
+	content, err := makeExampleKey()
+	if err == nil {
+		content, err = json.Marshal(map[string]any{"name": name, "pkcs12": content, "password": examplePassword})
+	}
+	if err != nil {
+		panic(fmt.Sprintf("example identity: %v", err)) // Its arguments are constants.
+	}
+	return string(content)
+}
 
 // exampleKey returns the key of the examples. It is public, and the same in every process: the private key is the hash of
 // its password, so the repository has no key file.

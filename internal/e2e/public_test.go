@@ -27,6 +27,7 @@ import (
 	"golang.org/x/net/html"
 
 	"relaypdf/api"
+	"relaypdf/api/operation"
 	"relaypdf/internal/app"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
@@ -504,7 +505,7 @@ func (r reader) own(path string) *strings.Replacer {
 	case "/v1/connections/":
 		id, _ = r.sends("POST", "/v1/connections", `{"name":"`+rand.Text()+`","s3":{"endpoint":"`+r.receiver+`","bucket":"files","accessKeyId":"a","secretAccessKey":"b"}}`)
 	case "/v1/signing-identities/":
-		id, _ = r.sends("POST", "/v1/signing-identities", strings.Replace(signingExample(r.t), "contracts", rand.Text(), 1))
+		id, _ = r.sends("POST", "/v1/signing-identities", operation.ExampleIdentity(rand.Text()))
 	default:
 		r.t.Errorf("nothing stands for what is below %s", folder)
 	}
