@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/schema"
 )
 
 // A model reads the list of tools with every conversation, so the list must be short. It leaves out limits that are
@@ -39,8 +41,8 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		short.Default = nil
 	}
 	short.Description = brief(doc.Description, depth < inputDepth-1)
-	if depth == 0 {
-		short.Properties, short.Items, short.Required = nil, nil, nil
+	if depth == 0 || doc.Format == schema.VerbatimFormat {
+		short.Properties, short.Items, short.Required, short.AdditionalProperties = nil, nil, nil, nil
 		return &short
 	}
 	short.Items, short.AdditionalProperties = shrink(doc.Items, depth-1), shrink(doc.AdditionalProperties, depth-1)

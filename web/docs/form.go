@@ -47,7 +47,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	_ = json.Unmarshal(s.Type, &kind) // A list means several types.
 	long, _ := strconv.Atoi(s.MaxLength.String())
 	switch {
-	case kind == "object" && len(s.Properties) > 0:
+	case kind == "object" && len(s.Properties) > 0 && s.Format == "":
 		f.Kind, f.Fields = views.InputGroup, within(d.inputs(s), required)
 	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
 		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
