@@ -45,7 +45,7 @@ func invoiceOf(invoice *einvoice.Invoice) (Invoice, error) {
 type FacturxOptions struct {
 	Profile string  `json:"profile,omitempty" jsonschema:"enum=minimum,enum=basic-wl,enum=basic,enum=en16931,enum=extended,enum=xrechnung" jsonschema_extras:"x-common=true" jsonschema_description:"Profile of the e-invoice. Default: en16931, or that of xml."`
 	Invoice Invoice `json:"invoice,omitzero" jsonschema_extras:"x-common=true" jsonschema_description:"Invoice as JSON: the business terms of EN 16931, at most 5 MiB. Amounts are numbers or strings such as \"19.00\"."`
-	XML     *string `json:"xml,omitempty" jsonschema:"minLength=1,maxLength=10485760" jsonschema_description:"Invoice as the XML of a Cross Industry Invoice, at most 10 MiB. Send either invoice or xml."`
+	XML     *string `json:"xml,omitempty" jsonschema:"minLength=1,maxLength=10485760" jsonschema_description:"Invoice as XML: a Cross Industry Invoice (CII), at most 10 MiB. Send either invoice or xml."`
 	Compare string  `json:"compare,omitempty" jsonschema:"enum=fail,enum=warn,enum=off,default=fail" jsonschema_extras:"x-common=true" jsonschema_description:"Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a warning. off: do not compare."`
 
 	written string // the XML of Invoice

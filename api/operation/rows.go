@@ -397,7 +397,7 @@ var Rows = []schema.Row[*Deps]{
 		Info: schema.Info{
 			Name: "pdf.facturx.check", Summary: "Check the e-invoice of a PDF or XML file", Toolset: "quality",
 			Details: "Applies the structure of the profile, the business rules and code lists of EN 16931 and the rules of XRechnung. The pages of a PDF are not read.",
-			Use:     "Use when an e-invoice must be valid: lists every broken rule with the expected value.",
+			Use:     "Use when you need every broken rule of an e-invoice.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: invoiceCheckAnswer,
 		},
 		Example: PDFFileInput{PDFSource: exampleEInvoice()},
