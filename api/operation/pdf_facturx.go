@@ -289,7 +289,7 @@ type FacturxReport struct {
 
 // FacturxFinding is a broken rule.
 type FacturxFinding struct {
-	Rule     string            `json:"rule" jsonschema:"required" jsonschema_description:"ID of the rule, such as BR-CO-10, or structure for XML that the profile does not allow."`
+	Rule     string            `json:"rule" jsonschema:"required" jsonschema_description:"ID of the rule, such as BR-CO-10, or XSD for XML that the profile does not have."`
 	Severity einvoice.Severity `json:"severity" jsonschema:"required" jsonschema_description:"error: the invoice is invalid. warning: it does not follow a recommendation."`
 	Message  string            `json:"message" jsonschema:"required" jsonschema_description:"The rule."`
 	JSONPath *string           `json:"jsonPath" jsonschema:"required,oneof_type=string;null" jsonschema_description:"Place in the JSON of the invoice, such as lines[0].netAmount."`

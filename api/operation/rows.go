@@ -385,7 +385,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[PDFFileInput]{
 		Info: schema.Info{
-			Name: "pdf.facturx.read", Summary: "Get the e-invoice of a PDF or XML file", Toolset: "read",
+			Name: "pdf.facturx.read", Summary: "Get the e-invoice of a PDF or XML", Toolset: "read",
 			Details: "Reads Factur-X, ZUGFeRD 2 and XRechnung in a PDF, and the XML of a Cross Industry Invoice or of UBL.",
 			Use:     "Use when you need the data of an e-invoice. Not for other invoices: use pdf_data.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: invoiceAnswer,
@@ -395,7 +395,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[PDFFileInput]{
 		Info: schema.Info{
-			Name: "pdf.facturx.check", Summary: "Check the e-invoice of a PDF or XML file", Toolset: "quality",
+			Name: "pdf.facturx.check", Summary: "Check the e-invoice of a PDF or XML", Toolset: "quality",
 			Details: "Applies the structure of the profile, the business rules and code lists of EN 16931 and the rules of XRechnung. The pages of a PDF are not read.",
 			Use:     "Use when you need every broken rule of an e-invoice.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: invoiceCheckAnswer,

@@ -140,14 +140,19 @@ func (n *node) markRead() {
 	}
 }
 
-// unread reports the values of a document that the invoice does not have.
+// unread reports the values of a document that the invoice does not have. An element of which nothing was read is one
+// finding, with all that it holds.
 func (n *node) unread(at string, d dialect) (findings []Finding) {
 	report := func(path, actual string) {
 		findings = append(findings, Finding{Rule: Structure, Severity: Warning, XMLPath: path, Actual: shortened(actual),
-			Message: fmt.Sprintf("The value is none of the business terms of EN 16931 in %s.", strings.ToUpper(string(d.syntax())))})
+			Message: fmt.Sprintf("EN 16931 has no business term for this part of the %s, so it is not read.", strings.ToUpper(string(d.syntax())))})
 	}
-	if len(n.children) == 0 && strings.TrimSpace(n.text) != "" && !n.read {
+	switch {
+	case n.hasText() && !n.read:
 		report(at, n.text)
+	case len(n.children) > 0 && !n.anyNode((*node).isRead) && n.anyNode((*node).hasText):
+		report(at, "")
+		return findings
 	}
 	for _, a := range n.attrs {
 		if !a.read && !technical[a.name] {
@@ -160,6 +165,18 @@ func (n *node) unread(at string, d dialect) (findings []Finding) {
 	}
 	return findings
 }
+
+// anyNode reports whether an element, or one below it, has a property.
+func (n *node) anyNode(property func(*node) bool) bool {
+	return property(n) || slices.ContainsFunc(n.children, func(child *node) bool { return child.anyNode(property) })
+}
+
+// isRead reports whether the invoice has the text of an element, or an attribute.
+func (n *node) isRead() bool {
+	return n.read || slices.ContainsFunc(n.attrs, func(a attr) bool { return a.read })
+}
+
+func (n *node) hasText() bool { return len(n.children) == 0 && strings.TrimSpace(n.text) != "" }
 
 // technical are attributes that say how a value is written.
 var technical = map[string]bool{"format": true, "currencyID": true, "languageID": true, "listAgencyID": true, "schemeAgencyID": true, "schemaLocation": true}
