@@ -74,8 +74,9 @@ func (f *FacturxOptions) check(faults *schema.Faults, at string) {
 	switch {
 	case given && f.XML != nil:
 		addExclusive(faults, at+"invoice", at+"xml", names)
-	case given:
+	case given && (f.Profile == "" || slices.Contains(einvoice.Profiles(), einvoice.Profile(f.Profile))):
 		f.checkInvoice(faults, at+"invoice")
+	case given: // the profile is faulted
 	case f.XML == nil:
 		faults.Add(at+"invoice", "is required unless %sxml is given", at)
 	}
@@ -94,7 +95,7 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 	}
 	invoice.Specification = cmp.Or(invoice.Specification, profile.Specification())
 	f.Invoice.of = invoice
-	faults.AddAll(brokenRules(einvoice.Check(invoice, einvoice.CII, profile), field)...)
+	faults.AddAll(brokenRules(append(einvoice.Check(invoice, einvoice.CII, profile), einvoice.CheckAccounts(invoice)...), field)...)
 	xml, err := einvoice.Write(invoice, einvoice.CII, profile)
 	if err != nil {
 		faults.Add(field, "cannot be written as XML: %s", err)

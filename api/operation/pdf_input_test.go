@@ -165,7 +165,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			`profile must be one of minimum, basic-wl, basic, en16931, extended, xrechnung; got "best"`, "xml is mutually exclusive with invoice. Send exactly one of invoice, xml",
 		}},
 		{"pdf.facturx", `{` + aPDF + `,"invoice":{"numbr":"1","lines":[{"price":true}],"issueDate":5}}`, []string{
-			"invoice.issueDate must be a string of at most 10000 characters; got 5", "invoice.lines[0].price must be a number, or a string of at most 38 characters; got true", "invoice.numbr is not a known field; did you mean number?",
+			"invoice.issueDate must be a string of at most 10000 characters; got 5", "invoice.lines[0].price must be a number, or a string of at most 38 characters matching ^[+-]?[0-9.]+$; got true", "invoice.numbr is not a known field; did you mean number?",
 		}},
 		{"pdf.facturx", `{` + aPDF + `,"invoice":` + strings.NewReplacer(`"due": 42.50`, `"due": 42.49`, `"2026-17"`, `""`).Replace(string(invoiceJSON)) + `}`, []string{
 			"invoice.number breaks the rule BR-02: The invoice must have a number (BT-1)",

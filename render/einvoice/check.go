@@ -2,6 +2,7 @@ package einvoice
 
 import (
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -32,8 +33,52 @@ func Check(invoice *Invoice, syntax Syntax, profile Profile) []Finding {
 	if profile.hasLines() {
 		c.checkLines()
 	}
+	c.checkDates(reflect.ValueOf(invoice).Elem(), "")
 	return c.findings
 }
+
+// checkDates looks for dates that are none, in a struct and all below it.
+func (c *checker) checkDates(v reflect.Value, at string) {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		field, path := v.Field(i), strings.Trim(at+"."+name, ".")
+		if field.Kind() == reflect.Pointer && !field.IsNil() {
+			field = field.Elem()
+		}
+		switch {
+		case field.Type() == reflect.TypeFor[Decimal]():
+		case field.Type() == reflect.TypeFor[Date]():
+			if date := Date(field.String()); date != "" && !date.valid() {
+				c.findings = append(c.findings, Finding{Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
+					JSONPath: path, XMLPath: c.dialect.xmlPath(path), Actual: shortened(field.String())})
+			}
+		case field.Kind() == reflect.Struct:
+			c.checkDates(field, path)
+		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct:
+			for n := range field.Len() {
+				c.checkDates(field.Index(n), indexed(path, n))
+			}
+		}
+	}
+}
+
+// CheckAccounts returns the accounts that look like IBANs with wrong check digits, and the BICs that have another form
+// than ISO 9362 gives them. EN 16931 has no rules about them, so only invoices that are being written need them.
+func CheckAccounts(invoice *Invoice) (findings []Finding) {
+	for i, p := range invoice.Payments {
+		if p.Account.looksLikeIBAN() && !validIBAN(string(p.Account)) {
+			findings = append(findings, Finding{Rule: "ISO 13616", Severity: Error, Message: "The check digits of the IBAN are wrong.",
+				JSONPath: indexed("payments", i) + ".account", Actual: string(p.Account)})
+		}
+		if p.BIC != "" && !bicPattern.MatchString(p.BIC) {
+			findings = append(findings, Finding{Rule: "ISO 9362", Severity: Error, Message: "The BIC must have 8 or 11 letters and digits.",
+				JSONPath: indexed("payments", i) + ".bic", Actual: p.BIC})
+		}
+	}
+	return findings
+}
+
+var bicPattern = regexp.MustCompile(`^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$`)
 
 func (c *checker) checkLines() {
 	checkList(c, "lines", c.invoice.Lines, lineRules())

@@ -384,6 +384,25 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
+// TestDatesAndAccountsAreChecked plants dates and accounts that no business rule is about.
+func TestDatesAndAccountsAreChecked(t *testing.T) {
+	for place, plant := range map[string]func(i *Invoice){
+		"dueDate":             func(i *Invoice) { i.DueDate = "28.12.2026" },
+		"lines[0].period.end": func(i *Invoice) { i.Lines[0].Period = &Period{Start: "2026-02-01", End: "2026-02-30"} },
+		"payments[0].account": func(i *Invoice) { i.Payments = []Payment{{MeansCode: "58", Account: "DE89370400440532013001"}} },
+		"payments[0].bic": func(i *Invoice) {
+			i.Payments = []Payment{{MeansCode: "58", Account: "DE89370400440532013000", BIC: "NOTABIC"}}
+		},
+	} {
+		invoice := generate(0)
+		plant(invoice)
+		findings := append(Check(invoice, CII, EN16931), CheckAccounts(invoice)...)
+		if !slices.ContainsFunc(findings, func(f Finding) bool { return f.JSONPath == place && f.Severity == Error && f.Actual != "" }) {
+			t.Errorf("%s: %+v", place, findings)
+		}
+	}
+}
+
 func rulesOf(findings []Finding) (ids []string) {
 	for _, f := range findings {
 		ids = append(ids, f.Rule)

@@ -399,7 +399,7 @@ func (c *comparer) parties() {
 	}
 }
 
-// name compares a name. The address of the party without its name, or a name that is nearly the same, contradicts it.
+// name compares a name. Another name at the address of the party, or one that is nearly the same, contradicts it.
 func (c *comparer) name(field string, party *Party) {
 	want := strings.TrimSpace(party.Name)
 	if want == "" || c.shows(want) || party.TradingName != "" && c.shows(party.TradingName) {
@@ -413,13 +413,42 @@ func (c *comparer) name(field string, party *Party) {
 	}
 	if a := party.Address; a != nil && a.Line1 != "" && a.City != "" {
 		for i, l := range c.lines {
-			if i > 0 && strings.Contains(squeeze(l.text), squeeze(a.Line1)) && c.showsBelow(i, a.City) {
-				c.contradicts(field, want, c.lines[i-1].text, l.page)
+			if !strings.Contains(squeeze(l.text), squeeze(a.Line1)) || !c.showsBelow(i, a.City) {
+				continue
+			}
+			before, _, _ := strings.Cut(l.text, a.Line1)
+			if squeeze(before) == "" && i > 0 {
+				before = c.lines[i-1].text
+			}
+			if _, after, ok := strings.Cut(before, ":"); ok {
+				before = after // a label
+			}
+			if before = strings.Trim(before, " ,;·•|–-"); c.otherName(before, want) {
+				c.contradicts(field, want, before, l.page)
 				return
 			}
 		}
 	}
 	c.absent(field, want)
+}
+
+// legalForm finds the forms of companies in their names.
+var legalForm = regexp.MustCompile(`(?i)(^|[ ,&])(gmbh|mbh|ag|kg|kgaa|se|ug|ohg|gbr|e\. ?k\.|e\. ?v\.|eg|sarl|s\.à ?r\.l\.|sas|sasu|eurl|sa|s\.a\.|sci|ltd|limited|plc|llp|llc|inc|corp|bv|b\.v\.|nv|n\.v\.|spa|s\.p\.a\.|srl|s\.r\.l\.|sl|s\.l\.|ab|oy|as|aps|sp\. z o\.o\.)(\W|$)`)
+
+// otherName reports whether a text at the address of a party is a name, and not that of the party or another one of the
+// invoice: a company, or a person if the party is one. Headings and logos stand at addresses too.
+func (c *comparer) otherName(text, want string) bool {
+	if i := c.invoice; i.Payee != nil && strings.Contains(squeeze(text), squeeze(i.Payee.Name)) {
+		return false
+	}
+	if legalForm.MatchString(text) || legalForm.MatchString(want) {
+		return legalForm.MatchString(text)
+	}
+	words := strings.Fields(text)
+	return len(words) > 1 && len(words) == len(strings.Fields(want)) && !slices.ContainsFunc(words, func(word string) bool {
+		first, _ := utf8.DecodeRuneInString(word)
+		return !unicode.IsUpper(first)
+	})
 }
 
 // showsBelow reports whether a text is on a line or the two below.

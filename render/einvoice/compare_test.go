@@ -204,3 +204,23 @@ func TestAbsentValuesOnlyWarn(t *testing.T) {
 		t.Error(found)
 	}
 }
+
+// TestAddressesWithoutNameOnlyWarn prints what stands at the address of a seller whose name is in a logo, and other names.
+func TestAddressesWithoutNameOnlyWarn(t *testing.T) {
+	for above, contradicts := range map[string]bool{
+		"Rechnung": false, "Wir bauen Häuser": false, "": false, "Seite 1 von 2": false, "Maier GmbH": true, "Fremd & Partner AG": true,
+	} {
+		invoice := generate(1)
+		invoice.Seller.TradingName = ""
+		a := invoice.Seller.Address
+		for _, page := range []string{above + "\n" + a.Line1 + "\n" + a.PostCode + " " + a.City, above + ", " + a.Line1 + ", " + a.PostCode + " " + a.City} {
+			found := false
+			for _, d := range Compare(invoice, []string{page}) {
+				found = found || d.Contradiction && d.Field == "seller.name" && d.Printed == above
+			}
+			if found != contradicts {
+				t.Errorf("%q: a contradiction: %v", page, found)
+			}
+		}
+	}
+}
