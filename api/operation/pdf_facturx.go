@@ -163,7 +163,7 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 func brokenXML(findings []einvoice.Finding, field string) schema.Faults {
 	for i := range findings {
 		if at := findings[i].XMLPath; at != "" {
-			findings[i].Message += " (" + at + ")"
+			findings[i].Message = strings.TrimSuffix(findings[i].Message, ".") + " (" + at + ")"
 		}
 		findings[i].JSONPath = ""
 	}
