@@ -63,8 +63,7 @@ func TestInvoicesAreIssued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + string(xml) + `}`}).OK(t).Body)
-	issued = append(issued, asXML(t, invoice, einvoice.UBL))
+	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + string(xml) + `}`}).OK(t).Body, asXML(t, invoice, einvoice.UBL))
 	for i, file := range issued {
 		source := `{"file":` + inline([]byte(file)) + `}`
 		var read operation.FacturxAnswer

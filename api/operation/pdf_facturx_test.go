@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"testing"
@@ -29,7 +30,7 @@ func TestExampleInvoiceIsWritten(t *testing.T) {
 		}
 		return
 	}
-	if string(xml) != string(invoiceXML) {
+	if !bytes.Equal(xml, invoiceXML) {
 		t.Error("example/invoice.xml is not example/invoice.json. Run with UPDATE_GOLDEN=1.")
 	}
 }
