@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxHelpLines = 60 // of a command's help, so that it fits on a screen
+	maxHelpLines = 64 // of a command's help, so that it fits on a screen
 	maxBrief     = 60 // characters of a flag's description
 	maxFlagHead  = 36 // characters of a flag and its type that the column of descriptions leaves room for
 	helpWidth    = 100

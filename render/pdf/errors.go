@@ -60,6 +60,8 @@ const (
 	NoSheets Kind = "no_sheets"
 	// Unsplit is a document that cannot be split in the requested way. Text holds the reason.
 	Unsplit Kind = "unsplit"
+	// NotInvoice is a file that cannot be read as the XML of an e-invoice. Text gives the reason.
+	NotInvoice Kind = "not_invoice"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
 )
