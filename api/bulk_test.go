@@ -467,7 +467,7 @@ func TestBulkWithTestKey(t *testing.T) {
 func TestBulkDelivers(t *testing.T) {
 	t.Parallel()
 	files := fakes3.Start(t)
-	endpoint := bucketURL(t, files)
+	endpoint := files.TLS(t)
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		l := bulkLab(t, &db)
 		l.Work(t)

@@ -11,8 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,20 +37,6 @@ import (
 )
 
 const connections = "/v1/connections"
-
-// bucketURL is the https URL of a fake S3 server.
-func bucketURL(t *testing.T, s *fakes3.Server) string {
-	t.Helper()
-	to, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host // which is signed
-	}})
-	t.Cleanup(front.Close)
-	return front.URL
-}
 
 // newConnection creates a connection by its JSON body.
 func newConnection(t *testing.T, s *apitest.Server, body string) wire.Connection {
@@ -82,7 +66,7 @@ func deliverBody(response, destination string) string {
 func TestDeliverToBucket(t *testing.T) {
 	t.Parallel()
 	files := fakes3.Start(t)
-	endpoint := bucketURL(t, files)
+	endpoint := files.TLS(t)
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
 		s.Work(t)
@@ -136,7 +120,7 @@ func TestDeliverPipelineToBucket(t *testing.T) {
 	t.Parallel()
 	files := fakes3.Start(t)
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: quiet})
-	made := newConnection(t, s, bucketBody("archive", bucketURL(t, files), fakes3.AccessKey, fakes3.SecretKey))
+	made := newConnection(t, s, bucketBody("archive", files.TLS(t), fakes3.AccessKey, fakes3.SecretKey))
 	to := `"deliverTo":{"s3":{"connection":"` + made.ID + `","key":"{{operation}}.{{extension}}"}}`
 	for key, request := range map[string]apitest.Request{
 		"pipelines.create.zip": {Path: pipelines, Body: `{"steps":[{"id":"a","op":"barcodes.create","input":{"type":"qr","text":"a"}},{"id":"b","op":"zip.create","input":{"files":[{"step":"a","filename":"a.png"}]}}],"output":"b",` + to + `}`},
@@ -158,7 +142,7 @@ func TestDeliverAgainToBucket(t *testing.T) {
 	if err := s.Store.StoredInputs().Want(t.Context(), s.Account.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	made := newConnection(t, s, bucketBody("archive", bucketURL(t, files), fakes3.AccessKey, fakes3.SecretKey))
+	made := newConnection(t, s, bucketBody("archive", files.TLS(t), fakes3.AccessKey, fakes3.SecretKey))
 	to := `{"s3":{"connection":"` + made.ID + `","key":"{{id}}"}}`
 	body := deliverBody("url", to)
 	first := withKey(t, s, "k", echo, body).OK(t)
@@ -188,7 +172,7 @@ func TestDeliverAgainToBucket(t *testing.T) {
 func TestBucketTestNamesTheStep(t *testing.T) {
 	t.Parallel()
 	files := fakes3.Start(t)
-	endpoint := bucketURL(t, files)
+	endpoint := files.TLS(t)
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	broken := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, endpoint, http.StatusTemporaryRedirect)

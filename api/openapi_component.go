@@ -74,7 +74,11 @@ func (names objectNames) add(shape reflect.Type) {
 			if names[key] != "" {
 				return
 			}
-			names[key] = cmp.Or(componentNames[shape.String()], componentOf(shape.Name()))
+			name := shape.Name()
+			if strings.HasPrefix(shape.String(), "einvoice.") && name != "Invoice" {
+				name = "Invoice" + name
+			}
+			names[key] = cmp.Or(componentNames[shape.String()], componentOf(name))
 		}
 	}
 	for i := range shape.NumField() {

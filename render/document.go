@@ -82,6 +82,8 @@ type PDF struct {
 	// claims those that it can, and warnings name the faults; with it, PDF returns a *StandardError.
 	Standards       []pdffile.Standard
 	StandardsStrict bool
+	// Archival returns a *StandardError too if the document cannot claim its level of PDF/A.
+	Archival bool
 }
 
 // Margin holds the page margins in inches. Nil means the source's own: none, or for Markdown those of its style

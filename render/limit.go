@@ -27,7 +27,7 @@ const (
 // timeLimit returns the time limit of an engine's job.
 func timeLimit(job string) time.Duration {
 	switch job {
-	case pdf.InfoJob, pdf.MeasureJob, pdf.MetadataJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.SignKeyJob, pdf.SignDigestJob, pdf.ArchivedJob, office.ResolutionJob, office.ReferencesJob:
+	case pdf.InfoJob, pdf.MeasureJob, pdf.MetadataJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.SignKeyJob, pdf.SignDigestJob, pdf.ArchivedJob, pdf.InvoiceReadJob, office.ResolutionJob, office.ReferencesJob:
 		return ReadTime
 	case pdf.TextJob:
 		return TextTime

@@ -11,6 +11,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdftag"
 	"relaypdf/render/spool"
 )
@@ -32,8 +33,16 @@ func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, nam
 		how.Untagged = append(how.Untagged, pdftag.Untagged(u))
 	}
 	body, faults, err := a.conformPDF(ctx, doc.Body, how, opt.StandardsStrict)
+	if err == nil && opt.Archival && slices.ContainsFunc(faults, breaksArchive) {
+		return chrome.Document{}, errors.Join(&StandardError{Faults: faults}, body.Close())
+	}
 	doc.Body, doc.Warnings = body, append(doc.Warnings, faults...)
 	return doc, err
+}
+
+// breaksArchive reports whether a fault breaks a level of PDF/A.
+func breaksArchive(w chrome.Warning) bool {
+	return slices.ContainsFunc(w.Parts.Standards, func(s string) bool { return pdffile.Standard(s).Part() > 0 })
 }
 
 // conformPDF makes a tagged PDF conform to standards, and returns its faults. If strict is true, faults that break one

@@ -151,7 +151,7 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 func TestHomeIsForEverybody(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	nobody := h.visitor(t)
-	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "60 templates in")
+	a := nobody.sees("/", "HTML in. PDF out.", "Start with $5.00 free", "$0.0020", "63 templates in")
 	if h.join(t, "maya@example.com").get("/").body != a.body {
 		t.Error("a person who is logged in sees another page")
 	}

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"relaypdf/api/schema"
 )
 
 // A model reads the list of tools with every conversation, so the list must be short. It leaves out limits that are
-// not exceeded by accident: the error of a value beyond such a limit names it.
+// not exceeded by accident, and default values: the error of a value beyond a limit names it.
 
 // inputDepth is the maximum depth of a described input. Deeper levels of recursive types, such as bookmarks, repeat
 // the described ones.
@@ -32,15 +34,12 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		return doc
 	}
 	short := *doc
-	short.Version, short.ContentEncoding, short.Format, short.Pattern, short.Extras = "", "", "", "", nil
+	short.Version, short.ContentEncoding, short.Format, short.Pattern, short.Extras, short.Default = "", "", "", "", nil, nil
 	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
-	short.Minimum, short.Maximum = bounds(doc)
-	if doc.Default == false || doc.Default == json.Number("0") || len(doc.Enum) > 0 && doc.Default == doc.Enum[0] {
-		short.Default = nil
-	}
+	short.Minimum, short.Maximum = "", ""
 	short.Description = brief(doc.Description, depth < inputDepth-1)
-	if depth == 0 {
-		short.Properties, short.Items, short.Required = nil, nil, nil
+	if depth == 0 || doc.Format == schema.VerbatimFormat {
+		short.Properties, short.Items, short.Required, short.AdditionalProperties = nil, nil, nil, nil
 		return &short
 	}
 	short.Items, short.AdditionalProperties = shrink(doc.Items, depth-1), shrink(doc.AdditionalProperties, depth-1)
@@ -64,21 +63,6 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 		}
 	}
 	return &short
-}
-
-// bounds returns the minimum and the maximum value, unless the description states them already.
-func bounds(doc *jsonschema.Schema) (low, high json.Number) {
-	low, high = doc.Minimum, doc.Maximum
-	if low == "0" || low == "1" || len(low) > 3 {
-		low = ""
-	}
-	switch {
-	case high != "" && strings.Contains(doc.Description, " to "+string(high)):
-		return "", ""
-	case len(high) > 3:
-		high = ""
-	}
-	return low, high
 }
 
 // longSentences is the maximum length, in bytes, up to which a description has more than its first sentence. The
@@ -130,7 +114,7 @@ const longMember = 220
 const longRest = 50
 
 // maxObvious is the maximum number of spaces in a description that says no more than its field's name.
-const maxObvious = 4
+const maxObvious = 9
 
 // onceOnly records the descriptions of members, so later tools need not repeat them.
 type onceOnly struct {

@@ -23,14 +23,14 @@ func TestToolTextsHaveTheirForm(t *testing.T) {
 	tools := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		var tool struct {
-			Name, Title, Description string
-			InputSchema              any
+			Name, Description string
+			InputSchema       any
 		}
 		if err := json.Unmarshal([]byte(line), &tool); err != nil {
 			t.Fatal(err)
 		}
 		tools[tool.Name] = tool.Description
-		if !strings.HasPrefix(tool.Description, tool.Title+". Use when ") {
+		if !purpose.MatchString(tool.Description) {
 			t.Errorf("%s: the description is %q, want the title, then \"Use when …\"", tool.Name, tool.Description)
 		}
 		seen := map[string]bool{}

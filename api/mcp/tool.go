@@ -47,7 +47,8 @@ func describeTools(selected Selection) ([]*tool, error) {
 		if err := seen.refer(t.Name, input); err != nil {
 			return nil, err
 		}
-		t.described = &sdk.Tool{Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, Annotations: t.annotations()}
+		// The description begins with the title, so the list has it once.
+		t.described = &sdk.Tool{Name: t.Name, Description: t.description(), InputSchema: input, Annotations: t.annotations()}
 		tools = append(tools, t)
 		if t.Name == jobTool {
 			tools = append(tools, waiting(t))
@@ -95,13 +96,13 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	}
 	if t.Body != nil {
 		// The tool decides how a result is sent. Document properties are among the options of pdf_create; tools that
-		// change PDFs accept them without listing them.
+		// change PDFs accept them without listing them, and all accept a filename.
 		body := without(shrink(t.Body, inputDepth), "response", "callbackUrl", "then")
 		if t.Operation == nil || t.Operation.Name != "pdf.metadata" {
 			without(body, "metadata")
 		}
-		if t.Operation != nil && slices.Equal(t.Operation.Produces, []string{"application/json"}) {
-			without(body, "filename") // for parameters that are shown anyway
+		if t.Operation != nil && t.Operation.Name != "pdf.create" {
+			without(body, "filename")
 		}
 		for pair := body.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			doc.Properties.Set(pair.Key, pair.Value)

@@ -14,9 +14,9 @@ import (
 
 // listed is a tool as clients see it.
 type listed struct {
-	Name, Title, Description string
-	InputSchema              json.RawMessage
-	Annotations              struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }
+	Name, Description string
+	InputSchema       json.RawMessage
+	Annotations       struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }
 }
 
 func listTools(t *testing.T, s *apitest.Server) (tools []listed, text json.RawMessage) {
@@ -51,6 +51,9 @@ func TestToolsGolden(t *testing.T) {
 	apitest.Golden(t, "tools.golden", lines.Bytes())
 }
 
+// purpose finds the title of a tool and its use at the beginning of a description.
+var purpose = regexp.MustCompile(`^[A-Z][^.]+\. Use when `)
+
 // TestToolsAreWhole checks that every tool has everything that a model needs.
 func TestToolsAreWhole(t *testing.T) {
 	t.Parallel()
@@ -59,8 +62,8 @@ func TestToolsAreWhole(t *testing.T) {
 	byName := map[string]listed{}
 	for _, tool := range tools {
 		byName[tool.Name] = tool
-		if !regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(tool.Name) || tool.Title == "" || !strings.HasPrefix(tool.Description, tool.Title+". Use when ") {
-			t.Errorf("%s, %q: %q does not say what it is and when to use it", tool.Name, tool.Title, tool.Description)
+		if !regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`).MatchString(tool.Name) || !purpose.MatchString(tool.Description) {
+			t.Errorf("%s: %q does not say what it is and when to use it", tool.Name, tool.Description)
 		}
 		a := tool.Annotations
 		if a.ReadOnlyHint == nil || a.IdempotentHint == nil || !*a.ReadOnlyHint && a.DestructiveHint == nil || !strings.Contains(tool.Description, "Costs ") && a.OpenWorldHint == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"relaypdf/render/einvoice"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdfcheck"
 	"relaypdf/render/pdffile"
@@ -52,6 +53,16 @@ var (
 				}},
 			},
 		},
+	}
+	invoiceAnswer = FacturxAnswer{
+		Profile: einvoice.EN16931, Syntax: einvoice.CII, Filename: new("factur-x.xml"), Invoice: exampleInvoice(), XML: "<rsm:CrossIndustryInvoice>…</rsm:CrossIndustryInvoice>",
+	}
+	invoiceCheckAnswer = FacturxReport{
+		Profile: einvoice.EN16931, Syntax: einvoice.CII, Findings: []FacturxFinding{{
+			Rule: "BR-CO-10", Severity: einvoice.Error, Message: "The sum of the lines is the sum of their net amounts.", JSONPath: new("totals.lines"),
+			XMLPath:  new("/rsm:CrossIndustryInvoice/rsm:SupplyChainTradeTransaction/ram:ApplicableHeaderTradeSettlement/ram:SpecifiedTradeSettlementHeaderMonetarySummation/ram:LineTotalAmount"),
+			Expected: new("99"), Actual: new("98"),
+		}},
 	}
 	textAnswer     = pdf.Text{PageCount: 1, Pages: []pdf.PageText{{Page: 1, Text: "Invoice 42\nTotal: 99.00 EUR"}}}
 	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []pdf.ReadPage{{

@@ -127,7 +127,7 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 	if o.PDFA != "" && o.Comments {
 		faults.Add("options.comments", "is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes")
 	}
-	o.checkStandards(faults)
+	o.checkStandards(faults, false)
 	for _, other := range []struct {
 		name   string
 		given  bool

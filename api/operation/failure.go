@@ -32,7 +32,7 @@ func (e *URLError) Unwrap() error { return e.Cause }
 
 // Failure returns the API error for an error of an input or a run. It returns nil for any other error.
 func Failure(err error) *apierror.Error {
-	for _, classify := range []func(error) *apierror.Error{inputError, templateError, fileError, convertFailure, aiFailure, standardsFailure, renderError} {
+	for _, classify := range []func(error) *apierror.Error{inputError, templateError, fileError, convertFailure, aiFailure, standardsFailure, invoiceFailure, renderError} {
 		if e := classify(err); e != nil {
 			return e
 		}

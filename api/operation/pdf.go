@@ -46,6 +46,8 @@ type PDFOptions struct {
 	StandardsOptions
 	LoadOptions
 	TemplateOptions
+
+	Facturx *FacturxOptions `json:"facturx,omitempty" jsonschema_extras:"x-advanced=true" jsonschema_description:"E-invoice to attach: the result is a Factur-X, ZUGFeRD or XRechnung invoice in PDF/A-3. All broken rules are reported before anything is rendered, at no charge."`
 }
 
 // Margin holds the four page margins.
@@ -133,6 +135,12 @@ func (in *PDFInput) Validate() error {
 		faults.Add("options.html", "requires markdown")
 	}
 	in.Options.check(&faults, in.URL != nil)
+	if f := in.Options.Facturx; f != nil {
+		if f.Invoice.IsZero() && f.XML == nil {
+			f.Invoice.Object = in.TemplateData
+		}
+		f.check(&faults, "options.facturx.")
+	}
 	in.TemplateInput.validate(&faults)
 	in.SiteInput.validate(&faults, in.URL != nil)
 	return failures(faults)
@@ -146,7 +154,7 @@ func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
 			faults.Add("options.pageRanges", "%s. Send %s", err, pagerange.Syntax)
 		}
 	}
-	o.checkStandards(faults)
+	o.checkStandards(faults, o.Facturx != nil)
 	o.LoadOptions.validate(faults, hasURL)
 	o.TemplateOptions.validate(faults)
 }
@@ -225,6 +233,14 @@ func (in *PDFInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (
 func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
+	settings, xml := in.Options.settings(), ""
+	if in.Options.Facturx != nil {
+		var err error
+		if xml, err = in.Options.Facturx.readXML(ctx, deps, "options.facturx."); err != nil {
+			return schema.Result{}, err
+		}
+		settings.Standards, settings.Archival = archival(settings.Standards), true
+	}
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML}
 	if in.TemplateID != nil {
 		var err error
@@ -233,12 +249,16 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 		}
 	}
 	doc, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.Document, error) {
-		return deps.Render.PDF(ctx, src, page, in.Options.settings())
+		return deps.Render.PDF(ctx, src, page, settings)
 	})
 	if err != nil {
 		return schema.Result{}, fieldError(err)
 	}
-	return schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}, nil
+	result := schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}
+	if in.Options.Facturx != nil {
+		return in.Options.Facturx.withInvoice(ctx, deps, result, xml)
+	}
+	return result, nil
 }
 
 // warnings converts the warnings of a page to those of the API.

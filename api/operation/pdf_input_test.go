@@ -50,6 +50,12 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.overlay", `{` + aPDF + `,"overlay":{` + aPDF + `}}`},
 		{"pdf.overlay", `{` + aPDF + `,"overlay":{` + aPDF + `,"filename":"a.pdf","password":"x"},"position":"under","pages":"2-","from":[2,1],"repeat":"last"}`},
 		{"pdf.metadata", `{` + aPDF + `}`},
+		{"pdf.facturx.read", `{` + aPDF + `}`},
+		{"pdf.facturx.check", `{` + aPDF + `,"password":"x"}`},
+		{"pdf.facturx", `{` + aPDF + `,"xml":"<x/>","compare":"off","profile":"minimum"}`},
+		{"pdf.facturx", `{` + aPDF + `,"invoice":` + string(invoiceJSON) + `}`},
+		{"pdf.create", `{"html":"x","options":{"standards":["ua-1","a-3a"],"facturx":{"profile":"basic","invoice":` + string(invoiceJSON) + `}}}`},
+		{"pdf.create", `{"templateId":"x","templateData":` + string(invoiceJSON) + `,"options":{"facturx":{}}}`},
 		{"pdf.metadata", `{` + aPDF + `,"metadata":{"title":"x","keywords":["a","b"],"createdAt":"2026-11-27T09:30:00+01:00","custom":{"Project":"Blue"}},"remove":["*","author","Old"]}`},
 		{"pdf.split", `{` + aPDF + `,"bookmarkLevel":20,"password":"x"}`},
 		{"pdf.split", `{` + aPDF + `,"text":"Dear"}`},
@@ -154,6 +160,18 @@ func TestPDFInputsRefuse(t *testing.T) {
 			`metadata.createdAt must be a time in RFC 3339, such as 2026-11-27T09:30:00Z; got "yesterday"`, "metadata.custom must not have the reserved name Title",
 			`metadata.custom must have names of 1 to 100 letters, digits, spaces and _.:-; got "a/b"`, "remove[0] must not be a value that metadata sets; got title",
 		}},
+		{"pdf.facturx", `{` + aPDF + `}`, []string{"invoice is required unless xml is given"}},
+		{"pdf.facturx", `{` + aPDF + `,"xml":"<x/>","invoice":{},"profile":"best"}`, []string{
+			`profile must be one of minimum, basic-wl, basic, en16931, extended, xrechnung; got "best"`, "xml is mutually exclusive with invoice. Send exactly one of invoice, xml",
+		}},
+		{"pdf.facturx", `{` + aPDF + `,"invoice":{"numbr":"1","lines":[{"price":true}],"issueDate":5}}`, []string{
+			"invoice.issueDate must be a string of at most 10000 characters; got 5", "invoice.lines[0].price must be a number, or a string of at most 38 characters matching ^[+-]?[0-9.]+$; got true", "invoice.numbr is not a known field; did you mean number?",
+		}},
+		{"pdf.facturx", `{` + aPDF + `,"invoice":` + strings.NewReplacer(`"due": 42.50`, `"due": 42.49`, `"2026-17"`, `""`).Replace(string(invoiceJSON)) + `}`, []string{
+			"invoice.number breaks the rule BR-02: The invoice must have a number (BT-1)",
+			"invoice.totals.due breaks the rule BR-CO-16: The amount due (BT-115) must be the total with VAT (BT-112) less the paid amount (BT-113) plus the rounding (BT-114); expected 42.50; got 42.49",
+		}},
+		{"pdf.create", `{"html":"x","options":{"standards":["a-2b"],"facturx":{"xml":"<x/>"}}}`, []string{"options.standards must contain levels of PDF/A-3 only with options.facturx"}},
 		{"pdf.overlay", `{` + aPDF + `}`, []string{"overlay is required"}},
 		{"pdf.overlay", `{` + aPDF + `,"overlay":{"password":"a\nb"},"position":"between"}`, []string{
 			`position must be one of over, under; got "between"`, "overlay.file is required unless another source is given. " + sources,

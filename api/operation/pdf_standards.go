@@ -30,7 +30,7 @@ type StandardsOptions struct {
 }
 
 // checkStandards faults standards that no file can claim together.
-func (o *StandardsOptions) checkStandards(faults *schema.Faults) {
+func (o *StandardsOptions) checkStandards(faults *schema.Faults, hasInvoice bool) {
 	if o.StandardsStrict && len(o.Standards) == 0 {
 		faults.Add("options.standardsStrict", "requires options.standards")
 	}
@@ -39,6 +39,9 @@ func (o *StandardsOptions) checkStandards(faults *schema.Faults) {
 		if s.Part() > 0 {
 			parts[s.Part()] = true
 		}
+	}
+	if hasInvoice && (parts[1] || parts[2]) {
+		faults.Add("options.standards", "must contain levels of PDF/A-3 only with options.facturx")
 	}
 	if len(parts) > 1 {
 		faults.Add("options.standards", "must contain levels of one part of PDF/A only; got levels of several parts")

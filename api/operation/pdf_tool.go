@@ -208,7 +208,7 @@ func (e *documentError) detail() apierror.Detail {
 		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
 		return apierror.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NoSheets, pdf.Unverified, pdf.Unsigned:
+	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NotInvoice, pdf.NoSheets, pdf.Unverified, pdf.Unsigned:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.Exhausted:
 		return apierror.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}

@@ -399,6 +399,37 @@ var Rows = []schema.Row[*Deps]{
 		Example: ArchiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
 		Run:     runArchive,
 	},
+	row[FacturxInput]{
+		Info: schema.Info{
+			Name: "pdf.facturx", Summary: "Add an e-invoice to a PDF", Toolset: "quality",
+			Details:  "The result is a Factur-X, ZUGFeRD or XRechnung invoice in PDF/A-3. All broken rules are reported at once, at no charge.",
+			Use:      "Use when an existing PDF must become an e-invoice. Not for new documents: use pdf_create with options.facturx.",
+			Price:    toolPrice,
+			Produces: []string{"application/pdf"}, Warns: true, Codes: []string{string(apierror.ConvertUnavailable)}, Engine: EngineGhostscript,
+		},
+		Example: FacturxInput{PDFSource: exampleText(), FacturxOptions: FacturxOptions{Profile: "en16931", Invoice: exampleInvoice(), Compare: "warn"}},
+		Run:     runFacturx,
+	},
+	row[PDFFileInput]{
+		Info: schema.Info{
+			Name: "pdf.facturx.read", Summary: "Get the e-invoice of a PDF or XML", Toolset: "read",
+			Details: "Reads Factur-X, ZUGFeRD 2 and XRechnung in a PDF, and the XML of a Cross Industry Invoice or of UBL.",
+			Use:     "Use when you need the data of an e-invoice. Not for other invoices: use pdf_data.",
+			Price:   toolPrice, Produces: []string{"application/json"}, Answer: invoiceAnswer,
+		},
+		Example: PDFFileInput{PDFSource: exampleEInvoice()},
+		Run:     runFacturxRead,
+	},
+	row[PDFFileInput]{
+		Info: schema.Info{
+			Name: "pdf.facturx.check", Summary: "Check the e-invoice of a PDF or XML", Toolset: "quality",
+			Details: "Applies the structure of the profile, the business rules and code lists of EN 16931 and the rules of XRechnung. The pages of a PDF are not read.",
+			Use:     "Use when you need every broken rule of an e-invoice.",
+			Price:   toolPrice, Produces: []string{"application/json"}, Answer: invoiceCheckAnswer,
+		},
+		Example: PDFFileInput{PDFSource: exampleEInvoice()},
+		Run:     runFacturxCheck,
+	},
 	row[PDFFileInput]{
 		Info: schema.Info{
 			Name: "pdf.form.fields", Summary: "List the form fields of a PDF", Toolset: "forms", Default: true,

@@ -16,8 +16,8 @@ import (
 // against the JSON around it.
 const MaxObject = 5 << 20
 
-// verbatimFormat marks an Object in its schema.
-const verbatimFormat = "json-object"
+// VerbatimFormat marks an Object in its schema. Its members, if the schema declares any, are checked by its own type.
+const VerbatimFormat = "json-object"
 
 // Object is a field that holds any JSON object as its original text, with the order of its members and every digit
 // of its numbers.
@@ -25,7 +25,7 @@ type Object struct{ json.RawMessage }
 
 // JSONSchema returns the schema of an Object: any object.
 func (Object) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", Format: verbatimFormat}
+	return &jsonschema.Schema{Type: "object", Format: VerbatimFormat}
 }
 
 // SetJSON stores the text, or an empty object in another spelling.

@@ -56,7 +56,7 @@ func newRule(doc *jsonschema.Schema) (*rule, error) {
 		return nil, err
 	}
 	r := &rule{
-		doc: doc, kind: doc.Type, low: math.Inf(-1), high: math.Inf(1), file: doc.ContentEncoding == "base64", verbatim: doc.Type == "object" && doc.Format == verbatimFormat,
+		doc: doc, kind: doc.Type, low: math.Inf(-1), high: math.Inf(1), file: doc.ContentEncoding == "base64", verbatim: doc.Type == "object" && doc.Format == VerbatimFormat,
 		deferred: doc.Type == "object" && doc.Format == operationFormat,
 		open:     doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil,
 	}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -60,6 +61,18 @@ func (s *Shape[In]) Bind(ctx context.Context, body io.Reader) (*In, error) {
 		return nil, err
 	}
 	return bound.in, nil
+}
+
+// Check returns the Faults of a JSON text as Bind does, but reads nothing from it and applies no rules besides the
+// schema. It returns nil if there are none.
+func (s *Shape[In]) Check(text []byte) error {
+	d := newDecoder(context.Background(), bytes.NewReader(text), s.rule, Files{})
+	_, err := d.read()
+	if err == nil {
+		d.faults.sort()
+		err = d.faults.OrNil()
+	}
+	return errors.Join(err, d.close())
 }
 
 // bound is an input that was read.

@@ -106,7 +106,9 @@ func fieldPaths(doc *jsonschema.Schema, prefix string) []string {
 	var paths []string
 	for name, member := range members(doc) {
 		paths = append(paths, prefix+name)
-		paths = append(paths, fieldPaths(member, prefix+name+".")...)
+		if member.Format != VerbatimFormat {
+			paths = append(paths, fieldPaths(member, prefix+name+".")...)
+		}
 	}
 	return paths
 }

@@ -44,14 +44,14 @@ func addFields(flags *pflag.FlagSet, input *jsonschema.Schema) []*field {
 }
 
 // leaves returns the fields below a schema that are not objects of fields.
-func leaves(schema *jsonschema.Schema, path []string) []*field {
+func leaves(input *jsonschema.Schema, path []string) []*field {
 	var fields []*field
-	for name, member := range properties(schema) {
-		if path == nil && isSource(schema, name) {
+	for name, member := range properties(input) {
+		if path == nil && isSource(input, name) {
 			continue
 		}
 		path := append(slices.Clone(path), name)
-		if member.Properties.Len() > 0 && !isFileSource(member) {
+		if member.Properties.Len() > 0 && member.Format != schema.VerbatimFormat && !isFileSource(member) {
 			fields = append(fields, leaves(member, path)...)
 			continue
 		}

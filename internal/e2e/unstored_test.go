@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,8 +24,13 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/pkg/sftp"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/crypto/ssh"
 
+	"relaypdf/api/wire"
+	"relaypdf/internal/fakes3"
+	"relaypdf/internal/sharedtest"
 	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -37,23 +44,28 @@ type unstoredCall struct {
 	steps      []string
 }
 
+// unstoredTo is a URL and two connections, to which results are delivered.
+type unstoredTo struct{ url, bucket, files string }
+
 // unstoredPage has its canaries in the page, the name, the header and the properties of a PDF.
 const unstoredPage = `"html":"<h1>%s</h1><p title='%s'>%s</p><!-- %s --><style>p::after{content:'%s'}</style>%s","filename":"%s.pdf","options":{"headerTemplate":"<b>%s</b>","margin":{"top":"20mm"},"metadata":{"title":"%s","author":"%s"}}`
 
 // unstoredCalls are calls that are killed at 50 points: small ones and such that leave the memory, with a response, a
 // destination, steps and errors.
-func unstoredCalls(destination string) []unstoredCall {
-	to := `"store":false,"deliverTo":{"url":"` + destination + `/?signature=%s","headers":{"X-Secret":"%s"}}`
+func unstoredCalls(to unstoredTo) []unstoredCall {
+	send := `"store":false,"deliverTo":{"url":"` + to.url + `/?signature=%s","headers":{"X-Secret":"%s"}}`
+	put := `"store":false,"deliverTo":{"s3":{"connection":"` + to.bucket + `","key":"%s/{{filename}}"}}`
+	upload := `"store":false,"deliverTo":{"sftp":{"connection":"` + to.files + `","path":"%s/{{filename}}"}}`
 	large := fmt.Sprintf(`,"then":[{"op":"pdf.attachments","input":{"action":"add","files":[{"filename":"large.txt","file":%q}]}}]`, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("large"), 1<<20)))
 	steps := strings.Fields
 	return []unstoredCall{
 		{"/v1/pdf", `{"store":false,` + unstoredPage + `}`, steps("limit decode authorize quote pin admit hold worked run settle answered")},
-		{"/v1/pdf", `{` + to + `,` + unstoredPage + `}`, steps("decode hold worked delivered run settle answered")},
-		{"/v1/pdf", `{` + to + `,"response":"async",` + unstoredPage + `}`, steps("decode admit hold claimed load worked delivered run settle")},
+		{"/v1/pdf", `{` + put + `,` + unstoredPage + `}`, steps("decode hold worked delivered run settle answered")},
+		{"/v1/pdf", `{` + upload + `,"response":"async",` + unstoredPage + `}`, steps("decode admit hold claimed load worked delivered run settle")},
 		{"/v1/pdf", `{"store":false,` + unstoredPage + large + `}`, steps("decode hold worked run settle answered")},
-		{"/v1/pdf", `{` + to + `,"response":"async",` + unstoredPage + large + `}`, steps("decode hold claimed load worked delivered run settle")},
-		{"/v1/pipelines", `{` + to + `,"response":"async","steps":[{"id":"a","op":"pdf.create","input":{` + unstoredPage + `}},{"id":"b","op":"pdf.text","input":{"step":"a"}}]}`, steps("hold claimed load worked delivered settle")},
-		{"/v1/pdf", `{` + to + `,"response":"async","html":"<script>console.error('%s %s %s %s')</script>%s%s%s%s%s%s","options":{"failOnConsoleError":true}}`, steps("hold load")},
+		{"/v1/pdf", `{` + send + `,"response":"async",` + unstoredPage + large + `}`, steps("decode hold claimed load worked delivered run settle")},
+		{"/v1/pipelines", `{` + upload + `,"response":"async","steps":[{"id":"a","op":"pdf.create","input":{` + unstoredPage + `}},{"id":"b","op":"pdf.text","input":{"step":"a"}}]}`, steps("hold claimed load worked delivered settle")},
+		{"/v1/pdf", `{` + send + `,"response":"async","html":"<script>console.error('%s %s %s %s')</script>%s%s%s%s%s%s","options":{"failOnConsoleError":true}}`, steps("hold load")},
 		{"/v1/pdf", `{"store":false,"html":"%s%s%s%s%s%s","options":{"format":"%s","pageRanges":"%s","metadata":{"title":"%s","author":"%s"}}}`, steps("limit")},
 	}
 }
@@ -63,7 +75,7 @@ func unstoredCalls(destination string) []unstoredCall {
 func TestStoreFalseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	h := newCanaryHunt(t, storetest.SQLite(t))
-	calls := unstoredCalls(h.destination)
+	calls := unstoredCalls(h.to)
 	calls[0].steps, calls[2].steps = []string{"run"}, []string{"load", "settle"}
 	h.run(append(calls[:1:1], calls[2]))
 }
@@ -73,7 +85,7 @@ func TestStoreFalseLeavesNothingAnywhere(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		h := newCanaryHunt(t, db)
-		h.run(unstoredCalls(h.destination))
+		h.run(unstoredCalls(h.to))
 		if h.kills != 50 || h.canaries < 500 {
 			t.Errorf("%d kills and %d canaries", h.kills, h.canaries)
 		}
@@ -84,7 +96,7 @@ func TestStoreFalseLeavesNothingAnywhere(t *testing.T) {
 type canaryHunt struct {
 	*crashBench
 
-	destination     string
+	to              unstoredTo
 	temporary       string
 	redis           *redis.Client
 	logs            *lockedBuffer
@@ -123,7 +135,7 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 	})
 	destination := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	t.Cleanup(destination.Close)
-	h.destination = destination.URL
+	h.to.url = destination.URL
 	h.temporary = t.TempDir()
 	// The engines' own user passes through it.
 	if err := errors.Join(os.Chmod(filepath.Dir(h.temporary), 0o711), os.Chmod(h.temporary, 0o777|os.ModeSticky)); err != nil {
@@ -144,7 +156,40 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 	}
 	h.env = append(h.env, "TMPDIR="+h.temporary, "RELAYPDF_LOG_LEVEL=debug", "RELAYPDF_RATE_LIMITS=on", "RELAYPDF_REDIS_URL=redis://"+link.Address+"/0",
 		"RELAYPDF_EXTRA_CA="+authorityOf(t, destination), "RELAYPDF_ALLOW_HOSTS=127.0.0.1")
+	h.connect()
 	return h
+}
+
+// connect stores connections to a bucket and to an SFTP server.
+func (h *canaryHunt) connect() {
+	h.t.Helper()
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	config, folder := &ssh.ServerConfig{NoClientAuth: true}, h.t.TempDir()
+	config.AddHostKey(signer)
+	host, port := sharedtest.Listen(h.t, func(conn net.Conn) {
+		sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
+			if server, err := sftp.NewServer(channel, sftp.WithServerWorkingDirectory(folder)); err == nil {
+				_ = server.Serve()
+			}
+		})
+	})
+	server := h.start("none")
+	defer server.end(syscall.SIGTERM)
+	connection := func(body string) string {
+		var made wire.Connection
+		status, answer := h.ask(h.t.Context(), server.url+"/v1/connections", body)
+		if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
+			h.t.Fatalf("status %d, %.300s, %v", status, answer, err)
+		}
+		return made.ID
+	}
+	h.to.bucket = connection(fmt.Sprintf(`{"name":"bucket","s3":{"endpoint":%q,"bucket":"documents","accessKeyId":%q,"secretAccessKey":%q,"pathStyle":true}}`,
+		fakes3.Start(h.t).TLS(h.t), fakes3.AccessKey, fakes3.SecretKey))
+	h.to.files = connection(fmt.Sprintf(`{"name":"files","sftp":{"host":%q,"port":%s,"username":"maya","password":"secret","hostKey":%q}}`,
+		host, port, ssh.FingerprintSHA256(signer.PublicKey())))
 }
 
 // filled returns the body of a call with its canaries.

@@ -156,6 +156,20 @@ func (s *Server) Config() s3.Config {
 	return s3.Config{Bucket: "documents", Endpoint: s.URL, Region: s3.DefaultRegion, AccessKey: AccessKey, SecretKey: SecretKey}
 }
 
+// TLS returns another URL of the server, with https and the certificate of package httptest.
+func (s *Server) TLS(t testing.TB) string {
+	t.Helper()
+	to, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host // which is signed
+	}})
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
 // Address is Config as a setting.
 func (s *Server) Address() string { return "s3://documents/files?endpoint=" + url.QueryEscape(s.URL) }
 

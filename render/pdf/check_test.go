@@ -86,7 +86,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, MeasureJob, VerifyJob, SignKeyJob, SignDigestJob, SealJob}
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, MeasureJob, InvoiceReadJob, VerifyJob, SignKeyJob, SignDigestJob, SealJob}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,

@@ -67,6 +67,8 @@ const (
 	Unsigned Kind = "unsigned"
 	// NoCertificate is a certificate that cannot be read. Pages is its number, from 0, and Text describes it.
 	NoCertificate Kind = "no_certificate"
+	// NotInvoice is a file that cannot be read as the XML of an e-invoice. Text gives the reason.
+	NotInvoice Kind = "not_invoice"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
 	NotEmail Kind = "not_email"
 )

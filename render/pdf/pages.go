@@ -47,6 +47,9 @@ func PageHandlers() engine.Handlers {
 		StandardsJob:  handleJSON(conform),
 		CheckJob:      handleJSON(checkStandards),
 		CompareJob:    handle(compare),
+
+		InvoiceReadJob: handleJSON(readInvoice),
+		InvoiceJob:     handleJSON(attachInvoice),
 	}
 }
 

@@ -24,8 +24,8 @@ var slug = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 func TestGalleryIsComplete(t *testing.T) {
 	g := load(t)
-	if got := len(g.List("", "")); got < 60 {
-		t.Errorf("%d layouts, want at least 60", got)
+	if got := len(g.List("", "")); got < 63 {
+		t.Errorf("%d layouts, want at least 63", got)
 	}
 	if got := g.Categories(); len(got) < 10 {
 		t.Errorf("%d categories, want at least 10: %s", len(got), got)

@@ -170,7 +170,10 @@ var (
 	// Values that the page formats, or draws as a code, instead of showing them as text.
 	machine = regexp.MustCompile(`^(\d{4}-\d\d-\d\d.*|#[0-9a-f]{6}|https://.*|[A-Z]{3}|[A-Z0-9/ -]*\d{7,}[A-Z0-9/ -]*|M1.*)$`)
 	// Fields that choose a drawing or a code.
-	drawn = map[string]bool{"kind": true, "shape": true, "trackingData": true, "code": true, "trend": true}
+	drawn = map[string]bool{"kind": true, "shape": true, "trackingData": true, "code": true, "trend": true,
+		// Codes of e-invoices.
+		"typeCode": true, "meansCode": true, "unit": true, "category": true, "taxCategory": true, "country": true, "scheme": true, "reasonCode": true, "electronicAddress": true,
+	}
 )
 
 func squeeze(text string) string {

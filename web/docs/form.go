@@ -47,7 +47,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	_ = json.Unmarshal(s.Type, &kind) // A list means several types.
 	long, _ := strconv.Atoi(s.MaxLength.String())
 	switch {
-	case kind == "object" && len(s.Properties) > 0:
+	case kind == "object" && hasFields(s):
 		f.Kind, f.Fields = views.InputGroup, within(d.inputs(s), required)
 	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
 		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
@@ -94,6 +94,9 @@ func (d *openAPI) several(f *views.InputField, alternatives []schema) {
 		}
 	}
 }
+
+// hasFields reports whether an object has members that a form shows. One with a format, such as an e-invoice, is JSON.
+func hasFields(s schema) bool { return len(s.Properties) > 0 && s.Format == "" }
 
 // hasFile reports whether an object has a member that holds a file.
 func hasFile(s schema) bool {

@@ -1,0 +1,129 @@
+package api_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/apitest"
+	"relaypdf/api/operation"
+	"relaypdf/internal/slow"
+	"relaypdf/render/einvoice"
+)
+
+// exampleInvoice is the invoice of the examples as JSON.
+func exampleInvoice(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("operation/example/invoice.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// asXML writes an invoice in a syntax.
+func asXML(t *testing.T, text string, syntax einvoice.Syntax) string {
+	t.Helper()
+	var invoice einvoice.Invoice
+	if err := json.Unmarshal([]byte(text), &invoice); err != nil {
+		t.Fatal(err)
+	}
+	xml, err := einvoice.Write(&invoice, syntax, einvoice.EN16931)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(xml)
+}
+
+// invoicePage is a page with the total and the values of exampleInvoice.
+func invoicePage(total string) string {
+	return `<html lang=\"en\"><title>Invoice</title><h1>Invoice 2026-17</h1><p>Ink & Co., VAT id DE123456789, Quay 3, 20457 Hamburg<p>Ada Lovelace, Ring 2, 1010 Wien` +
+		`<p>Invoice date: 2026-11-17<p>Due date: 2026-12-01<p>Net total 42.50 EUR<p>Amount due ` + total + ` EUR`
+}
+
+// TestInvoicesAreIssued makes an e-invoice of a page and of a PDF, reads and checks both, and refuses pages that
+// contradict it.
+func TestInvoicesAreIssued(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	s := toolServer(t)
+	invoice := exampleInvoice(t)
+	options := func(more string) string {
+		return `{"standards":["ua-1"],"facturx":{"invoice":` + invoice + more + `}}`
+	}
+	create := func(total, more string) apitest.Request {
+		return apitest.Request{Path: "/v1/pdf", Body: `{"html":"` + invoicePage(total) + `","options":` + options(more) + `}`}
+	}
+	issued := []string{s.Send(t, create("42.50", "")).OK(t).Body}
+	plain := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"` + invoicePage("42.50") + `"}`}).OK(t).Body
+	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"invoice":` + invoice + `}`}).OK(t).Body)
+	xml, err := json.Marshal(asXML(t, invoice, einvoice.CII))
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + string(xml) + `}`}).OK(t).Body, asXML(t, invoice, einvoice.UBL))
+	for i, file := range issued {
+		source := `{"file":` + inline([]byte(file)) + `}`
+		var read operation.FacturxAnswer
+		if err := json.Unmarshal([]byte(s.Send(t, apitest.Request{Path: "/v1/pdf/facturx/read", Body: source}).OK(t).Body), &read); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(read.Invoice.RawMessage), `"withTax":42.50`) || read.Profile != einvoice.EN16931 || read.XML == "" || (read.Filename == nil) != (i == 3) {
+			t.Errorf("%d: read %+v", i, read)
+		}
+		var report operation.FacturxReport
+		if err := json.Unmarshal([]byte(s.Send(t, apitest.Request{Path: "/v1/pdf/facturx/check", Body: source}).OK(t).Body), &report); err != nil {
+			t.Fatal(err)
+		}
+		if !report.Valid || len(report.Findings) > 0 {
+			t.Errorf("%d: report %+v", i, report)
+		}
+		if i == 3 {
+			continue
+		}
+		checked := s.Send(t, apitest.Request{Path: "/v1/pdf/check", Body: `{"file":` + inline([]byte(file)) + `,"standards":["a-3b"]}`}).OK(t).Body
+		if strings.Contains(checked, `"violations":[{`) {
+			t.Errorf("%d: %s", i, checked)
+		}
+	}
+	before, _ := s.Balance(t)
+	failure := s.Send(t, create("42.05", "")).Refused(t, apierror.InvalidRequest)
+	if len(failure.Details) != 1 || failure.Details[0].Field != "document_mismatch" || !strings.Contains(failure.Details[0].Message, "42.05") {
+		t.Errorf("a wrong total: %+v", failure)
+	}
+	broken := strings.Replace(invoice, `"due": 42.50`, `"due": 42.05`, 1)
+	brokenXML, err := json.Marshal(asXML(t, broken, einvoice.CII))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ubl, err := json.Marshal(asXML(t, invoice, einvoice.UBL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ facturx, field, message string }{
+		{`{"invoice":` + broken + `}`, "options.facturx.invoice.totals.due", "BR-CO-16"},
+		{`{"xml":` + string(brokenXML) + `}`, "options.facturx.xml", "BR-CO-16"},
+		{`{"xml":` + string(ubl) + `}`, "options.facturx.xml", "must be a Cross Industry Invoice"},
+		{`{"xml":"<html/>"}`, "options.facturx.xml", "is not an e-invoice"},
+		{`{"xml":"invoice"}`, "options.facturx.xml", "is not XML"},
+		{`{"profile":"xrechnung","xml":` + string(xml) + `}`, "options.facturx.profile", "must be that of xml, en16931; got xrechnung"},
+	} {
+		failure := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"x","options":{"facturx":` + test.facturx + `}}`}).Refused(t, apierror.InvalidRequest)
+		if failure.Details[0].Field != test.field || !strings.Contains(failure.Details[0].Message, test.message) {
+			t.Errorf("%.60s: %+v", test.facturx, failure)
+		}
+	}
+	if after, held := s.Balance(t); after != before || held != 0 {
+		t.Errorf("failed calls cost %d and hold %d, want nothing", before-after, held)
+	}
+	for more, want := range map[string]string{`,"compare":"warn"`: "page 1 shows 42.05", `,"compare":"off"`: ""} {
+		request := create("42.05", more)
+		request.Body = strings.TrimSuffix(request.Body, "}") + `,"response":"url"}`
+		got := s.Send(t, request).OK(t).Body
+		if strings.Contains(got, "document_mismatch") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s", more, got)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package einvoice
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBombs reads documents that are small or simple and would be large or slow: entities that expand, depth, many
+// elements, a text in many parts, and a long text.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	const open, end = `<rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100">`, `</rsm:CrossIndustryInvoice>`
+	var laughs strings.Builder
+	laughs.WriteString(`<!DOCTYPE x [<!ENTITY a0 "ha">`)
+	for _, level := range []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"} {
+		laughs.WriteString(`<!ENTITY ` + level + ` "` + strings.Repeat("&a"+string(level[1]-1)+";", 10) + `">`)
+	}
+	laughs.WriteString(`]>` + open + `&a9;` + end)
+	for name, bomb := range map[string]string{
+		"entities":          laughs.String(),
+		"an outside entity": `<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]>` + open + `&f;` + end,
+		"depth":             open + strings.Repeat("<a>", 1_000_000),
+		"elements":          open + strings.Repeat("<a/>", maxNodes+1) + end,
+	} {
+		if _, err := Read([]byte(bomb)); !errors.Is(err, ErrXML) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for name, large := range map[string]string{
+		"parts": open + strings.Repeat("a<!---->", 500_000) + end,
+		"text":  open + strings.Repeat("a", 100<<20) + end,
+	} {
+		start := time.Now()
+		document, err := Read([]byte(large))
+		if err != nil || len(document.Findings) == 0 {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("%s: took %v", name, took)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package einvoice
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// Document is an e-invoice that Read has read.
+type Document struct {
+	Invoice *Invoice
+	Syntax  Syntax
+	Profile Profile
+	// Findings are the deviations of the XML from the structure of its profile.
+	Findings []Finding
+}
+
+// ErrNotInvoice means that an XML document is neither a Cross Industry Invoice nor an Invoice or CreditNote of UBL.
+var ErrNotInvoice = errors.New("not an e-invoice: its root is neither CrossIndustryInvoice nor Invoice or CreditNote of UBL 2")
+
+// Read reads an e-invoice. It returns ErrXML or ErrNotInvoice for what is none. Deviations from the structure of the
+// profile are findings, and the rest of the document is read all the same.
+func Read(document []byte) (*Document, error) {
+	root, err := parseXML(document)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{tree: tree{dialect: -1, variables: variables{}}}
+	for d, name := range rootNames {
+		if root.name == name {
+			r.dialect = d
+		}
+	}
+	if r.dialect < 0 {
+		return nil, ErrNotInvoice
+	}
+	invoice := new(Invoice)
+	// The currencies first, on which other places depend.
+	r.variables = currencies(r.text(root, "currency"), r.text(root, "taxCurrency"))
+	r.fields(root, reflect.ValueOf(invoice).Elem(), "")
+	profile := profileOf(invoice.Specification)
+	at := r.dialect.rootPath()
+	if r.dialect == crossIndustry {
+		r.findings = append(r.findings, root.structure("CrossIndustryInvoice", at, profile)...)
+	}
+	r.findings = append(r.findings, root.unread(at, r.dialect)...)
+	return &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, Findings: r.findings[:min(len(r.findings), maxFindings)]}, nil
+}
+
+// maxFindings is the maximum number of deviations that Read reports.
+const maxFindings = 1000
+
+// profileOf returns the profile that a specification identifier stands for: EN16931 for unknown ones, whose rules all
+// invoices follow.
+func profileOf(specification string) Profile {
+	for _, p := range Profiles() {
+		if specification == p.Specification() {
+			return p
+		}
+	}
+	switch {
+	case strings.Contains(specification, "xrechnung"):
+		return XRechnung
+	case strings.Contains(specification, "#conformant#"):
+		return Extended
+	case strings.Contains(specification, "zugferd.de:2p0:minimum"):
+		return Minimum
+	case strings.Contains(specification, "zugferd.de:2p0:basicwl"):
+		return BasicWL
+	case strings.Contains(specification, "zugferd.de:2p0:basic"):
+		return Basic
+	}
+	return EN16931
+}
+
+type reader struct {
+	tree
+	findings []Finding
+}
+
+// text returns the text of a field of the invoice.
+func (r *reader) text(root *node, field string) string {
+	for _, found := range r.find(root, r.dialect.field(reflect.TypeFor[Invoice](), field).paths[0]) {
+		return strings.TrimSpace(found.text)
+	}
+	return ""
+}
+
+// fields reads the fields of a struct from a node.
+func (r *reader) fields(n *node, v reflect.Value, at string) {
+	for _, b := range r.dialect.bindings(v.Type()) {
+		field := v.Field(b.index)
+		name := strings.TrimPrefix(at+"."+b.json, ".")
+		for _, p := range b.paths {
+			switch b.kind {
+			case leaf:
+				r.value(n, p, field, name)
+			case group:
+				r.group(n, p, field, name)
+			case list:
+				for _, found := range r.find(n, p) {
+					item := reflect.New(field.Type().Elem()).Elem()
+					r.fields(found, item, indexed(name, field.Len()))
+					field.Set(reflect.Append(field, item))
+				}
+			}
+		}
+	}
+	if note, ok := v.Addr().Interface().(*Note); ok && r.dialect != crossIndustry {
+		if parts := notePattern.FindStringSubmatch(note.Text); parts != nil {
+			note.SubjectCode, note.Text = parts[1], parts[2]
+		}
+	}
+}
+
+func (r *reader) group(n *node, p path, field reflect.Value, name string) {
+	found := r.find(n, p)
+	if len(found) == 0 || !field.IsNil() {
+		return
+	}
+	value := reflect.New(field.Type().Elem())
+	r.fields(found[0], value.Elem(), name)
+	if len(p) > 0 && len(found[0].children) == 0 || !value.Elem().IsZero() {
+		field.Set(value)
+	}
+}
+
+func (r *reader) value(n *node, p path, field reflect.Value, name string) {
+	attribute := ""
+	if len(p) > 0 && p[len(p)-1].attribute {
+		attribute, p = p[len(p)-1].name, p[:len(p)-1]
+	}
+	for _, found := range r.find(n, p) {
+		text, there := found.text, strings.TrimSpace(found.text) != ""
+		read := &found.read
+		if attribute != "" {
+			text, there = found.attr(attribute)
+			read = found.attrRead(attribute)
+		}
+		if !there {
+			continue
+		}
+		if !field.IsZero() { // A second place that says the same is fine.
+			if r.dialect.format(field) == strings.TrimSpace(text) {
+				*read = true
+			}
+			continue
+		}
+		*read = true
+		if !r.dialect.assign(field, text) {
+			r.findings = append(r.findings, Finding{Rule: Structure, Severity: Error, JSONPath: name,
+				Message: "The value is not of the kind that the field has.", Actual: shortened(text)})
+		}
+	}
+}
+
+// find returns the elements of a path.
+func (t *tree) find(n *node, p path) []*node {
+	found := []*node{n}
+	for _, s := range p {
+		var next []*node
+		for _, at := range found {
+			next = append(next, t.match(at, s)...)
+		}
+		found = next
+	}
+	return found
+}
+
+// match returns the elements of a step.
+func (t *tree) match(n *node, s step) (found []*node) {
+	for _, child := range n.children {
+		if child.name == s.name && t.meets(child, s) {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// meets reports whether an element meets the conditions of a step. The values of the conditions count as read.
+func (t *tree) meets(n *node, s step) bool {
+	var read []*bool
+	for _, c := range s.conditions {
+		at, attribute := c.path, ""
+		if last := at[len(at)-1]; last.attribute {
+			at, attribute = at[:len(at)-1], last.name
+		}
+		value, ok := t.variables.resolve(c.value)
+		met := c.kind != equal
+		for _, found := range t.find(n, at) {
+			text := strings.TrimSpace(found.text)
+			flag := &found.read
+			if attribute != "" {
+				text, _ = found.attr(attribute)
+				flag = found.attrRead(attribute)
+			}
+			switch {
+			case c.kind == assigned:
+				read = append(read, flag)
+			case c.kind == unequal && text == value:
+				return false
+			case c.kind == unequal:
+				if c.otherwise != "" {
+					read = append(read, flag)
+				}
+			case ok && (text == value || value == "false" && text == "0" || value == "true" && text == "1"):
+				met = true
+				read = append(read, flag)
+			}
+		}
+		if !met {
+			return false
+		}
+	}
+	for _, flag := range read {
+		*flag = true
+	}
+	return true
+}
+
+// attrRead returns the mark of an attribute, or one that nobody reads if there is no such attribute.
+func (n *node) attrRead(name string) *bool {
+	for i := range n.attrs {
+		if n.attrs[i].name == name {
+			return &n.attrs[i].read
+		}
+	}
+	return new(bool)
+}

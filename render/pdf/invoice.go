@@ -1,0 +1,184 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"relaypdf/render/einvoice"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+	"relaypdf/render/pdfinvoice"
+)
+
+// The names of the jobs on e-invoices.
+const (
+	// InvoiceReadJob has an Input as its argument: a PDF with an e-invoice, or its XML. The result is an InvoiceReport.
+	InvoiceReadJob = "pdf.facturx.read"
+	// InvoiceJob has InvoiceArgs. The result is an InvoiceAttached.
+	InvoiceJob = "pdf.facturx"
+)
+
+// InvoiceReport is an e-invoice and the rules that it breaks.
+type InvoiceReport struct {
+	// Filename is the name of the XML in the PDF; empty if the input is XML.
+	Filename string
+	XML      string
+	Syntax   einvoice.Syntax
+	Profile  einvoice.Profile
+	Invoice  *einvoice.Invoice
+	Findings []einvoice.Finding
+}
+
+// readInvoice reads the e-invoice of a file.
+func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport, error) {
+	report := InvoiceReport{}
+	xml, err := os.ReadFile(w.Path(args.Name))
+	if err != nil {
+		return report, fmt.Errorf("input: %w", err)
+	}
+	if !bytes.HasPrefix(bytes.TrimLeft(xml, "\uFEFF \t\r\n"), []byte("<")) {
+		if xml, report.Filename, err = attachedInvoice(ctx, w, args); err != nil {
+			return report, err
+		}
+	}
+	document, err := readXML(xml)
+	if err != nil {
+		return report, err
+	}
+	report.XML, report.Syntax, report.Profile, report.Invoice = string(xml), document.Syntax, document.Profile, document.Invoice
+	report.Findings = findings(document)
+	return report, nil
+}
+
+// readXML reads the XML of an e-invoice. The error is an *Error if that is the cause.
+func readXML(xml []byte) (*einvoice.Document, error) {
+	document, err := einvoice.Read(xml)
+	if errors.Is(err, einvoice.ErrXML) || errors.Is(err, einvoice.ErrNotInvoice) {
+		return nil, &Error{Kind: NotInvoice, Text: "is " + err.Error(), cause: err}
+	}
+	return document, err
+}
+
+// findings are all deviations of an e-invoice.
+func findings(document *einvoice.Document) []einvoice.Finding {
+	return append(document.Findings, einvoice.Check(document.Invoice, document.Syntax, document.Profile)...)
+}
+
+// attachedInvoice returns the XML in a PDF, and its file name.
+func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byte, name string, err error) {
+	doc, err := openOne(ctx, w, args)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := decrypt(ctx, doc); err != nil {
+		return nil, "", err
+	}
+	file, err := doc.readFile(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	xml, name, err = pdfinvoice.Find(file)
+	if errors.Is(err, pdfinvoice.ErrNoInvoice) {
+		return nil, "", &Error{Kind: Nothing, Text: "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml", cause: err}
+	}
+	if errors.Is(err, pdffile.ErrUnread) {
+		return nil, "", &Error{Kind: Damaged, cause: err}
+	}
+	return xml, name, err
+}
+
+// InvoiceArgs are the arguments of an InvoiceJob.
+type InvoiceArgs struct {
+	Input Input
+	// XML is the e-invoice, which must follow the rules of its profile.
+	XML string
+	// Compare looks for the values of the e-invoice on the pages. Strict means that there is no result if the pages
+	// contradict it.
+	Compare, Strict bool
+	// Archived means that the PDF is a PDF/A-2 or PDF/A-3 of ours. Others are converted.
+	Archived bool
+	Modified time.Time
+}
+
+// InvoiceAttached is the result of an InvoiceJob. There is no output if Findings has an error, or if the job is strict
+// and Disagreements has a contradiction.
+type InvoiceAttached struct {
+	Findings      []einvoice.Finding
+	Disagreements []einvoice.Disagreement
+	// Changes describe what the conversion to PDF/A has changed.
+	Changes []string
+}
+
+// attachInvoice attaches an e-invoice to a PDF, which becomes PDF/A-3.
+func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (InvoiceAttached, error) {
+	result := InvoiceAttached{}
+	document, err := readXML([]byte(args.XML))
+	if err != nil {
+		return result, err
+	}
+	for _, f := range findings(document) {
+		if f.Severity == einvoice.Error {
+			result.Findings = append(result.Findings, f)
+		}
+	}
+	if len(result.Findings) > 0 {
+		return result, nil
+	}
+	if args.Compare {
+		if result.Disagreements, err = compareInvoice(ctx, w, args.Input, document.Invoice); err != nil {
+			return result, err
+		}
+		if args.Strict && len(result.Disagreements) > 0 && result.Disagreements[0].Contradiction {
+			return result, nil
+		}
+	}
+	name := args.Input.Name
+	if !args.Archived {
+		changed, err := archive(ctx, w, ArchiveArgs{Input: args.Input, Level: Archive3B})
+		if err != nil {
+			return result, err
+		}
+		result.Changes, name = changed.Changes, output
+	}
+	archived, err := os.ReadFile(w.Path(name))
+	if err != nil {
+		return result, fmt.Errorf("archive: %w", err)
+	}
+	made, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{XML: []byte(args.XML), Profile: document.Profile, Modified: args.Modified})
+	if errors.Is(err, pdfinvoice.ErrHasInvoice) {
+		return result, &Error{Kind: NoArchive, Text: "has an e-invoice already. Remove it first with pdf.attachments", cause: err}
+	}
+	if err != nil {
+		return result, err
+	}
+	if err := os.WriteFile(w.Path(output), made, 0o600); err != nil { //nolint:gosec // the name is a constant
+		return result, fmt.Errorf("result: %w", err)
+	}
+	if args.Archived {
+		w.Output(output)
+	}
+	return result, nil
+}
+
+// compareInvoice looks for the values of an invoice in the text of a PDF.
+func compareInvoice(ctx context.Context, w *engine.Work, in Input, invoice *einvoice.Invoice) ([]einvoice.Disagreement, error) {
+	doc, err := openOne(ctx, w, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	if _, err := decrypt(ctx, doc); err != nil {
+		return nil, err
+	}
+	texts, err := allTexts(ctx, doc)
+	if err != nil {
+		return nil, err
+	}
+	return einvoice.Compare(invoice, texts), nil
+}

@@ -1,0 +1,57 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"relaypdf/render/einvoice"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
+)
+
+// MismatchError means that the pages of a PDF contradict the e-invoice that was to be attached.
+type MismatchError struct{ Disagreements []einvoice.Disagreement }
+
+func (e *MismatchError) Error() string { return "render: the pages contradict the e-invoice" }
+
+// ReadInvoice reads the e-invoice of a PDF, or of a file that is its XML, and checks it.
+func (t *Tools) ReadInvoice(ctx context.Context, file PDFFile) (pdf.InvoiceReport, error) {
+	var report pdf.InvoiceReport
+	files, input := file.input()
+	result, err := t.runTool(ctx, engine.Job{Name: pdf.InvoiceReadJob, Args: input, Files: files})
+	if err != nil {
+		return report, err
+	}
+	err = errors.Join(json.Unmarshal(result.Body, &report), result.Close())
+	return report, err
+}
+
+// ReadInvoiceXML is ReadInvoice for the text of an XML file.
+func (t *Tools) ReadInvoiceXML(ctx context.Context, xml string) (pdf.InvoiceReport, error) {
+	return t.ReadInvoice(ctx, PDFFile{Content: spool.FromBytes([]byte(xml))})
+}
+
+// AttachInvoice attaches an e-invoice without errors to a PDF, which becomes PDF/A-3. It returns a *MismatchError if the
+// comparison is strict and the pages contradict the invoice.
+func (a *Account) AttachInvoice(ctx context.Context, file PDFFile, how pdf.InvoiceArgs) (_ *spool.File, attached pdf.InvoiceAttached, err error) {
+	files, input := file.input()
+	how.Input, how.Modified = input, time.Now()
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.InvoiceJob, Args: how, Files: files})
+	if err != nil {
+		return nil, attached, err
+	}
+	if err := json.Unmarshal(result.Body, &attached); err != nil {
+		return nil, attached, errors.Join(fmt.Errorf("%s: %w", pdf.InvoiceJob, err), result.Close())
+	}
+	switch d := attached.Disagreements; {
+	case len(attached.Findings) > 0:
+		return nil, attached, errors.Join(fmt.Errorf("the e-invoice was checked, but breaks %s", attached.Findings[0].Rule), result.Close())
+	case how.Strict && len(d) > 0 && d[0].Contradiction:
+		return nil, attached, errors.Join(&MismatchError{Disagreements: d}, result.Close())
+	}
+	return result.Output(0), attached, nil
+}
