@@ -1,9 +1,12 @@
 package pdfsign
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +33,83 @@ func realDocuments(t testing.TB) map[string][]byte {
 	return found
 }
 
-// TestRealDocuments signs documents from the wild at all levels. Poppler and qpdf read the results.
+// kinds are features of documents, with what their bytes or their objects have.
+func kinds(content []byte) (found []string) {
+	d, err := open(content)
+	if err != nil {
+		return nil
+	}
+	catalog := d.Catalog()
+	for kind, has := range map[string]bool{
+		"form": catalog["/AcroForm"] != nil, "tagged": catalog["/StructTreeRoot"] != nil, "PDF/A": bytes.Contains(content, []byte("pdfaid")),
+		"2.0": bytes.HasPrefix(content, []byte("%PDF-2.")), "linearized": bytes.Contains(content[:min(len(content), 1024)], []byte("/Linearized")),
+		"object streams": bytes.Contains(content, []byte("/ObjStm")),
+	} {
+		if has {
+			found = append(found, kind)
+		}
+	}
+	return found
+}
+
+// TestRealDocumentsAtAllLevels signs 40 documents from the wild, among them some of each kind, at each level. Poppler and
+// ourselves accept all signatures.
+func TestRealDocumentsAtAllLevels(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	const documents, ofKind = 40, 4
+	a := newAuthority(t)
+	s := a.signer("Signer", "P-256")
+	all := realDocuments(t)
+	for name, content := range sources(t) {
+		all["made: "+name] = content
+	}
+	count, done := map[string]int{}, 0
+	sign := func(name string, content []byte) bool {
+		for _, level := range Levels() {
+			signed, err := Sign(t.Context(), content, a.job(s, level))
+			if err != nil {
+				var failed *Error
+				if !errors.As(err, &failed) || level != LevelB {
+					t.Errorf("%s: %s: %v", name, level, err)
+				}
+				return false
+			}
+			if out := pdfsig(t, signed); !strings.Contains(out, "Signature is Valid") || strings.Contains(out, "Invalid") {
+				t.Errorf("%s: %s: %s", name, level, out)
+			}
+			reports := mustVerify(t, signed, a.trust())
+			for _, r := range reports[max(0, len(reports)-1):] {
+				if r.Verdict != Valid {
+					t.Errorf("%s: %s: %s %s", name, level, r.Verdict, r.Reason)
+				}
+			}
+		}
+		return true
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		content, own := all[name], kinds(all[name])
+		rare := slices.ContainsFunc(own, func(kind string) bool { return count[kind] < ofKind })
+		if len(content) > 300_000 || !rare && done >= documents || !sign(name, content) {
+			continue
+		}
+		done++
+		for _, kind := range own {
+			count[kind]++
+		}
+	}
+	if done < documents {
+		t.Errorf("%d documents were signed, want %d", done, documents)
+	}
+	for _, kind := range []string{"form", "tagged", "PDF/A", "2.0", "linearized", "object streams"} {
+		if count[kind] == 0 {
+			t.Errorf("no document of the kind %s was signed", kind)
+		}
+	}
+	t.Logf("%d documents: %v", done, count)
+}
+
+// TestRealDocuments signs documents from the wild, at one level each. Poppler and qpdf read the results.
 func TestRealDocuments(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
