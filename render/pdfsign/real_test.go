@@ -41,7 +41,7 @@ func kinds(content []byte) (found []string) {
 	}
 	catalog := d.Catalog()
 	for kind, has := range map[string]bool{
-		"form": catalog["/AcroForm"] != nil, "tagged": catalog["/StructTreeRoot"] != nil, "PDF/A": bytes.Contains(content, []byte("pdfaid")),
+		"form": catalog["/AcroForm"] != nil, "tagged": catalog["/StructTreeRoot"] != nil, "PDF/A": d.archival(),
 		"2.0": bytes.HasPrefix(content, []byte("%PDF-2.")), "linearized": bytes.Contains(content[:min(len(content), 1024)], []byte("/Linearized")),
 		"object streams": bytes.Contains(content, []byte("/ObjStm")),
 	} {
@@ -64,6 +64,9 @@ func TestRealDocumentsAtAllLevels(t *testing.T) {
 	for name, content := range sources(t) {
 		all["made: "+name] = content
 	}
+	archive := filepath.Join(t.TempDir(), "archive.pdf")
+	pdftest.Tool(t, "gs", "-q", "-dPDFA=2", "-dPDFACompatibilityPolicy=1", "-sDEVICE=pdfwrite", "-sColorConversionStrategy=RGB", "-o", archive, pdftest.Save(t, pdftest.Linked().Write()))
+	all["made: PDF/A"] = pdftest.Load(t, archive)
 	count, done := map[string]int{}, 0
 	sign := func(name string, content []byte) bool {
 		for _, level := range Levels() {
