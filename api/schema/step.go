@@ -361,7 +361,8 @@ func signLast(faults *Faults, tree any) {
 
 // signing returns the shape with the field options.sign.
 func (s *Shape[In]) signing() (*Shape[In], error) {
-	doc, options := *s.Schema, jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema}
+	advanced := map[string]any{"x-advanced": true}
+	doc, options := *s.Schema, jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced}
 	doc.Properties = jsonschema.NewProperties()
 	for name, member := range members(s.Schema) {
 		doc.Properties.Set(name, member)
@@ -375,7 +376,7 @@ func (s *Shape[In]) signing() (*Shape[In], error) {
 		options.Properties.Set(name, member)
 	}
 	options.Properties.Set(signField, &jsonschema.Schema{
-		Type: "object", Format: operationFormat, Extras: map[string]any{"x-advanced": true},
+		Type: "object", Format: operationFormat, Extras: advanced,
 		Description: "Input of pdf.sign, without a source. It signs the PDF as the last step of the call, which costs the sum of the prices.",
 	})
 	doc.Properties.Set(optionsField, &options)
