@@ -114,7 +114,7 @@ func TestSignRefusals(t *testing.T) {
 		more, field string
 		code        apierror.Code
 	}{
-		{plain, `"key":{"password":"x"}`, "key.pkcs12", apierror.InvalidRequest},
+		{plain, `"key":{"password":"x"}`, "key.pkcs12.file", apierror.InvalidRequest},
 		{plain, `"key":{"pkcs12":{}}`, "key.pkcs12.file", apierror.InvalidRequest},
 		{plain, `"key":{"pkcs12":{"file":"AAAA","fileId":"file_x"}}`, "key.pkcs12.fileId", apierror.InvalidRequest},
 		{plain, `"key":{"pkcs12":{"file":"AAAA"},"password":31415926}`, "key.password", apierror.InvalidRequest},
