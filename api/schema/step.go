@@ -203,7 +203,7 @@ func refuseInSteps(faults *Faults, input any) {
 
 // bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
 // all steps.
-func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files) (steps []Step[Env], err error) {
+func (t *Table[Env]) bindSteps(ctx context.Context, first Info, in, decoded any, files Files) (steps []Step[Env], err error) {
 	flowing, ok := in.(interface{ Flow() Flow })
 	if !ok || files.steps != nil {
 		return nil, nil
@@ -252,7 +252,7 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 		}
 	}
 	if len(faults) == 0 {
-		faults = unused(steps, flow.Outputs)
+		faults = append(unused(steps, flow.Outputs), breaking(first, steps)...)
 	}
 	return steps, faults.OrNil()
 }

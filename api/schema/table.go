@@ -116,10 +116,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]
 		bound, err := shape.bind(ctx, body, files, func(in *In, tree any) (err error) {
-			steps, err = table.bindSteps(ctx, in, tree, files)
-			if err == nil && len(steps) > 0 {
-				err = breaking(s.Info, steps).OrNil()
-			}
+			steps, err = table.bindSteps(ctx, s.Info, in, tree, files)
 			return err
 		})
 		if err != nil {

@@ -156,7 +156,7 @@ func (r *replayer) finish(content []byte, err error) (Wanted, error) {
 	if err != nil {
 		return Wanted{}, signatureError(err)
 	}
-	if err := os.WriteFile(r.w.Path(output), content, 0o600); err != nil { //nolint:gosec // The name is a constant.
+	if err := os.WriteFile(r.w.Path(output), content, 0o600); err != nil {
 		return Wanted{}, fmt.Errorf("write output: %w", err)
 	}
 	r.w.Output(output)
@@ -254,7 +254,7 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 			c := decoded.NRGBAAt(decoded.Rect.Min.X+x, decoded.Rect.Min.Y+y)
 			alpha := int(c.A)
 			for _, value := range []uint8{c.R, c.G, c.B} { // on white
-				box.Image.RGB = append(box.Image.RGB, uint8((int(value)*alpha+opaque*(opaque-alpha))/opaque)) //nolint:gosec // at most 255
+				box.Image.RGB = append(box.Image.RGB, uint8((int(value)*alpha+opaque*(opaque-alpha))/opaque))
 			}
 		}
 	}

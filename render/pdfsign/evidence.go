@@ -57,7 +57,8 @@ func Requests(certificate, issuer *x509.Certificate) (list []Request) {
 // Gather fetches the state of the certificates of chains, except that of roots. The error is NoState if the state of a
 // certificate is not to be had, and BadKey if it is revoked. All requests are made before ErrPending is returned.
 func Gather(ctx context.Context, network Network, at time.Time, chains ...[]*x509.Certificate) (e Evidence, err error) {
-	return e, e.gather(ctx, network, at, chains)
+	err = e.gather(ctx, network, at, chains)
+	return e, err
 }
 
 func (e *Evidence) gather(ctx context.Context, network Network, at time.Time, chains [][]*x509.Certificate) (failed error) {

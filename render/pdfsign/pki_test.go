@@ -53,7 +53,7 @@ func (a authority) network() Network {
 			return nil, err
 		}
 		r.Header.Set("Content-Type", kind)
-		response, err := http.DefaultClient.Do(r)
+		response, err := (&http.Client{Timeout: time.Minute}).Do(r)
 		if err != nil {
 			return nil, err
 		}

@@ -195,7 +195,7 @@ func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Authority) openssl(w http.ResponseWriter, args ...string) {
-	if out, err := exec.Command("openssl", args...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(a.T.Context(), "openssl", args...).CombinedOutput(); err != nil {
 		http.Error(w, string(out), http.StatusInternalServerError)
 		return
 	}
