@@ -90,22 +90,28 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }
 
+// shape returns the shape of the input, with the fields for steps that the operation accepts.
+func (s Spec[Env, In]) shape(varies bool) (shape *Shape[In], err error) {
+	shape, err = NewShape[In]()
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}):
+		shape = shape.without(thenField)
+	case slices.Contains(s.Produces, mediaPDF) && !s.Signs:
+		shape, err = shape.signing()
+	}
+	if err == nil && s.Bulk {
+		shape = shape.asJob()
+	}
+	return shape, err
+}
+
 func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
-	shape, err := NewShape[In]()
+	_, varies := any(new(In)).(priced[Env])
+	shape, err := s.shape(varies)
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
-	}
-	_, varies := any(new(In)).(priced[Env])
-	if s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}) {
-		shape = shape.without(thenField)
-	}
-	if shape.rule.members[thenField] != nil && slices.Contains(s.Produces, mediaPDF) && !s.Signs {
-		if shape, err = shape.signing(); err != nil {
-			return nil, fmt.Errorf("operation %s: %w", s.Name, err)
-		}
-	}
-	if s.Bulk {
-		shape = shape.asJob()
 	}
 	if s.Flow {
 		s.Produces = table.products()
