@@ -181,9 +181,15 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 		}
 	}
 	for _, o := range w.docs.Operations {
-		names := []string{}
+		var names []string
 		for f := range o.Accepts() {
-			names = append(names, f.Name)
+			name := f.Name
+			if strings.Count(name, ".") > 1 {
+				name = name[strings.LastIndex(name, ".")+1:] // The page is found by it, too.
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 		entries = append(entries, searchEntry{
 			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: o.Path + " " + strings.Join(names, " "),

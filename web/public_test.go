@@ -122,9 +122,6 @@ func TestPublicPagesAreTheSameForAll(t *testing.T) {
 		nobody.header.Del("If-None-Match")
 		nobody.header.Set("Accept-Encoding", "gzip")
 		maxBytes := 40 << 10
-		if path == "/docs/search.json" {
-			maxBytes = 48 << 10 // grows with the documentation, and is loaded by those who search
-		}
 		if path == "/llms-full.txt" {
 			maxBytes = 96 << 10 // all pages for users, which no browser loads
 		}

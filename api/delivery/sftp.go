@@ -129,10 +129,11 @@ func (n *session) outlast(ctx context.Context) (longer context.Context, end func
 	n.stop()
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if at, bounded := ctx.Deadline(); bounded {
-		longer, cancel = context.WithDeadline(longer, at)
+		cancel()
+		longer, cancel = context.WithDeadline(context.WithoutCancel(ctx), at)
 	}
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stepTimeout, cancel) })
-	n.stop = context.AfterFunc(longer, func() { _ = n.Conn.Close() })
+	n.stop = context.AfterFunc(longer, func() { _ = n.Close() })
 	return longer, func() {
 		stop()
 		n.close()

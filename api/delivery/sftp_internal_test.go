@@ -84,7 +84,7 @@ type slow struct{ removed chan string }
 func (slow) Filewrite(*sftp.Request) (io.WriterAt, error) { return slow{}, nil }
 
 func (slow) WriteAt(p []byte, _ int64) (int, error) {
-	time.Sleep(10 * time.Millisecond)
+	<-time.After(10 * time.Millisecond)
 	return len(p), nil
 }
 

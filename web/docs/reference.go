@@ -322,7 +322,6 @@ func (d *openAPI) fields(prefix, id string, s schema) []views.FieldDoc {
 		f.ID = id + "-" + m.name
 		switch {
 		case inner.Format != "" && prefix != "": // an e-invoice, whose members pdf.facturx lists
-		case strings.HasPrefix(name, "invoice.") && strings.Contains(name, "[]."): // the schema has the members of its lists
 		case len(inner.Properties) > 0:
 			f.Fields = d.fields(name+".", f.ID, inner)
 		case inner.Items != nil && strings.Count(name, "[]") < 2:
