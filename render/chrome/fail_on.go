@@ -52,6 +52,7 @@ const (
 	FontMissing         = "font_missing"
 	ContentClipped      = "content_clipped"
 	AnimationUnfinished = "animation_unfinished"
+	CSSUnsupported      = "css_unsupported"
 )
 
 // FailOn selects the problems inside a document that fail its job.

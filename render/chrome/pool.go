@@ -238,6 +238,9 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		footer:   opt.Footer,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
+			if err := pg.warnPaged(ctx, job); err != nil {
+				return err
+			}
 			var untagged []Untagged
 			if opt.Untagged {
 				if untagged, err = pg.untagged(ctx, job); err != nil {
