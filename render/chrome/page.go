@@ -49,7 +49,7 @@ type page struct {
 	load    loadState
 	changed chan struct{} // holds a value when load changed
 	headers *headerRule
-	sheets  []sheet // of the document, while the CSS domain is enabled
+	sheets  []sheet        // of the document, while the CSS domain is enabled
 	assets  *Job           // whose assets are served
 	serving sync.WaitGroup // goroutines that read them
 }
