@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-rod/rod/lib/proto"
 
@@ -24,8 +25,11 @@ const (
 // sheet is a style sheet of the document that a page shows.
 type sheet struct {
 	id, url string
-	line    int // of its first line in the document; 0 if it has its own file
+	inline  bool
+	line    int // of its first line in the document
 	length  int
+
+	text, rewritten string
 }
 
 // styleSheetAdded records a style sheet.
@@ -40,7 +44,7 @@ func (p *page) styleSheetAdded(params json.RawMessage) {
 	}
 	s := sheet{id: string(h.StyleSheetID), url: h.SourceURL, length: int(h.Length)}
 	if h.IsInline {
-		s.line = int(h.StartLine)
+		s.inline, s.line = true, int(h.StartLine)
 	}
 	p.sheets = append(p.sheets, s)
 }
@@ -81,47 +85,154 @@ func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 }
 
 // attributesScript returns the style attributes that may be of interest.
-const attributesScript = `({most, pattern}) => [...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')).filter(text => new RegExp(pattern).test(text)).slice(0, most)`
+const attributesScript = `({most, pattern}) => {
+  globalThis.relayStyled = [...document.querySelectorAll('[style]')].filter(e => new RegExp(pattern).test(e.getAttribute('style'))).slice(0, most);
+  return globalThis.relayStyled.map(e => e.getAttribute('style').slice(0, 10000));
+}`
 
-// warnPaged warns of constructs of paged media that have no effect.
-func (p *page) warnPaged(ctx context.Context, job Job) (err error) {
+// rewriteScript gives these elements other style attributes.
+const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => { if (texts[i] !== e.getAttribute('style')) e.setAttribute('style', texts[i]); })`
+
+// preparePaged rewrites the constructs of paged media in the styles of the document, and warns of those that have no
+// effect. It returns nil if there is nothing to print in a special way.
+func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
 	if mentioned, err := p.mentionsPaged(ctx, job); err != nil || !mentioned {
-		return err
+		return nil, err
 	}
+	css, err := p.rewrite(ctx, job)
+	if err != nil || css.Empty() {
+		return nil, ignoreStale(ctx, err)
+	}
+	return p.collect(ctx, css, opt.Outline)
+}
+
+// rewrite rewrites the style sheets and style attributes of the document.
+func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err error) {
 	p.mu.Lock()
 	p.sheets = nil
 	p.mu.Unlock()
 	if err := p.batch(ctx, proto.DOMEnable{}, proto.CSSEnable{}); err != nil {
-		return ignoreStale(ctx, err)
+		return css, err
 	}
+	sheets, err := p.readSheets(ctx)
+	if err != nil {
+		return css, err
+	}
+	var attributes []string
+	args := map[string]any{"most": maxAttributes, "pattern": pagedcss.Pattern}
+	if err := p.eval(ctx, attributesScript, args, &attributes); err != nil {
+		return css, err
+	}
+	pass := func() (warnings []Warning) {
+		for i := range sheets {
+			s := &sheets[i]
+			var found []pagedcss.Construct
+			s.rewritten, found = css.Sheet(s.text)
+			for _, c := range found {
+				warnings = append(warnings, noEffect(c, *s, job))
+			}
+		}
+		return warnings
+	}
+	warnings := pass()
+	if css.Numbered() {
+		warnings = pass()
+	}
+	for i, text := range attributes {
+		var found []pagedcss.Construct
+		attributes[i], found = css.Attribute(text)
+		for _, c := range found {
+			warnings = append(warnings, Warning{Code: CSSUnsupported, Message: c.Name + " in a style attribute has no effect"})
+		}
+	}
+	for _, w := range warnings {
+		warn(p, w)
+	}
+	if !css.Empty() {
+		if err := p.writeSheets(ctx, sheets); err != nil {
+			return css, err
+		}
+		if err := p.eval(ctx, rewriteScript, list(attributes), nil); err != nil {
+			return css, err
+		}
+	}
+	return css, p.batch(ctx, proto.CSSDisable{}, proto.DOMDisable{})
+}
+
+// readSheets reads the style sheets of the document.
+func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 	p.mu.Lock()
 	sheets := slices.Clone(p.sheets)
 	p.mu.Unlock()
 	// The browser reports the latest sheet first.
 	slices.SortStableFunc(sheets, func(a, b sheet) int { return a.line - b.line })
-	for _, s := range sheets {
-		if s.length > maxSheet {
-			continue
-		}
+	sheets = slices.DeleteFunc(sheets, func(s sheet) bool { return s.length > maxSheet })
+	for i := range sheets {
 		var out proto.CSSGetStyleSheetTextResult
-		if err := ignoreStale(ctx, p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(s.id)}, &out)); err != nil {
+		if err := ignoreStale(ctx, p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)); err != nil {
+			return nil, err
+		}
+		sheets[i].text = out.Text
+	}
+	return sheets, nil
+}
+
+// writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so that
+// imported ones come after it.
+func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
+	texts := map[string]string{} // of files, by URL
+	var rewritten []sheet
+	for _, s := range sheets {
+		if s.rewritten != s.text {
+			rewritten = append(rewritten, s)
+			if !s.inline {
+				texts[s.url] = s.rewritten
+			}
+		}
+	}
+	const depth = 5 // of imports
+	for range depth {
+		p.mu.Lock()
+		p.sheets = nil
+		p.mu.Unlock()
+		imports := false
+		for _, s := range rewritten {
+			// One that was loaded again has another ID now.
+			set := proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(s.id), Text: s.rewritten}
+			if err := ignoreStale(ctx, p.call(ctx, set, nil)); err != nil {
+				return err
+			}
+			imports = imports || containsFold(s.rewritten, "@import")
+		}
+		if !imports {
+			return nil
+		}
+		if err := p.awaitImports(ctx); err != nil {
 			return err
 		}
-		for _, c := range pagedcss.Sheet(out.Text) {
-			warn(p, noEffect(c, s, job))
+		rewritten = nil
+		p.mu.Lock()
+		for _, s := range p.sheets {
+			if text, known := texts[s.url]; known && !s.inline {
+				s.rewritten = text
+				rewritten = append(rewritten, s)
+			}
 		}
+		p.mu.Unlock()
 	}
-	var attributes []string
-	args := map[string]any{"most": maxAttributes, "pattern": pagedcss.Pattern}
-	if err := ignoreStale(ctx, p.eval(ctx, attributesScript, args, &attributes)); err != nil {
+	return nil
+}
+
+// awaitImports waits until sheets that were imported again have loaded.
+func (p *page) awaitImports(ctx context.Context) error {
+	const begin = 50 * time.Millisecond
+	if err := pause(ctx, begin); err != nil {
 		return err
 	}
-	for _, text := range attributes {
-		for _, c := range pagedcss.Attribute(text) {
-			warn(p, Warning{Code: CSSUnsupported, Message: c.Name + " in a style attribute has no effect"})
-		}
+	if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
+		return err
 	}
-	return ignoreStale(ctx, p.batch(ctx, proto.CSSDisable{}, proto.DOMDisable{}))
+	return pause(ctx, begin)
 }
 
 // noEffect returns the warning about a construct.

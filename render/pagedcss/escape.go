@@ -9,6 +9,9 @@ import (
 // plain returns a name in lower case, without escapes.
 func plain(raw string) string { return strings.ToLower(unescape(raw)) }
 
+// unquote returns the content of a string, which may lack its end at the end of the sheet.
+func unquote(raw string) string { return unescape(strings.TrimSuffix(raw[1:], raw[:1])) }
+
 // unescape resolves the escapes of a name or of the content of a string (CSS Syntax 3, 4.3.7).
 func unescape(raw string) string {
 	if strings.IndexByte(raw, '\\') < 0 {

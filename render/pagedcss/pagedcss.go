@@ -1,13 +1,14 @@
-// Package pagedcss finds the constructs of CSS for paged media that Chromium drops without a word, such as
-// target-counter() and footnotes: CSS Generated Content for Paged Media, Paged Media 4 and Page Floats.
+// Package pagedcss rewrites the constructs of CSS for paged media that Chromium drops without a word, such as
+// target-counter(), to custom properties and counter styles that it supports. It names the constructs that it cannot
+// rewrite, such as footnotes. They are those of CSS Generated Content for Paged Media, Paged Media 4 and Page Floats.
 //
-//	for _, c := range pagedcss.Sheet("h1 { string-set: title content() }") {
-//		fmt.Println(c.Line, c.Name) // 1 string-set
-//	}
+//	var doc pagedcss.Document
+//	text, without := doc.Sheet("h1 { string-set: title content() } p { float: footnote }")
+//	fmt.Println(text)            // h1 { --relay-string-set:0; } p { float: footnote }
+//	fmt.Println(without[0].Name) // float: footnote
 package pagedcss
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,14 +29,16 @@ const (
 	maxName = 80
 )
 
-// Sheet returns the constructs of a style sheet. It accepts any text, and takes linear time.
-func Sheet(text string) []Construct { return read(text, inRules) }
+// Sheet returns the text of a style sheet as it is to be used, and the constructs that have no effect in it. It accepts
+// any text, and takes linear time. It is called for all sheets of a document, and again for all of them if Numbered was
+// false before and is true after that.
+func (d *Document) Sheet(text string) (string, []Construct) { return d.read(text, inRules) }
 
-// Attribute returns the constructs of a style attribute.
-func Attribute(text string) []Construct { return read(text, inStyle) }
+// Attribute is Sheet for a style attribute.
+func (d *Document) Attribute(text string) (string, []Construct) { return d.read(text, inStyle) }
 
-func read(text string, in place) []Construct {
-	r := reader{}
+func (d *Document) read(text string, in place) (string, []Construct) {
+	r := reader{doc: d}
 	lexer := css.NewLexer(parse.NewInputString(text))
 	for line := 1; ; {
 		kind, raw := lexer.Next()
@@ -49,7 +52,7 @@ func read(text string, in place) []Construct {
 		r.block(in, 0)
 		r.at++ // past a brace that closes nothing
 	}
-	return r.found
+	return r.edited(text), r.found
 }
 
 // place is the kind of block that a statement is in.
@@ -70,9 +73,34 @@ type token struct {
 }
 
 type reader struct {
+	doc    *Document
 	tokens []token
 	at     int
 	found  []Construct
+	edits  []edit
+}
+
+// edit replaces tokens by a text.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// edited returns the text with all edits.
+func (r *reader) edited(text string) string {
+	if len(r.edits) == 0 {
+		return text
+	}
+	var out strings.Builder
+	at := 0
+	for _, e := range append(r.edits, edit{from: len(r.tokens), to: len(r.tokens)}) {
+		for ; at < e.from; at++ {
+			out.WriteString(r.tokens[at].raw)
+		}
+		out.WriteString(e.text)
+		at = e.to
+	}
+	return out.String()
 }
 
 func (r *reader) add(name string, line int) {
@@ -115,7 +143,7 @@ func (r *reader) statement(in place, depth int) {
 		return
 	}
 	if value > 0 && !custom {
-		r.declared(in, name, r.tokens[start], r.tokens[value:end])
+		r.declared(in, name, span{start, value, end})
 	}
 }
 
@@ -227,67 +255,6 @@ func (r *reader) pageSelector(tokens []token) {
 	}
 }
 
-// noEffect are the properties without effect.
-var noEffect = map[string]bool{
-	"string-set": true, "bookmark-level": true, "bookmark-label": true, "bookmark-state": true, "footnote-display": true,
-	"footnote-policy": true, "float-reference": true, "float-defer": true, "float-offset": true, "marks": true, "bleed": true,
-}
-
-// pageFloats are the values of float that move a box to a part of its page.
-var pageFloats = map[string]bool{"footnote": true, "inline-footnote": true, "top": true, "bottom": true, "snap-block": true, "snap-inline": true}
-
-// functions are the functions without effect, and where.
-var functions = map[string][]place{
-	"target-counter(": {inStyle, inMargin}, "target-counters(": {inStyle, inMargin}, "target-text(": {inStyle, inMargin},
-	"leader(": {inStyle, inMargin}, "string(": {inStyle, inMargin}, "element(": {inMargin}, "content(": {inStyle, inMargin},
-}
-
-// declared finds constructs in a declaration.
-func (r *reader) declared(in place, name string, first token, value []token) {
-	words := make([]string, 0, len(value))
-	for _, t := range value {
-		if t.kind != css.WhitespaceToken && t.kind != css.CommentToken {
-			words = append(words, plain(t.raw))
-		}
-	}
-	switch {
-	case in == inOther:
-	case noEffect[name]:
-		r.add(name, first.line)
-	case name == "float" && len(words) > 0 && pageFloats[words[0]]:
-		r.add("float: "+words[0], first.line)
-	case name == "position" && len(words) > 0 && words[0] == "running(":
-		r.add("position: running()", first.line)
-	case strings.HasPrefix(name, "counter-") && in == inStyle:
-		for _, word := range words {
-			if word == "page" || word == "pages" {
-				r.add(name+": "+word+" on an element", first.line)
-			}
-		}
-	case name == "content":
-		r.content(in, value)
-	}
-}
-
-// content finds functions in the value of content.
-func (r *reader) content(in place, value []token) {
-	for i := 0; i < len(value); i++ {
-		t := value[i]
-		name := plain(t.raw)
-		if t.kind == css.FunctionToken && slices.Contains(functions[name], in) {
-			end := closing(value, i)
-			r.add(text(value[i:end]), t.line)
-			i = end - 1
-			continue
-		}
-		if name == "counter(" && in == inStyle && i+1 < len(value) {
-			if counter := plain(value[i+1].raw); counter == "page" || counter == "pages" {
-				r.add("counter("+counter+") outside of a margin box", t.line)
-			}
-		}
-	}
-}
-
 // closing returns the index after the parenthesis that closes the function at i.
 func closing(tokens []token, i int) int {
 	depth := 0
@@ -308,9 +275,6 @@ func text(tokens []token) string {
 	var out strings.Builder
 	for _, t := range tokens {
 		out.WriteString(t.raw)
-		if out.Len() > 2*maxName {
-			break
-		}
 	}
 	return out.String()
 }
