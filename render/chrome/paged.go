@@ -232,7 +232,11 @@ func (p *page) awaitImports(ctx context.Context) error {
 	if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
 		return err
 	}
-	return pause(ctx, begin)
+	if err := pause(ctx, begin); err != nil {
+		return err
+	}
+	// The browser reports new sheets when it uses them.
+	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
 }
 
 // noEffect returns the warning about a construct.

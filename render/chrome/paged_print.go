@@ -221,7 +221,7 @@ func (d *pagedDocument) values(at places, s pagedcss.String) []string {
 			sets[place.Page-1] = append(sets[place.Page-1], set{a.Value, place.Y})
 		}
 	}
-	const sameHeight = 0.005 // of a page
+	const sameHeight = 0.015 // of a page: margins at its start may be cut off
 	values := make([]string, at.pages)
 	entry := ""
 	for i, here := range sets {

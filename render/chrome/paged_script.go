@@ -34,7 +34,7 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
       if (names.size >= most) { out.more = true; return ''; }
       if (!e.id) { e.id = prefix + names.size; own.added.push(e); }
       const link = doc.createElement('a');
-      link.href = here + '#' + encodeURIComponent(e.id);
+      link.href = doc.baseURI.split('#')[0] + '#' + encodeURIComponent(e.id);
       // A second element with the same ID has no destination of its own.
       names.set(e, doc.getElementById(e.id) === e ? link.hash.slice(1) : '');
       if (names.get(e)) links.append(link);
