@@ -18,8 +18,9 @@ const (
 	maxReferences = 10_000
 	// maxValue is the maximum length of a text that a margin box, a reference or a bookmark shows, in UTF-16 units.
 	maxValue = 500
-	// maxPrints is the maximum number of prints in which the page numbers of a document settle.
-	maxPrints = 4
+	// maxPrints is the maximum number of prints in which the page numbers of a document settle, and frozenPrints that of
+	// further prints in which their widths do not change: one with the new widths, and one with the numbers of that.
+	maxPrints, frozenPrints = 4, 2
 	// ownNames is the prefix of the IDs that collectScript gives.
 	ownNames = "relay-"
 )
@@ -312,12 +313,14 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 		if next.equal(current) {
 			return doc, nil
 		}
-		if wide != nil || n >= maxPrints && !slices.ContainsFunc(seen, next.equal) {
+		repeated := slices.IndexFunc(seen, next.equal)
+		if n >= maxPrints+frozenPrints || n >= maxPrints && wide == nil && repeated < 0 {
 			warn(p.page, Warning{Code: LayoutUnstable, Message: "page numbers in the text change the pages that they name, so some may be wrong. Give the references a fixed width, such as display: inline-block; width: 3em"})
 			return doc, nil
 		}
-		if repeated := slices.IndexFunc(seen, next.equal); repeated >= 0 {
-			wide = widest(append(seen[repeated:], current))
+		if repeated >= 0 && wide == nil {
+			wide = widest(append(slices.Clone(seen[repeated:]), current))
+			n = maxPrints // the next ones are frozen
 		}
 		seen, current = append(seen, current), next
 		if err := doc.Body.Close(); err != nil {

@@ -319,7 +319,8 @@ h1, h2 { string-set: h content() } .body { counter-reset: page 1 }
 // TestRunningHeadings checks the texts of margin boxes, page numbers that restart, references and bookmarks.
 func TestRunningHeadings(t *testing.T) {
 	p := startPool(t, nil)
-	for _, opt := range []PDF{{}, {Tagged: true, Outline: true, Untagged: true}, {PageRanges: "4-"}} {
+	const header = `<div style="font-size: 9px">HEADER <span class=pageNumber></span></div>`
+	for _, opt := range []PDF{{Header: header, MarginTop: 1}, {Tagged: true, Outline: true, Untagged: true}, {PageRanges: "4-"}} {
 		opt.PreferCSSPageSize = true
 		path, doc := written(t, p, Job{Account: "a", HTML: runningDocument}, opt)
 		warned(t, doc.Warnings, CSSUnsupported, `"#nowhere"`)
@@ -384,6 +385,24 @@ func TestRunningHeadings(t *testing.T) {
 				t.Errorf("untagged: %+v", u)
 			}
 		}
+	}
+}
+
+// TestOscillatingNumberIsFrozen prints a reference whose number is wider on the page before: with viii the target moves to
+// page ix, and with ix back to page viii.
+func TestOscillatingNumberIsFrozen(t *testing.T) {
+	p := startPool(t, nil)
+	html := `<!doctype html><style>@page { size: 4in 4in; margin: 0 } body { margin: 0; font: 16px/20px "Liberation Serif" } p { margin: 0; height: 384px } p + p { break-before: page }
+		div { width: 18px; overflow-wrap: anywhere; break-before: page } a { display: block } a::after { content: target-counter(attr(href), page, lower-roman) }
+		i { display: block; height: 340px } b { display: block; height: 20px; break-inside: avoid }</style>` + strings.Repeat("<p>x</p>", 7) + `<div><a href="#t"></a><i></i><b id=t>T</b></div>`
+	path, doc := written(t, p, Job{Account: "a", HTML: html}, PDF{PreferCSSPageSize: true})
+	out, err := exec.Command("pdftotext", "-raw", path, "-").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := strings.Split(string(out), "\f")
+	if doc.Pages != 9 || len(doc.Warnings) > 0 || !strings.Contains(pages[7], "ix") || !strings.Contains(pages[8], "T") {
+		t.Errorf("%d pages, warnings %v: %q", doc.Pages, doc.Warnings, pages)
 	}
 }
 
