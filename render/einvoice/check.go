@@ -229,10 +229,10 @@ func inCents[T any](id, field, message string, in scope, get func(v *T) *Decimal
 }
 
 // coded makes the rule that a code is in its list.
-func coded[T any](id, field, list, message string, in scope, get func(v *T) string) rule[T] {
+func coded[T any](id, field, list, message string, within scope, get func(v *T) string) rule[T] {
 	return rule[T]{
-		id: id, field: field, message: message, scope: in,
-		holds: func(_ *checker, v *T) bool { return codes()[list][get(v)] || get(v) == "" },
+		id: id, field: field, message: message, scope: within,
+		holds: func(_ *checker, v *T) bool { return in(list, get(v)) },
 	}
 }
 

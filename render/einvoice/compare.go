@@ -2,7 +2,6 @@ package einvoice
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -214,10 +213,14 @@ func firstAfter(dates []printedDate, at int) *printedDate {
 	return nil
 }
 
-// amountClass is a kind of totals with the labels that it has on pages.
+// amountClass is a kind of totals with what the pages show of it.
 type amountClass struct {
-	labels *regexp.Regexp
 	fields []amountField
+	// own are the sizes of its amounts, as plain texts.
+	own map[string]bool
+	// stranger is the first amount with a label of the kind that is none of the invoice, and other the first other one
+	// that is none of the kind.
+	stranger, other *printedAmount
 }
 
 type amountField struct {
@@ -225,19 +228,88 @@ type amountField struct {
 	amount *Decimal
 }
 
+func newAmountClass(fields ...amountField) *amountClass {
+	class := &amountClass{fields: fields, own: map[string]bool{}}
+	for _, f := range fields {
+		if f.amount != nil {
+			class.own[f.amount.abs().plain()] = true
+		}
+	}
+	return class
+}
+
 // amounts compares totals and VAT.
 func (c *comparer) amounts() {
 	t := orNew(c.invoice.Totals)
-	gross := amountClass{grossLabels, []amountField{{"totals.due", t.Due}, {"totals.withTax", t.WithTax}}}
-	net := amountClass{netLabels, []amountField{{"totals.withoutTax", t.WithoutTax}}}
-	tax := amountClass{taxLabels, []amountField{{"totals.tax", t.Tax}}}
+	taxes := []amountField{{"totals.tax", t.Tax}}
 	for i := range c.invoice.Taxes {
-		tax.fields = append(tax.fields, amountField{indexed("taxes", i) + ".amount", c.invoice.Taxes[i].Amount})
+		taxes = append(taxes, amountField{indexed("taxes", i) + ".amount", c.invoice.Taxes[i].Amount})
 	}
-	known := c.knownAmounts()
-	for _, class := range []*amountClass{&gross, &net, &tax} {
-		c.class(class, known)
+	gross := newAmountClass(amountField{"totals.due", t.Due}, amountField{"totals.withTax", t.WithTax})
+	net := newAmountClass(amountField{"totals.withoutTax", t.WithoutTax})
+	tax := newAmountClass(taxes...)
+	known, printed := c.knownAmounts(), map[string]bool{}
+	for i := range c.lines {
+		for _, a := range c.lines[i].amounts {
+			for _, reading := range a.readings {
+				printed[reading] = true
+			}
+		}
+		last := c.lastAmount(i)
+		if last == nil {
+			continue
+		}
+		class := map[amountLabel]*amountClass{grossLabel: gross, netLabel: net, taxLabel: tax}[labelOf(c.lines[i].lower)]
+		switch {
+		case class == nil:
+		case class.stranger == nil && !last.among(known):
+			class.stranger = last
+		case class.other == nil && !last.among(class.own):
+			class.other = last
+		}
 	}
+	for _, class := range []*amountClass{gross, net, tax} {
+		c.class(class, printed)
+	}
+}
+
+// lastAmount returns the last amount of a line, or the only one of the next line if the line has none.
+func (c *comparer) lastAmount(i int) *printedAmount {
+	amounts := c.lines[i].amounts
+	if len(amounts) == 0 && i+1 < len(c.lines) && onlyAmounts(c.lines[i+1]) {
+		amounts = c.lines[i+1].amounts
+	}
+	if len(amounts) == 0 {
+		return nil
+	}
+	last := amounts[len(amounts)-1]
+	last.page = c.lines[i].page
+	return &last
+}
+
+// amountLabel is the kind of amounts that a line names.
+type amountLabel int
+
+const (
+	noLabel amountLabel = iota
+	grossLabel
+	netLabel
+	taxLabel
+)
+
+// labelOf returns the kind that a line in lower case names. A total with VAT also names VAT, so the order counts.
+func labelOf(lower string) amountLabel {
+	switch {
+	case conditional.MatchString(lower), taxIDs.MatchString(lower):
+		return noLabel
+	case grossLabels.MatchString(lower):
+		return grossLabel
+	case netLabels.MatchString(lower):
+		return netLabel
+	case taxLabels.MatchString(lower):
+		return taxLabel
+	}
+	return noLabel
 }
 
 // knownAmounts are the sizes of all amounts of the invoice.
@@ -267,68 +339,26 @@ func (c *comparer) knownAmounts() map[string]bool {
 }
 
 // class compares the amounts of one kind. An amount with a label of the kind that the invoice does not have at all
-// contradicts it. So does any other one if the right amount is nowhere.
-func (c *comparer) class(class *amountClass, known map[string]bool) {
-	stranger, other := c.labelled(class, known)
-	reported := false
+// contradicts it. So does any other one if the right amount is nowhere. printed are all amounts of the pages.
+func (c *comparer) class(class *amountClass, printed map[string]bool) {
+	shown := func(f amountField) bool { return f.amount != nil && printed[f.amount.abs().plain()] }
+	anyShown, reported := slices.ContainsFunc(class.fields, shown), false
 	for _, f := range class.fields {
-		if f.amount == nil {
-			continue
-		}
-		printed := c.printsAmount(*f.amount)
 		switch {
-		case printed:
-		case stranger != nil:
-			c.contradicts(f.name, f.amount.String(), stranger.text, stranger.page)
+		case f.amount == nil, shown(f):
+		case class.stranger != nil:
+			c.contradicts(f.name, f.amount.String(), class.stranger.text, class.stranger.page)
 			reported = true
-		case other != nil && !c.printsAny(class.fields):
-			c.contradicts(f.name, f.amount.String(), other.text, other.page)
+		case class.other != nil && !anyShown:
+			c.contradicts(f.name, f.amount.String(), class.other.text, class.other.page)
 			reported = true
 		case f.amount.sign() != 0:
 			c.absent(f.name, f.amount.String())
 		}
 	}
-	if stranger != nil && !reported && len(class.fields) > 0 && class.fields[0].amount != nil {
-		c.contradicts(class.fields[0].name, class.fields[0].amount.String(), stranger.text, stranger.page)
+	if first := class.fields[0]; class.stranger != nil && !reported && first.amount != nil {
+		c.contradicts(first.name, first.amount.String(), class.stranger.text, class.stranger.page)
 	}
-}
-
-// labelled returns the first amount with a label of a kind that is none of the invoice, and the first other one that is
-// none of the kind.
-func (c *comparer) labelled(class *amountClass, known map[string]bool) (stranger, other *printedAmount) {
-	for i := range c.lines {
-		l := &c.lines[i]
-		if !c.isOf(l, class) {
-			continue
-		}
-		amounts := l.amounts
-		if len(amounts) == 0 && i+1 < len(c.lines) && onlyAmounts(c.lines[i+1]) {
-			amounts = c.lines[i+1].amounts
-		}
-		if len(amounts) == 0 {
-			continue
-		}
-		last := amounts[len(amounts)-1]
-		last.page = l.page
-		switch {
-		case !last.among(known) && stranger == nil:
-			stranger = &last
-		case other == nil && !slices.ContainsFunc(class.fields, func(f amountField) bool { return f.amount != nil && last.is(*f.amount) }):
-			other = &last
-		}
-	}
-	return stranger, other
-}
-
-// isOf reports whether a line has a label of a kind of amounts, and of no other kind.
-func (c *comparer) isOf(l *printedLine, class *amountClass) bool {
-	if conditional.MatchString(l.lower) || taxIDs.MatchString(l.lower) || !class.labels.MatchString(l.lower) {
-		return false
-	}
-	if class.labels == taxLabels {
-		return !grossLabels.MatchString(l.lower) && !netLabels.MatchString(l.lower)
-	}
-	return class.labels == grossLabels || !grossLabels.MatchString(l.lower)
 }
 
 func onlyAmounts(l printedLine) bool {
@@ -337,19 +367,6 @@ func onlyAmounts(l printedLine) bool {
 		rest = strings.Replace(rest, a.text, "", 1)
 	}
 	return len(l.amounts) == 1 && strings.Trim(rest, "€$£ EURCHFSDGBPK.-") == ""
-}
-
-func (c *comparer) printsAny(fields []amountField) bool {
-	return slices.ContainsFunc(fields, func(f amountField) bool { return f.amount != nil && c.printsAmount(*f.amount) })
-}
-
-func (c *comparer) printsAmount(d Decimal) bool {
-	for _, l := range c.lines {
-		if slices.ContainsFunc(l.amounts, func(a printedAmount) bool { return a.is(d) }) {
-			return true
-		}
-	}
-	return false
 }
 
 var printedIBAN = regexp.MustCompile(`[A-Z]{2}\d{2}(?: ?[A-Z0-9]{1,4}){2,8}`)
@@ -486,12 +503,4 @@ func similar(a, b string) bool {
 	const longest = 100
 	most := min(3, max(x, y)/5)
 	return most > 0 && y <= longest && x-y <= most && y-x <= most && levenshtein.ComputeDistance(a, b) <= most
-}
-
-// String writes a disagreement as a sentence.
-func (d Disagreement) String() string {
-	if d.Contradiction {
-		return fmt.Sprintf("%s is %s in the invoice, and %s on page %d.", d.Field, d.Expected, d.Printed, d.Page)
-	}
-	return fmt.Sprintf("%s, which is %s in the invoice, is not on the pages.", d.Field, d.Expected)
 }

@@ -8,20 +8,17 @@ import (
 	"strings"
 )
 
-// printedAmount is a number with two decimals in the text of a page, in all ways that it can be read.
+// printedAmount is a number with two decimals in the text of a page.
 type printedAmount struct {
-	text     string
-	page     int
-	readings []Decimal
-}
-
-func (a *printedAmount) is(d Decimal) bool {
-	return slices.ContainsFunc(a.readings, func(r Decimal) bool { return r.equals(d.abs()) })
+	text string
+	page int
+	// readings are all ways that it can be read, as plain texts.
+	readings []string
 }
 
 // among reports whether one of the readings is in a set of plain texts.
 func (a *printedAmount) among(set map[string]bool) bool {
-	return slices.ContainsFunc(a.readings, func(r Decimal) bool { return set[r.plain()] })
+	return slices.ContainsFunc(a.readings, func(reading string) bool { return set[reading] })
 }
 
 // amountPattern is a number with groups of thousands or without, and two decimals.
@@ -42,7 +39,7 @@ func amountsIn(text string) (amounts []printedAmount) {
 		for {
 			digits := strings.Map(digit, whole)
 			if d, err := ParseDecimal(digits + "." + cents); err == nil {
-				a.readings = append(a.readings, d)
+				a.readings = append(a.readings, d.plain())
 			}
 			_, rest, ok := strings.Cut(whole, " ")
 			if !ok {
@@ -100,12 +97,13 @@ func monthOf(word string) int {
 }
 
 var (
-	isoDatePattern   = regexp.MustCompile(`\b(\d{4})-(\d{1,2})-(\d{1,2})\b`)
-	numericPattern   = regexp.MustCompile(`\b(\d{1,2})([./-]) ?(\d{1,2})([./-]) ?(\d{4}|\d{2})\b`)
-	dayMonthPattern  = regexp.MustCompile(`\b(\d{1,2})(?:\.|er|st|nd|rd|th)? (?:de )?(\p{L}{3,12}\.?),? (?:de )?(\d{4})\b`)
-	monthDayPattern  = regexp.MustCompile(`(\p{L}{3,12}\.?) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
-	fourDigitsOfYear = 4
+	isoDatePattern  = regexp.MustCompile(`\b(\d{4})-(\d{1,2})-(\d{1,2})\b`)
+	numericPattern  = regexp.MustCompile(`\b(\d{1,2})([./-]) ?(\d{1,2})([./-]) ?(\d{4}|\d{2})\b`)
+	dayMonthPattern = regexp.MustCompile(`\b(\d{1,2})(?:\.|er|st|nd|rd|th)? (?:de )?(\p{L}{3,12}\.?),? (?:de )?(\d{4})\b`)
+	monthDayPattern = regexp.MustCompile(`(\p{L}{3,12}\.?) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
 )
+
+const fourDigitsOfYear = 4
 
 // datesIn finds the dates of a line.
 func datesIn(text string) (dates []printedDate) {

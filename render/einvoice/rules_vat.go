@@ -69,7 +69,7 @@ var vatCategories = []vatCategory{
 
 // uses reports whether a line, an allowance, a charge or a breakdown has a category.
 func (i *Invoice) uses(category string) bool {
-	return i.charges(category) || slices.ContainsFunc(i.Taxes, func(t Tax) bool { return t.Category == category })
+	return i.charges(category) || i.breaksDown(category)
 }
 
 // charges reports whether a line, an allowance or a charge has a category.
