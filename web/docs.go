@@ -181,13 +181,14 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 	}
 	for _, o := range w.docs.Operations {
 		var names []string
+		listed := map[string]bool{}
 		for f := range o.Accepts() {
 			name := f.Name
 			if strings.Count(name, ".") > 1 {
 				name = name[strings.LastIndex(name, ".")+1:] // The page is found by it, too.
 			}
-			if !slices.Contains(names, name) {
-				names = append(names, name)
+			if !listed[name] {
+				names, listed[name] = append(names, name), true
 			}
 		}
 		entries = append(entries, searchEntry{

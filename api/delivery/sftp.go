@@ -124,14 +124,12 @@ func (c boundedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outlast has the session continue for a step after ctx is cancelled, but not beyond the deadline of ctx. end closes it.
+// outlast has the session continue for a step after ctx is cancelled, but not beyond the deadline of ctx, which attempt
+// has set. end closes it.
 func (n *session) outlast(ctx context.Context) (longer context.Context, end func()) {
 	n.stop()
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	if at, bounded := ctx.Deadline(); bounded {
-		cancel()
-		longer, cancel = context.WithDeadline(context.WithoutCancel(ctx), at)
-	}
+	deadline, _ := ctx.Deadline()
+	longer, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stepTimeout, cancel) })
 	n.stop = context.AfterFunc(longer, func() { _ = n.Close() })
 	return longer, func() {
@@ -144,10 +142,10 @@ func (n *session) outlast(ctx context.Context) (longer context.Context, end func
 // untilReserve returns the content as a reader that fails when ctx is cancelled, or has only the time left that it takes
 // to remove an unfinished file.
 func untilReserve(ctx context.Context, content Content) func() io.ReadSeeker {
-	end, bounded := ctx.Deadline()
+	end, _ := ctx.Deadline()
 	end = end.Add(-min(stepTimeout, time.Until(end)/6))
 	return func() io.ReadSeeker {
-		return endingReader{content.Open(), content.Size, func() bool { return ctx.Err() != nil || bounded && time.Now().After(end) }}
+		return endingReader{content.Open(), content.Size, func() bool { return ctx.Err() != nil || time.Now().After(end) }}
 	}
 }
 

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"io"
 	"net"
@@ -26,12 +25,7 @@ func (hanging) WriteAt([]byte, int64) (int, error)           { select {} }
 // TestHangingFileServer: a server that stops at any step holds a delivery no longer than its context.
 func TestHangingFileServer(t *testing.T) {
 	t.Parallel()
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &ssh.ServerConfig{NoClientAuth: true}
-	config.AddHostKey(signer)
+	config, hostKey := sharedtest.ServerConfig(t)
 	for name, serve := range map[string]func(net.Conn){
 		"silent": func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) },
 		"without a session": func(conn net.Conn) {
@@ -62,7 +56,7 @@ func TestHangingFileServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := listens(t, signer, serve)
+			server := listens(t, hostKey, serve)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			begun := time.Now()
@@ -103,12 +97,7 @@ func (endless) Seek(int64, int) (int64, error) { return 0, nil }
 // TestUnfinishedFileIsRemoved: a delivery that has no more time, or that is cancelled, leaves no part on the server.
 func TestUnfinishedFileIsRemoved(t *testing.T) {
 	t.Parallel()
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &ssh.ServerConfig{NoClientAuth: true}
-	config.AddHostKey(signer)
+	config, hostKey := sharedtest.ServerConfig(t)
 	for name, begin := range map[string]func() (context.Context, context.CancelFunc){
 		"late": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), 3*time.Second) },
 		"cancelled": func() (context.Context, context.CancelFunc) {
@@ -120,7 +109,7 @@ func TestUnfinishedFileIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			removed := make(chan string, 1)
-			server := listens(t, signer, func(conn net.Conn) {
+			server := listens(t, hostKey, func(conn net.Conn) {
 				sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
 					_ = sftp.NewRequestServer(channel, sftp.Handlers{FilePut: slow{}, FileCmd: slow{removed}}).Serve()
 				})
@@ -151,14 +140,9 @@ func TestUnfinishedFileIsRemoved(t *testing.T) {
 // TestFloodingFileServer: a session ends when the server has sent more than any transfer needs.
 func TestFloodingFileServer(t *testing.T) {
 	t.Parallel()
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &ssh.ServerConfig{NoClientAuth: true}
-	config.AddHostKey(signer)
+	config, hostKey := sharedtest.ServerConfig(t)
 	sent := make(chan int64, 1)
-	server := listens(t, signer, func(conn net.Conn) {
+	server := listens(t, hostKey, func(conn net.Conn) {
 		sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
 			n, _ := io.Copy(channel.Stderr(), io.LimitReader(zeros{}, 1<<30))
 			sent <- n
@@ -178,11 +162,11 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // listens returns the server of a connection, to which serve responds.
-func listens(t *testing.T, signer ssh.Signer, serve func(net.Conn)) *fileServer {
+func listens(t *testing.T, hostKey string, serve func(net.Conn)) *fileServer {
 	t.Helper()
 	host, port := sharedtest.Listen(t, serve)
 	at := &NewSFTP{Password: "p"}
-	at.Host, at.Username, at.HostKey = host, "maya", ssh.FingerprintSHA256(signer.PublicKey())
+	at.Host, at.Username, at.HostKey = host, "maya", hostKey
 	at.Port, _ = strconv.Atoi(port)
 	return &fileServer{at: at, dial: func(ctx context.Context, address string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invopop/jsonschema"
 
@@ -58,13 +59,13 @@ const (
 )
 
 // invoiceShape checks the JSON of an e-invoice.
-func invoiceShape() *schema.Shape[einvoice.Invoice] {
+var invoiceShape = sync.OnceValue(func() *schema.Shape[einvoice.Invoice] {
 	shape, err := schema.NewShape[einvoice.Invoice]()
 	if err != nil {
 		panic(err) // for a wrong tag
 	}
 	return shape
-}
+})
 
 // check faults an e-invoice that is not exactly one, or breaks the rules of its profile. at is the path before its
 // fields, such as "options.facturx.". The rules of an XML are checked by readXML.

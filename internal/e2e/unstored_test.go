@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
@@ -163,12 +162,8 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 // connect stores connections to a bucket and to an SFTP server.
 func (h *canaryHunt) connect() {
 	h.t.Helper()
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	config, folder := &ssh.ServerConfig{NoClientAuth: true}, h.t.TempDir()
-	config.AddHostKey(signer)
+	config, hostKey := sharedtest.ServerConfig(h.t)
+	folder := h.t.TempDir()
 	host, port := sharedtest.Listen(h.t, func(conn net.Conn) {
 		sharedtest.ServeSSH(conn, config, func(channel ssh.Channel) {
 			if server, err := sftp.NewServer(channel, sftp.WithServerWorkingDirectory(folder)); err == nil {
@@ -189,7 +184,7 @@ func (h *canaryHunt) connect() {
 	h.to.bucket = connection(fmt.Sprintf(`{"name":"bucket","s3":{"endpoint":%q,"bucket":"documents","accessKeyId":%q,"secretAccessKey":%q,"pathStyle":true}}`,
 		fakes3.Start(h.t).TLS(h.t), fakes3.AccessKey, fakes3.SecretKey))
 	h.to.files = connection(fmt.Sprintf(`{"name":"files","sftp":{"host":%q,"port":%s,"username":"maya","password":"secret","hostKey":%q}}`,
-		host, port, ssh.FingerprintSHA256(signer.PublicKey())))
+		host, port, hostKey))
 }
 
 // filled returns the body of a call with its canaries.

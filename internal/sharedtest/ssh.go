@@ -1,6 +1,7 @@
 package sharedtest
 
 import (
+	"crypto/ed25519"
 	"net"
 	"testing"
 
@@ -26,6 +27,18 @@ func Listen(t testing.TB, serve func(net.Conn)) (host, port string) {
 	}()
 	host, port, _ = net.SplitHostPort(listener.Addr().String())
 	return host, port
+}
+
+// ServerConfig returns the configuration of an SSH server that lets everyone in, and the fingerprint of its key.
+func ServerConfig(t testing.TB) (config *ssh.ServerConfig, hostKey string) {
+	t.Helper()
+	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = &ssh.ServerConfig{NoClientAuth: true}
+	config.AddHostKey(signer)
+	return config, ssh.FingerprintSHA256(signer.PublicKey())
 }
 
 // ServeSSH accepts the SSH sessions of a connection, with a subsystem, and passes the channel of each to serve. It

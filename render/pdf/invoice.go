@@ -166,17 +166,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 
 // compareInvoice looks for the values of an invoice in the text of a PDF.
 func compareInvoice(ctx context.Context, w *engine.Work, in Input, invoice *einvoice.Invoice) ([]einvoice.Disagreement, error) {
-	doc, err := openOne(ctx, w, in)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPages(doc.pages); err != nil {
-		return nil, err
-	}
-	if _, err := decrypt(ctx, doc); err != nil {
-		return nil, err
-	}
-	texts, err := allTexts(ctx, doc)
+	texts, err := inputTexts(ctx, w, in)
 	if err != nil {
 		return nil, err
 	}

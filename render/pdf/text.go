@@ -42,29 +42,19 @@ const textOutput = "text.json"
 
 // extractText reads the text layer of all pages.
 func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, error) {
-	doc, err := openOne(ctx, w, args.Input)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkPages(doc.pages); err != nil {
-		return nil, err
-	}
-	if _, err := decrypt(ctx, doc); err != nil {
-		return nil, err
-	}
-	texts, err := allTexts(ctx, doc)
+	texts, err := inputTexts(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
 	if args.Merge {
 		// Form feeds separate pages, so the text of a page must not contain any.
-		return nil, writeJSON(w, textOutput, Text{PageCount: doc.pages, Text: new(strings.Join(texts, "\f"))})
+		return nil, writeJSON(w, textOutput, Text{PageCount: len(texts), Text: new(strings.Join(texts, "\f"))})
 	}
 	pages := make([]PageText, len(texts))
 	for i, text := range texts {
 		pages[i] = PageText{Page: i + 1, Text: text}
 	}
-	return nil, writeJSON(w, textOutput, Text{PageCount: doc.pages, Pages: pages})
+	return nil, writeJSON(w, textOutput, Text{PageCount: len(texts), Pages: pages})
 }
 
 // minTextRun is the minimum number of pages for another run of the program, which first reads the whole document.
@@ -79,6 +69,21 @@ func inRuns(ctx context.Context, pages int, read func(ctx context.Context, run, 
 		group.Go(func() error { return read(groupCtx, i, pages*i/runs, pages*(i+1)/runs) })
 	}
 	return group.Wait()
+}
+
+// inputTexts returns the text of each page of an input.
+func inputTexts(ctx context.Context, w *engine.Work, in Input) ([]string, error) {
+	doc, err := openOne(ctx, w, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPages(doc.pages); err != nil {
+		return nil, err
+	}
+	if _, err := decrypt(ctx, doc); err != nil {
+		return nil, err
+	}
+	return allTexts(ctx, doc)
 }
 
 // allTexts returns the text of each page.
