@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/internal/slow"
 	"relaypdf/render/einvoice"
+	"relaypdf/render/pdffile"
 )
 
 // exampleInvoice is the invoice of the examples as JSON.
@@ -43,6 +46,42 @@ func invoicePage(total string) string {
 		`<p>Invoice date: 2026-11-17<p>Due date: 2026-12-01<p>Net total 42.50 EUR<p>Amount due ` + total + ` EUR`
 }
 
+// pdfWithInvoice is a PDF in ASCII to which an e-invoice is attached.
+func pdfWithInvoice(xml string) string {
+	u, root := pdffile.NewDocument()
+	page, file, spec := u.Reserve(), u.Reserve(), u.Reserve()
+	u.Set(page, pdffile.Dict{"/Type": "/Page", "/MediaBox": []any{0, 0, 100, 100}})
+	u.Set(file, pdffile.Stream{Entries: pdffile.Dict{"/Type": "/EmbeddedFile"}, Content: []byte(xml)})
+	u.Set(spec, pdffile.Dict{"/Type": "/Filespec", "/UF": "u:factur-x.xml", "/EF": pdffile.Dict{"/F": file}})
+	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/AF": []any{spec}, "/Pages": pdffile.Dict{"/Type": "/Pages", "/Kids": []any{page}, "/Count": 1}})
+	return string(u.Document(root))
+}
+
+// TestLargeInvoicesAreIssued attaches the XML of a large supporting document, as JSON and as XML.
+func TestLargeInvoicesAreIssued(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	content := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("%PDF"), 500_000))
+	invoice := strings.Replace(exampleInvoice(t), "{", `{"attachments":[{"reference":"1","filename":"a.pdf","mimeType":"application/pdf","content":"`+content+`"}],`, 1)
+	for _, facturx := range []string{`{"compare":"off","invoice":` + invoice + `}`, `{"compare":"off","xml":` + asText(t, asXML(t, invoice, einvoice.CII)) + `}`} {
+		made := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"<html lang=en><title>x</title><p>x","options":{"facturx":` + facturx + `}}`}).OK(t).Body
+		read := s.Send(t, apitest.Request{Path: "/v1/pdf/facturx/read", Body: `{"file":` + inline([]byte(made)) + `}`}).OK(t).Body
+		if !strings.Contains(read, content) {
+			t.Errorf("%.30s: the invoice has no attachment of %d bytes: %.300s", facturx, len(content), read)
+		}
+	}
+}
+
+// asText is a text as JSON.
+func asText(t *testing.T, text string) string {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(quoted)
+}
+
 // TestInvoicesAreIssued makes an e-invoice of a page and of a PDF, reads and checks both, and refuses pages that
 // contradict it.
 func TestInvoicesAreIssued(t *testing.T) {
@@ -59,11 +98,8 @@ func TestInvoicesAreIssued(t *testing.T) {
 	issued := []string{s.Send(t, create("42.50", "")).OK(t).Body}
 	plain := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"` + invoicePage("42.50") + `"}`}).OK(t).Body
 	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"invoice":` + invoice + `}`}).OK(t).Body)
-	xml, err := json.Marshal(asXML(t, invoice, einvoice.CII))
-	if err != nil {
-		t.Fatal(err)
-	}
-	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + string(xml) + `}`}).OK(t).Body, asXML(t, invoice, einvoice.UBL))
+	xml := asText(t, asXML(t, invoice, einvoice.CII))
+	issued = append(issued, s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + xml + `}`}).OK(t).Body, asXML(t, invoice, einvoice.UBL))
 	for i, file := range issued {
 		source := `{"file":` + inline([]byte(file)) + `}`
 		var read operation.FacturxAnswer
@@ -94,26 +130,24 @@ func TestInvoicesAreIssued(t *testing.T) {
 		t.Errorf("a wrong total: %+v", failure)
 	}
 	broken := strings.Replace(invoice, `"due": 42.50`, `"due": 42.05`, 1)
-	brokenXML, err := json.Marshal(asXML(t, broken, einvoice.CII))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ubl, err := json.Marshal(asXML(t, invoice, einvoice.UBL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	brokenXML := asText(t, asXML(t, broken, einvoice.CII))
+	ubl := asText(t, asXML(t, invoice, einvoice.UBL))
 	for _, test := range []struct{ facturx, field, message string }{
 		{`{"invoice":` + broken + `}`, "options.facturx.invoice.totals.due", "BR-CO-16"},
-		{`{"xml":` + string(brokenXML) + `}`, "options.facturx.xml", "BR-CO-16"},
-		{`{"xml":` + string(ubl) + `}`, "options.facturx.xml", "must be a Cross Industry Invoice"},
+		{`{"xml":` + brokenXML + `}`, "options.facturx.xml", "BR-CO-16"},
+		{`{"xml":` + ubl + `}`, "options.facturx.xml", "must be a Cross Industry Invoice"},
 		{`{"xml":"<html/>"}`, "options.facturx.xml", "is not an e-invoice"},
 		{`{"xml":"invoice"}`, "options.facturx.xml", "is not XML"},
-		{`{"profile":"xrechnung","xml":` + string(xml) + `}`, "options.facturx.profile", "must be that of xml, en16931; got xrechnung"},
+		{`{"profile":"xrechnung","xml":` + xml + `}`, "options.facturx.profile", "must be that of xml, en16931; got xrechnung"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"x","options":{"facturx":` + test.facturx + `}}`}).Refused(t, apierror.InvalidRequest)
 		if failure.Details[0].Field != test.field || !strings.Contains(failure.Details[0].Message, test.message) {
 			t.Errorf("%.60s: %+v", test.facturx, failure)
 		}
+	}
+	failure = s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + asText(t, pdfWithInvoice(asXML(t, invoice, einvoice.CII))) + `}`}).Refused(t, apierror.InvalidRequest)
+	if failure.Details[0].Field != "xml" || failure.Details[0].Message != "must be XML; got a PDF" {
+		t.Errorf("a PDF as XML: %+v", failure)
 	}
 	if after, held := s.Balance(t); after != before || held != 0 {
 		t.Errorf("failed calls cost %d and hold %d, want nothing", before-after, held)

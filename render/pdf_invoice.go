@@ -35,11 +35,12 @@ func (t *Tools) ReadInvoiceXML(ctx context.Context, xml string) (pdf.InvoiceRepo
 	return t.ReadInvoice(ctx, PDFFile{Content: spool.FromBytes([]byte(xml))})
 }
 
-// AttachInvoice attaches an e-invoice without errors to a PDF, which becomes PDF/A-3. It returns a *MismatchError if the
+// AttachInvoice attaches the XML of an e-invoice without errors to a PDF, which becomes PDF/A-3. It returns a *MismatchError if the
 // comparison is strict and the pages contradict the invoice.
-func (a *Account) AttachInvoice(ctx context.Context, file PDFFile, how pdf.InvoiceArgs) (_ *spool.File, attached pdf.InvoiceAttached, err error) {
+func (a *Account) AttachInvoice(ctx context.Context, file PDFFile, xml string, how pdf.InvoiceArgs) (_ *spool.File, attached pdf.InvoiceAttached, err error) {
 	files, input := file.input()
-	how.Input, how.Modified = input, time.Now()
+	how.Input, how.XML, how.Modified = input, "invoice.xml", time.Now()
+	files = append(files, engine.File{Name: how.XML, Content: spool.FromBytes([]byte(xml))})
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.InvoiceJob, Args: how, Files: files})
 	if err != nil {
 		return nil, attached, err

@@ -152,6 +152,8 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 		return "", schema.Faults{{Field: field, Message: cmp.Or(failed.Text, "is not XML")}}
 	case err != nil:
 		return "", err
+	case report.Filename != "":
+		return "", schema.Faults{{Field: field, Message: "must be XML; got a PDF"}}
 	case report.Syntax != einvoice.CII:
 		return "", schema.Faults{{Field: field, Message: "must be a Cross Industry Invoice; got UBL, which cannot be attached to a PDF"}}
 	case f.Profile != "" && f.Profile != string(report.Profile):
@@ -173,8 +175,8 @@ func brokenXML(findings []einvoice.Finding, field string) schema.Faults {
 
 // attach attaches the e-invoice to a PDF, which the caller closes.
 func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml string, archived bool) (render.File, []schema.Warning, error) {
-	how := pdf.InvoiceArgs{XML: xml, Compare: f.Compare != compareOff, Strict: cmp.Or(f.Compare, compareFail) == compareFail, Archived: archived}
-	made, attached, err := deps.Render.AttachInvoice(ctx, file, how)
+	how := pdf.InvoiceArgs{Compare: f.Compare != compareOff, Strict: cmp.Or(f.Compare, compareFail) == compareFail, Archived: archived}
+	made, attached, err := deps.Render.AttachInvoice(ctx, file, xml, how)
 	var found []schema.Warning
 	for _, change := range attached.Changes {
 		found = append(found, schema.Warning{Code: "content_changed", Message: change})

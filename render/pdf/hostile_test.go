@@ -73,7 +73,7 @@ func jobsOnOne() map[string]any {
 		CheckJob:       CheckArgs{Input: input(""), Standards: pdffile.Standards()},
 		MarkdownJob:    MarkdownArgs{Selection: first, Languages: []string{"eng"}},
 		OCRJob:         OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
-		InvoiceReadJob: input(""), InvoiceJob: InvoiceArgs{Input: input(""), XML: smallInvoice, Compare: true},
+		InvoiceReadJob: input(""), InvoiceJob: InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true},
 		FormFillJob: FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
 	}
 }
@@ -86,7 +86,8 @@ func attempt(t *testing.T, job string, args any, content []byte) (engine.Result,
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	result, err := pool.Run(ctx, engine.Job{
-		Name: job, Args: args, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}},
+		Name: job, Args: args,
+		Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}, {Name: inputName(1), Content: spool.FromBytes([]byte(smallInvoice))}},
 	})
 	t.Cleanup(func() { _ = result.Close() })
 	if errors.Is(err, engine.ErrCrashed) {

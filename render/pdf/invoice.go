@@ -94,7 +94,7 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 // InvoiceArgs are the arguments of an InvoiceJob.
 type InvoiceArgs struct {
 	Input Input
-	// XML is the e-invoice, which must follow the rules of its profile.
+	// XML is the name of the file with the e-invoice, which must follow the rules of its profile.
 	XML string
 	// Compare looks for the values of the e-invoice on the pages. Strict means that there is no result if the pages
 	// contradict it.
@@ -116,7 +116,11 @@ type InvoiceAttached struct {
 // attachInvoice attaches an e-invoice to a PDF, which becomes PDF/A-3.
 func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (InvoiceAttached, error) {
 	result := InvoiceAttached{}
-	document, err := readXML([]byte(args.XML))
+	xml, err := os.ReadFile(w.Path(args.XML))
+	if err != nil {
+		return result, fmt.Errorf("e-invoice: %w", err)
+	}
+	document, err := readXML(xml)
 	if err != nil {
 		return result, err
 	}
@@ -148,7 +152,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 	if err != nil {
 		return result, fmt.Errorf("archive: %w", err)
 	}
-	made, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{XML: []byte(args.XML), Profile: document.Profile, Modified: args.Modified})
+	made, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{XML: xml, Profile: document.Profile, Modified: args.Modified})
 	if errors.Is(err, pdfinvoice.ErrHasInvoice) {
 		return result, &Error{Kind: NoArchive, Text: "has an e-invoice already. Remove it first with pdf.attachments", cause: err}
 	}

@@ -52,7 +52,7 @@ func TestInvoicesAreAttached(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []einvoice.Profile{einvoice.Minimum, einvoice.EN16931} {
 		xml := invoiceXML(profile)
-		result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: xml, Compare: true, Strict: true}, invoicePage())
+		result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: true}, invoicePage(), []byte(xml))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestInvoicesAreAttached(t *testing.T) {
 		if report.XML != xml || report.Profile != profile || report.Syntax != einvoice.CII || report.Filename != "factur-x.xml" || report.Invoice.Number != "R-1001" || len(report.Findings) > 0 {
 			t.Errorf("%s: %+v", profile, report)
 		}
-		fails(t, NoArchive, InvoiceJob, InvoiceArgs{Input: input(""), XML: xml}, made)
+		fails(t, NoArchive, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
 	}
 }
 
@@ -86,7 +86,7 @@ func TestInvoicesThatContradictTheirPagesAreRefused(t *testing.T) {
 		"number": {"R-1001", "R-1002"}, "issueDate": {"28.11.2026", "27.11.2026"}, "totals.due": {"1.190,00", "1.199,00"}, "seller.name": {"Muster", "Mustar"},
 	} {
 		for _, strict := range []bool{true, false} {
-			result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: smallInvoice, Compare: true, Strict: strict}, invoicePage(changes...))
+			result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: strict}, invoicePage(changes...), []byte(smallInvoice))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestInvoicesThatContradictTheirPagesAreRefused(t *testing.T) {
 func TestBrokenInvoicesAreRefused(t *testing.T) {
 	t.Parallel()
 	xml := strings.Replace(smallInvoice, "<ram:GrandTotalAmount>1190.00", "<ram:GrandTotalAmount>1191.00", 1)
-	result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: xml}, invoicePage())
+	result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte(xml))
 	if err != nil || len(result.Files) > 0 {
 		t.Fatal(len(result.Files), err)
 	}
@@ -120,7 +120,7 @@ func TestBrokenInvoicesAreRefused(t *testing.T) {
 	if report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob, input(""), []byte(xml))); !hasRule(report.Findings) || report.Filename != "" {
 		t.Errorf("%+v", report)
 	}
-	fails(t, NotInvoice, InvoiceJob, InvoiceArgs{Input: input(""), XML: "<html/>"}, invoicePage())
+	fails(t, NotInvoice, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
 	fails(t, NotInvoice, InvoiceReadJob, input(""), []byte("<html/>"))
 	fails(t, NotPDF, InvoiceReadJob, input(""), []byte("text"))
 	fails(t, Nothing, InvoiceReadJob, input(""), invoicePage())
