@@ -192,7 +192,7 @@ func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (char
 	failure := answer.Failure(t)
 	blame := []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.PayloadTooLarge, apierror.ConvertUnavailable}
 	if !slices.Contains(blame, failure.Code) || failure.Message == "" {
-		t.Errorf("%s: %d %s (%s), want a fault of the file", name, answer.Status, failure.Code, failure.Message)
+		t.Errorf("%s: %d %s (%s), want a fault of the file; log:\n%s", name, answer.Status, failure.Code, failure.Message, s.Log.Lines(failure.RequestID))
 	}
 	return 0
 }

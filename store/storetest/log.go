@@ -28,3 +28,14 @@ func (l *Log) String() string {
 
 // Count returns how often a text is in the log.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
+
+// Lines returns the lines that contain a text.
+func (l *Log) Lines(text string) string {
+	var found strings.Builder
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, text) {
+			found.WriteString(line)
+		}
+	}
+	return found.String()
+}
