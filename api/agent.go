@@ -231,6 +231,8 @@ func scopeOf(pattern string) string {
 		return wire.ScopeTemplates
 	case strings.HasPrefix(pattern, "/v1/webhooks"):
 		return wire.ScopeWebhooks
+	case strings.HasPrefix(pattern, "/v1/signing-identities"):
+		return wire.ScopeSign
 	case pattern == "/v1/account", strings.HasPrefix(pattern, "/v1/billing"):
 		return wire.ScopeAccount
 	}

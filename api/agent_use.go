@@ -50,6 +50,8 @@ var agentUse = map[string]agent{
 
 	"GET /v1/connections": {name: "connections_list", use: "Use when deliverTo needs the ID of a stored bucket or SFTP server. The user creates connections in the dashboard."},
 
+	"GET /v1/signing-identities": {name: "signing_identities_list", use: "Use when pdf_sign needs the ID of a stored key. The user creates signing identities in the dashboard."},
+
 	"GET /v1/templates/gallery": {name: "templates_gallery", use: "Use when you want a ready-made layout; templates_create accepts its id as fromGallery."},
 	"GET /v1/templates":         {name: "templates_list", listed: byDefault, use: "Use when you look for an existing template. Not for ready-made layouts: use templates_gallery."},
 	"POST /v1/templates": {

@@ -101,6 +101,8 @@ type API struct {
 	Deliveries *delivery.Dispatcher
 	// Connections are the buckets and servers to which results are sent.
 	Connections delivery.Connections
+	// Signing manages the signing identities.
+	Signing call.SigningIdentities
 	// Templates is the service behind the routes of templates.
 	Templates *templates.Service
 
@@ -200,8 +202,9 @@ func New(cfg Config) (*API, error) {
 	if !cfg.NoRateLimits {
 		a.Connections.Limiter = cfg.Limiter
 	}
+	a.Signing = call.SigningIdentities{Store: cfg.Store, Box: cfg.Box, Render: cfg.Render}
 	a.Calls = call.New(call.Config{
-		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Connections: a.Connections, Box: cfg.Box, Payments: cfg.Payments,
+		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Connections: a.Connections, Signing: a.Signing, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits, Dev: cfg.Dev,
 		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,

@@ -43,6 +43,9 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 	send("POST", connections+"/"+to.ID+"/test", "", "connection.tested bills")
 	send("DELETE", connections+"/"+to.ID, "", "connection.deleted bills")
 
+	signing := decode[wire.SigningIdentity](t, send("POST", "/v1/signing-identities", newIdentity(t, "contracts"), "signing.made contracts"))
+	send("DELETE", "/v1/signing-identities/"+signing.ID, "", "signing.deleted contracts")
+
 	send("POST", "/v1/templates", `{"name":"Letter","html":"a"}`, "template.made Letter letter")
 	for range 2 { // One entry an hour.
 		send("PATCH", "/v1/templates/letter", `{"html":"b"}`)

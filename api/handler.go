@@ -73,6 +73,12 @@ func (a *API) routes() []route {
 		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Update a connection", about: "Changes the members that are sent; s3 or sftp replaces all settings. An absent secret stays unchanged unless the endpoint, host, port or host key changes.", example: `{"name":"archive 2"}`, codes: []apierror.Code{apierror.URLNotAllowed}}, stored.updateConnection),
 		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Delete a connection", about: "Deletes the connection and its secret. Waiting jobs that deliver to it fail and are not charged."}, stored.deleteConnection),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/connections/{id}/test", access: withFullKey, summary: "Test a connection", about: "Writes a small file and deletes it. The result names the step that failed. The first successful test stores the host key of an SFTP server."}, stored.testConnection),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/signing-identities", access: withKey, summary: "List signing identities", about: "Lists the stored keys of the account with their certificates. Requires a key with the scope sign.", verb: "list"}, stored.listSigningIdentities),
+		jsonRoute(a, routeSpec{
+			method: "POST", pattern: "/v1/signing-identities", access: withFullKey, summary: "Create a signing identity", about: "Stores a private key with its certificate for pdf.sign. Requires a key with the scope sign. An account has at most 20 signing identities.", status: http.StatusCreated,
+			example: operation.ExampleIdentity("contracts"), codes: invalid,
+		}, stored.createSigningIdentity),
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/signing-identities/{id}", access: withFullKey, summary: "Delete a signing identity", about: "Deletes the key. Waiting jobs that sign with it fail and are not charged. PDFs that it has signed stay valid. Requires a key with the scope sign."}, stored.deleteSigningIdentity),
 	}
 	routes = append(routes, agentRoute(a))
 	routes = append(routes, a.templateRoutes()...)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -115,6 +116,9 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 	for path, methods := range description.Paths {
 		if example := methods.Post.RequestBody.Content["application/json"].Example; example != nil && methods.Post.Price != nil {
 			found[path] = example
+			if path == "/v1/pdf/seal" {
+				found[path] = bytes.ReplaceAll(example, []byte("https://tsa.example/"), []byte(newAuthority(t).URL+"/tsa"))
+			}
 		}
 	}
 	if len(found) < len(operation.Rows) {

@@ -3,7 +3,9 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +26,7 @@ import (
 	"relaypdf/internal/fakellm"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
+	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/rendertest"
 	"relaypdf/store/storetest"
 )
@@ -58,6 +61,18 @@ type toolLab struct {
 	files  *httptest.Server
 	err    error
 	dir    string
+	// authorities are those of tests, by the first part of their path after /pki/.
+	authorities sync.Map
+}
+
+// newAuthority returns an authority whose servers the lab's renderer reaches.
+func newAuthority(t *testing.T) *pdftest.Authority {
+	t.Helper()
+	name := rand.Text()
+	a := pdftest.NewAuthority(t, lab.files.URL+"/pki/"+name)
+	lab.authorities.Store(name, a)
+	t.Cleanup(func() { lab.authorities.Delete(name) })
+	return a
 }
 
 func (l *toolLab) start() {
@@ -96,6 +111,13 @@ const labMaxFile = 512 << 10
 
 // serveFiles serves the files for sources with a URL.
 func serveFiles(w http.ResponseWriter, r *http.Request) {
+	if rest, ok := strings.CutPrefix(r.URL.Path, "/pki/"); ok {
+		name, _, _ := strings.Cut(rest, "/")
+		if a, ok := lab.authorities.Load(name); ok {
+			a.(http.Handler).ServeHTTP(w, r) //nolint:forcetypeassert // all are
+			return
+		}
+	}
 	switch r.URL.Path {
 	case "/letters.pdf":
 		// The content type does not matter.
@@ -108,6 +130,9 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 	case "/loop":
 		http.Redirect(w, r, "/loop", http.StatusFound)
 	case "/empty":
+	case "/hang":
+		_, _ = io.Copy(io.Discard, r.Body) // The server notices a disconnection after the body only.
+		<-r.Context().Done()
 	case "/large":
 		_, _ = w.Write(bytes.Repeat([]byte("x"), labMaxFile+1))
 	case "/endless":

@@ -414,6 +414,8 @@ func tagDescription(tag string) string {
 		return "Webhook endpoints and their deliveries."
 	case "connections":
 		return "Buckets and SFTP servers to which results are delivered."
+	case "signing-identities":
+		return "Stored keys that sign PDFs."
 	case "templates":
 		return "Handlebars templates: drafts, published versions, partials and the layout gallery."
 	case "gallery":

@@ -103,7 +103,12 @@ func (a *API) exampleValues() []any {
 		Status: "delivered", Attempts: 1, LastStatusCode: new(200), LastDurationMS: new(int64(84)), LastResponse: new("ok"), CreatedAt: exampleTime, DeliveredAt: &exampleTime,
 	}
 	connection := wire.Connection{ID: "conn_" + exampleHash, Name: "archive", Kind: schema.KindS3, S3: &wire.S3Connection{Region: "eu-central-1", Bucket: "invoices", AccessKeyID: "AKIA…"}, CreatedAt: exampleTime}
+	identity := wire.SigningIdentity{
+		ID: "sig_" + exampleHash, Name: "contracts", CreatedAt: exampleTime,
+		Certificate: wire.Certificate{Subject: "CN=Ada,O=Ink & Co.", Issuer: "CN=Example CA", Serial: "1001", NotBefore: exampleTime.AddDate(-1, 0, 0), NotAfter: exampleTime.AddDate(1, 0, 0)},
+	}
 	return []any{
+		identity, wire.SigningIdentityList{SigningIdentities: []wire.SigningIdentity{identity}},
 		wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: exampleRequest},
 		wire.Readiness{
 			OK: true, Checks: map[string]string{"browser": "ok", "database": "ok", "files": "ok"}, Sandbox: "full",

@@ -71,6 +71,7 @@ func TestResultsMatchTheDocument(t *testing.T) {
 		{"/v1/pdf/info", "PdfInfoResult", plain + `}`},
 		{"/v1/pdf/check", "PdfCheckResult", plain + `,"standards":["ua-1"]}`},
 		{"/v1/pdf/compare", "PdfCompareResult", `{"files":[{"file":` + inline(letters("alpha", "beta")) + `},{"file":` + inline(letters("alpha", "gamma", "delta")) + `}]}`},
+		{"/v1/pdf/verify", "PdfVerifyResult", plain + `}`},
 		{"/v1/pdf/text", "PdfTextResult", plain + `}`},
 		{"/v1/pdf/text", "PdfTextResult", plain + `,"mergePages":true}`},
 		{"/v1/pdf/form/fields", "PdfFormFieldsResult", plain + `}`},

@@ -12,7 +12,7 @@ import (
 
 // summaryVerbs are the verbs that begin a summary.
 var summaryVerbs = strings.Fields(`Activate Add Arrange Cancel Capture Check Compare Compress Convert Create Crop Delete Discard Download Duplicate Extract Fill
-	Generate Get List Merge Optimize Preview Protect Publish Redact Render Repair Resize Restore Rotate Run Send Split Stamp Test Unlock Update Upload Validate`)
+	Generate Get List Merge Optimize Preview Protect Publish Redact Render Repair Resize Restore Rotate Run Send Sign Split Stamp Test Unlock Update Upload Validate`)
 
 const (
 	maxSummaryWords     = 8

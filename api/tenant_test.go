@@ -8,6 +8,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
+	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
@@ -29,6 +30,13 @@ var owned = map[string]func(t *testing.T, s *apitest.Server) (id string){
 	},
 	"/v1/connections": func(t *testing.T, s *apitest.Server) string {
 		return made(t, s, apitest.Request{Path: "/v1/connections", Body: `{"name":"a","s3":{"bucket":"abc","accessKeyId":"a","secretAccessKey":"b"}}`})
+	},
+	"/v1/signing-identities": func(t *testing.T, s *apitest.Server) string {
+		i := store.SigningIdentity{ID: s.Store.NewID("sig"), AccountID: s.Account.ID, Name: "a", Certificate: "{}", Secret: []byte("sealed")}
+		if _, err := s.Store.CreateSigningIdentity(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+		return i.ID
 	},
 	"/v1/webhooks": func(t *testing.T, s *apitest.Server) string {
 		return made(t, s, apitest.Request{Path: "/v1/webhooks", Body: `{"url":"https://example.com/hook"}`})

@@ -102,6 +102,9 @@ func everyCall(t *testing.T, description []byte, delivery string) []call {
 	add("connections_update", connection)
 	add("connections_test", connection)
 	add("connections_delete", connection)
+	add("signing_identities_create")
+	add("signing_identities_list")
+	add("signing_identities_delete", "$signing_identities_create")
 	return described(t, description, calls)
 }
 
@@ -152,6 +155,9 @@ func described(t *testing.T, description []byte, given []call) []call {
 	var calls []call
 	for _, id := range slices.Sorted(maps.Keys(operations)) {
 		named := slices.ContainsFunc(given, func(c call) bool { return c.Operation == id })
+		if id == "pdf_seal" {
+			continue // No timestamp authority is within reach.
+		}
 		switch example := operations[id].example(); {
 		case example != nil && (produces[id] != nil || !named):
 			calls = append(calls, call{Operation: id, Body: example, Status: status[id], Types: produces[id]})

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -44,16 +45,42 @@ func (e *FetchError) Unwrap() error { return e.cause }
 // Fetch fetches a file of at most limit bytes from an http or https URL. The caller closes it. The server's
 // Content-Type is ignored. Errors are egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and the
 // error of ctx, which limits the fetch.
-func (a *Account) Fetch(ctx context.Context, address string, limit int64) (_ *spool.File, err error) {
-	if _, err := a.render.policy.CheckURL(address, "http", "https"); err != nil {
-		return nil, err
+func (a *Account) Fetch(ctx context.Context, address string, limit int64) (*spool.File, error) {
+	return a.exchange(ctx, question{address: address}, limit)
+}
+
+// question is a request for a file: a GET, or a POST of a body.
+type question struct {
+	address, contentType string
+	body                 []byte
+}
+
+func (q question) request(ctx context.Context) (*http.Request, error) {
+	method := http.MethodGet
+	if q.body != nil {
+		method = http.MethodPost
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	request, err := http.NewRequestWithContext(ctx, method, q.address, bytes.NewReader(q.body))
 	if err != nil {
 		return nil, &FetchError{Reason: "is not valid", cause: err}
 	}
 	request.Header.Set("Accept", "*/*")
-	response, err := a.render.files.Do(request)
+	if q.body != nil {
+		request.Header.Set("Content-Type", q.contentType)
+	}
+	return request, nil
+}
+
+// exchange sends a request as Fetch does.
+func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ *spool.File, err error) {
+	if _, err := t.render.policy.CheckURL(q.address, "http", "https"); err != nil {
+		return nil, err
+	}
+	request, err := q.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	response, err := t.render.files.Do(request)
 	if err != nil {
 		return nil, fetchError(ctx, err)
 	}

@@ -27,12 +27,12 @@ const (
 // timeLimit returns the time limit of an engine's job.
 func timeLimit(job string) time.Duration {
 	switch job {
-	case pdf.InfoJob, pdf.MeasureJob, pdf.MetadataJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.ArchivedJob, pdf.InvoiceReadJob, office.ResolutionJob, office.ReferencesJob:
+	case pdf.InfoJob, pdf.MeasureJob, pdf.MetadataJob, pdf.FormFieldsJob, pdf.AttachmentsJob, pdf.SignKeyJob, pdf.SignDigestJob, pdf.ArchivedJob, pdf.InvoiceReadJob, office.ResolutionJob, office.ReferencesJob:
 		return ReadTime
 	case pdf.TextJob:
 		return TextTime
 	case pdf.ExtractJob, pdf.DeletePagesJob, pdf.RotateJob, pdf.ProtectJob, pdf.UnlockJob, pdf.BookmarksJob, pdf.StampJob, pdf.FormFillJob, pdf.SetInfoJob, pdf.SetMetadataJob,
-		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.OverlayJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:
+		pdf.CropJob, pdf.ResizeJob, pdf.RepairJob, pdf.OverlayJob, pdf.SignJob, pdf.SealJob, pdf.DetachJob, pdf.AttachJob, pdf.RemoveAttachmentsJob, pdf.TestMarkJob:
 		return ChangeTime
 	}
 	switch job {

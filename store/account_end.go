@@ -50,6 +50,8 @@ var ended = []string{
 	`DELETE FROM delivered WHERE account_id = ?0`,
 	`DELETE FROM delivered_objects WHERE account_id = ?0`,
 	`DELETE FROM connections WHERE account_id = ?0`,
+	`DELETE FROM signing_identities WHERE account_id = ?0`,
+	`DELETE FROM signing_keys WHERE account_id = ?0`,
 	`DELETE FROM usage_alerts WHERE account_id = ?0`,
 	// Their bytes go with the next round, and those of running jobs after it.
 	`UPDATE files SET expires_at = ?1 WHERE account_id = ?0 AND expires_at > ?1`,

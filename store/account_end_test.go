@@ -85,13 +85,17 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 	})
 }
 
-// TestConnectionsOfAnEndedAccountGo has a server of a release without connections delete the account.
-func TestConnectionsOfAnEndedAccountGo(t *testing.T) {
+// TestSecretsOfAnEndedAccountGo has a server of a release without connections and signing identities delete the account.
+func TestSecretsOfAnEndedAccountGo(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		other := f.newAccount(t, "other@example.com", 0)
 		for _, account := range []string{f.acc.ID, other.ID} {
 			c := store.Connection{ID: f.NewID("conn"), AccountID: account, Name: "archive", Kind: "s3", Settings: "{}", Secret: []byte("sealed")}
 			if _, err := f.CreateConnection(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			i := store.SigningIdentity{ID: f.NewID("sig"), AccountID: account, Name: "contracts", Certificate: "{}", Secret: []byte("sealed")}
+			if _, err := f.CreateSigningIdentity(t.Context(), i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,6 +108,9 @@ func TestConnectionsOfAnEndedAccountGo(t *testing.T) {
 		for account, want := range map[string]int{f.acc.ID: 0, other.ID: 1} {
 			if list, err := f.Connections(t.Context(), account); err != nil || len(list) != want {
 				t.Errorf("%s has %d connections, %v, want %d", account, len(list), err, want)
+			}
+			if list, err := f.SigningIdentities(t.Context(), account); err != nil || len(list) != want {
+				t.Errorf("%s has %d signing identities, %v, want %d", account, len(list), err, want)
 			}
 		}
 	})

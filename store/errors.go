@@ -24,6 +24,8 @@ var (
 	ErrTooManyWebhooks = errors.New("too many webhook endpoints")
 	// ErrTooManyConnections means that the account has MaxConnections connections.
 	ErrTooManyConnections = errors.New("too many connections")
+	// ErrTooManyIdentities means that the account has MaxSigningIdentities signing identities.
+	ErrTooManyIdentities = errors.New("too many signing identities")
 	// ErrWebhookOff means that the endpoint is disabled or deleted.
 	ErrWebhookOff = errors.New("webhook endpoint is disabled or deleted")
 	// ErrNotFailed means that the delivery has not failed permanently.

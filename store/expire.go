@@ -77,8 +77,10 @@ var oldRows = []string{
 	`DELETE FROM links WHERE file_id IN (SELECT file_id FROM links WHERE expires_at < ?0 LIMIT ?1)`,
 	`DELETE FROM delivered WHERE file_id IN (SELECT file_id FROM delivered WHERE delivered_at < ?0 LIMIT ?1)`,
 	`DELETE FROM delivered_objects WHERE file_id IN (SELECT file_id FROM delivered_objects WHERE delivered_at < ?0 LIMIT ?1)`,
-	// A server of a release without connections leaves those of a deleted account.
+	// A server of a release without connections and signing identities leaves those of a deleted account.
 	`DELETE FROM connections WHERE id IN (SELECT c.id FROM connections AS c JOIN accounts AS a ON a.id = c.account_id
+		WHERE a.email = a.id || '@deleted.invalid' LIMIT ?1)`,
+	`DELETE FROM signing_identities WHERE id IN (SELECT i.id FROM signing_identities AS i JOIN accounts AS a ON a.id = i.account_id
 		WHERE a.email = a.id || '@deleted.invalid' LIMIT ?1)`,
 	`DELETE FROM quotes WHERE id IN (SELECT id FROM quotes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days WHERE day < ?0 / 86400000000 LIMIT ?1)`,

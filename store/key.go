@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ type Key struct {
 	SpendLimit *credit.Amount // over the key's life; nil is none
 	Spent      credit.Amount  // counts towards it, holds included
 	Operations []string       // the only operations allowed; empty is all
+	Signs      bool           // with the account's signing identities. Only KeySigns and Keys return it
 	CreatedAt  time.Time
 	RevokedAt  *time.Time
 	LastUsedAt *time.Time // to the minute
@@ -60,6 +62,7 @@ type NewKey struct {
 	ExpiresAt       *time.Time
 	SpendLimit      *credit.Amount
 	Operations      []string
+	Signs           bool // with the account's signing identities
 }
 
 type keyRow struct {
@@ -78,6 +81,14 @@ type keyRow struct {
 	CreatedAt  int64
 	RevokedAt  *int64
 	LastUsedAt *int64
+}
+
+// signingKeyRow marks a key that may use the signing identities of its account.
+type signingKeyRow struct {
+	bun.BaseModel `bun:"table:signing_keys,alias:sk"`
+
+	KeyID     string `bun:",pk"`
+	AccountID string
 }
 
 func (r *keyRow) key() Key {
@@ -109,13 +120,17 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 		if !known {
 			return ErrNotFound
 		}
-		_, err = tx.NewInsert().Model(row).Exec(ctx)
+		if _, err = tx.NewInsert().Model(row).Exec(ctx); err == nil && n.Signs {
+			_, err = tx.NewInsert().Model(&signingKeyRow{KeyID: row.ID, AccountID: row.AccountID}).Exec(ctx)
+		}
 		return err
 	})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
-	return row.key(), secret, nil
+	made := row.key()
+	made.Signs = n.Signs
+	return made, secret, nil
 }
 
 // newRow is a key that is not stored yet, with its secret.
@@ -148,7 +163,21 @@ func (n NewKey) check() error {
 func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
 	err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx)
-	return converted(rows, (*keyRow).key), wrapped("read keys", err)
+	var signing []string
+	if err == nil {
+		err = s.read.NewSelect().Model((*signingKeyRow)(nil)).Column("key_id").Where("account_id = ?", accountID).Scan(ctx, &signing)
+	}
+	list := converted(rows, (*keyRow).key)
+	for i := range list {
+		list[i].Signs = slices.Contains(signing, list[i].ID)
+	}
+	return list, wrapped("read keys", err)
+}
+
+// KeySigns reports whether a key may use the signing identities of its account.
+func (s *Store) KeySigns(ctx context.Context, keyID string) (bool, error) {
+	signs, err := s.read.NewSelect().Model((*signingKeyRow)(nil)).Where("key_id = ?", keyID).Exists(ctx)
+	return signs, wrapped("read signing key", err)
 }
 
 // RevokeKey ends a key permanently. Revoking it again changes nothing. It returns ErrNotFound if the account has no

@@ -36,7 +36,9 @@ func (s *Store) RollKey(ctx context.Context, accountID, keyID string) (Key, stri
 		if _, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("expires_at = ?", end).Where("id = ?", keyID).Where("(expires_at IS NULL OR expires_at > ?)", end).Exec(ctx); err != nil {
 			return err
 		}
-		_, err = tx.NewInsert().Model(&next).Exec(ctx)
+		if _, err = tx.NewInsert().Model(&next).Exec(ctx); err == nil {
+			_, err = tx.NewRaw("INSERT INTO signing_keys (key_id, account_id) SELECT ?, account_id FROM signing_keys WHERE key_id = ?", next.ID, keyID).Exec(ctx)
+		}
 		return err
 	})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 // resealBatch bounds the secrets that are read at once.
 const resealBatch = 100
 
-// sealedColumns are the columns with the encrypted secrets of endpoints and connections.
-var sealedColumns = []struct{ table, column string }{{"webhooks", "secret"}, {"webhooks", "previous_secret"}, {"connections", "secret"}}
+// sealedColumns are the columns with the encrypted secrets of endpoints, connections and signing identities.
+var sealedColumns = []struct{ table, column string }{{"webhooks", "secret"}, {"webhooks", "previous_secret"}, {"connections", "secret"}, {"signing_identities", "secret"}}
 
-// Reseal passes each encrypted secret of an endpoint or a connection to reseal, one after the other, for encryption with
+// Reseal passes each encrypted secret of sealedColumns to reseal, one after the other, for encryption with
 // a new key, and stores the result; nil keeps the secret. A secret that its owner changes meanwhile is left alone. It
 // returns the number of stored secrets, and can be repeated.
 func (s *Store) Reseal(ctx context.Context, reseal func(id string, sealed []byte) ([]byte, error)) (written int, err error) {

@@ -113,6 +113,7 @@ var navigation = []navGroup{
 	{"Account", []navItem{
 		{"/dashboard/keys", "key", "Keys"},
 		{"/dashboard/connections", "bucket", "Connections"},
+		{"/dashboard/signing", "pen", "Signing"},
 		{"/dashboard/usage", "usage", "Usage"},
 		{"/dashboard/wallet", "wallet", "Wallet"},
 		{"/dashboard/settings", "settings", "Settings"},
@@ -126,6 +127,7 @@ var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}
 var creations = []Link{
 	{"/dashboard/keys/new", "Create API key"}, {"/dashboard/templates/new", "Create template"}, {"/dashboard/templates/gallery", "Template gallery"},
 	{"/dashboard/webhooks/new", "Add webhook endpoint"}, {"/dashboard/connections/new?kind=s3", "Add bucket"}, {"/dashboard/connections/new?kind=sftp", "Add SFTP server"},
+	{"/dashboard/signing/new", "Add signing identity"},
 }
 
 // Pages lists the pages that the user may open, with their sections as notes.

@@ -141,7 +141,7 @@ type searchEntry struct {
 }
 
 // maxSearchText is the maximum length of the text of an entry, in bytes.
-const maxSearchText = 600
+const maxSearchText = 540
 
 // searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
 var searchWords = map[string]string{
@@ -149,6 +149,7 @@ var searchWords = map[string]string{
 	"pdf_merge": "combine, join, concatenate", "pdf_stamp": "watermark, overlay, logo, letterhead, page numbers", "pdf_protect": "encrypt, password, lock", "pdf_unlock": "decrypt, password",
 	"pdf_optimize": "reduce size, linearize", "pdf_compress_advanced": "reduce size, shrink", "pdf_raster": "pdf to png, pdf to jpg, thumbnail", "pdf_ocr": "scan, searchable",
 	"pdf_redact": "black out, remove text", "pdf_pdfa": "archive, pdf/a", "pdf_form_fill": "fields, acroform", "pdf_data": "pdf to markdown, tables, extract data",
+	"pdf_sign": "certificate, digital signature, pades, pkcs#12, certify", "pdf_seal": "timestamp, rfc 3161", "pdf_verify": "validate, signature", "signatures": "certificate, pades, timestamp, pkcs#12",
 	"pdf_compare": "diff, changes, visual regression", "compare": "diff, changes, visual regression", "pdf_text": "extract text", "pdf_from_images": "jpg to pdf, png to pdf", "convert_create": "word, excel, powerpoint, docx, xlsx, pptx, libreoffice, wkhtmltopdf",
 	"barcodes_create": "qr code, ean, datamatrix", "zip_create": "archive", "email_create": "eml, outlook",
 	"money": "bill, invoice, cost, price, charge, credits", "limits": "rate limit, 429, quota, maximum size", "clients": "sdk, library, zapier, make, n8n, php, java",

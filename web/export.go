@@ -138,7 +138,7 @@ func (w *Web) exportAccount(v *pageRequest) error {
 		write func(*pageRequest, *jsonList) error
 	}{
 		{"account.json", w.exportFacts}, {"members.json", w.exportMembers}, {"keys.json", w.exportKeys}, {"endpoints.json", w.exportEndpoints},
-		{"connections.json", w.exportConnections}, {"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
+		{"connections.json", w.exportConnections}, {"signing-identities.json", w.exportSigning}, {"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
 		{"deliveries.json", w.exportDeliveries}, {"audit.json", w.exportEntries},
 	} {
 		file, err := archive.CreateHeader(&zip.FileHeader{Name: part.name, Method: zip.Deflate, Modified: w.now()})
@@ -218,6 +218,14 @@ func (w *Web) exportConnections(v *pageRequest, out *jsonList) error {
 	list, err := w.cfg.Connections.List(v.ctx(), v.account.ID)
 	for _, c := range list {
 		err = errors.Join(err, out.add(c))
+	}
+	return err
+}
+
+func (w *Web) exportSigning(v *pageRequest, out *jsonList) error {
+	list, err := w.cfg.Signing.List(v.ctx(), v.account.ID)
+	for _, i := range list {
+		err = errors.Join(err, out.add(i))
 	}
 	return err
 }

@@ -83,6 +83,9 @@ func keyNote(k store.Key) string {
 		operations = strconv.Itoa(len(k.Operations)) + " operations"
 	}
 	note := limit + " · " + operations
+	if k.Signs {
+		note += " · signing identities"
+	}
 	if k.Test {
 		note = "test · " + note
 	}
@@ -97,7 +100,7 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 	if !w.cfg.Dev {
 		m.MaxTests = call.MaxTests
 	}
-	for _, name := range []string{"name", "test", "limit", "expires", "scope"} {
+	for _, name := range []string{"name", "test", "signs", "limit", "expires", "scope"} {
 		m.Values[name] = v.value(name)
 	}
 	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Call all operations, and manage templates, webhooks and spending limits."}}
@@ -181,7 +184,7 @@ func (w *Web) showNewKey(v *pageRequest) error {
 // makeKey makes a key from the form.
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
-	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != ""}
+	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != "", Signs: v.value("signs") != ""}
 	if n.Name == "" {
 		m.Errors["name"] = "Name is required. Use the name of your application."
 	}

@@ -46,7 +46,7 @@ func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 		if scope == wire.ScopeDocuments && least > 0 {
 			words.note += " From " + views.Dollars(least) + " per call."
 		}
-		m.Scopes = append(m.Scopes, views.ScopeChoice{Value: scope, Text: words.text, Note: words.note, Checked: true})
+		m.Scopes = append(m.Scopes, views.ScopeChoice{Value: scope, Text: words.text, Note: words.note, Checked: scope != wire.ScopeSign})
 	}
 	return m
 }
@@ -56,6 +56,7 @@ var scopeWords = map[string]struct{ text, note string }{
 	wire.ScopeDocuments: {"Create and edit documents", "Run every operation at your prices, and read and delete the files and jobs of this account."},
 	wire.ScopeTemplates: {"Read and change templates", "Create, publish and delete templates with their sample data. Earlier versions can be restored."},
 	wire.ScopeWebhooks:  {"Add and delete webhook endpoints", "Endpoints are notified when documents are finished."},
+	wire.ScopeSign:      {"Sign with signing identities", "Sign PDFs in the name of the stored keys, and list them."},
 	wire.ScopeAccount:   {"Read balance and usage", "Excludes payments, members and API keys."},
 }
 

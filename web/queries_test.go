@@ -74,6 +74,8 @@ var mostStatements = map[string]int{
 	"/dashboard/wallet/receipts":                     7,
 	"/dashboard/connections":                         7,
 	"/dashboard/connections/new":                     6,
+	"/dashboard/signing":                             7,
+	"/dashboard/signing/new":                         6,
 	"/dashboard/webhooks":                            8,
 	"/device":                                        6,
 	"/dashboard/apps":                                7,

@@ -35,6 +35,7 @@ const maxPartial = 3*store.MaxPartialBytes + maxForm
 
 // largeForms are the forms that may send more.
 var largeForms = map[string]int64{
+	signingPath:                          maxKeyForm,
 	"/dashboard/templates/import":        maxZip + maxForm,
 	"/dashboard/templates/{id}":          maxDraft,
 	"/dashboard/templates/{id}/draft":    maxDraft,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alexedwards/scs/v2"
 
+	"relaypdf/api/call"
 	"relaypdf/api/delivery"
 	"relaypdf/api/oauth"
 	"relaypdf/api/ratelimit"
@@ -83,6 +84,8 @@ type Config struct {
 	Thumbnail func(ctx context.Context, account store.Account, resultID string) []byte
 	// Connections are the buckets and servers to which results are sent.
 	Connections delivery.Connections
+	// Signing manages the signing identities.
+	Signing call.SigningIdentities
 	// Templates is the service of templates and partials.
 	Templates *templates.Service
 	// Interface executes the API requests of an account's member in the playground, as with a key: operations and

@@ -115,7 +115,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Interface, cfg.Templates, cfg.Connections = door.ForPerson, door.Templates, door.Connections
+	cfg.Interface, cfg.Templates, cfg.Connections, cfg.Signing = door.ForPerson, door.Templates, door.Connections, door.Signing
 	if change != nil {
 		change(&cfg)
 	}
@@ -767,6 +767,35 @@ func TestConnectionPages(t *testing.T) {
 		v.post(path+"/delete", http.StatusSeeOther, url.Values{})
 		v.sees("/dashboard/connections", "Connection files deleted.", "1 of 20")
 		v.sees("/dashboard/settings/audit", "Connection added:", "Connection changed: bills", "Connection deleted:")
+	})
+}
+
+func TestSigningPages(t *testing.T) {
+	eachHouse(t, func(t *testing.T, h *house) {
+		v := h.join(t, "maya@example.com")
+		v.sees("/dashboard/signing", "No signing identities yet")
+		v.sees("/dashboard/signing/new", "Add signing identity", "PKCS#12 file")
+		if wrong := v.post("/dashboard/signing", http.StatusUnprocessableEntity, url.Values{"name": {"contracts"}, "password": {"canary"}}); !strings.Contains(wrong.body, "It is required.") || strings.Contains(wrong.body, "canary") {
+			t.Errorf("without a file: got %s", wrong.body)
+		}
+		account := h.mayas(t).ID
+		made, err := h.CreateSigningIdentity(t.Context(), store.SigningIdentity{
+			ID: h.NewID("sig"), AccountID: account, Name: "contracts", Certificate: `{"subject":"CN=Ada","issuer":"CN=Example CA","notAfter":"2020-01-01T00:00:00Z"}`, Secret: []byte("canary"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := v.sees("/dashboard/signing", "contracts", "CN=Ada", "Expired", "1 of 20"); strings.Contains(page.body, "canary") {
+			t.Error("a secret is shown")
+		}
+		path := "/dashboard/signing/" + made.ID + "/delete"
+		if a := h.join(t, "mallory@example.com").do(http.MethodPost, path, url.Values{}); a.status != http.StatusNotFound {
+			t.Errorf("of another account: got status %d", a.status)
+		}
+		v.sees(path, "Delete contracts?")
+		v.post(path, http.StatusSeeOther, url.Values{})
+		v.sees("/dashboard/signing", "Signing identity contracts deleted.", "0 of 20")
+		v.sees("/dashboard/settings/audit", "Signing identity deleted:")
 	})
 }
 

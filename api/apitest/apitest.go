@@ -147,7 +147,7 @@ func (s *Server) NewAccount(t testing.TB, email string) (store.Account, store.Ke
 	if err != nil {
 		t.Fatalf("create an account: %v", err)
 	}
-	key, secret := s.NewKey(t, store.NewKey{AccountID: account.ID, Name: "test"})
+	key, secret := s.NewKey(t, store.NewKey{AccountID: account.ID, Name: "test", Signs: true})
 	return account, key, secret
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	Destinations *http.Client
 	// Connections sends results to the buckets and servers of accounts.
 	Connections delivery.Connections
+	// Signing opens the signing identities of accounts.
+	Signing SigningIdentities
 	// Box encrypts the inputs of jobs.
 	Box *seal.Box
 	// Payments refills wallets; nil means that only the operator credits
@@ -90,6 +92,7 @@ type Pipeline struct {
 	callbacks    Callbacks
 	destinations *http.Client
 	connections  delivery.Connections
+	signing      SigningIdentities
 	box          *seal.Box
 	wallets      *wallets
 	limiter      ratelimit.Limiter
@@ -117,7 +120,7 @@ type Pipeline struct {
 // New returns a Pipeline.
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
-		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, connections: cfg.Connections, box: cfg.Box, limiter: cfg.Limiter,
+		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, connections: cfg.Connections, signing: cfg.Signing, box: cfg.Box, limiter: cfg.Limiter,
 		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
 	}

@@ -104,13 +104,15 @@ func overBudget(name, text string, quote, limit credit.Amount) *apierror.Error {
 	}
 }
 
-// webhookError returns the API error for an error of the store about endpoints, deliveries and connections.
+// webhookError returns the API error for an error of the store about endpoints, deliveries, connections and signing identities.
 func webhookError(err error) *apierror.Error {
 	switch {
 	case errors.Is(err, store.ErrTooManyWebhooks):
 		return invalidText(fmt.Sprintf("Webhook endpoint limit reached: %d of %[1]d. Delete an unused endpoint first.", store.MaxWebhooks))
 	case errors.Is(err, store.ErrTooManyConnections):
 		return invalidText(fmt.Sprintf("Connection limit reached: %d of %[1]d. Delete an unused connection first.", store.MaxConnections))
+	case errors.Is(err, store.ErrTooManyIdentities):
+		return invalidText(fmt.Sprintf("Signing identity limit reached: %d of %[1]d. Delete an unused identity first.", store.MaxSigningIdentities))
 	case errors.Is(err, store.ErrWebhookOff):
 		return invalidText("The endpoint is disabled or deleted. Enable it first.")
 	case errors.Is(err, store.ErrNotFailed):

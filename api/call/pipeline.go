@@ -317,6 +317,9 @@ func (c *paidCall) authorize(ctx context.Context) error {
 	if err := c.checkDestination(ctx); err != nil {
 		return err
 	}
+	if err := c.checkIdentities(ctx); err != nil {
+		return err
+	}
 	if !c.test() {
 		return nil
 	}
@@ -386,6 +389,9 @@ func (c *paidCall) env() *operation.Deps {
 	return &operation.Deps{
 		NoOCR:  ocr != nil && ocr.Off,
 		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
+		SigningKey: func(ctx context.Context, id string) (operation.StoredKey, error) {
+			return c.signing.open(ctx, account, id)
+		},
 		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now}, Test: c.test(),
 	}
 }

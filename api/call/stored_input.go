@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
+	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/store"
 )
@@ -18,7 +20,7 @@ func keptPurpose(callID string) string { return "kept input " + callID }
 // keepInput stores the input of the call, for an account that has enabled this. A failure costs the copy and does
 // not fail the call.
 func keepInput(ctx context.Context, c *paidCall) {
-	if !c.begun || c.unstored || !c.Caller.Account.KeepInputs {
+	if !c.begun || c.unstored || !c.Caller.Account.KeepInputs || c.holdsKey() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
@@ -38,6 +40,14 @@ func keepInput(ctx context.Context, c *paidCall) {
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "keep input failed", slog.String("call", c.id), slog.Any("error", err))
 	}
+}
+
+// holdsKey reports whether the input of the call or of a step has a private key.
+func (c *paidCall) holdsKey() bool {
+	return slices.ContainsFunc(c.call.Calls(), func(step operation.Step) bool {
+		in, ok := step.Input().(interface{ HoldsKey() bool })
+		return ok && in.HoldsKey()
+	})
 }
 
 // withoutDestination returns an input without deliverTo: its secrets are not shown, and a repeated call does not send its

@@ -127,7 +127,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 	return doc, err
 }
 
-// exampleOf writes an example for a model: files in it are URLs, as their content would be of no use.
+// exampleOf writes an example for a model: files in it are IDs of uploads, as their content would be of no use.
 func exampleOf(input any) (any, error) {
 	text, err := json.Marshal(input)
 	if err != nil {
@@ -159,7 +159,7 @@ func nameFiles(v any) any {
 	case map[string]any:
 		if _, ok := v["file"].(string); ok {
 			delete(v, "file")
-			v["url"] = "https://a.example/f"
+			v["fileId"] = "file_1"
 		}
 		for name, member := range v {
 			v[name] = nameFiles(member)

@@ -159,7 +159,7 @@ func TestGuideNamesToolsets(t *testing.T) {
 	var got []string
 	for line := range strings.Lines(section) {
 		names, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
-		for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(names, -1) {
+		for _, name := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(names, -1) {
 			got = append(got, name[1])
 		}
 	}

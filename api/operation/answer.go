@@ -34,6 +34,14 @@ var (
 			}},
 		}},
 	}
+	verifyAnswer = pdf.Verification{
+		Verdict: "valid", Signatures: []pdf.Signature{{
+			Field: "Signature1", Type: "signature", Verdict: "valid", Reason: "The signature is valid.", Intact: true, Trusted: true, Revocation: "good",
+			Level: new("B-LT"), Changes: []pdf.SignatureChange{{Type: "validation-data", Text: "validation data"}}, Signer: new("CN=Ada,O=Ink & Co."),
+			Chain: []pdf.Certificate{{Subject: "CN=Ada,O=Ink & Co.", Issuer: "CN=Example CA", Serial: "1001", NotBefore: answerTime.AddDate(-1, 0, 0), NotAfter: answerTime.AddDate(1, 0, 0)}},
+			Time:  &answerTime, TimeSource: new("timestamp"), SignReason: new("Agreed"),
+		}},
+	}
 	compareAnswer = pdf.Comparison{
 		OldPageCount: 2, NewPageCount: 2, Pages: []pdf.ComparedPage{
 			{Status: "equal", OldPage: new(1), NewPage: new(1), Areas: []pdf.PageArea{}, Text: []pdf.TextChange{}},

@@ -37,6 +37,12 @@ func detailed(info schema.Info, details string) schema.Info {
 	return info
 }
 
+// signs marks an operation whose result has a signature that later changes break.
+func signs(info schema.Info) schema.Info {
+	info.Signs = true
+	return info
+}
+
 // warns marks an operation whose result may differ from the request, with a warning.
 func warns(info schema.Info) schema.Info {
 	info.Warns = true
@@ -90,7 +96,10 @@ func offPage(err error, field string) error {
 }
 
 // Admit returns an error if the queue of the file tools is full.
-func (s *PDFSource) Admit(deps *Deps) error {
+func (s *PDFSource) Admit(deps *Deps) error { return admitTool(deps) }
+
+// admitTool returns an error if the queue of the file tools is full.
+func admitTool(deps *Deps) error {
 	if deps.Render == nil {
 		return nil
 	}
@@ -143,6 +152,8 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
 		return schema.Faults{{Field: "languages", Message: failed.Text}}
+	case pdf.NoCertificate:
+		return schema.Faults{{Field: fmt.Sprintf("trust[%d]", failed.Pages), Message: failed.Text}}
 	case pdf.OverLimit:
 		return schema.Faults{{Field: files[failed.Input].field, Message: failed.Text}}
 	case pdf.NoSelection:
@@ -197,7 +208,7 @@ func (e *documentError) detail() apierror.Detail {
 		return apierror.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
 		return apierror.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NotInvoice, pdf.NoSheets:
+	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NotInvoice, pdf.NoSheets, pdf.Unverified, pdf.Unsigned:
 		return apierror.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.Exhausted:
 		return apierror.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}

@@ -342,7 +342,7 @@ func StepFailure(step Step, err error) error {
 	named := &apierror.Error{Code: known.Code, RetryAfter: known.RetryAfter, Cause: err, Message: title(step) + ": " + known.Error()}
 	for _, detail := range known.Details {
 		if detail.Field != "" {
-			detail.Field = step.Place + ".input." + detail.Field
+			detail.Field = schema.InputPath(step.Place) + detail.Field
 		}
 		named.Details = append(named.Details, detail)
 	}

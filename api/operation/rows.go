@@ -29,6 +29,8 @@ type Deps struct {
 	// Stored opens an upload or an earlier result of the account, which the caller closes. It returns
 	// store.ErrNotFound if the account has no such file.
 	Stored func(ctx context.Context, id string) (schema.Body, error)
+	// SigningKey returns the key of a signing identity of the account, or store.ErrNotFound. The caller may use it.
+	SigningKey func(ctx context.Context, id string) (StoredKey, error)
 	// Held is the amount held for the call: its maximum price.
 	Held credit.Amount
 	// AI is the model; nil without a provider.
@@ -238,6 +240,31 @@ var Rows = []schema.Row[*Deps]{
 		},
 		Example: CheckInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
 		Run:     runCheck,
+	},
+	row[SignInput]{
+		Info: signs(detailed(pdfTool("security", "pdf.sign", "Sign a PDF with a certificate", "Use when a PDF must prove its signer and that it is unchanged. Not for passwords: use pdf_protect."),
+			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. Encrypted PDFs are refused. A test key draws its mark first, which invalidates earlier signatures.")),
+		Example: SignInput{
+			FileSource: examplePDF().FileSource, Key: exampleKey(),
+			Visible: SignatureBox{Page: 1, X: 20, Y: 20, Width: 160, Height: 60},
+		},
+		Run: runSign,
+	},
+	row[SealInput]{
+		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or to prove when a PDF existed. Not for signatures: use pdf_sign."),
+			"Appends revocation status and a timestamp of the whole document. Signatures remain valid until the certificate of that timestamp expires.")),
+		Example: SealInput{FileSource: examplePDF().FileSource, TimestampURL: "https://tsa.example/"},
+		Run:     runSeal,
+	},
+	row[VerifyInput]{
+		Info: schema.Info{
+			Name: "pdf.verify", Summary: "Check the signatures of a PDF", Toolset: "quality",
+			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. A PDF without signatures is free. Encrypted PDFs are refused.",
+			Use:     "Use when you must know who signed a PDF, and if it has changed. Not for standards: use pdf_check.",
+			Price:   toolPrice, Produces: []string{"application/json"}, Answer: verifyAnswer,
+		},
+		Example: VerifyInput{FileSource: examplePDF().FileSource},
+		Run:     runVerify,
 	},
 	row[CompareInput]{
 		Info: schema.Info{

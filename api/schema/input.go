@@ -162,7 +162,7 @@ func (c *Call[Env]) sources() (found []StoredFile) {
 	collectStored(c.schema, c.input, nil, &found)
 	for _, step := range c.Steps {
 		for _, file := range step.sources() {
-			found = append(found, StoredFile{Field: step.Place + inputPlace + file.Field, ID: file.ID})
+			found = append(found, StoredFile{Field: InputPath(step.Place) + file.Field, ID: file.ID})
 		}
 	}
 	return found

@@ -42,6 +42,8 @@ type Info struct {
 	Produces []string
 	// Warns means that results may have warnings.
 	Warns bool
+	// Signs means that the result has a signature, which operations without Signs break when they make another PDF of it.
+	Signs bool
 	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.
 	Flow bool
 	// Bulk marks an operation whose work is calls of others, one for each record. It is always a job, and costs the sum of

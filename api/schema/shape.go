@@ -102,6 +102,7 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindS
 		files.steps.follow(s.rule, tree)
 		refuseInSteps(&d.faults, tree)
 	}
+	signLast(&d.faults, tree)
 	d.faults.sort()
 	in := new(In)
 	if tree != nil {

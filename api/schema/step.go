@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,12 @@ const (
 	stepField, stepPrefix = "step", "step:"
 	// thenField is the common field with the steps after a call.
 	thenField = "then"
+	// optionsField has signField, the input of signOperation as the last step, in operations that make PDFs. Their path is
+	// signPlace.
+	optionsField, signField, signOperation = "options", "sign", "pdf.sign"
+	signPlace                              = optionsField + "." + signField
+	// maxThen is the maximum number of steps after a call.
+	maxThen = 20
 	// responseField is the common field with the form of the response.
 	responseField = "response"
 	// previous is the name of the result before a step of thenField.
@@ -188,11 +195,15 @@ func refuseInSteps(faults *Faults, input any) {
 			faults.Add(name, "is not allowed in a step")
 		}
 	}
+	options, _ := object[optionsField].(map[string]any)
+	if _, given := options[signField]; given {
+		faults.Add(signPlace, "is not allowed in a step. Send %s as a step instead", signOperation)
+	}
 }
 
 // bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
 // all steps.
-func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files) (steps []Step[Env], err error) {
+func (t *Table[Env]) bindSteps(ctx context.Context, first Info, in, decoded any, files Files) (steps []Step[Env], err error) {
 	flowing, ok := in.(interface{ Flow() Flow })
 	if !ok || files.steps != nil {
 		return nil, nil
@@ -209,6 +220,10 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 	for i, input := range flow.Steps[:min(len(flow.Steps), len(items))] {
 		place := fmt.Sprintf("%s[%d]", flow.Field, i)
 		item, _ := items[i].(map[string]any)
+		if _, signs := item[signField]; signs {
+			place = signPlace
+			delete(item, signField)
+		}
 		operation := t.byName[input.Op]
 		switch {
 		case item["op"] != nil && (operation == nil || operation.Composite()):
@@ -237,7 +252,7 @@ func (t *Table[Env]) bindSteps(ctx context.Context, in, decoded any, files Files
 		}
 	}
 	if len(faults) == 0 {
-		faults = unused(steps, flow.Outputs)
+		faults = append(unused(steps, flow.Outputs), breaking(first, steps)...)
 	}
 	return steps, faults.OrNil()
 }
@@ -254,6 +269,26 @@ func unused[Env any](steps []Step[Env], outputs []string) (faults Faults) {
 	for _, step := range steps {
 		if step.ID != "" && !slices.Contains(used, step.ID) {
 			faults.Add(step.Place+".id", "is not used: no later step refers to it, and it is not in output")
+		}
+	}
+	return faults
+}
+
+// breaking faults steps that make another PDF of a signed one, which breaks its signature.
+func breaking[Env any](first Info, steps []Step[Env]) (faults Faults) {
+	signedBy := map[string]string{}
+	if first.Signs {
+		signedBy[previous] = first.Name
+	}
+	for _, step := range steps {
+		for _, id := range step.Uses() {
+			if signer := signedBy[id]; signer != "" && !step.Operation.Signs && step.ContentType() == mediaPDF {
+				faults.Add(step.Place+".op", "must not be %s, because it would break the signature of %s. Move %s to the end", step.Operation.Name, signer, signer)
+			}
+		}
+		signedBy[cmp.Or(step.ID, previous)] = ""
+		if step.Operation.Signs {
+			signedBy[cmp.Or(step.ID, previous)] = step.Operation.Name
 		}
 	}
 	return faults
@@ -286,7 +321,7 @@ func At(place string, err error) error {
 	case errors.As(err, &faults):
 		var moved Faults
 		for _, fault := range faults {
-			fault.Field = strings.TrimSuffix(place+inputPlace+fault.Field, ".")
+			fault.Field = strings.TrimSuffix(InputPath(place)+fault.Field, ".")
 			if fault.sentence != "" {
 				fault.sentence = place + ": " + fault.sentence
 			}
@@ -294,9 +329,59 @@ func At(place string, err error) error {
 		}
 		return moved
 	case errors.As(err, &size):
-		return &SizeError{Field: place + inputPlace + size.Field, Limit: size.Limit, Beside: size.Beside}
+		return &SizeError{Field: InputPath(place) + size.Field, Limit: size.Limit, Beside: size.Beside}
 	}
 	return err
+}
+
+// InputPath returns the start of the paths of the fields of a step's input.
+func InputPath(place string) string {
+	if place == signPlace {
+		return place + "."
+	}
+	return place + inputPlace
+}
+
+// signLast makes the last step of options.sign in a decoded input.
+func signLast(faults *Faults, tree any) {
+	root, _ := tree.(map[string]any)
+	options, _ := root[optionsField].(map[string]any)
+	input, given := options[signField].(*Inline)
+	if !given {
+		return
+	}
+	delete(options, signField)
+	steps, _ := root[thenField].([]any)
+	if len(steps) >= maxThen {
+		faults.Add(signPlace, "is not allowed after %d steps", maxThen)
+		return
+	}
+	root[thenField] = append(steps, map[string]any{"op": signOperation, "input": input, signField: true})
+}
+
+// signing returns the shape with the field options.sign.
+func (s *Shape[In]) signing() (*Shape[In], error) {
+	advanced := map[string]any{"x-advanced": true}
+	doc, options := *s.Schema, jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced}
+	doc.Properties = jsonschema.NewProperties()
+	for name, member := range members(s.Schema) {
+		doc.Properties.Set(name, member)
+	}
+	if own, ok := doc.Properties.Get(optionsField); ok {
+		options = *own
+	}
+	before := options
+	options.Properties = jsonschema.NewProperties()
+	for name, member := range members(&before) {
+		options.Properties.Set(name, member)
+	}
+	options.Properties.Set(signField, &jsonschema.Schema{
+		Type: "object", Format: operationFormat, Extras: advanced,
+		Description: "Input of pdf.sign, without a source. It signs the PDF as the last step of the call, which costs the sum of the prices.",
+	})
+	doc.Properties.Set(optionsField, &options)
+	rule, err := newRule(&doc)
+	return &Shape[In]{Schema: &doc, rule: rule}, err
 }
 
 // without returns the shape without one of its members.

@@ -90,17 +90,28 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }
 
+// shape returns the shape of the input, with the fields for steps that the operation accepts.
+func (s Spec[Env, In]) shape(varies bool) (shape *Shape[In], err error) {
+	shape, err = NewShape[In]()
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}):
+		shape = shape.without(thenField)
+	case slices.Contains(s.Produces, mediaPDF) && !s.Signs:
+		shape, err = shape.signing()
+	}
+	if err == nil && s.Bulk {
+		shape = shape.asJob()
+	}
+	return shape, err
+}
+
 func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
-	shape, err := NewShape[In]()
+	_, varies := any(new(In)).(priced[Env])
+	shape, err := s.shape(varies)
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
-	}
-	_, varies := any(new(In)).(priced[Env])
-	if s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}) {
-		shape = shape.without(thenField)
-	}
-	if s.Bulk {
-		shape = shape.asJob()
 	}
 	if s.Flow {
 		s.Produces = table.products()
@@ -111,7 +122,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]
 		bound, err := shape.bind(ctx, body, files, func(in *In, tree any) (err error) {
-			steps, err = table.bindSteps(ctx, in, tree, files)
+			steps, err = table.bindSteps(ctx, s.Info, in, tree, files)
 			return err
 		})
 		if err != nil {
@@ -172,6 +183,9 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 
 // mediaJSON is the content type of results that are no files.
 const mediaJSON = "application/json"
+
+// mediaPDF is the content type of results that may be signed.
+const mediaPDF = "application/pdf"
 
 // producer is an input whose fields determine the content type of the result.
 type producer interface{ Produces() string }

@@ -6,11 +6,13 @@ const (
 	ScopeTemplates = "templates"
 	ScopeWebhooks  = "webhooks"
 	ScopeAccount   = "account:read"
+	// ScopeSign permits the use of the account's signing identities. API keys can have it, too.
+	ScopeSign = "sign"
 )
 
 // Scopes returns the scopes, the most common first.
 func Scopes() []string {
-	return []string{ScopeDocuments, ScopeTemplates, ScopeWebhooks, ScopeAccount}
+	return []string{ScopeDocuments, ScopeTemplates, ScopeWebhooks, ScopeAccount, ScopeSign}
 }
 
 // The paths at which clients discover the authorization server (RFC 8414, 9728).

@@ -116,7 +116,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 		image, _ := a.API.Calls.Thumbnail(ctx, account, resultID)
 		return image
 	}
-	config.Again, config.Interface, config.Templates, config.Connections = a.again, a.API.ForPerson, a.API.Templates, a.API.Connections
+	config.Again, config.Interface, config.Templates, config.Connections, config.Signing = a.again, a.API.ForPerson, a.API.Templates, a.API.Connections, a.API.Signing
 	config.Progress, config.Cancel = a.API.Calls.AddProgress, a.API.Calls.Cancel
 	config.MaxBody, config.MaxFile = a.Config.MaxBody, a.Config.MaxFile
 	started := time.Now()

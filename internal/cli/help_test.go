@@ -14,7 +14,7 @@ import (
 
 // privateWords are words that readers outside the project do not know in this sense.
 var privateWords = regexp.MustCompile(`(?i)\b(mend|books|typefaces?|beside|told|tells?|nobody|somebody|whoever|persons?|emailed letters?|in force|in the place of|` +
-	`in place of|anew|of ours|goes on|has become|seal(s|ed)?|unseal|lets? in|stands? for|keeps? for|programs?|answers?|interface|what is|what it)\b`)
+	`in place of|anew|of ours|goes on|has become|seals|sealed|unseal|lets? in|stands? for|keeps? for|programs?|answers?|interface|what is|what it)\b`)
 
 // visitCommands calls do for every command that help lists.
 func visitCommands(t *testing.T, do func(*cobra.Command)) {

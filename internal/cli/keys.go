@@ -26,7 +26,7 @@ func newKeysCommand(table *schema.Table[*operation.Deps]) *cobra.Command {
 type keyOptions struct {
 	account, name, expires, spendLimit string
 	operations                         []string
-	test                               bool
+	test, signs                        bool
 }
 
 func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
@@ -59,6 +59,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 	flags.StringVar(&options.account, "account", "", "email address of the account (required)")
 	flags.StringVar(&options.name, "name", "", "name of the key")
 	flags.BoolVar(&options.test, "test", false, "create a test key (pdf_test_…). Its calls are free, and results have a Test band on each page and image")
+	flags.BoolVar(&options.signs, "signs", false, "let the key use the account's signing identities")
 	flags.StringVar(&options.expires, "expires", "", "expiry, such as 720h, 30d, 2027-01-31 or an RFC 3339 time. A date means 00:00 UTC on that day")
 	flags.StringVar(&options.spendLimit, "spend-limit", "", "maximum total spending of the key, in US dollars")
 	flags.StringSliceVar(&options.operations, "operations", nil, "allowed operations, separated by commas. Such a key cannot change limits or webhooks. Operations: "+strings.Join(operationNames(table), ", "))
@@ -68,7 +69,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 
 // parse checks the flags and returns the key they describe, without its account.
 func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) (store.NewKey, error) {
-	key := store.NewKey{Name: o.name, Test: o.test, Operations: o.operations}
+	key := store.NewKey{Name: o.name, Test: o.test, Signs: o.signs, Operations: o.operations}
 	if o.account == "" {
 		return key, usagef("--account is missing; give the email address of the account")
 	}
@@ -134,6 +135,7 @@ type keyLine struct {
 	Prefix                 string         `json:"prefix"`
 	Status                 string         `json:"status"`
 	Operations             []string       `json:"operations"`
+	Signs                  bool           `json:"signs"`
 	SpentMicrodollars      credit.Amount  `json:"spentMicrodollars"`
 	SpendLimitMicrodollars *credit.Amount `json:"spendLimitMicrodollars"`
 	CreatedAt              time.Time      `json:"createdAt"`
@@ -153,7 +155,7 @@ func newKeysList() *cobra.Command {
 		lines := []keyLine{}
 		for _, k := range keys {
 			lines = append(lines, keyLine{
-				ID: k.ID, Name: k.Name, Prefix: k.Prefix, Status: keyStatus(k, s.Now()), Operations: append([]string{}, k.Operations...),
+				ID: k.ID, Name: k.Name, Prefix: k.Prefix, Status: keyStatus(k, s.Now()), Operations: append([]string{}, k.Operations...), Signs: k.Signs,
 				SpentMicrodollars: k.Spent, SpendLimitMicrodollars: k.SpendLimit,
 				CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, LastUsedAt: k.LastUsedAt,
 			})

@@ -125,7 +125,7 @@ func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) 
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(), newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(), newTemplatesCommand(), newWebhooksCommand(), newConnectionsCommand(), newMCPCommand()} {
+	for _, cmd := range []*cobra.Command{newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(), newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(), newTemplatesCommand(), newWebhooksCommand(), newConnectionsCommand(), newSigningCommand(), newMCPCommand()} {
 		cmd.GroupID = clientGroup
 		root.AddCommand(cmd)
 	}

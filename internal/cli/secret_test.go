@@ -45,8 +45,15 @@ func TestSecretRotate(t *testing.T) {
 	if _, err := s.CreateConnection(t.Context(), connection); err != nil {
 		t.Fatal(err)
 	}
+	identity := store.SigningIdentity{ID: s.NewID("sig"), AccountID: account.ID, Name: "contracts", Certificate: "{}"}
+	if identity.Secret, err = box.Seal(delivery.SecretPurpose(identity.ID), []byte("key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateSigningIdentity(t.Context(), identity); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if got, want := mustRun(t, "secret", "rotate", data), "2 secrets are encrypted with the new key\n"; got != want {
+		if got, want := mustRun(t, "secret", "rotate", data), "3 secrets are encrypted with the new key\n"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -64,6 +71,9 @@ func TestSecretRotate(t *testing.T) {
 	}
 	if plain, err := fresh.Open(delivery.SecretPurpose(connection.ID), stored.Secret); err != nil || string(plain) != "key" {
 		t.Errorf("opened %q, %v", plain, err)
+	}
+	if identity, err = s.SigningIdentity(t.Context(), account.ID, identity.ID); err != nil || !fresh.Newest(identity.Secret) {
+		t.Errorf("the signing identity is not sealed with the newest key: %v", err)
 	}
 	for _, text := range [][]byte{sealed, w.Secret} {
 		if plain, err := fresh.Open(delivery.SecretPurpose(id), text); err != nil || string(plain) != "whsec" {

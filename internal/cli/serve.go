@@ -120,7 +120,7 @@ func devKey(ctx context.Context, a *app.App, account store.Account) (string, err
 	if key, _, err := a.Store.KeyBySecret(ctx, secret); err == nil && key.AccountID == account.ID {
 		return secret, nil
 	}
-	_, secret, err = a.Store.CreateKey(ctx, store.NewKey{AccountID: account.ID, Name: "development", Test: true})
+	_, secret, err = a.Store.CreateKey(ctx, store.NewKey{AccountID: account.ID, Name: "development", Test: true, Signs: true})
 	if err != nil {
 		return "", err
 	}

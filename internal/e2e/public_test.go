@@ -27,9 +27,11 @@ import (
 	"golang.org/x/net/html"
 
 	"relaypdf/api"
+	"relaypdf/api/operation"
 	"relaypdf/internal/app"
 	"relaypdf/internal/fakellm"
 	"relaypdf/internal/slow"
+	"relaypdf/render/pdf/pdftest"
 	"relaypdf/static/gallery"
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -54,7 +56,7 @@ func keyOf(t *testing.T, app *app.App) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs"})
+	_, secret, err := app.Store.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "docs", Signs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,6 +332,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	authority := pdftest.NewAuthority(t, "")
 	id, _ := r.sends("POST", "/v1/templates", `{"name":"Invoice","html":"<p>{{number}}</p>"}`) // that of the samples
 	r.sends("POST", "/v1/templates/"+id+"/publish", "{}")
 	for _, o := range book.Operations {
@@ -346,7 +349,8 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 			if o.ID == "pdf_create" {
 				makes = "result.pdf"
 			}
-			runSample(t, r.key, dir, sample.Name, own.Replace(sample.Text), makes)
+			text := strings.ReplaceAll(own.Replace(sample.Text), "https://tsa.example/", authority.URL+"/tsa")
+			runSample(t, r.key, dir, sample.Name, text, makes)
 		}
 	}
 }
@@ -500,6 +504,8 @@ func (r reader) own(path string) *strings.Replacer {
 		r.sends("PATCH", "/v1/webhooks/"+endpoint, `{"enabled":true}`) // ended with the refusal
 	case "/v1/connections/":
 		id, _ = r.sends("POST", "/v1/connections", `{"name":"`+rand.Text()+`","s3":{"endpoint":"`+r.receiver+`","bucket":"files","accessKeyId":"a","secretAccessKey":"b"}}`)
+	case "/v1/signing-identities/":
+		id, _ = r.sends("POST", "/v1/signing-identities", operation.ExampleIdentity(rand.Text()))
 	default:
 		r.t.Errorf("nothing stands for what is below %s", folder)
 	}

@@ -68,6 +68,12 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	}
 	jobs[StandardsJob] = func() (any, [][]byte) { return jobsOnOne()[StandardsJob], [][]byte{tagged()} }
 	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
+	jobs[SignJob] = func() (any, [][]byte) {
+		args := signArgs(t, newSigner(t))
+		wanted := unmarshal[Wanted](t, result(t, SignJob, args, document))
+		args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
+		return args, [][]byte{document, {0x30, 0}}
+	}
 	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
 	jobs[FormFillJob] = func() (any, [][]byte) {
 		return FormFillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
@@ -80,7 +86,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, MeasureJob, InvoiceReadJob}
+	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, MeasureJob, InvoiceReadJob, VerifyJob, SignKeyJob, SignDigestJob, SealJob}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,

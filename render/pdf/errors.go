@@ -7,6 +7,7 @@ import (
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pagerange"
+	"relaypdf/render/pdfsign"
 )
 
 // Kind is the reason why a PDF could not be processed.
@@ -60,6 +61,12 @@ const (
 	NoSheets Kind = "no_sheets"
 	// Unsplit is a document that cannot be split in the requested way. Text holds the reason.
 	Unsplit Kind = "unsplit"
+	// Unverified is a document whose signatures cannot be read. Text holds the reason.
+	Unverified Kind = "unverified"
+	// Unsigned is a document that cannot be signed as requested. About is the part of the request, and Text describes it.
+	Unsigned Kind = "unsigned"
+	// NoCertificate is a certificate that cannot be read. Pages is its number, from 0, and Text describes it.
+	NoCertificate Kind = "no_certificate"
 	// NotInvoice is a file that cannot be read as the XML of an e-invoice. Text gives the reason.
 	NotInvoice Kind = "not_invoice"
 	// NotEmail is a file that cannot be read as an email. Text gives the reason.
@@ -80,6 +87,8 @@ type Error struct {
 	Page   int     `json:",omitempty"`
 	Width  float64 `json:",omitempty"`
 	Height float64 `json:",omitempty"`
+	// About is the part of the request that an Unsigned error is about.
+	About pdfsign.Kind `json:",omitempty"`
 	// Text describes the error. It continues a sentence that begins with the field's name.
 	Text  string `json:",omitempty"`
 	cause error

@@ -61,6 +61,8 @@ func jobsOnOne() map[string]any {
 		BookletJob:       BookletArgs{Input: all.Input, PerSheet: 2, Width: 595, Height: 842},
 		SplitJob:         SplitArgs{Input: input(""), Every: 2},
 		MetadataJob:      input(""),
+		VerifyJob:        VerifyArgs{Name: inputName(0)},
+		SealJob:          SealArgs{Name: inputName(0)},
 		SetMetadataJob:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
 		OverlayJob:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
 		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},

@@ -44,6 +44,13 @@ const (
 	SetMetadataJob = "pdf.metadata.set"
 	OverlayJob     = "pdf.overlay"
 	MeasureJob     = "pdf.merge.measure"
+	VerifyJob      = "pdf.verify"
+
+	// The first two have the key, and read no document. The others read a document without the key.
+	SignKeyJob    = "pdf.sign.key"
+	SignDigestJob = "pdf.sign.digest"
+	SignJob       = "pdf.sign"
+	SealJob       = "pdf.seal"
 
 	// TestMarkJob has an Input as its argument.
 	TestMarkJob = "pdf.test-mark"
@@ -80,7 +87,13 @@ func Handlers() engine.Handlers {
 		SetMetadataJob: handleJSON(setMetadata),
 		OverlayJob:     handleJSON(overlay),
 		MeasureJob:     handleJSON(measureParts),
-		TestMarkJob:    handle(testMark),
+		VerifyJob:      handleJSON(verify),
+
+		SignKeyJob:    handleJSON(readKey),
+		SignDigestJob: handleJSON(signDigest),
+		SignJob:       handleJSON(sign),
+		SealJob:       handleJSON(seal),
+		TestMarkJob:   handle(testMark),
 
 		ConvertImageJob:      handleJSON(convertImage),
 		ExtractImagesJob:     handle(extractImages),

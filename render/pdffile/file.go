@@ -14,7 +14,8 @@ type File struct {
 	places  map[int]place
 	numbers []int // of them, as the table has them: mostly in the order of the file
 	trailer Dict
-	highest int // the highest number of an object
+	highest int   // the highest number of an object
+	tables  []int // offsets of the tables, the latest first
 	// streams holds the object streams that have been read, each with its objects in order.
 	streams  map[int][]packedObject
 	unpacked int // bytes in them
@@ -205,6 +206,27 @@ func (f *File) References() []string {
 	}
 	return all
 }
+
+// Span returns the offsets of an object in the content: of its number, and of the end of its value. It returns false if
+// the object is in a stream or cannot be read.
+func (f *File) Span(ref string) (start, end int, ok bool) {
+	number, generation, ok := splitReference(ref)
+	at, there := f.places[number]
+	if !ok || !there || at.generation != generation || at.stream != 0 {
+		return 0, 0, false
+	}
+	p, ok := f.open(number, at)
+	if !ok {
+		return 0, 0, false
+	}
+	if _, err := p.value(0); err != nil {
+		return 0, 0, false
+	}
+	return f.origin + at.offset, p.at, true
+}
+
+// Tables returns the offsets of the file's tables, the latest first.
+func (f *File) Tables() []int { return f.tables }
 
 // Trailer returns an entry of the file's trailer.
 func (f *File) Trailer(key string) any { return f.trailer[key] }

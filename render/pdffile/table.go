@@ -25,10 +25,10 @@ func ReadTable(content []byte) (*File, error) {
 	r := &tableReader{File: newFile(content), freed: map[int]bool{}}
 	for range maxTables {
 		trailer, err := r.read(start)
-		if err != nil || trailer == nil || trailer["/XRefStm"] != nil {
+		if err != nil || trailer == nil {
 			return nil, ErrUnread
 		}
-		if r.trailer == nil {
+		if r.tables = append(r.tables, start); r.trailer == nil {
 			r.trailer = trailer
 		}
 		before, more := trailer["/Prev"].(float64)
@@ -75,6 +75,7 @@ func (r *tableReader) read(start int) (Dict, error) {
 	if !p.keyword("xref") {
 		return r.stream(p)
 	}
+	var freed []int
 	for !p.keyword("trailer") {
 		first, err1 := p.integer()
 		count, err2 := p.integer()
@@ -89,12 +90,33 @@ func (r *tableReader) read(start int) (Dict, error) {
 			if err1 != nil || err2 != nil || !there && !p.keyword("f") {
 				return nil, ErrUnread
 			}
-			r.add(number, place{offset: offset, generation: generation}, there)
+			if !there {
+				freed = append(freed, number)
+				continue
+			}
+			r.add(number, place{offset: offset, generation: generation}, true)
 		}
 	}
 	value, err := p.value(0)
 	trailer, _ := value.(Dict)
+	if err == nil && trailer["/XRefStm"] != nil {
+		err = r.hybrid(trailer["/XRefStm"])
+	}
+	for _, number := range freed {
+		r.add(number, place{}, false)
+	}
 	return trailer, err
+}
+
+// hybrid reads the table of a hybrid file that is a stream. It has objects that the other table declares free, for readers
+// older than PDF 1.5.
+func (r *tableReader) hybrid(at any) error {
+	start, ok := at.(float64)
+	if !ok || start < 0 || start >= float64(len(r.content)) {
+		return ErrUnread
+	}
+	_, err := r.stream(&parser{data: r.content, at: int(start)})
+	return err
 }
 
 // stream reads a table that is a stream, whose dictionary is the trailer.

@@ -63,7 +63,8 @@ func (u *Update) Encrypt(c *Cipher) { u.cipher = c }
 // Empty reports whether nothing was set.
 func (u *Update) Empty() bool { return len(u.changed) == 0 }
 
-// Append returns the bytes to append to the file, an incremental update of the standard.
+// Append returns the bytes to append to the file, an incremental update of the standard. Its table has the form of the
+// file's latest one.
 func (u *Update) Append() ([]byte, error) {
 	f := u.file
 	trailer := Dict{"/Root": f.trailer["/Root"]}
@@ -80,7 +81,53 @@ func (u *Update) Append() ([]byte, error) {
 		}
 		trailer["/Prev"] = before
 	}
+	if f.trailer["/Type"] == "/XRef" {
+		return u.streamSection(len(f.content)-f.origin, trailer), nil
+	}
 	return u.section(len(f.content)-f.origin, trailer), nil
+}
+
+// streamSection is section with a table that is a stream.
+func (u *Update) streamSection(offset int, trailer Dict) []byte {
+	const width = 4 // bytes of an offset
+	out := []byte("\n")
+	table := u.Reserve()
+	var index []any
+	var rows []byte
+	row := func(number, generation int) {
+		at := offset + len(out)
+		index = append(index, number, 1)
+		rows = append(rows, rowPlain, byte(at>>24), byte(at>>16), byte(at>>8), byte(at), byte(generation>>8), byte(generation))
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
+		number, generation, _ := splitReference(ref)
+		row(number, generation)
+		out = appendObject(out, ref, u.changed[ref])
+	}
+	u.finish(trailer)
+	number, _, _ := splitReference(table)
+	start := offset + len(out)
+	row(number, 0)
+	trailer["/Type"], trailer["/W"], trailer["/Index"] = "/XRef", []any{1, width, 2}, index
+	out = appendObject(out, table, Stream{trailer, rows})
+	return fmt.Appendf(out, "startxref\n%d\n%%%%EOF\n", start)
+}
+
+func appendObject(out []byte, ref string, value any) []byte {
+	number, generation, _ := splitReference(ref)
+	out = fmt.Appendf(out, "%d %d obj\n", number, generation)
+	return append(appendValue(out, value), "\nendobj\n"...)
+}
+
+// finish completes a trailer.
+func (u *Update) finish(trailer Dict) {
+	trailer["/Size"] = u.next
+	if u.id != nil {
+		trailer["/ID"] = u.id
+	}
+	if u.info != "" {
+		trailer["/Info"] = u.info
+	}
 }
 
 // Replace is Append for an update after which only objects that are reachable from the catalog remain, other than
@@ -123,8 +170,7 @@ func (u *Update) section(offset int, trailer Dict) []byte {
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
 		number, generation, _ := splitReference(ref)
 		table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, offset+len(out), generation)
-		out = fmt.Appendf(out, "%d %d obj\n", number, generation)
-		out = append(appendValue(out, u.changed[ref]), "\nendobj\n"...)
+		out = appendObject(out, ref, u.changed[ref])
 	}
 	for _, number := range slices.Sorted(maps.Keys(u.kept)) {
 		at := u.kept[number]
@@ -132,13 +178,7 @@ func (u *Update) section(offset int, trailer Dict) []byte {
 			table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, at.offset, at.generation)
 		}
 	}
-	trailer["/Size"] = u.next
-	if u.id != nil {
-		trailer["/ID"] = u.id
-	}
-	if u.info != "" {
-		trailer["/Info"] = u.info
-	}
+	u.finish(trailer)
 	start := offset + len(out)
 	out = append(append(out, table...), "trailer "...)
 	return fmt.Appendf(appendValue(out, trailer), "\nstartxref\n%d\n%%%%EOF\n", start)

@@ -33,7 +33,7 @@ func (d *openAPI) inputs(s schema) []views.InputField {
 // input returns a field of a form: its schema determines its control, and how its text becomes JSON.
 func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	doc := d.field(name, s, required)
-	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required, Common: s.Common, Requires: s.Requires}
+	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required, Common: s.Common, Requires: s.Requires, Secret: s.Format == "password"}
 	if text, isSource := strings.CutPrefix(doc.Description, sourcePrefix); isSource {
 		f.Source, f.Description = true, strings.ToUpper(text[:1])+chooseOne.ReplaceAllString(text[1:], "")
 	}

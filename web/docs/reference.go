@@ -149,7 +149,7 @@ func operations(address string, text []byte) ([]views.Operation, error) {
 }
 
 // tags are the groups of the reference in order.
-var tags = []string{"pdf", "images", "convert", "email", "barcodes", "zip", "pipelines", "templates", "files", "fonts", "jobs", "webhooks", "connections", "mcp", "billing", "account", "service"}
+var tags = []string{"pdf", "images", "convert", "email", "barcodes", "zip", "pipelines", "templates", "files", "fonts", "jobs", "webhooks", "connections", "signing-identities", "mcp", "billing", "account", "service"}
 
 func tagPlace(tag string) int { return slices.Index(tags, tag) }
 

@@ -1,0 +1,276 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"relaypdf/api/apierror"
+	"relaypdf/api/schema"
+	"relaypdf/render"
+	"relaypdf/render/egress"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/pdfsign"
+	"relaypdf/render/spool"
+	"relaypdf/store"
+)
+
+// SignInput is the input of pdf.sign.
+type SignInput struct {
+	schema.Common
+	FileSource
+
+	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer. A PKCS#12 file is used only for this call, and never stored."`
+	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. A signature (B-B) has also a timestamp (B-T), the certificates and their revocation status (B-LT), and a timestamp of the whole document (B-LTA)."`
+	TimestampURL string       `json:"timestampUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https. Required for the levels B-T, B-LT and B-LTA."`
+	Reason       string       `json:"reason,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-common=true" jsonschema_description:"Reason for signing."`
+	Location     string       `json:"location,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-advanced=true" jsonschema_description:"Place of signing."`
+	Contact      string       `json:"contact,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-advanced=true" jsonschema_description:"Contact of the signer, such as an email address."`
+	Certify      string       `json:"certify,omitempty" jsonschema:"enum=none,enum=no-changes,enum=form-filling,enum=annotations,default=none" jsonschema_extras:"x-advanced=true" jsonschema_description:"Changes that the signature allows as a certification. none: an ordinary signature. no-changes: timestamps only. form-filling: forms and further signatures. annotations: comments, too. Only the first signature of a PDF can certify it."`
+	Field        string       `json:"field,omitempty" jsonschema:"maxLength=1000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Full name of an unsigned signature field of the PDF. Default: a new field."`
+	Visible      SignatureBox `json:"visible,omitzero" jsonschema_description:"Box of the visible signature, on a page. It is measured from the top left of the page as displayed. Default: the signature is invisible."`
+}
+
+// SigningKey is the key of a signer: exactly one of ID and PKCS12.
+type SigningKey struct {
+	ID       string  `json:"id,omitempty" jsonschema:"minLength=1,maxLength=64" jsonschema_description:"ID of a signing identity, sig_…. It requires the scope sign. Send exactly one of id and pkcs12."`
+	PKCS12   KeyFile `json:"pkcs12,omitzero" jsonschema_description:"PKCS#12 file (.p12, .pfx). It has a private key, RSA of 2048 to 4096 bits or ECDSA on P-256 or P-384, and its certificates up to the root."`
+	Password string  `json:"password,omitempty" jsonschema:"format=password,maxLength=1000" jsonschema_description:"Password of the file."`
+}
+
+// StoredKey is the key of a signing identity.
+type StoredKey struct {
+	PKCS12   []byte `json:"pkcs12"`
+	Password string `json:"password"`
+}
+
+// KeyFile is the source of a key.
+type KeyFile struct {
+	File   schema.File `json:"file,omitzero" jsonschema_description:"PKCS#12 file as Base64 or as a data URI, at most 256 KiB. Send exactly one of file and fileId."`
+	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an uploaded file. Uploads of this account are stored until they expire or are deleted."`
+}
+
+// SignatureBox is the visible part of a signature.
+type SignatureBox struct {
+	Page   int      `json:"page,omitempty" jsonschema:"minimum=1,default=1" jsonschema_description:"Number of the page, from 1."`
+	X      float64  `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Left edge in points."`
+	Y      float64  `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Top edge in points."`
+	Width  float64  `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
+	Height float64  `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
+	Image  FileItem `json:"image,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"Image in the box: PNG, JPEG, WebP, TIFF or GIF. It is left of the text. Transparent pixels become white."`
+	Text   string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text in the box. It has Western European characters, and lines separated by line feeds. PDFs that claim PDF/A accept only an image. Default without an image: the signer's name, the time and the reason."`
+}
+
+// The largest key, in bytes, and the most lines in a box.
+const (
+	maxKeyFile       = 256 << 10
+	maxSignatureText = 20
+)
+
+// Fields of the input in errors.
+const (
+	keyAt          = "key.pkcs12."
+	imageAt        = "visible.image."
+	timestampField = "timestampUrl"
+)
+
+// HoldsKey reports that the input has a secret of which no copy may be kept.
+func (in *SignInput) HoldsKey() bool { return in.Key.ID == "" }
+
+// SigningIdentity returns the ID of the stored identity that signs, or an empty string.
+func (in *SignInput) SigningIdentity() string { return in.Key.ID }
+
+// Admit returns an error if the queue of the file tools is full.
+func (in *SignInput) Admit(deps *Deps) error { return admitTool(deps) }
+
+// Validate checks the rules that the schema cannot express.
+func (in *SignInput) Validate() error {
+	var faults schema.Faults
+	in.check(&faults, "")
+	file := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
+	switch given := file.File.Inline != nil; {
+	case in.Key.ID != "" && (given || file.FileID != nil):
+		addExclusive(&faults, "key.id", "key.pkcs12", "id, pkcs12")
+	case in.Key.ID != "" && in.Key.Password != "":
+		faults.Add("key.password", "requires key.pkcs12")
+	case in.Key.ID != "":
+	case given && file.FileID != nil:
+		addExclusive(&faults, keyAt+"file", keyAt+"fileId", "file, fileId")
+	case !given && file.FileID == nil:
+		faults.AddSentence("No key given. Send exactly one of key.id, key.pkcs12.file, key.pkcs12.fileId", keyAt+"file", "is required without key.id and fileId. Send exactly one of them")
+	default:
+		checkContent(&faults, keyAt+"file", file.File)
+	}
+	basic := in.Level == "" || in.Level == string(pdfsign.LevelB)
+	switch {
+	case !basic && in.TimestampURL == "":
+		faults.Add(timestampField, "is required for level %s", in.Level)
+	case basic && in.TimestampURL != "":
+		faults.Add(timestampField, "requires level B-T, B-LT or B-LTA")
+	}
+	if in.Visible.given() {
+		if in.Field != "" {
+			faults.Add("visible", "is mutually exclusive with field, which has a box of its own")
+		}
+		if in.Visible.hasImage() {
+			in.Visible.Image.check(&faults, imageAt)
+		}
+		if n := strings.Count(in.Visible.Text, "\n") + 1; n > maxSignatureText {
+			faults.Add("visible.text", "must have at most %d lines; got %d", maxSignatureText, n)
+		}
+	}
+	return failures(faults)
+}
+
+// given reports whether the signature is visible: the width of a box is required.
+func (b *SignatureBox) given() bool { return b.Width > 0 }
+
+func (b *SignatureBox) hasImage() bool {
+	return b.Image.URL != nil || b.Image.File.Inline != nil || b.Image.FileID != nil
+}
+
+// box returns the box in the renderer's type.
+func (b *SignatureBox) box() *pdfsign.Visible {
+	if !b.given() {
+		return nil
+	}
+	v := &pdfsign.Visible{Page: max(b.Page, 1), X: b.X, Y: b.Y, Width: b.Width, Height: b.Height}
+	if strings.TrimSpace(b.Text) != "" {
+		v.Lines = strings.Split(b.Text, "\n")
+	}
+	return v
+}
+
+// permissions are the certifications by name.
+var permissions = map[string]pdfsign.Permission{
+	"no-changes": pdfsign.NoChanges, "form-filling": pdfsign.FormFilling, "annotations": pdfsign.Annotations,
+}
+
+func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, error) {
+	key := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
+	sources := []stagedFile{{&in.FileSource, ""}}
+	if in.Key.ID == "" {
+		sources = append(sources, stagedFile{&key, keyAt})
+	}
+	image := len(sources)
+	if in.Visible.given() && in.Visible.hasImage() {
+		sources = append(sources, stagedFile{&in.Visible.Image.FileSource, imageAt})
+	}
+	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
+		s := render.Signing{Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL}
+		if in.Key.ID != "" {
+			stored, err := deps.SigningKey(ctx, in.Key.ID)
+			if err != nil {
+				return schema.Result{}, identityFailure(err)
+			}
+			defer clear(stored.PKCS12)
+			s.PKCS12, s.Password = spool.FromBytes(stored.PKCS12), stored.Password
+		} else if s.PKCS12 = files[1]; files[1].Size() > maxKeyFile {
+			return schema.Result{}, schema.Faults{{Field: files[1].field, Message: fmt.Sprintf("must be at most %d KiB", maxKeyFile>>10)}}
+		}
+		if in.Level == "" {
+			s.Level = pdfsign.LevelB
+		}
+		s.Options = pdfsign.Options{
+			Field: in.Field, Reason: in.Reason, Location: in.Location, Contact: in.Contact, Certify: permissions[in.Certify], Visible: in.Visible.box(),
+		}
+		if len(files) > image {
+			s.Image = files[image]
+		}
+		result, err := signed(ctx, deps, "signed", files[0], func(content engine.Content) (render.File, error) { return deps.Render.SignPDF(ctx, content, s) })
+		var failed *pdf.Error
+		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
+			failed.Input = image
+		}
+		return result, signFailure(err)
+	})
+}
+
+// signed returns the result of signing or sealing a PDF. That of a call with a test key gets its test mark before, since
+// each later change breaks the signature.
+func signed(ctx context.Context, deps *Deps, stem string, file openFile, sign func(engine.Content) (render.File, error)) (result schema.Result, err error) {
+	content := engine.Content(file)
+	if deps.Test {
+		marked, markErr := deps.Render.MarkPDF(ctx, render.PDFFile{Content: file})
+		if markErr != nil {
+			return result, markErr
+		}
+		defer func() { err = errors.Join(err, marked.Close()) }()
+		content = marked
+	}
+	result, err = pdfResult(stem)(sign(content))
+	result.Marked = deps.Test
+	return result, err
+}
+
+// identityFailure is the error of a signing identity that was deleted after the call was accepted.
+func identityFailure(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return schema.Faults{{Field: "key.id", Message: "must be the ID of a signing identity of this account. It was deleted meanwhile"}}
+	}
+	return err
+}
+
+// signFailure names the field of the request that prevents a signature.
+func signFailure(err error) error {
+	var unreachable *render.TimestampError
+	var failed *pdf.Error
+	switch {
+	case errors.As(err, &unreachable) && errors.Is(err, egress.ErrRefused):
+		return &fileURLError{field: timestampField, cause: err}
+	case errors.As(err, &unreachable):
+		return remoteFailure(timestampField, "could not be reached: "+unreachable.Unwrap().Error())
+	case !errors.As(err, &failed) || failed.Kind != pdf.Unsigned:
+		return err
+	}
+	switch failed.About {
+	case pdfsign.BadResponse:
+		return remoteFailure(timestampField, failed.Text)
+	case pdfsign.NoState:
+		return remoteFailure("level", failed.Text)
+	}
+	field := map[pdfsign.Kind]string{
+		pdfsign.BadField: "field", pdfsign.BadPage: "visible", pdfsign.BadText: "visible.text", pdfsign.BadKey: "key.pkcs12", pdfsign.BadPassword: "key.password",
+	}[failed.About]
+	return schema.Faults{{Field: field, Message: failed.Text}}
+}
+
+// remoteFailure is the error of a call for which another server did not do its part. The same call may succeed later.
+func remoteFailure(field, text string) error {
+	return &apierror.Error{
+		Code: apierror.ProcessingFailed, Message: "The PDF could not be signed: " + field + " " + text + ".", Details: []apierror.Detail{{Field: field, Message: text}},
+	}
+}
+
+// SealInput is the input of pdf.seal.
+type SealInput struct {
+	schema.Common
+	FileSource
+
+	TimestampURL string `json:"timestampUrl" jsonschema:"required,format=uri,minLength=1,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https."`
+}
+
+// Admit returns an error if the queue of the file tools is full.
+func (in *SealInput) Admit(deps *Deps) error { return admitTool(deps) }
+
+// Validate checks the rules that the schema cannot express.
+func (in *SealInput) Validate() error {
+	var faults schema.Faults
+	in.check(&faults, "")
+	return failures(faults)
+}
+
+func runSeal(ctx context.Context, deps *Deps, in *SealInput) (schema.Result, error) {
+	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
+		result, err := signed(ctx, deps, "sealed", files[0], func(content engine.Content) (render.File, error) {
+			return deps.Render.SealPDF(ctx, content, in.TimestampURL)
+		})
+		var failed *pdf.Error
+		if errors.As(err, &failed) && failed.Kind == pdf.Unsigned && failed.About != pdfsign.BadResponse {
+			return result, remoteFailure(files[0].field, failed.Text)
+		}
+		return result, signFailure(err)
+	})
+}

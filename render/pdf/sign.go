@@ -1,0 +1,262 @@
+package pdf
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdfsign"
+)
+
+// KeyArgs are the arguments of SignKeyJob, whose result is a Key, and of SignDigestJob, whose result is a CMS. They never
+// become a file.
+type KeyArgs struct {
+	PKCS12   []byte
+	Password string
+	Digest   []byte // of the prepared document; only for SignDigestJob
+}
+
+// Key is what is public about a key.
+type Key struct {
+	Hash        crypto.Hash // of the documents that it signs
+	Chain       [][]byte    // of its certificate, in DER
+	Certificate Certificate // the first of the chain
+}
+
+// CMS is a signature in DER.
+type CMS struct{ Content []byte }
+
+// withKey runs do with the signer of a key, which is overwritten afterwards.
+func withKey[T any](args KeyArgs, do func(*pdfsign.Signer) (T, error)) (result T, err error) {
+	defer clear(args.PKCS12)
+	signer, err := pdfsign.ReadPKCS12(args.PKCS12, args.Password)
+	if err == nil {
+		defer signer.Forget()
+		result, err = do(signer)
+	}
+	if err != nil {
+		return result, signatureError(err)
+	}
+	return result, nil
+}
+
+// readKey returns the certificates of a key.
+func readKey(_ context.Context, _ *engine.Work, args KeyArgs) (Key, error) {
+	return withKey(args, func(s *pdfsign.Signer) (Key, error) {
+		key := Key{Hash: s.Hash, Certificate: certificateOf(s.Chain[0])}
+		for _, c := range s.Chain {
+			key.Chain = append(key.Chain, c.Raw)
+		}
+		return key, nil
+	})
+}
+
+// signDigest signs the digest of a document.
+func signDigest(_ context.Context, _ *engine.Work, args KeyArgs) (CMS, error) {
+	return withKey(args, func(s *pdfsign.Signer) (CMS, error) {
+		content, err := s.Sign(args.Digest)
+		return CMS{content}, err
+	})
+}
+
+// A job that reads a document and needs responses of a key or of servers, such as SignJob, ends with its Wants and is
+// done again with the Responses, until it wants none.
+
+// WantKind is the kind of a Want.
+type WantKind string
+
+// The kinds of wants, with their bodies.
+const (
+	WantSignature WantKind = "signature" // a CMS of a digest
+	WantTimestamp WantKind = "timestamp" // a response to a request of RFC 3161
+	WantState     WantKind = "state"     // a response to an OCSP request; a list of revoked certificates without a body
+)
+
+// Want is a request for a response.
+type Want struct {
+	Kind WantKind
+	URL  string // of a WantState
+	Body []byte
+}
+
+func (w Want) equal(other Want) bool {
+	return w.Kind == other.Kind && w.URL == other.URL && bytes.Equal(w.Body, other.Body)
+}
+
+// Wanted is the result of a job that wants responses. Without any, the job is done.
+type Wanted struct{ Wants []Want }
+
+// Response is the response to a Want: a file of the job, or the reason why there is none.
+type Response struct {
+	Want
+
+	File  string
+	Error string
+}
+
+// Replay is what is the same for all runs of a job: its time, the seed of its timestamp requests, and the responses.
+type Replay struct {
+	At        time.Time
+	Seed      []byte
+	Responses []Response
+}
+
+// replayer answers from the responses, and notes other wants.
+type replayer struct {
+	Replay
+
+	w     *engine.Work
+	wants []Want
+}
+
+func (r *replayer) get(want Want) ([]byte, error) {
+	for _, known := range r.Responses {
+		switch {
+		case !known.equal(want):
+		case known.Error != "":
+			return nil, errors.New(known.Error)
+		default:
+			return os.ReadFile(r.w.Path(known.File))
+		}
+	}
+	r.wants = append(r.wants, want)
+	return nil, pdfsign.ErrPending
+}
+
+// Sign is that of a pdfsign.Key.
+func (r *replayer) Sign(digest []byte) ([]byte, error) {
+	return r.get(Want{Kind: WantSignature, Body: digest})
+}
+
+func (r *replayer) network() pdfsign.Network {
+	return pdfsign.Network{
+		Seed: r.Seed,
+		Timestamp: func(_ context.Context, request []byte) ([]byte, error) {
+			return r.get(Want{Kind: WantTimestamp, Body: request})
+		},
+		Fetch: func(_ context.Context, request pdfsign.Request) ([]byte, error) {
+			return r.get(Want{WantState, request.URL, request.Body})
+		},
+	}
+}
+
+// finish writes the document, unless responses are wanted.
+func (r *replayer) finish(content []byte, err error) (Wanted, error) {
+	if errors.Is(err, pdfsign.ErrPending) {
+		return Wanted{r.wants}, nil
+	}
+	if err != nil {
+		return Wanted{}, signatureError(err)
+	}
+	if err := os.WriteFile(r.w.Path(output), content, 0o600); err != nil {
+		return Wanted{}, fmt.Errorf("write output: %w", err)
+	}
+	r.w.Output(output)
+	return Wanted{}, nil
+}
+
+// SealArgs are the arguments of SealJob, whose result is a Wanted, and whose output is the document with a timestamp.
+type SealArgs struct {
+	Replay
+
+	Name string // of the document
+	// Roots is the name of a file of certificates in PEM, which complete chains; empty is none.
+	Roots string
+}
+
+// SignArgs are the arguments of SignJob, whose result is a Wanted, and whose output is the signed document.
+type SignArgs struct {
+	SealArgs
+
+	Key     Key
+	Level   pdfsign.Level
+	Options pdfsign.Options
+	// Image is the name of the image of the visible signature; empty is none.
+	Image string
+}
+
+func (a SealArgs) read(w *engine.Work) (content []byte, trust []*x509.Certificate, err error) {
+	if content, err = readPDF(w, a.Name); err != nil {
+		return nil, nil, err
+	}
+	trust, err = roots(w, a.Roots, nil)
+	return content, trust, err
+}
+
+// seal adds a timestamp to a document.
+func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
+	content, trust, err := args.read(w)
+	if err != nil {
+		return Wanted{}, err
+	}
+	r := &replayer{Replay: args.Replay, w: w}
+	return r.finish(pdfsign.Seal(ctx, content, args.At, trust, r.network()))
+}
+
+// sign signs a document.
+func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
+	content, trust, err := args.read(w)
+	if err != nil {
+		return Wanted{}, err
+	}
+	r := &replayer{Replay: args.Replay, w: w}
+	job := pdfsign.Job{Options: args.Options, Level: args.Level, Key: r, Hash: args.Key.Hash, Trust: trust, Network: r.network(), At: args.At}
+	for _, raw := range args.Key.Chain {
+		c, err := x509.ParseCertificate(raw)
+		if err != nil {
+			return Wanted{}, fmt.Errorf("certificate of the key: %w", err)
+		}
+		job.Chain = append(job.Chain, c)
+	}
+	if len(job.Chain) == 0 || !job.Hash.Available() {
+		return Wanted{}, errors.New("the key has no certificate, or an unknown hash")
+	}
+	if job.Visible != nil {
+		if err := args.fillBox(w, job.Chain[0], job.Visible); err != nil {
+			return Wanted{}, err
+		}
+	}
+	return r.finish(pdfsign.Sign(ctx, content, job))
+}
+
+// fillBox adds the image to a visible signature, or the usual text if it has neither.
+func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign.Visible) error {
+	if a.Image == "" {
+		if len(box.Lines) == 0 {
+			box.Lines = []string{"Signed by " + strings.Join(strings.Fields(cmp.Or(signer.Subject.CommonName, signer.Subject.String())), " "), a.At.UTC().Format("2006-01-02 15:04 UTC")}
+			if a.Options.Reason != "" {
+				box.Lines = append(box.Lines, a.Options.Reason)
+			}
+		}
+		return nil
+	}
+	decoded, _, err := uprightImage(w.Path(a.Image))
+	if err != nil {
+		return blameImage(1, err)
+	}
+	const most, opaque = 1200, 255 // pixels, 300 for each inch of a box of 288 points
+	width, height := decoded.Rect.Dx(), decoded.Rect.Dy()
+	if longest := max(width, height); longest > most {
+		width, height = max(1, width*most/longest), max(1, height*most/longest)
+		decoded = scale(decoded, width, height)
+	}
+	box.Image = &pdfsign.Image{Width: width, Height: height, RGB: make([]byte, 0, 3*width*height)} //nolint:mnd // bytes of a pixel
+	for y := range height {
+		for x := range width {
+			c := decoded.NRGBAAt(decoded.Rect.Min.X+x, decoded.Rect.Min.Y+y)
+			alpha := int(c.A)
+			for _, value := range []uint8{c.R, c.G, c.B} { // on white
+				box.Image.RGB = append(box.Image.RGB, uint8((int(value)*alpha+opaque*(opaque-alpha))/opaque))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package pdf
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	integers "math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"software.sslmate.com/src/go-pkcs12"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdfsign"
+	"relaypdf/render/spool"
+)
+
+// newSigner returns a signer whose certificate is its own root.
+func newSigner(t testing.TB) *pdfsign.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: integers.NewInt(7), Subject: pkix.Name{CommonName: "Ada"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := pdfsign.NewSigner(key, []*x509.Certificate{certificate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func pemOf(c *x509.Certificate) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+}
+
+// signed returns a signed document, and the certificate of its signer in PEM.
+func signed(t testing.TB, content []byte) ([]byte, string) {
+	t.Helper()
+	signer := newSigner(t)
+	made, err := pdfsign.Sign(t.Context(), content, pdfsign.Job{
+		Options: pdfsign.Options{Time: time.Now(), Reason: "Agreed"}, Level: pdfsign.LevelB, Key: signer, Chain: signer.Chain, Hash: signer.Hash,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, pemOf(signer.Chain[0])
+}
+
+// signArgs returns the arguments that sign the first document of a job.
+func signArgs(t testing.TB, signer *pdfsign.Signer) SignArgs {
+	t.Helper()
+	args := SignArgs{SealArgs: SealArgs{Name: inputName(0), Replay: Replay{At: time.Now(), Seed: []byte("seed")}}, Key: Key{Hash: signer.Hash}, Level: pdfsign.LevelB}
+	args.Options.Time = args.At
+	for _, c := range signer.Chain {
+		args.Key.Chain = append(args.Key.Chain, c.Raw)
+	}
+	return args
+}
+
+// TestSignInSteps signs a document in steps: the ones with the key read no document, and the same request is made each
+// time.
+func TestSignInSteps(t *testing.T) {
+	t.Parallel()
+	signer := newSigner(t)
+	file, err := pkcs12.Modern.Encode(signer.Key, signer.Chain[0], nil, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := signArgs(t, signer)
+	key := unmarshal[Key](t, result(t, SignKeyJob, KeyArgs{PKCS12: file, Password: "secret"}))
+	if len(key.Chain) != 1 || !bytes.Equal(key.Chain[0], signer.Chain[0].Raw) || key.Hash != crypto.SHA256 {
+		t.Fatalf("%+v", key)
+	}
+	document := linked().Write()
+	args.Options.Visible = &pdfsign.Visible{Page: 1, X: 10, Y: 10, Width: 200, Height: 40}
+	args.Image = inputName(1)
+	icon := plate(t, green, 30, 20)
+	wanted := unmarshal[Wanted](t, result(t, SignJob, args, document, icon))
+	if again := unmarshal[Wanted](t, result(t, SignJob, args, document, icon)); len(wanted.Wants) != 1 || !again.Wants[0].equal(wanted.Wants[0]) {
+		t.Fatalf("%+v, then %+v", wanted, again)
+	}
+	cms := unmarshal[CMS](t, result(t, SignDigestJob, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Wants[0].Body}))
+	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(2)}}
+	done := make1(t, SignJob, args, document, icon, cms.Content)
+	if !bytes.HasPrefix(done, document) {
+		t.Error("the bytes of the document have changed")
+	}
+	if out := pdftest.Tool(t, "pdfsig", pdftest.Save(t, done)); !strings.Contains(out, "Signature is Valid") {
+		t.Error(out)
+	}
+	verified := VerifyArgs{Name: inputName(0), Trust: []string{pemOf(signer.Chain[0])}}
+	if got := unmarshal[Verification](t, result(t, VerifyJob, verified, done)); got.Verdict != "valid" {
+		t.Errorf("%+v", got)
+	}
+	fails(t, Unsigned, SignKeyJob, KeyArgs{PKCS12: file, Password: "wrong"})
+	fails(t, Unsigned, SignDigestJob, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
+	args.Responses[0].Error = "is not there"
+	args.Options.Visible.Page = 9
+	fails(t, Unsigned, SignJob, args, document, icon)
+	fails(t, NotImage, SignJob, args, document, []byte("icon"))
+	fails(t, NotPDF, SealJob, args.SealArgs, []byte("hello"))
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	plain := three().Write()
+	made, certificate := signed(t, plain)
+	name := inputName(0)
+	got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Name: name, Trust: []string{certificate}}, made))
+	if len(got.Signatures) != 1 || got.Verdict != "valid" {
+		t.Fatalf("%+v", got)
+	}
+	s := got.Signatures[0]
+	if s.Field != "Signature1" || *s.Signer != "CN=Ada" || *s.Level != "B-B" || !s.Intact || !s.Trusted || !s.WholeDocument || *s.SignReason != "Agreed" || *s.TimeSource != "signer" {
+		t.Errorf("%+v", s)
+	}
+	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Name: name}, made)); got.Verdict != "unknown" {
+		t.Errorf("without trust: %s", got.Verdict)
+	}
+	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Name: name}, plain)); got.Verdict != "unsigned" || len(got.Signatures) != 0 {
+		t.Errorf("without a signature: %+v", got)
+	}
+	made[len(plain)-50] ^= 1
+	if got, err := do(t, VerifyJob, VerifyArgs{Name: name, Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
+		t.Errorf("changed: %s", got.Body)
+	}
+	fails(t, NotPDF, VerifyJob, VerifyArgs{Name: name}, []byte("hello"))
+	fails(t, Unverified, VerifyJob, VerifyArgs{Name: name}, pdftest.Transform(t, plain, "--encrypt", "", "owner", "256", "--"))
+	fails(t, NoCertificate, VerifyJob, VerifyArgs{Name: name, Trust: []string{"x"}}, plain)
+}
+
+// TestHostileSignatures: no hostile document stops the verification.
+func TestHostileSignatures(t *testing.T) {
+	t.Parallel()
+	for name, content := range hostile() {
+		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob, Args: VerifyArgs{Name: inputName(0)}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
+		if failed, ok := FromJob(err).(*Error); err != nil && (!ok || failed.Kind != Unverified && failed.Kind != NotPDF) { //nolint:errorlint // the error itself
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = result.Close()
+	}
+}

@@ -1,0 +1,268 @@
+package render
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"relaypdf/internal/guard"
+	"relaypdf/render/egress"
+	"relaypdf/render/engine"
+	"relaypdf/render/pdf"
+	"relaypdf/render/pdfsign"
+	"relaypdf/render/spool"
+)
+
+// systemRoots are the files in which operating systems have their trusted certificates.
+func systemRoots() []string {
+	return []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"}
+}
+
+// rootsName is the file name of the trusted certificates of a job.
+const rootsName = "roots.pem"
+
+// trusted returns a job's files with the certificates of the operating system, and the name of these; empty if it has none.
+func trusted(files []engine.File) ([]engine.File, string) {
+	for _, path := range systemRoots() {
+		if raw, err := os.ReadFile(path); err == nil {
+			return append(files, engine.File{Name: rootsName, Content: spool.FromBytes(raw)}), rootsName
+		}
+	}
+	return files, ""
+}
+
+// VerifyPDF verifies the signatures of a PDF. It trusts certificates in PEM; without any, those of the operating system. If
+// online is true, it asks the servers of issuers for the revocation of certificates.
+func (t *Tools) VerifyPDF(ctx context.Context, content engine.Content, trust []string, online bool) (pdf.Verification, error) {
+	var report pdf.Verified
+	args := pdf.VerifyArgs{Name: inputName, Trust: trust, Online: online}
+	files := []engine.File{{Name: inputName, Content: content}}
+	if len(trust) == 0 {
+		files, args.Roots = trusted(files)
+	}
+	d := &dialogue{tools: t}
+	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
+		args.Replay = replay
+		return engine.Job{Name: pdf.VerifyJob, Args: args, Files: files}
+	})
+	if err == nil {
+		err = json.Unmarshal(result.Body, &report)
+	}
+	return report.Verification, err
+}
+
+// Signing is a signature to be made. The key is used by processes without a network that read no document.
+type Signing struct {
+	PKCS12   engine.Content
+	Password string
+	Level    pdfsign.Level
+	Options  pdfsign.Options
+	// TimestampURL is the URL of the timestamp authority, for levels above B-B.
+	TimestampURL string
+	// Image is the image of the visible signature; nil is none.
+	Image engine.Content
+}
+
+// SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *pdf.Error of the kind Unsigned about the
+// part of the request that it names.
+func (t *Tools) SignPDF(ctx context.Context, content engine.Content, s Signing) (_ *spool.File, err error) {
+	raw, err := io.ReadAll(s.PKCS12.Open())
+	if err != nil {
+		return nil, err
+	}
+	defer clear(raw)
+	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Name: inputName}, Level: s.Level, Options: s.Options}
+	key := pdf.KeyArgs{PKCS12: raw, Password: s.Password}
+	if err := t.runKey(ctx, pdf.SignKeyJob, key, &args.Key); err != nil {
+		return nil, err
+	}
+	files := []engine.File{{Name: inputName, Content: content}}
+	files, args.Roots = trusted(files)
+	if s.Image != nil {
+		args.Image = "image"
+		files = append(files, engine.File{Name: args.Image, Content: s.Image})
+	}
+	d := &dialogue{tools: t, timestampURL: s.TimestampURL, sign: func(ctx context.Context, digest []byte) ([]byte, error) {
+		var cms pdf.CMS
+		key.Digest = digest
+		err := t.runKey(ctx, pdf.SignDigestJob, key, &cms)
+		return cms.Content, err
+	}}
+	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
+		args.Replay, args.Options.Time = replay, replay.At
+		return engine.Job{Name: pdf.SignJob, Args: args, Files: files}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result.Output(0), nil
+}
+
+// ReadKey returns the certificate of the key in a PKCS#12 file. A *pdf.Error of the kind Unsigned is about the file or its
+// password.
+func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
+	var key pdf.Key
+	err := t.runKey(ctx, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password}, &key)
+	return key.Certificate, err
+}
+
+// runKey runs a job that has the key.
+func (t *Tools) runKey(ctx context.Context, job string, key pdf.KeyArgs, into any) error {
+	result, err := t.runTool(ctx, engine.Job{Name: job, Args: key})
+	var late *engine.TimeoutError
+	var failed *pdf.Error
+	switch {
+	case err == nil:
+		return json.Unmarshal(result.Body, into)
+	case ctx.Err() == nil && errors.As(err, &late), errors.As(err, &failed) && failed.Kind == pdf.Exhausted:
+		return &pdf.Error{Kind: pdf.Unsigned, About: pdfsign.BadKey, Text: "must be a PKCS#12 file that opens within 10 seconds; it has too many iterations"}
+	}
+	return err
+}
+
+// SealPDF adds a timestamp to a PDF, and what is known about the certificates of its signatures.
+func (t *Tools) SealPDF(ctx context.Context, content engine.Content, timestampURL string) (*spool.File, error) {
+	args := pdf.SealArgs{Name: inputName}
+	files := []engine.File{{Name: inputName, Content: content}}
+	files, args.Roots = trusted(files)
+	d := &dialogue{tools: t, timestampURL: timestampURL}
+	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
+		args.Replay = replay
+		return engine.Job{Name: pdf.SealJob, Args: args, Files: files}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result.Output(0), nil
+}
+
+// TimestampError means that the timestamp authority could not be reached.
+type TimestampError struct{ cause error }
+
+func (e *TimestampError) Error() string { return "timestamp authority: " + e.cause.Error() }
+
+// Unwrap returns egress.ErrRefused or a *FetchError.
+func (e *TimestampError) Unwrap() error { return e.cause }
+
+// Limits of a dialogue. A certificate has an OCSP server and a list of revoked certificates, and a chain few certificates.
+const (
+	maxTurns          = 12
+	maxWants          = 60
+	maxAnswer         = 1 << 20
+	maxRevocationList = 16 << 20
+	answerTime        = 15 * time.Second
+	dialogueTime      = time.Minute
+)
+
+// dialogue runs a job until it wants no more responses.
+type dialogue struct {
+	tools        *Tools
+	timestampURL string
+	sign         func(ctx context.Context, digest []byte) ([]byte, error)
+
+	replay pdf.Replay
+	files  []engine.File
+}
+
+// run returns the last result of a job, which the caller closes.
+func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (engine.Result, error) {
+	d.replay = pdf.Replay{At: time.Now().UTC().Truncate(time.Second), Seed: []byte(rand.Text())}
+	bounded, cancel := context.WithTimeout(ctx, dialogueTime)
+	defer cancel()
+	for range maxTurns {
+		next := job(d.replay)
+		next.Files = slices.Concat(next.Files, d.files)
+		result, err := d.tools.runTool(ctx, next)
+		if err != nil {
+			return engine.Result{}, err
+		}
+		var wanted pdf.Wanted
+		if err := json.Unmarshal(result.Body, &wanted); err != nil {
+			return engine.Result{}, errors.Join(err, result.Close())
+		}
+		if len(wanted.Wants) == 0 {
+			return result, nil
+		}
+		if len(d.replay.Responses)+len(wanted.Wants) > maxWants {
+			return engine.Result{}, &pdf.Error{Kind: pdf.Unverified, Text: "has too many certificates"}
+		}
+		if err := d.answer(ctx, bounded, wanted.Wants); err != nil {
+			return engine.Result{}, err
+		}
+	}
+	return engine.Result{}, &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose issuers refer to too many servers"}
+}
+
+// answer gets the responses for wants, concurrently.
+func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error {
+	contents, failures := make([][]byte, len(wants)), make([]error, len(wants))
+	var group sync.WaitGroup
+	for i, want := range wants {
+		group.Go(func() {
+			failures[i] = guard.Try(func() (err error) {
+				contents[i], err = d.get(ctx, bounded, want)
+				return err
+			})
+		})
+	}
+	group.Wait()
+	for i, want := range wants {
+		response := pdf.Response{Want: want}
+		var failed *FetchError
+		switch err := failures[i]; {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			response.File = fmt.Sprintf("response%d", len(d.replay.Responses))
+			d.files = append(d.files, engine.File{Name: response.File, Content: spool.FromBytes(contents[i])})
+		case want.Kind == pdf.WantTimestamp && (errors.As(err, &failed) || errors.Is(err, egress.ErrRefused)):
+			return &TimestampError{err}
+		case want.Kind != pdf.WantState:
+			return err
+		case errors.As(err, &failed):
+			response.Error = failed.Error()
+		case errors.Is(err, egress.ErrRefused):
+			response.Error = "its URL is not that of a public host"
+		default:
+			response.Error = "its response cannot be read"
+		}
+		d.replay.Responses = append(d.replay.Responses, response)
+	}
+	return nil
+}
+
+// get gets the response for one want.
+func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) ([]byte, error) {
+	q, limit := question{address: want.URL, body: want.Body}, int64(maxAnswer)
+	switch {
+	case want.Kind == pdf.WantSignature:
+		return d.sign(ctx, want.Body)
+	case want.Kind == pdf.WantTimestamp:
+		q.address, q.contentType = d.timestampURL, "application/timestamp-query"
+	case len(want.Body) > 0:
+		q.contentType = "application/ocsp-request"
+	default:
+		q.body, limit = nil, maxRevocationList
+	}
+	late, cancel := context.WithTimeout(bounded, answerTime)
+	defer cancel()
+	file, err := d.tools.exchange(late, q, limit)
+	if err != nil && ctx.Err() == nil && late.Err() != nil {
+		return nil, &FetchError{Reason: fmt.Sprintf("did not respond within %v", answerTime), cause: err}
+	}
+	if errors.Is(err, spool.ErrTooLarge) {
+		return nil, &FetchError{Reason: "returned a response that is too large", cause: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(file.Open())
+	return content, errors.Join(err, file.Close())
+}

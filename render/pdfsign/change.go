@@ -1,0 +1,644 @@
+package pdfsign
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"relaypdf/render/pdffile"
+)
+
+// Change is a change of a document after a signature.
+type Change struct {
+	Kind ChangeKind
+	Text string // what has changed, such as the name of a field
+}
+
+// ChangeKind is the kind of a change.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	ChangeSignature  ChangeKind = "signature"
+	ChangeTimestamp  ChangeKind = "timestamp"
+	ChangeEvidence   ChangeKind = "validation-data"
+	ChangeMetadata   ChangeKind = "metadata"
+	ChangeForm       ChangeKind = "form-filling"
+	ChangeAnnotation ChangeKind = "annotation"
+	ChangeOther      ChangeKind = "other"
+)
+
+// judgeChanges decides on changes under a permission. Without a certification, nobody knows whether the signer agrees
+// to changes of the form and annotations.
+func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
+	verdict, reason := Valid, ""
+	for _, c := range changes {
+		least := NoChanges
+		switch c.Kind {
+		case ChangeOther:
+			return Invalid, "The document was changed after the signature: " + c.Text + "."
+		case ChangeForm, ChangeSignature:
+			least = FormFilling
+		case ChangeAnnotation:
+			least = Annotations
+		}
+		switch {
+		case allowed != NotCertified && allowed < least:
+			return Invalid, "The document was changed after its certification, which forbids this: " + c.Text + "."
+		case allowed == NotCertified && (c.Kind == ChangeForm || c.Kind == ChangeAnnotation):
+			verdict, reason = Undecided, "The document was changed after the signature, which does not state whether this is allowed: "+c.Text+"."
+		}
+	}
+	return verdict, reason
+}
+
+// fileEnd matches the end of a file.
+var fileEnd = regexp.MustCompile(`startxref\s+\d+\s+%%EOF\s*$`)
+
+// changes returns the changes after a signature.
+func (v *verifier) changes(s *examined) []Change {
+	if s.WholeDocument {
+		return nil
+	}
+	d := &differ{old: s.signed, new: v.File, memo: map[[2]string]bool{}, kept: map[string]bool{}, elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature)}
+	now, then := d.new.Tables(), d.old.Tables()
+	switch {
+	case len(now) <= len(then) || !slices.Equal(now[len(now)-len(then):], then) || slices.Min(now[:len(now)-len(then)]) < s.end,
+		!fileEnd.Match(v.content[max(s.end, len(v.content)-pdffile.HeaderWithin):]):
+		d.other("bytes follow that are not an update of the document")
+	case d.old.Root() != d.new.Root():
+		d.other("another catalog")
+	default:
+		d.document()
+	}
+	for _, other := range v.signatures {
+		if !d.signed[other.field.ref] {
+			continue
+		}
+		switch {
+		case !other.Intact:
+			d.other(fmt.Sprintf("the field %q was added without a valid signature", other.Field))
+		case other.Kind == TimestampKind:
+			d.add(ChangeTimestamp, fmt.Sprintf("timestamp %q", other.Field))
+		default:
+			d.add(ChangeSignature, fmt.Sprintf("signature %q", other.Field))
+		}
+	}
+	return d.found
+}
+
+// differ compares a document with itself at an earlier time. All that is reachable from the catalog must be the same,
+// except for what the changes of forms and annotations explain.
+type differ struct {
+	old, new *pdffile.File
+	memo     map[[2]string]bool // results of same, by references
+	trail    [][2]string        // of memo, that are true
+	kept     map[string]bool    // dictionaries with rules of their own: pages, fields, annotations and structure
+	elements map[string]bool    // of the structure
+	fields   map[string]string  // names of the fields of the earlier document, by reference
+	signed   map[string]bool    // fields that have been signed since
+	locked   func(name string) bool
+	found    []Change
+	seen     map[Change]bool
+}
+
+func (d *differ) add(kind ChangeKind, text string) {
+	if c := (Change{kind, text}); !d.seen[c] {
+		d.seen[c] = true
+		d.found = append(d.found, c)
+	}
+}
+
+func (d *differ) other(text string) { d.add(ChangeOther, text) }
+
+// document compares the catalogs and all below them.
+func (d *differ) document() {
+	d.signed, d.fields = map[string]bool{}, map[string]string{}
+	was, is := d.old.Catalog(), d.new.Catalog()
+	d.kept[d.old.Root()] = true
+	d.keep(was["/Pages"], 0)
+	d.keepElements(was["/StructTreeRoot"], 0)
+	if form := pdffile.Reference(was["/AcroForm"]); form != "" {
+		d.kept[form] = true
+	}
+	d.form(was["/AcroForm"], is["/AcroForm"])
+	d.pages(was["/Pages"], is["/Pages"], 0)
+	for _, key := range keys(was, is) {
+		switch key {
+		case "/AcroForm", "/Pages", "/Extensions", "/Version":
+		case "/DSS":
+			if !d.same(was[key], is[key], key, 0) {
+				d.add(ChangeEvidence, "validation data")
+			}
+		case "/Metadata":
+			if !d.same(was[key], is[key], key, 0) {
+				d.add(ChangeMetadata, "metadata")
+			}
+		case "/StructTreeRoot":
+			if was[key] == nil || !d.grown(was[key], is[key], "", 0) {
+				d.other("the structure of the document")
+			}
+		default:
+			if !d.same(was[key], is[key], key, 0) {
+				d.other("the entry " + key[1:] + " of the catalog")
+			}
+		}
+	}
+}
+
+func keys(a, b pdffile.Dict) []string {
+	var list []string
+	for key := range a {
+		list = append(list, key)
+	}
+	for key := range b {
+		if _, both := a[key]; !both {
+			list = append(list, key)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// keep notes the objects of the tree of pages, and the annotations of pages, which are compared by their own rules.
+func (d *differ) keep(v any, depth int) {
+	ref := pdffile.Reference(v)
+	node := d.plainDict(v)
+	if node == nil || d.kept[ref] || depth > pdffile.MaxDepth {
+		return
+	}
+	d.kept[ref] = true
+	kids, _ := d.old.Target(node["/Kids"]).([]any)
+	for _, kid := range kids {
+		d.keep(kid, depth+1)
+	}
+	annotations, _ := d.old.Target(node["/Annots"]).([]any)
+	for _, item := range annotations {
+		if d.plainDict(item) != nil {
+			d.kept[pdffile.Reference(item)] = true
+		}
+	}
+}
+
+// plainDict returns an object of the earlier document that is a dictionary and not a stream, then and now; nil if it is
+// something else.
+func (d *differ) plainDict(v any) pdffile.Dict {
+	if pdffile.Reference(v) == "" {
+		return nil
+	}
+	value, isStream, ok := target(d.old, v)
+	_, isToo, okToo := target(d.new, v)
+	entries, _ := value.(pdffile.Dict)
+	if !ok || !okToo || isStream || isToo {
+		return nil
+	}
+	return entries
+}
+
+// pages compares a node of the tree of pages.
+func (d *differ) pages(a, b any, depth int) {
+	if ref := pdffile.Reference(a); ref == "" || a != b || depth > pdffile.MaxDepth || d.once("page", ref) {
+		d.other("the pages of the document")
+		return
+	}
+	was, is := d.old.Entry(a), d.new.Entry(b)
+	before, _ := d.old.Target(was["/Kids"]).([]any)
+	after, _ := d.new.Target(is["/Kids"]).([]any)
+	if len(before) != len(after) {
+		d.other("the number of pages")
+		return
+	}
+	for i := range before {
+		d.pages(before[i], after[i], depth+1)
+	}
+	for _, key := range keys(was, is) {
+		switch key {
+		case "/Kids", "/LastModified", "/PieceInfo":
+		case "/Tabs":
+			if was[key] != nil && was[key] != is[key] {
+				d.other("the order of a page's fields")
+			}
+		case "/Annots":
+			d.annotations(d.old.Target(was[key]), d.new.Target(is[key]))
+		default:
+			if !d.same(was[key], is[key], key, 0) {
+				d.other("the entry " + key[1:] + " of a page")
+			}
+		}
+	}
+}
+
+// annotations compares the annotations of a page.
+func (d *differ) annotations(a, b any) {
+	before, _ := a.([]any)
+	after, _ := b.([]any)
+	if len(before) == 0 && a != nil && before == nil || after == nil && b != nil {
+		d.other("the annotations of a page")
+		return
+	}
+	for _, item := range before {
+		ref := pdffile.Reference(item)
+		kind := d.old.Target(d.old.Entry(item)["/Subtype"])
+		switch {
+		case ref != "" && d.fields[ref] != "": // compared with the form
+			if !slices.Contains(after, item) {
+				d.other("a field was removed from a page")
+			}
+		case ref == "" && !slices.ContainsFunc(after, func(other any) bool { return d.same(item, other, inList, 0) }),
+			ref != "" && (!slices.Contains(after, item) || !d.sameEntries(item)):
+			if kind == "/Widget" {
+				d.other("a field on a page")
+			} else {
+				d.add(ChangeAnnotation, "an annotation")
+			}
+		}
+	}
+	d.addedAnnotations(before, after)
+}
+
+// addedAnnotations explains the annotations that a page has since.
+func (d *differ) addedAnnotations(before, after []any) {
+	for _, item := range after {
+		if pdffile.Reference(item) == "" {
+			if !slices.ContainsFunc(before, func(other any) bool { return d.same(other, item, inList, 0) }) {
+				d.other("an annotation that is not an object")
+			}
+			continue
+		}
+		if slices.Contains(before, item) {
+			continue
+		}
+		switch {
+		case d.signed[pdffile.Reference(item)]:
+		case d.new.Target(d.new.Entry(item)["/Subtype"]) == "/Widget":
+			d.other("a field was added to a page")
+		default:
+			d.add(ChangeAnnotation, "an annotation")
+		}
+	}
+}
+
+// sameEntries reports whether an annotation is as before.
+func (d *differ) sameEntries(ref any) bool {
+	was, is := d.plainDict(ref), d.new.Entry(ref)
+	if was == nil {
+		return d.same(ref, ref, "/Annots", 0)
+	}
+	return is != nil && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, 0) })
+}
+
+// form compares the forms.
+func (d *differ) form(a, b any) {
+	was, is := d.old.Entry(a), d.new.Entry(b)
+	before, _ := d.old.Target(was["/Fields"]).([]any)
+	after, _ := d.new.Target(is["/Fields"]).([]any)
+	d.names(before, "", 0)
+	for _, item := range before {
+		if !slices.Contains(after, item) {
+			d.other("a field was removed")
+			continue
+		}
+		d.field(pdffile.Reference(item), false, 0)
+	}
+	d.addedFields(before, after)
+	for _, key := range keys(was, is) {
+		switch key {
+		case "/Fields", "/SigFlags":
+		case "/DR":
+			if was[key] != nil && !d.grown(was[key], is[key], inList, 0) {
+				d.other("the resources of the form")
+			}
+		case "/NeedAppearances":
+			if !d.same(was[key], is[key], key, 0) {
+				d.add(ChangeForm, "the appearances of the form")
+			}
+		default:
+			if !d.same(was[key], is[key], key, 0) && (a != nil || key != "/DA") {
+				d.other("the entry " + key[1:] + " of the form")
+			}
+		}
+	}
+}
+
+// addedFields explains the fields that a form has since: signed ones, in new objects.
+func (d *differ) addedFields(before, after []any) {
+	for _, item := range after {
+		if slices.Contains(before, item) {
+			continue
+		}
+		ref := pdffile.Reference(item)
+		if entries := d.new.Dict(ref); ref == "" || d.kept[ref] || d.new.Target(entries["/FT"]) != "/Sig" || entries["/V"] == nil || entries["/Kids"] != nil {
+			d.other("a field was added")
+			continue
+		}
+		if value, _, err := d.old.Object(ref); value != nil || err != nil {
+			d.other("a field replaces another object")
+			continue
+		}
+		d.signed[ref] = true
+	}
+}
+
+// names notes the names of fields and their widgets.
+func (d *differ) names(list []any, above string, depth int) {
+	for _, item := range list {
+		ref := pdffile.Reference(item)
+		entries := d.plainDict(item)
+		if entries == nil || d.fields[ref] != "" || depth > pdffile.MaxDepth {
+			continue
+		}
+		name := above
+		if own := pdffile.Text(d.old.Target(entries["/T"])); own != "" {
+			if name != "" {
+				name += "."
+			}
+			name += own
+		}
+		if name == "" {
+			name = "(no name)"
+		}
+		d.fields[ref], d.kept[ref] = name, true
+		kids, _ := d.old.Target(entries["/Kids"]).([]any)
+		d.names(kids, name, depth+1)
+	}
+}
+
+// field compares a field and those below it. Filled means that the value of one above has changed.
+func (d *differ) field(ref string, filled bool, depth int) {
+	was, is := d.plainDict(ref), d.new.Dict(ref)
+	if was == nil || is == nil || depth > pdffile.MaxDepth || d.once("field", ref) {
+		d.other("a field cannot be read")
+		return
+	}
+	name := d.fields[ref]
+	changed := func(key string) bool { return !d.same(was[key], is[key], key, 0) }
+	signature := d.inheritedType(ref) == "/Sig"
+	own := !signature && slices.ContainsFunc(valueKeys, changed)
+	filled = filled || own
+	var free []string // keys that may change
+	switch {
+	case signature && was["/V"] == nil && is["/V"] != nil:
+		d.signed[ref] = true
+		free = []string{"/V", "/AP", "/MK", "/F", "/StructParent", "/TU"}
+	case filled:
+		free = append([]string{"/AP", "/M"}, valueKeys...)
+	}
+	d.kids(was["/Kids"], is["/Kids"], filled, depth)
+	for _, key := range keys(was, is) {
+		if key != "/Kids" && !slices.Contains(free, key) && changed(key) {
+			d.other(fmt.Sprintf("the entry %s of the field %q", key[1:], name))
+		}
+	}
+	switch {
+	case own && d.locked(name):
+		d.other(fmt.Sprintf("the field %q, which the signature locks", name))
+	case own:
+		d.add(ChangeForm, fmt.Sprintf("the field %q", name))
+	}
+}
+
+// valueKeys are the entries of a field with its value and state.
+var valueKeys = []string{"/V", "/AS", "/I", "/RV"} //nolint:gochecknoglobals // never changed
+
+func (d *differ) kids(a, b any, filled bool, depth int) {
+	before, _ := d.old.Target(a).([]any)
+	after, _ := d.new.Target(b).([]any)
+	if !slices.Equal(before, after) {
+		d.other("the fields of the form")
+		return
+	}
+	for _, kid := range before {
+		d.field(pdffile.Reference(kid), filled, depth+1)
+	}
+}
+
+// inheritedType returns the type of a field.
+func (d *differ) inheritedType(ref string) any {
+	for range pdffile.MaxDepth {
+		entries := d.old.Dict(ref)
+		if kind := d.old.Target(entries["/FT"]); kind != nil {
+			return kind
+		}
+		if ref = pdffile.Reference(entries["/Parent"]); ref == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// maxDepth bounds the objects between the catalog and another; lists such as the entries of an outline are long.
+const maxDepth = 50_000
+
+// inList is the key of the items of a list.
+const inList = ""
+
+// backward reports whether an entry refers to a page, a field, an annotation or an element of the structure, and does
+// not use its content. The objects that have rules of their own are compared by these, unless another entry uses them.
+func backward(key string) bool {
+	switch key {
+	case inList, "/P", "/Parent", "/Pg", "/Popup", "/IRT", "/Obj", "/SE", "/Dest", "/D", "/Data":
+		return true
+	}
+	return false
+}
+
+// same reports whether two values of an entry are the same, with all that they refer to.
+func (d *differ) same(a, b any, key string, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	from, to := pdffile.Reference(a), pdffile.Reference(b)
+	if from == "" && to == "" {
+		return d.sameValue(a, b, depth)
+	}
+	if (d.kept[from] || d.kept[to]) && backward(key) {
+		return from == to
+	}
+	pair := [2]string{from, to}
+	since := len(d.trail)
+	if from != "" && to != "" {
+		if known, ok := d.memo[pair]; ok {
+			return known
+		}
+		d.memo[pair] = true // until it is known, for loops
+		d.trail = append(d.trail, pair)
+	}
+	if d.sameTarget(a, b, depth+1) {
+		return true
+	}
+	// Results since then may have relied on this one.
+	for _, other := range d.trail[since:] {
+		delete(d.memo, other)
+	}
+	d.trail = d.trail[:since]
+	if from != "" && to != "" {
+		d.memo[pair] = false
+	}
+	return false
+}
+
+// sameTarget compares the objects of references, or values.
+func (d *differ) sameTarget(a, b any, depth int) bool {
+	was, isStream, ok1 := target(d.old, a)
+	is, isToo, ok2 := target(d.new, b)
+	if !ok1 || !ok2 || isStream != isToo {
+		return false
+	}
+	if !isStream {
+		return d.sameValue(was, is, depth)
+	}
+	first, ok1 := d.old.Stream(pdffile.Reference(a))
+	second, ok2 := d.new.Stream(pdffile.Reference(b))
+	return ok1 && ok2 && bytes.Equal(first.Content, second.Content) &&
+		d.sameValue(pdffile.Without(first.Entries, "/Length"), pdffile.Without(second.Entries, "/Length"), depth)
+}
+
+func target(f *pdffile.File, v any) (value any, isStream, ok bool) {
+	ref := pdffile.Reference(v)
+	if ref == "" {
+		return v, false, true
+	}
+	value, body, err := f.Object(ref)
+	return value, body != 0, err == nil
+}
+
+func (d *differ) sameValue(a, b any, depth int) bool {
+	switch was := a.(type) {
+	case pdffile.Dict:
+		is, ok := b.(pdffile.Dict)
+		return ok && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, depth+1) })
+	case []any:
+		is, ok := b.([]any)
+		if !ok || len(was) != len(is) {
+			return false
+		}
+		for i := range was {
+			if !d.same(was[i], is[i], inList, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	switch b.(type) {
+	case pdffile.Dict, []any:
+		return false
+	}
+	return a == b
+}
+
+// keepElements notes the elements of the structure, which may get more children.
+func (d *differ) keepElements(v any, depth int) {
+	ref := pdffile.Reference(v)
+	if list, ok := d.old.Target(v).([]any); ok && depth <= maxDepth && !d.once("list", ref) {
+		for _, item := range list {
+			d.keepElements(item, depth+1)
+		}
+		return
+	}
+	entries := d.plainDict(v)
+	if entries == nil || d.kept[ref] || depth > maxDepth || entries["/S"] == nil && depth > 0 {
+		return
+	}
+	d.kept[ref], d.elements[ref] = true, true
+	if entries["/K"] != nil {
+		d.keepElements(entries["/K"], depth+1)
+	}
+}
+
+// once reports whether something was done to an object before.
+func (d *differ) once(what, ref string) bool {
+	pair := [2]string{what, ref}
+	before := d.memo[pair]
+	if ref != "" {
+		d.memo[pair] = true
+	}
+	return before
+}
+
+// grown reports whether an entry is the same, or has more items. The items of structure elements are compared in the
+// same way.
+func (d *differ) grown(a, b any, key string, depth int) bool {
+	if result, done := d.settled(a, b, key, depth); done {
+		return result
+	}
+	was, isStream, ok1 := target(d.old, a)
+	is, isToo, ok2 := target(d.new, b)
+	if !ok1 || !ok2 || isStream || isToo {
+		return false
+	}
+	entries, isDict := was.(pdffile.Dict)
+	now, nowDict := is.(pdffile.Dict)
+	if isDict && nowDict {
+		for key, value := range entries {
+			if !d.grown(value, now[key], key, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	if _, isList := was.([]any); key == "/K" && was != nil && !isList {
+		was = []any{a} // the only child
+	}
+	return d.grownList(was, is, depth)
+}
+
+// settled returns the result of grown if that needs no look at items.
+func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
+	ref := pdffile.Reference(a)
+	switch {
+	case key == "/ParentTreeNextKey" || key == "/Limits":
+		return true, true
+	case depth > maxDepth:
+		return false, true
+	case !d.elements[ref] && d.same(a, b, key, 0):
+		return true, true
+	case d.elements[ref] && backward(key) && (key != inList || a != b):
+		return a == b, true
+	case ref != "" && d.once("grown", fmt.Sprint(a, b)): // in a loop, or compared
+		return true, true
+	}
+	return false, false
+}
+
+// grownList reports whether a list begins with the items of another.
+func (d *differ) grownList(a, b any, depth int) bool {
+	before, ok1 := a.([]any)
+	after, ok2 := b.([]any)
+	if !ok1 || !ok2 || len(after) < len(before) {
+		return false
+	}
+	for i := range before {
+		if !d.grown(before[i], after[i], inList, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// locks returns whether a signature locks fields.
+func locks(f *pdffile.File, signature pdffile.Dict) func(name string) bool {
+	references, _ := f.Target(signature["/Reference"]).([]any)
+	for _, item := range references {
+		entry := f.Entry(item)
+		if f.Target(entry["/TransformMethod"]) != "/FieldMDP" {
+			continue
+		}
+		parameters := f.Entry(entry["/TransformParams"])
+		list, _ := f.Target(parameters["/Fields"]).([]any)
+		named := func(name string) bool {
+			return slices.ContainsFunc(list, func(v any) bool {
+				text := pdffile.Text(f.Target(v))
+				return name == text || len(name) > len(text) && name[:len(text)+1] == text+"."
+			})
+		}
+		switch f.Target(parameters["/Action"]) {
+		case "/Include":
+			return named
+		case "/Exclude":
+			return func(name string) bool { return !named(name) }
+		}
+		return func(string) bool { return true }
+	}
+	return func(string) bool { return false }
+}

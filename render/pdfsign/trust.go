@@ -1,0 +1,213 @@
+package pdfsign
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"relaypdf/render/pdffile"
+)
+
+// prove establishes the times of the signatures, the latest first: a timestamp proves that all that it covers existed
+// then, even if the certificates of that have expired since.
+func (v *verifier) prove() {
+	proof := v.trust.At
+	for i := len(v.signatures) - 1; i >= 0; i-- {
+		s := v.signatures[i]
+		if !s.Intact {
+			continue
+		}
+		s.moment = proof
+		if s.Kind == TimestampKind {
+			s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
+			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && !s.Time.After(proof.Add(clockSkew)) {
+				proof = s.Time
+			}
+			continue
+		}
+		v.date(s, proof)
+		v.checkTrust(s, s.message, x509.ExtKeyUsageAny)
+	}
+}
+
+// date establishes the time of a signature, which is proven by its timestamp or claimed by the signer.
+func (v *verifier) date(s *examined, proof time.Time) {
+	if s.token != nil {
+		stamped := &examined{moment: proof}
+		v.checkTrust(stamped, s.token.message, x509.ExtKeyUsageTimeStamping)
+		if stamped.Trusted && stamped.Revocation != Revoked {
+			s.moment = s.token.info.Time
+		}
+		s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
+		if !stamped.Trusted {
+			s.TimeSource = FromSigner
+			s.doubt = "its timestamp is not trusted: " + stamped.doubt
+		}
+		return
+	}
+	s.Time, s.TimeSource = s.message.claimedTime(), FromSigner
+	if at, ok := parseDate(pdffile.Text(v.Target(s.field.signature["/M"]))); ok {
+		s.Time = at
+	}
+	if s.Time.IsZero() {
+		s.TimeSource = ""
+	}
+}
+
+// parseDate reads a date of PDF.
+func parseDate(text string) (time.Time, bool) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "D:"), "'", "")
+	for _, layout := range []string{"20060102150405Z0700", "20060102150405", "20060102"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// checkTrust finds the chain of a signer at the moment of the signature, and the state of its certificates.
+func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
+	roots := x509.NewCertPool()
+	if v.trust.System {
+		if system, err := x509.SystemCertPool(); err == nil {
+			roots = system
+		}
+	}
+	for _, c := range v.trust.Roots {
+		roots.AddCert(c)
+	}
+	others := slices.Clone(m.certificates)
+	for _, other := range v.signatures { // a timestamp may lack the issuers that the signature has
+		if other.message != nil {
+			others = append(others, other.message.certificates...)
+		}
+	}
+	others = append(others, v.known...)
+	intermediates := x509.NewCertPool()
+	for _, c := range others {
+		intermediates.AddCert(c)
+	}
+	signer := *m.signer
+	signer.UnhandledCriticalExtensions = nil // such as those of qualified certificates, which change no signature
+	chains, err := signer.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: s.moment, KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		s.doubt = distrust(err, m.signer, s.moment)
+		s.Chain = completed([]*x509.Certificate{m.signer}, append(others, v.trust.Roots...))
+		return
+	}
+	if usage := m.signer.KeyUsage; usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
+		s.doubt = "the certificate of the signer is not for signatures"
+		return
+	}
+	s.Trusted, s.Chain = true, chains[0]
+	s.Revocation = v.evidence.chainState(s.Chain, s.moment)
+	if s.Revocation == Unknown {
+		v.unproven = append(v.unproven, s.Chain)
+	}
+}
+
+// chainState returns the state of the certificates of a chain without its root.
+func (e *Evidence) chainState(chain []*x509.Certificate, at time.Time) State {
+	state := Good
+	for i := range len(chain) - 1 {
+		switch e.state(chain[i], chain[i+1], at) {
+		case Revoked:
+			return Revoked
+		case Unknown:
+			state = Unknown
+		}
+	}
+	return state
+}
+
+// distrust returns the reason why a certificate is not trusted.
+func distrust(err error, c *x509.Certificate, at time.Time) string {
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		if at.Before(c.NotBefore) {
+			return "the certificate of the signer was not valid yet"
+		}
+		return fmt.Sprintf("the certificate of the signer or one of its issuers was not valid at %s, and no trusted timestamp proves an earlier time", at.UTC().Format(time.RFC3339))
+	case errors.As(err, &unknown):
+		return "the certificate of the signer does not lead to a trusted certificate"
+	}
+	return "the certificate of the signer is not acceptable: " + err.Error()
+}
+
+// judge decides on a signature.
+func (v *verifier) judge(s *examined) {
+	decide := func(verdict Verdict, reason string) { s.Verdict, s.Reason = verdict, reason }
+	switch {
+	case s.weak:
+		decide(Undecided, sentence(s.err.Error()))
+		return
+	case s.err != nil:
+		decide(Invalid, sentence(s.err.Error()))
+		return
+	}
+	s.Level = v.level(s)
+	s.Changes = v.changes(s)
+	allowed := v.allowed(s)
+	verdict, reason := judgeChanges(s.Changes, allowed)
+	switch {
+	case verdict == Invalid:
+		decide(Invalid, reason)
+	case s.Revocation == Revoked:
+		decide(Invalid, "The certificate of the signer was revoked before the signature.")
+	case !s.Trusted:
+		decide(Undecided, sentence(s.doubt))
+	case verdict == Undecided:
+		decide(Undecided, reason)
+	case s.doubt != "":
+		decide(Valid, "The signature is valid, but "+s.doubt+".")
+	case s.Revocation == Unknown:
+		decide(Valid, "The signature is valid. Nothing is known about the revocation of its certificates.")
+	default:
+		decide(Valid, "The signature is valid.")
+	}
+}
+
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// allowed returns what may change after a signature: the least of the certifications of the document as it was signed.
+func (v *verifier) allowed(s *examined) Permission {
+	least := NotCertified
+	for _, other := range v.signatures {
+		if p := other.Certifies; p != NotCertified && other.end <= s.end && (least == NotCertified || p < least) {
+			least = p
+		}
+	}
+	return least
+}
+
+// level returns the level of PAdES that a signature reaches.
+func (v *verifier) level(s *examined) Level {
+	if s.Kind == TimestampKind || v.Target(s.field.signature["/SubFilter"]) != subFilterPAdES {
+		return ""
+	}
+	if _, ok := s.message.signed[oidESSv2.String()]; !ok {
+		return ""
+	}
+	if s.token == nil {
+		return LevelB
+	}
+	if len(s.Chain) == 0 || s.Trusted && v.stored.chainState(s.Chain, s.moment) != Good || !hasEvidence(v.File) {
+		return LevelT
+	}
+	for _, other := range v.signatures {
+		if other.Kind == TimestampKind && other.Intact && other.end > s.end && hasEvidence(other.signed) {
+			return LevelLTA
+		}
+	}
+	return LevelLT
+}
