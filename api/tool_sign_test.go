@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,71 @@ func TestSign(t *testing.T) {
 	sealed := s.Send(t, apitest.Request{Path: "/v1/pdf/seal", Body: `{"file":` + inline([]byte(content)) + `,"timestampUrl":"` + a.URL + `/tsa"}`}).OK(t).Body
 	if report := verified(t, s, a, sealed, ""); report.Verdict != "valid" || len(report.Signatures) != 6 {
 		t.Errorf("sealed: %s with %d signatures", report.Verdict, len(report.Signatures))
+	}
+}
+
+// TestSignEncrypted: encrypted documents are signed at each level, and stay encrypted as they are.
+func TestSignEncrypted(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	a := newAuthority(t)
+	for _, how := range []string{"40", "128 --use-aes=n", "128 --use-aes=y", "128 --use-aes=y --cleartext-metadata", "256", "256 --force-R5"} {
+		for _, objects := range []string{"disable", "generate"} {
+			arguments := slices.Concat([]string{"--allow-weak-crypto", "--object-streams=" + objects, "--encrypt", "u", "o"}, strings.Fields(how), []string{"--"})
+			content := string(pdftest.Transform(t, pdftest.Three().Write(), arguments...))
+			for i, level := range []string{"B-B", "B-T", "B-LT", "B-LTA"} {
+				more := `,"password":"` + []string{"u", "o"}[i%2] + `","reason":"Größe","visible":{"x":40,"y":` + strconv.Itoa(40+70*i) + `,"width":200,"height":60},"level":"` + level + `"`
+				if i > 0 {
+					more += `,"timestampUrl":"` + a.URL + `/tsa"`
+				}
+				before := content
+				body := `{"file":` + inline([]byte(content)) + `,` + newSigner(t, a, "Signer "+level, "P-256") + more + `}`
+				if content = s.Send(t, apitest.Request{Path: signPath, Body: body}).OK(t).Body; !strings.HasPrefix(content, before) {
+					t.Fatalf("%s: the bytes before have changed", how)
+				}
+			}
+			path := pdftest.Save(t, []byte(content))
+			if out := pdftest.Tool(t, "pdfsig", "-upw", "u", path); strings.Count(out, "Signature is Valid") < 4 {
+				t.Errorf("%s: %s", how, out)
+			}
+			pdftest.Tool(t, "qpdf", "--check", "--password=u", path)
+			if text := pdftest.Tool(t, "pdftotext", "-upw", "u", path, "-"); strings.Count(text, "Größe") != 4 {
+				t.Errorf("%s: the text is %q", how, text)
+			}
+			report := verified(t, s, a, content, `,"password":"u"`)
+			if report.Verdict != "valid" || len(report.Signatures) != 5 || *report.Signatures[0].SignReason != "Größe" {
+				t.Errorf("%s: %+v", how, report)
+			}
+			changed := []byte(content)
+			changed[strings.Index(content, "stream\n")+len("stream\n")] ^= 1
+			if report := verified(t, s, a, string(changed), `,"password":"u"`); report.Verdict != "invalid" {
+				t.Errorf("%s: changed: %s", how, report.Verdict)
+			}
+		}
+	}
+	locked := pdftest.Transform(t, pdftest.Three().Write(), "--encrypt", "u", "o", "256", "--")
+	for _, password := range []string{"", `,"password":"wrong"`} {
+		for path, more := range map[string]string{signPath: `,` + newSigner(t, a, "Signer", "P-256"), "/v1/pdf/verify": "", "/v1/pdf/seal": `,"timestampUrl":"` + a.URL + `/tsa"`} {
+			body := `{"file":` + inline(locked) + password + more + `}`
+			if got := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, apierror.ProcessingFailed); len(got.Details) != 1 || got.Details[0].Field != "password" {
+				t.Errorf("%s: %s %+v", path, got.Message, got.Details)
+			}
+		}
+	}
+	// With a test key, the mark is drawn first.
+	body := `{"file":` + inline(locked) + `,"password":"u",` + newSigner(t, a, "Signer", "P-256") + `}`
+	marked := s.Send(t, apitest.Request{Path: signPath, Body: body, Header: bearerOf(newTester(t, s))}).OK(t).Body
+	if report := verified(t, s, a, marked, `,"password":"u"`); report.Verdict != "valid" {
+		t.Errorf("with a test key: %+v", report)
+	}
+	// Sealing keeps the encryption, and a signature after the protection in one call needs the password.
+	sealed := s.Send(t, apitest.Request{Path: "/v1/pdf/seal", Body: `{"file":` + inline(locked) + `,"password":"u","timestampUrl":"` + a.URL + `/tsa"}`}).OK(t).Body
+	if report := verified(t, s, a, sealed, `,"password":"o"`); report.Verdict != "valid" {
+		t.Errorf("sealed: %+v", report)
+	}
+	body = `{"file":` + inline(letters("alpha")) + `,"userPassword":"u","then":[{"op":"pdf.sign","input":{"password":"u",` + newSigner(t, a, "Signer", "P-256") + `}}]}`
+	if report := verified(t, s, a, s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: body}).OK(t).Body, `,"password":"u"`); report.Verdict != "valid" {
+		t.Errorf("after pdf.protect: %+v", report)
 	}
 }
 

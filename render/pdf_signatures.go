@@ -40,10 +40,10 @@ func trusted(files []engine.File) ([]engine.File, string) {
 
 // VerifyPDF verifies the signatures of a PDF. It trusts certificates in PEM; without any, those of the operating system. If
 // online is true, it asks the servers of issuers for the revocation of certificates.
-func (t *Tools) VerifyPDF(ctx context.Context, content engine.Content, trust []string, online bool) (pdf.Verification, error) {
+func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
 	var report pdf.Verified
-	args := pdf.VerifyArgs{Name: inputName, Trust: trust, Online: online}
-	files := []engine.File{{Name: inputName, Content: content}}
+	files, input := file.input()
+	args := pdf.VerifyArgs{Input: input, Trust: trust, Online: online}
 	if len(trust) == 0 {
 		files, args.Roots = trusted(files)
 	}
@@ -72,18 +72,18 @@ type Signing struct {
 
 // SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *pdf.Error of the kind Unsigned about the
 // part of the request that it names.
-func (t *Tools) SignPDF(ctx context.Context, content engine.Content, s Signing) (_ *spool.File, err error) {
+func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
 	raw, err := io.ReadAll(s.PKCS12.Open())
 	if err != nil {
 		return nil, err
 	}
 	defer clear(raw)
-	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Name: inputName}, Level: s.Level, Options: s.Options}
+	files, input := file.input()
+	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Input: input}, Level: s.Level, Options: s.Options}
 	key := pdf.KeyArgs{PKCS12: raw, Password: s.Password}
 	if err := t.runKey(ctx, pdf.SignKeyJob, key, &args.Key); err != nil {
 		return nil, err
 	}
-	files := []engine.File{{Name: inputName, Content: content}}
 	files, args.Roots = trusted(files)
 	if s.Image != nil {
 		args.Image = "image"
@@ -128,9 +128,9 @@ func (t *Tools) runKey(ctx context.Context, job string, key pdf.KeyArgs, into an
 }
 
 // SealPDF adds a timestamp to a PDF, and what is known about the certificates of its signatures.
-func (t *Tools) SealPDF(ctx context.Context, content engine.Content, timestampURL string) (*spool.File, error) {
-	args := pdf.SealArgs{Name: inputName}
-	files := []engine.File{{Name: inputName, Content: content}}
+func (t *Tools) SealPDF(ctx context.Context, file PDFFile, timestampURL string) (*spool.File, error) {
+	files, input := file.input()
+	args := pdf.SealArgs{Input: input}
 	files, args.Roots = trusted(files)
 	d := &dialogue{tools: t, timestampURL: timestampURL}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {

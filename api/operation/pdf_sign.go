@@ -10,7 +10,6 @@ import (
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/egress"
-	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdfsign"
 	"relaypdf/render/spool"
@@ -20,7 +19,7 @@ import (
 // SignInput is the input of pdf.sign.
 type SignInput struct {
 	schema.Common
-	FileSource
+	PDFSource
 
 	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer. A PKCS#12 file is used only for this call, and never stored."`
 	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. A signature (B-B) has also a timestamp (B-T), the certificates and their revocation status (B-LT), and a timestamp of the whole document (B-LTA)."`
@@ -82,13 +81,10 @@ func (in *SignInput) HoldsKey() bool { return in.Key.ID == "" }
 // SigningIdentity returns the ID of the stored identity that signs, or an empty string.
 func (in *SignInput) SigningIdentity() string { return in.Key.ID }
 
-// Admit returns an error if the queue of the file tools is full.
-func (in *SignInput) Admit(deps *Deps) error { return admitTool(deps) }
-
 // Validate checks the rules that the schema cannot express.
 func (in *SignInput) Validate() error {
 	var faults schema.Faults
-	in.check(&faults, "")
+	in.validate(&faults)
 	file := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
 	switch given := file.File.Inline != nil; {
 	case in.Key.ID != "" && (given || file.FileID != nil):
@@ -179,7 +175,8 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		if len(files) > image {
 			s.Image = files[image]
 		}
-		result, err := signed(ctx, deps, "signed", files[0], func(content engine.Content) (render.File, error) { return deps.Render.SignPDF(ctx, content, s) })
+		file := render.PDFFile{Content: files[0], Password: in.PDFSource.Password}
+		result, err := signed(ctx, deps, "signed", file, func(file render.PDFFile) (render.File, error) { return deps.Render.SignPDF(ctx, file, s) })
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
 			failed.Input = image
@@ -190,17 +187,16 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 
 // signed returns the result of signing or sealing a PDF. That of a call with a test key gets its test mark before, since
 // each later change breaks the signature.
-func signed(ctx context.Context, deps *Deps, stem string, file openFile, sign func(engine.Content) (render.File, error)) (result schema.Result, err error) {
-	content := engine.Content(file)
+func signed(ctx context.Context, deps *Deps, stem string, file render.PDFFile, sign func(render.PDFFile) (render.File, error)) (result schema.Result, err error) {
 	if deps.Test {
-		marked, markErr := deps.Render.MarkPDF(ctx, render.PDFFile{Content: file})
+		marked, markErr := deps.Render.MarkPDF(ctx, file)
 		if markErr != nil {
 			return result, markErr
 		}
 		defer func() { err = errors.Join(err, marked.Close()) }()
-		content = marked
+		file.Content = marked
 	}
-	result, err = pdfResult(stem)(sign(content))
+	result, err = pdfResult(stem)(sign(file))
 	result.Marked = deps.Test
 	return result, err
 }
@@ -247,25 +243,23 @@ func remoteFailure(field, text string) error {
 // SealInput is the input of pdf.seal.
 type SealInput struct {
 	schema.Common
-	FileSource
+	PDFSource
 
 	TimestampURL string `json:"timestampUrl" jsonschema:"required,format=uri,minLength=1,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https."`
 }
 
-// Admit returns an error if the queue of the file tools is full.
-func (in *SealInput) Admit(deps *Deps) error { return admitTool(deps) }
-
 // Validate checks the rules that the schema cannot express.
 func (in *SealInput) Validate() error {
 	var faults schema.Faults
-	in.check(&faults, "")
+	in.validate(&faults)
 	return failures(faults)
 }
 
 func runSeal(ctx context.Context, deps *Deps, in *SealInput) (schema.Result, error) {
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		result, err := signed(ctx, deps, "sealed", files[0], func(content engine.Content) (render.File, error) {
-			return deps.Render.SealPDF(ctx, content, in.TimestampURL)
+		file := render.PDFFile{Content: files[0], Password: in.Password}
+		result, err := signed(ctx, deps, "sealed", file, func(file render.PDFFile) (render.File, error) {
+			return deps.Render.SealPDF(ctx, file, in.TimestampURL)
 		})
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Kind == pdf.Unsigned && failed.About != pdfsign.BadResponse {

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"relaypdf/api/schema"
+	"relaypdf/render"
 	"relaypdf/store/credit"
 )
 
 // VerifyInput is the input of pdf.verify.
 type VerifyInput struct {
 	schema.Common
-	FileSource
+	PDFSource
 
 	Trust  []string `json:"trust,omitempty" jsonschema:"minItems=1,maxItems=50,maxLength=65536" jsonschema_description:"Trusted root certificates in PEM. Default: those of the server's operating system."`
 	Online bool     `json:"online,omitempty" jsonschema:"default=false" jsonschema_description:"If true, ask the certificates' issuers for missing revocation status. This lasts at most 1 minute in total. An issuer without a response leaves the status unknown."`
@@ -22,7 +23,7 @@ type VerifyInput struct {
 // Validate checks the rules that the schema cannot express.
 func (in *VerifyInput) Validate() error {
 	var faults schema.Faults
-	in.check(&faults, "")
+	in.validate(&faults)
 	for i, text := range in.Trust {
 		block, rest := pem.Decode([]byte(text))
 		if block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(rest)) != "" {
@@ -32,12 +33,9 @@ func (in *VerifyInput) Validate() error {
 	return failures(faults)
 }
 
-// Admit returns an error if the queue of the file tools is full.
-func (in *VerifyInput) Admit(deps *Deps) error { return admitTool(deps) }
-
 func runVerify(ctx context.Context, deps *Deps, in *VerifyInput) (schema.Result, error) {
-	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		report, err := deps.Render.VerifyPDF(ctx, files[0], in.Trust, in.Online)
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		report, err := deps.Render.VerifyPDF(ctx, file, in.Trust, in.Online)
 		result := schema.Result{Stem: "signatures", JSON: report}
 		if err == nil && len(report.Signatures) == 0 {
 			result.Charge = new(credit.Amount)

@@ -243,9 +243,9 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[SignInput]{
 		Info: signs(detailed(pdfTool("security", "pdf.sign", "Sign a PDF with a certificate", "Use when a PDF must prove its signer and that it is unchanged. Not for passwords: use pdf_protect."),
-			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. Encrypted PDFs are refused. A test key draws its mark first, which invalidates earlier signatures.")),
+			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. An encrypted PDF stays encrypted. A test key draws its mark first, which invalidates earlier signatures.")),
 		Example: SignInput{
-			FileSource: examplePDF().FileSource, Key: exampleKey(),
+			PDFSource: examplePDF(), Key: exampleKey(),
 			Visible: SignatureBox{Page: 1, X: 20, Y: 20, Width: 160, Height: 60},
 		},
 		Run: runSign,
@@ -253,17 +253,17 @@ var Rows = []schema.Row[*Deps]{
 	row[SealInput]{
 		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or to prove when a PDF existed. Not for signatures: use pdf_sign."),
 			"Appends revocation status and a timestamp of the whole document. Signatures remain valid until the certificate of that timestamp expires.")),
-		Example: SealInput{FileSource: examplePDF().FileSource, TimestampURL: "https://tsa.example/"},
+		Example: SealInput{PDFSource: examplePDF(), TimestampURL: "https://tsa.example/"},
 		Run:     runSeal,
 	},
 	row[VerifyInput]{
 		Info: schema.Info{
 			Name: "pdf.verify", Summary: "Check the signatures of a PDF", Toolset: "quality",
-			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. A PDF without signatures is free. Encrypted PDFs are refused.",
+			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. A PDF without signatures is free.",
 			Use:     "Use when you must know who signed a PDF, and if it has changed. Not for standards: use pdf_check.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: verifyAnswer,
 		},
-		Example: VerifyInput{FileSource: examplePDF().FileSource},
+		Example: VerifyInput{PDFSource: examplePDF()},
 		Run:     runVerify,
 	},
 	row[CompareInput]{

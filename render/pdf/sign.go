@@ -167,7 +167,7 @@ func (r *replayer) finish(content []byte, err error) (Wanted, error) {
 type SealArgs struct {
 	Replay
 
-	Name string // of the document
+	Input Input
 	// Roots is the name of a file of certificates in PEM, which complete chains; empty is none.
 	Roots string
 }
@@ -183,9 +183,9 @@ type SignArgs struct {
 	Image string
 }
 
-func (a SealArgs) read(w *engine.Work) (content []byte, trust []*x509.Certificate, err error) {
-	if content, err = readPDF(w, a.Name); err != nil {
-		return nil, nil, err
+func (a SealArgs) read(ctx context.Context, w *engine.Work) (content pdfsign.PDF, trust []*x509.Certificate, err error) {
+	if content, err = readPDF(ctx, w, a.Input); err != nil {
+		return content, nil, err
 	}
 	trust, err = roots(w, a.Roots, nil)
 	return content, trust, err
@@ -193,7 +193,7 @@ func (a SealArgs) read(w *engine.Work) (content []byte, trust []*x509.Certificat
 
 // seal adds a timestamp to a document.
 func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
-	content, trust, err := args.read(w)
+	content, trust, err := args.read(ctx, w)
 	if err != nil {
 		return Wanted{}, err
 	}
@@ -203,7 +203,7 @@ func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
 
 // sign signs a document.
 func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
-	content, trust, err := args.read(w)
+	content, trust, err := args.read(ctx, w)
 	if err != nil {
 		return Wanted{}, err
 	}

@@ -19,7 +19,7 @@ import (
 type VerifyArgs struct {
 	Replay
 
-	Name string // of the document
+	Input Input
 	// Roots is the name of a file of trusted certificates in PEM; empty is none.
 	Roots string
 	// Trust are further trusted certificates in PEM.
@@ -78,7 +78,7 @@ type Certificate struct {
 
 // verify verifies the signatures of a document, whose bytes are not repaired first.
 func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, error) {
-	content, err := readPDF(w, args.Name)
+	content, err := readPDF(ctx, w, args.Input)
 	if err != nil {
 		return Verified{}, err
 	}
@@ -114,16 +114,24 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 	return Verified{Verification: v}, nil
 }
 
-// readPDF reads a document whose bytes are not repaired first.
-func readPDF(w *engine.Work, name string) ([]byte, error) {
-	content, err := os.ReadFile(w.Path(name))
-	if err != nil {
-		return nil, fmt.Errorf("open input: %w", err)
+// readPDF reads a document whose bytes are not repaired first, and finds the key of its encryption.
+func readPDF(ctx context.Context, w *engine.Work, in Input) (read pdfsign.PDF, err error) {
+	d := &document{work: w, name: in.Name, password: in.Password}
+	if read.Content, err = d.content(); err != nil {
+		return read, err
 	}
-	if !bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("%PDF-")) {
-		return nil, &Error{Kind: NotPDF}
+	if !bytes.Contains(read.Content[:min(len(read.Content), pdffile.HeaderWithin)], []byte("%PDF-")) {
+		return read, d.fail(NotPDF, nil)
 	}
-	return content, nil
+	f, err := pdffile.ReadTable(read.Content)
+	if err != nil || f.Trailer("/Encrypt") == nil {
+		return read, nil //nolint:nilerr // pdfsign has more to say about the structure
+	}
+	if err := d.checkPassword(ctx); err != nil {
+		return read, err
+	}
+	read.Key, err = d.encryptionKey(ctx)
+	return read, err
 }
 
 // roots returns the certificates of a file, if it is named, and of texts.

@@ -56,7 +56,7 @@ func pemOf(c *x509.Certificate) string {
 func signed(t testing.TB, content []byte) ([]byte, string) {
 	t.Helper()
 	signer := newSigner(t)
-	made, err := pdfsign.Sign(t.Context(), content, pdfsign.Job{
+	made, err := pdfsign.Sign(t.Context(), pdfsign.PDF{Content: content}, pdfsign.Job{
 		Options: pdfsign.Options{Time: time.Now(), Reason: "Agreed"}, Level: pdfsign.LevelB, Key: signer, Chain: signer.Chain, Hash: signer.Hash,
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func signed(t testing.TB, content []byte) ([]byte, string) {
 // signArgs returns the arguments that sign the first document of a job.
 func signArgs(t testing.TB, signer *pdfsign.Signer) SignArgs {
 	t.Helper()
-	args := SignArgs{SealArgs: SealArgs{Name: inputName(0), Replay: Replay{At: time.Now(), Seed: []byte("seed")}}, Key: Key{Hash: signer.Hash}, Level: pdfsign.LevelB}
+	args := SignArgs{SealArgs: SealArgs{Input: input(""), Replay: Replay{At: time.Now(), Seed: []byte("seed")}}, Key: Key{Hash: signer.Hash}, Level: pdfsign.LevelB}
 	args.Options.Time = args.At
 	for _, c := range signer.Chain {
 		args.Key.Chain = append(args.Key.Chain, c.Raw)
@@ -107,7 +107,7 @@ func TestSignInSteps(t *testing.T) {
 	if out := pdftest.Tool(t, "pdfsig", pdftest.Save(t, done)); !strings.Contains(out, "Signature is Valid") {
 		t.Error(out)
 	}
-	verified := VerifyArgs{Name: inputName(0), Trust: []string{pemOf(signer.Chain[0])}}
+	verified := VerifyArgs{Input: input(""), Trust: []string{pemOf(signer.Chain[0])}}
 	if got := unmarshal[Verification](t, result(t, VerifyJob, verified, done)); got.Verdict != "valid" {
 		t.Errorf("%+v", got)
 	}
@@ -124,8 +124,7 @@ func TestVerify(t *testing.T) {
 	t.Parallel()
 	plain := three().Write()
 	made, certificate := signed(t, plain)
-	name := inputName(0)
-	got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Name: name, Trust: []string{certificate}}, made))
+	got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made))
 	if len(got.Signatures) != 1 || got.Verdict != "valid" {
 		t.Fatalf("%+v", got)
 	}
@@ -133,26 +132,26 @@ func TestVerify(t *testing.T) {
 	if s.Field != "Signature1" || *s.Signer != "CN=Ada" || *s.Level != "B-B" || !s.Intact || !s.Trusted || !s.WholeDocument || *s.SignReason != "Agreed" || *s.TimeSource != "signer" {
 		t.Errorf("%+v", s)
 	}
-	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Name: name}, made)); got.Verdict != "unknown" {
+	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: input("")}, made)); got.Verdict != "unknown" {
 		t.Errorf("without trust: %s", got.Verdict)
 	}
-	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Name: name}, plain)); got.Verdict != "unsigned" || len(got.Signatures) != 0 {
+	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: input("")}, plain)); got.Verdict != "unsigned" || len(got.Signatures) != 0 {
 		t.Errorf("without a signature: %+v", got)
 	}
 	made[len(plain)-50] ^= 1
-	if got, err := do(t, VerifyJob, VerifyArgs{Name: name, Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
+	if got, err := do(t, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
 		t.Errorf("changed: %s", got.Body)
 	}
-	fails(t, NotPDF, VerifyJob, VerifyArgs{Name: name}, []byte("hello"))
-	fails(t, Unverified, VerifyJob, VerifyArgs{Name: name}, pdftest.Transform(t, plain, "--encrypt", "", "owner", "256", "--"))
-	fails(t, NoCertificate, VerifyJob, VerifyArgs{Name: name, Trust: []string{"x"}}, plain)
+	fails(t, NotPDF, VerifyJob, VerifyArgs{Input: input("")}, []byte("hello"))
+	fails(t, PasswordRequired, VerifyJob, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
+	fails(t, NoCertificate, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
 }
 
 // TestHostileSignatures: no hostile document stops the verification.
 func TestHostileSignatures(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
-		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob, Args: VerifyArgs{Name: inputName(0)}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
+		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob, Args: VerifyArgs{Input: input("")}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
 		if failed, ok := FromJob(err).(*Error); err != nil && (!ok || failed.Kind != Unverified && failed.Kind != NotPDF) { //nolint:errorlint // the error itself
 			t.Errorf("%s: %v", name, err)
 		}

@@ -300,16 +300,9 @@ func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
 	if err != nil {
 		return nil, d.damaged(err)
 	}
-	about, err := qpdf(ctx, d.work, qpdfJob{"inputFile": sample, "password": d.password, "showEncryption": "", "showEncryptionKey": ""})
+	key, err := (&document{work: d.work, name: sample, password: d.password, number: d.number}).encryptionKey(ctx)
 	if err != nil {
-		return nil, d.damaged(err)
-	}
-	const label = "\nEncryption key = "
-	line := string(about[max(0, bytes.LastIndex(about, []byte(label))):])
-	digits, _, _ := strings.Cut(strings.TrimPrefix(line, label), "\n")
-	key, err := hex.DecodeString(digits)
-	if err != nil {
-		return nil, fmt.Errorf("encryption key: %w", err)
+		return nil, err
 	}
 	content, err := os.ReadFile(d.work.Path(sample))
 	if err != nil {
@@ -320,6 +313,22 @@ func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
 		return nil, d.fail(Damaged, err)
 	}
 	return cipher, nil
+}
+
+// encryptionKey returns the key of an encrypted document, which qpdf derives from the password.
+func (d *document) encryptionKey(ctx context.Context) ([]byte, error) {
+	about, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showEncryption": "", "showEncryptionKey": ""})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	const label = "\nEncryption key = "
+	line := string(about[max(0, bytes.LastIndex(about, []byte(label))):])
+	digits, _, _ := strings.Cut(strings.TrimPrefix(line, label), "\n")
+	key, err := hex.DecodeString(digits)
+	if err != nil {
+		return nil, fmt.Errorf("encryption key: %w", err)
+	}
+	return key, nil
 }
 
 // page returns a page of a part. Its annotations lead to pages of the part only.

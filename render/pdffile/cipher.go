@@ -1,14 +1,17 @@
 package pdffile
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/md5" //nolint:gosec // the format derives keys with it
-	"crypto/rand"
 	"crypto/rc4" //nolint:gosec // the format's older encryption, for files that have it already
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -19,7 +22,8 @@ type Cipher struct {
 	entries Dict   // of the encryption dictionary
 	first   any    // of the two strings that name the file: keys are derived from it
 	// bare means that the metadata is not encrypted.
-	bare bool
+	bare   bool
+	number int // of the encryption dictionary, whose strings are not encrypted; 0 if it is part of the trailer
 }
 
 // NewCipher returns the encryption of a file, whose key is known. The error is ErrUnread if strings and streams are not
@@ -29,6 +33,10 @@ func NewCipher(content, key []byte) (*Cipher, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.newCipher(key)
+}
+
+func (f *File) newCipher(key []byte) (*Cipher, error) {
 	c := &Cipher{key: key, entries: f.Entry(f.trailer["/Encrypt"])}
 	version, _ := c.entries["/V"].(float64)
 	filters := f.Entry(c.entries["/CF"])
@@ -41,71 +49,154 @@ func NewCipher(content, key []byte) (*Cipher, error) {
 		c.first = names[0]
 	}
 	c.bare = c.entries["/EncryptMetadata"] == false
-	if !slices.Contains([]string{"/V2", "/AESV2", "/AESV3"}, c.method) || c.first == nil || len(key) == 0 {
+	c.number, _, _ = splitReference(Reference(f.trailer["/Encrypt"]))
+	if !slices.Contains([]string{"/V2", "/AESV2", "/AESV3"}, c.method) || c.first == nil || len(key) == 0 || refers(c.entries) {
 		return nil, ErrUnread
 	}
 	return c, nil
 }
 
-// seal returns a string or the content of a stream, encrypted, of an object.
-func (c *Cipher) seal(number int, plain []byte) []byte {
-	key := c.key
-	if c.method != "/AESV3" {
-		ofObject := binary.LittleEndian.AppendUint32(slices.Clone(key), uint32(number))
-		ofObject = append(ofObject[:len(key)+3], 0, 0)
-		if c.method == "/AESV2" {
-			ofObject = append(ofObject, "sAlT"...)
+// refers reports whether a value has references.
+func refers(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return Reference(v) != ""
+	case []any:
+		return slices.ContainsFunc(v, refers)
+	case Dict:
+		for _, item := range v {
+			if refers(item) {
+				return true
+			}
 		}
-		sum := md5.Sum(ofObject) //nolint:gosec // as the format says
-		key = sum[:min(len(key)+5, len(sum))]
 	}
+	return false
+}
+
+// objectKey returns the key of an object.
+func (c *Cipher) objectKey(number, generation int) []byte {
+	if c.method == "/AESV3" {
+		return c.key
+	}
+	const digits = 3 // bytes of the number
+	ofObject := binary.LittleEndian.AppendUint32(slices.Clone(c.key), uint32(number))
+	ofObject = append(ofObject[:len(c.key)+digits], byte(generation), byte(generation>>8))
+	if c.method == "/AESV2" {
+		ofObject = append(ofObject, "sAlT"...)
+	}
+	sum := md5.Sum(ofObject) //nolint:gosec // as the format says
+	return sum[:min(len(c.key)+5, len(sum))]
+}
+
+// transcoder encrypts or decrypts a string or the content of a stream.
+type transcoder func(key, content []byte) []byte
+
+// seal encrypts. The vector depends on the key and on the content alone, so that a document of the same content is the same.
+func (c *Cipher) seal(key, plain []byte) []byte {
 	if c.method == "/V2" {
-		out := make([]byte, len(plain))
-		stream, _ := rc4.NewCipher(key) //nolint:gosec // as the format says; the key is not empty
-		stream.XORKeyStream(out, plain)
-		return out
+		return c.stream(key, plain)
 	}
 	padding := aes.BlockSize - len(plain)%aes.BlockSize
-	out := make([]byte, aes.BlockSize+len(plain)+padding)
-	_, _ = rand.Read(out[:aes.BlockSize]) // It never fails.
+	out := make([]byte, aes.BlockSize, 2*aes.BlockSize+len(plain))
+	vector := hmac.New(sha256.New, key)
+	vector.Write(plain)
+	copy(out, vector.Sum(nil))
+	out = append(append(out, plain...), bytes.Repeat([]byte{byte(padding)}, padding)...)
+	block, _ := aes.NewCipher(key) // The key has the length of a sum, or that of the method.
 	body := out[aes.BlockSize:]
-	for i := copy(body, plain); i < len(body); i++ {
-		body[i] = byte(padding)
-	}
-	block, _ := aes.NewCipher(key)                                             // The key has the length of a sum, or that of the method.
-	cipher.NewCBCEncrypter(block, out[:aes.BlockSize]).CryptBlocks(body, body) //nolint:gosec // the vector is random
+	cipher.NewCBCEncrypter(block, out[:aes.BlockSize]).CryptBlocks(body, body)
 	return out
 }
 
-// stream returns a stream of an object, encrypted with the strings of its dictionary.
-func (c *Cipher) stream(number int, s Stream) Stream {
-	entries, _ := c.value(number, s.Entries).(Dict)
-	filters, _ := entries["/Filter"].([]any)
-	if c.bare && entries["/Type"] == "/Metadata" || entries["/Filter"] == "/Crypt" || slices.Contains(filters, any("/Crypt")) {
-		return Stream{entries, s.Content}
+// open decrypts. What is not encrypted as it should be stays as it is.
+func (c *Cipher) open(key, sealed []byte) []byte {
+	if c.method == "/V2" {
+		return c.stream(key, sealed)
 	}
-	return Stream{entries, c.seal(number, s.Content)}
+	if len(sealed) < 2*aes.BlockSize || len(sealed)%aes.BlockSize != 0 {
+		return sealed
+	}
+	out := make([]byte, len(sealed)-aes.BlockSize)
+	block, _ := aes.NewCipher(key)
+	cipher.NewCBCDecrypter(block, sealed[:aes.BlockSize]).CryptBlocks(out, sealed[aes.BlockSize:])
+	return out[:len(out)-min(int(out[len(out)-1]), aes.BlockSize)]
 }
 
-// value returns a value of an object with its strings encrypted.
-func (c *Cipher) value(number int, v any) any {
+// stream encrypts or decrypts with RC4.
+func (c *Cipher) stream(key, content []byte) []byte {
+	out := make([]byte, len(content))
+	stream, _ := rc4.NewCipher(key) //nolint:gosec // as the format says; the key is not empty
+	stream.XORKeyStream(out, content)
+	return out
+}
+
+// encrypted returns the value of an object with its strings and its content encrypted.
+func (c *Cipher) encrypted(number, generation int, v any) any {
+	key := c.objectKey(number, generation)
+	s, ok := v.(Stream)
+	if !ok {
+		return c.value(c.seal, key, v)
+	}
+	entries, _ := c.value(c.seal, key, s.Entries).(Dict)
+	return Stream{entries, c.content(c.seal, key, s.Entries, s.Content)}
+}
+
+// content is the content of a stream, encrypted or decrypted.
+func (c *Cipher) content(code transcoder, key []byte, entries Dict, content []byte) []byte {
+	filters, _ := entries["/Filter"].([]any)
+	plain := c.bare && entries["/Type"] == "/Metadata" || entries["/Type"] == "/XRef" || entries["/Filter"] == "/Crypt" || slices.Contains(filters, any("/Crypt"))
+	if plain {
+		return content
+	}
+	return code(key, content)
+}
+
+// value returns a value of an object with its strings encrypted or decrypted. Those of signatures stay as they are.
+func (c *Cipher) value(code transcoder, key []byte, v any) any {
 	switch v := v.(type) {
 	case string:
 		if raw, ok := stringBytes(v); ok {
-			return "b:" + hex.EncodeToString(c.seal(number, raw))
+			return "b:" + hex.EncodeToString(code(key, raw))
 		}
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = c.value(number, item)
+			out[i] = c.value(code, key, item)
 		}
 		return out
 	case Dict:
 		out := maps.Clone(v)
-		for key, item := range v {
-			out[key] = c.value(number, item)
+		for name, item := range v {
+			if name != "/Contents" || v["/ByteRange"] == nil {
+				out[name] = c.value(code, key, item)
+			}
 		}
 		return out
 	}
 	return v
+}
+
+// Decrypt makes strings and streams readable that are encrypted with a key. The error is ErrUnread if the encryption is
+// not supported.
+func (f *File) Decrypt(key []byte) (err error) {
+	f.cipher, err = f.newCipher(key)
+	clear(f.streams)
+	return err
+}
+
+// decrypted returns the value of an object with its strings decrypted.
+func (f *File) decrypted(number int, at place, v any) any {
+	if f.cipher == nil || at.stream != 0 || number == f.cipher.number {
+		return v
+	}
+	if entries, _ := v.(Dict); entries["/Type"] == "/XRef" {
+		return v
+	}
+	return f.cipher.value(f.cipher.open, f.cipher.objectKey(number, at.generation), v)
+}
+
+// SameEncryption reports whether two files are encrypted alike: with the same dictionary.
+func (f *File) SameEncryption(other *File) bool {
+	a, b := f.cipher, other.cipher
+	return a == nil && b == nil || a != nil && b != nil && a.number == b.number && a.first == b.first && reflect.DeepEqual(a.entries, b.entries)
 }

@@ -295,7 +295,7 @@ func predicted(entries Dict, rows []byte, width int) []byte {
 
 func (w *compactor) stream(number int, s Stream) {
 	if c := w.update.cipher; c != nil && s.Entries["/Type"] != "/XRef" {
-		s = c.stream(number, s)
+		s, _ = c.encrypted(number, 0, s).(Stream)
 	}
 	entries := maps.Clone(s.Entries)
 	entries["/Length"] = len(s.Content)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// File holds the objects of a file that is not encrypted. The tables of the file hold their positions; an object is
+// File holds the objects of a file. Strings and streams of encrypted files are as in the file before Decrypt. The tables of the file hold their positions; an object is
 // read on demand.
 type File struct {
 	content []byte
@@ -24,6 +24,7 @@ type File struct {
 	// bounded means that only the next unread bytes of objects are read.
 	bounded bool
 	unread  int
+	cipher  *Cipher // see Decrypt
 }
 
 // Read reads a file whose tables are as they should be.
@@ -56,15 +57,15 @@ type place struct {
 // maxObjects is more than any document has.
 const maxObjects = 1 << 30
 
-// Sound reports whether the objects can be read unchanged: they are at the positions in the table, and not
-// encrypted.
+// Sound reports whether the objects can be read: they are at the positions in the table, and not encrypted, unless Decrypt
+// has been called.
 func (f *File) Sound() bool {
 	f.checked = f.checked || f.check()
 	return f.checked
 }
 
 func (f *File) check() bool {
-	if f.trailer["/Encrypt"] != nil {
+	if f.trailer["/Encrypt"] != nil && f.cipher == nil {
 		return false
 	}
 	for _, number := range f.numbers {
@@ -133,6 +134,7 @@ func (f *File) readAt(number int, at place) (value any, body int, err error) {
 	if f.unread -= p.at - start; err != nil {
 		return nil, 0, ErrUnread
 	}
+	value = f.decrypted(number, at, value)
 	if at.stream != 0 || !p.keyword("stream") {
 		return value, 0, nil
 	}
@@ -194,7 +196,7 @@ func (f *File) plainDict(ref string) Dict {
 	if err != nil || !ok {
 		return nil
 	}
-	entries, _ := value.(Dict)
+	entries, _ := f.decrypted(number, at, value).(Dict)
 	return entries
 }
 

@@ -34,7 +34,7 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 	if err != nil || body == 0 || entries["/Type"] != "/ObjStm" {
 		return nil, errors.Join(ErrUnread, err)
 	}
-	raw, err := f.inflate(entries, body)
+	raw, err := f.inflate(number, at, entries, body)
 	if err == nil {
 		raw, err = unpredict(raw, entries["/DecodeParms"])
 	}
@@ -84,7 +84,7 @@ type Stream struct {
 	Content []byte
 }
 
-// Stream returns an object that is a stream, whose content is the file's own and must not be changed; false if it
+// Stream returns an object that is a stream, whose content may be the file's own and must not be changed; false if it
 // is something else, or cannot be read.
 func (f *File) Stream(ref string) (Stream, bool) {
 	value, body, err := f.Object(ref)
@@ -96,7 +96,8 @@ func (f *File) Stream(ref string) (Stream, bool) {
 	if err != nil || !(&parser{data: f.content, at: body + len(content)}).keyword("endstream") {
 		return Stream{}, false
 	}
-	return Stream{entries, content}, true
+	number, generation, _ := splitReference(ref)
+	return Stream{entries, f.decryptedContent(number, generation, entries, content)}, true
 }
 
 // filtered returns the content of a stream that begins at body, as the file has it.
@@ -117,12 +118,20 @@ func filtered(f *File, entries Dict, body int) ([]byte, error) {
 }
 
 // inflate returns the content of a stream that begins at body.
-func (f *File) inflate(entries Dict, body int) ([]byte, error) {
+func (f *File) inflate(number int, at place, entries Dict, body int) ([]byte, error) {
 	raw, err := filtered(f, entries, body)
 	if err != nil {
 		return nil, err
 	}
-	return inflated(entries, raw)
+	return inflated(entries, f.decryptedContent(number, at.generation, entries, raw))
+}
+
+// decryptedContent returns the decrypted content of a stream.
+func (f *File) decryptedContent(number, generation int, entries Dict, raw []byte) []byte {
+	if f.cipher == nil {
+		return raw
+	}
+	return f.cipher.content(f.cipher.open, f.cipher.objectKey(number, generation), entries, raw)
 }
 
 // Plain returns the content of a stream without its filter. The error is ErrUnread if that has parameters, or is

@@ -131,7 +131,7 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 	if err != nil || body == 0 || trailer["/Type"] != "/XRef" {
 		return nil, ErrUnread
 	}
-	raw, err := r.inflate(trailer, body)
+	raw, err := r.inflate(number, place{}, trailer, body)
 	if err != nil {
 		return nil, err
 	}

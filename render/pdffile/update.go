@@ -57,7 +57,7 @@ func (u *Update) SetInfo(entries Dict) {
 // SetID gives a new file the two strings that name it.
 func (u *Update) SetID(first, second string) { u.id = []any{first, second} }
 
-// Encrypt makes Compact encrypt the file.
+// Encrypt makes Compact encrypt the file. Append encrypts what it adds to a file after Decrypt without this.
 func (u *Update) Encrypt(c *Cipher) { u.cipher = c }
 
 // Empty reports whether nothing was set.
@@ -68,7 +68,7 @@ func (u *Update) Empty() bool { return len(u.changed) == 0 }
 func (u *Update) Append() ([]byte, error) {
 	f := u.file
 	trailer := Dict{"/Root": f.trailer["/Root"]}
-	for _, key := range []string{"/Info", "/ID"} {
+	for _, key := range []string{"/Info", "/ID", "/Encrypt"} {
 		if v := f.trailer[key]; v != nil {
 			trailer[key] = v
 		}
@@ -102,7 +102,7 @@ func (u *Update) streamSection(offset int, trailer Dict) []byte {
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
 		number, generation, _ := splitReference(ref)
 		row(number, generation)
-		out = appendObject(out, ref, u.changed[ref])
+		out = appendObject(out, ref, u.encrypted(ref))
 	}
 	u.finish(trailer)
 	number, _, _ := splitReference(table)
@@ -111,6 +111,15 @@ func (u *Update) streamSection(offset int, trailer Dict) []byte {
 	trailer["/Type"], trailer["/W"], trailer["/Index"] = "/XRef", []any{1, width, 2}, index
 	out = appendObject(out, table, Stream{trailer, rows})
 	return fmt.Appendf(out, "startxref\n%d\n%%%%EOF\n", start)
+}
+
+// encrypted returns the new value of an object as the file is to have it.
+func (u *Update) encrypted(ref string) any {
+	if u.file == nil || u.file.cipher == nil {
+		return u.changed[ref]
+	}
+	number, generation, _ := splitReference(ref)
+	return u.file.cipher.encrypted(number, generation, u.changed[ref])
 }
 
 func appendObject(out []byte, ref string, value any) []byte {
@@ -170,7 +179,7 @@ func (u *Update) section(offset int, trailer Dict) []byte {
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
 		number, generation, _ := splitReference(ref)
 		table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, offset+len(out), generation)
-		out = appendObject(out, ref, u.changed[ref])
+		out = appendObject(out, ref, u.encrypted(ref))
 	}
 	for _, number := range slices.Sorted(maps.Keys(u.kept)) {
 		at := u.kept[number]

@@ -42,7 +42,7 @@ func shadow() pdftest.Source {
 // revised appends an update to a document.
 func revised(t testing.TB, content []byte, change func(u *document)) []byte {
 	t.Helper()
-	d, err := open(content)
+	d, err := open(PDF{Content: content})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func (d *document) annotated(kind string) {
 
 // accepted returns whether the first signature of a document is accepted, and why.
 func accepted(content []byte, trust Trust) (bool, string) {
-	reports, err := Verify(content, trust)
+	reports, err := Verify(PDF{Content: content}, trust)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -179,7 +179,7 @@ func TestAttacks(t *testing.T) {
 // rawAttacks are changes of bytes.
 func rawAttacks(t testing.TB, signed []byte) map[string][]byte {
 	t.Helper()
-	d, err := open(signed)
+	d, err := open(PDF{Content: signed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,11 +245,11 @@ func flip(t *testing.T, flips int, documents map[string][]byte) {
 	s := a.signer("Signer", "P-256")
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, source := range documents {
-		signed, err := Sign(t.Context(), source, a.job(s, LevelB))
+		signed, err := Sign(t.Context(), PDF{Content: source}, a.job(s, LevelB))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		d, err := open(signed)
+		d, err := open(PDF{Content: signed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -187,8 +187,8 @@ func trustedResponder(r *ocsp.Response, issuer *x509.Certificate) bool {
 
 // AppendEvidence returns a document with the evidence about a signature, as an incremental update. The contents are those
 // of the signature's place.
-func AppendEvidence(content, contents []byte, e Evidence) ([]byte, error) {
-	d, err := open(content)
+func AppendEvidence(pdf PDF, contents []byte, e Evidence) ([]byte, error) {
+	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func AppendEvidence(content, contents []byte, e Evidence) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(content[:len(content):len(content)], tail...), nil
+	return append(slices.Clip(pdf.Content), tail...), nil
 }
 
 // addStreams adds streams to a list of the store, unless it has them, and returns their references.

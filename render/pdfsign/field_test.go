@@ -52,7 +52,7 @@ func TestFields(t *testing.T) {
 		t.Error(out)
 	}
 	pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, signed))
-	d, err := open(signed)
+	d, err := open(PDF{Content: signed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFields(t *testing.T) {
 	}
 	for _, name := range []string{"buyer", "amount", "nothing"} {
 		job.Field = name
-		if _, err := Sign(t.Context(), signed, job); !Is(err, BadField) {
+		if _, err := Sign(t.Context(), PDF{Content: signed}, job); !Is(err, BadField) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestVisible(t *testing.T) {
 		if kind == BadPage {
 			job.Visible.Page = 4
 		}
-		if _, err := Sign(t.Context(), pdftest.Three().Write(), job); !Is(err, kind) {
+		if _, err := Sign(t.Context(), PDF{Content: pdftest.Three().Write()}, job); !Is(err, kind) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -118,27 +118,27 @@ func TestRefusals(t *testing.T) {
 		Encrypted:  pdftest.Transform(t, plain, "--encrypt", "", "owner", "256", "--"),
 		Unreadable: plain[:len(plain)-100],
 	} {
-		if _, err := Sign(t.Context(), content, job); !Is(err, kind) {
+		if _, err := Sign(t.Context(), PDF{Content: content}, job); !Is(err, kind) {
 			t.Errorf("sign: %v, want %s", err, kind)
 		}
-		if _, err := Verify(content, Trust{}); !Is(err, kind) {
+		if _, err := Verify(PDF{Content: content}, Trust{}); !Is(err, kind) {
 			t.Errorf("verify: %v, want %s", err, kind)
 		}
 	}
 	certification := job
 	certification.Certify = NoChanges
 	certified := mustSign(t, plain, certification)
-	if _, err := Sign(t.Context(), certified, job); !Is(err, NotAllowed) {
+	if _, err := Sign(t.Context(), PDF{Content: certified}, job); !Is(err, NotAllowed) {
 		t.Errorf("a signature after a certification: %v", err)
 	}
-	sealed, err := Timestamp(t.Context(), certified, a.network())
+	sealed, err := Timestamp(t.Context(), PDF{Content: certified}, a.network())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ok, reason := accepted(sealed, a.trust()); !ok {
 		t.Errorf("a timestamp after a certification: %s", reason)
 	}
-	if _, err := Sign(t.Context(), mustSign(t, plain, job), certification); !Is(err, NotAllowed) {
+	if _, err := Sign(t.Context(), PDF{Content: mustSign(t, plain, job)}, certification); !Is(err, NotAllowed) {
 		t.Errorf("a certification after a signature: %v", err)
 	}
 	key := pdftest.NewKey(t, "P-256")
@@ -187,7 +187,7 @@ func TestRevoked(t *testing.T) {
 		}
 	}
 	a.Revoke(s.Chain[0], time.Now().Add(-time.Hour))
-	if _, err := Sign(t.Context(), pdftest.Three().Write(), a.job(s, LevelLT)); !Is(err, BadKey) {
+	if _, err := Sign(t.Context(), PDF{Content: pdftest.Three().Write()}, a.job(s, LevelLT)); !Is(err, BadKey) {
 		t.Errorf("a signature with a revoked certificate: %v", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestSeal(t *testing.T) {
 		c.KeyUsage, c.ExtraExtensions = x509.KeyUsageDigitalSignature, pdftest.Timestamping()
 	})
 	a.Save("tsa", later)
-	sealed, err := Seal(t.Context(), signed, time.Now(), []*x509.Certificate{a.Root.Certificate, a.Issuer.Certificate}, a.network())
+	sealed, err := Seal(t.Context(), PDF{Content: signed}, time.Now(), []*x509.Certificate{a.Root.Certificate, a.Issuer.Certificate}, a.network())
 	if err != nil {
 		t.Fatal(err)
 	}

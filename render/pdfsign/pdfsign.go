@@ -52,7 +52,7 @@ type Kind string
 
 // The kinds of errors.
 const (
-	Encrypted   Kind = "encrypted"    // the document is encrypted
+	Encrypted   Kind = "encrypted"    // the encryption of the document is unsupported
 	Unreadable  Kind = "unreadable"   // its structure is damaged or out of the ordinary
 	BadField    Kind = "bad-field"    // the field is missing, signed or of another type
 	BadPage     Kind = "bad-page"     // the page is missing

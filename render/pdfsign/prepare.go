@@ -54,9 +54,16 @@ const (
 // maxOffset is a placeholder for an offset, with the most digits.
 const maxOffset = 9_999_999_999
 
+// PDF is a document that is signed or verified.
+type PDF struct {
+	Content []byte
+	// Key is the key of its encryption; nil if it is not encrypted.
+	Key []byte
+}
+
 // Prepare appends the signature without its CMS to a document, as an incremental update.
-func Prepare(content []byte, o Options) (*Prepared, error) {
-	d, err := open(content)
+func Prepare(pdf PDF, o Options) (*Prepared, error) {
+	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +80,8 @@ func Prepare(content []byte, o Options) (*Prepared, error) {
 }
 
 // PrepareTimestamp appends a timestamp of the whole document without its token.
-func PrepareTimestamp(content []byte) (*Prepared, error) {
-	d, err := open(content)
+func PrepareTimestamp(pdf PDF) (*Prepared, error) {
+	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +105,18 @@ type document struct {
 	*pdffile.File
 	*pdffile.Update
 
-	content []byte
+	content, key []byte
 }
 
-func open(content []byte) (*document, error) {
-	f, err := pdffile.ReadTable(content)
-	if err == nil && f.Trailer("/Encrypt") != nil {
-		return nil, fail(Encrypted, "is encrypted, and signatures of encrypted PDFs are not supported")
+func open(pdf PDF) (*document, error) {
+	f, err := pdffile.ReadTable(pdf.Content)
+	if err == nil && f.Trailer("/Encrypt") != nil && f.Decrypt(pdf.Key) != nil {
+		return nil, fail(Encrypted, "has an unsupported encryption, so its signatures cannot be read or added")
 	}
 	if err != nil || !f.Sound() {
 		return nil, fail(Unreadable, "has a damaged or unusual structure, so its signatures cannot be read or added")
 	}
-	return &document{f, f.NewUpdate(), content}, nil
+	return &document{f, f.NewUpdate(), pdf.Content, pdf.Key}, nil
 }
 
 func (d *document) prepare(value pdffile.Dict, o Options) (*Prepared, error) {

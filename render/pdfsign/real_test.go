@@ -21,7 +21,7 @@ func realDocuments(t testing.TB) map[string][]byte {
 	err := filepath.WalkDir(pdftest.Corpus(t), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.EqualFold(filepath.Ext(path), ".pdf") {
 			content := pdftest.Load(t, path)
-			if _, err := open(content); err == nil {
+			if _, err := open(PDF{Content: content}); err == nil {
 				found[filepath.Base(path)] = content
 			}
 		}
@@ -35,7 +35,7 @@ func realDocuments(t testing.TB) map[string][]byte {
 
 // kinds are features of documents, with what their bytes or their objects have.
 func kinds(content []byte) (found []string) {
-	d, err := open(content)
+	d, err := open(PDF{Content: content})
 	if err != nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func TestRealDocumentsAtAllLevels(t *testing.T) {
 	count, done := map[string]int{}, 0
 	sign := func(name string, content []byte) bool {
 		for _, level := range Levels() {
-			signed, err := Sign(t.Context(), content, a.job(s, level))
+			signed, err := Sign(t.Context(), PDF{Content: content}, a.job(s, level))
 			if err != nil {
 				var failed *Error
 				if !errors.As(err, &failed) || level != LevelB {
@@ -124,7 +124,7 @@ func TestRealDocuments(t *testing.T) {
 			continue
 		}
 		level := Levels()[signed%len(Levels())]
-		result, err := Sign(t.Context(), content, a.job(s, level))
+		result, err := Sign(t.Context(), PDF{Content: content}, a.job(s, level))
 		var failed *Error
 		if errors.As(err, &failed) {
 			t.Logf("%s: %v", name, err)

@@ -30,7 +30,7 @@ type Job struct {
 }
 
 // Sign signs a document at a level. The bytes of the document stay, and others follow.
-func Sign(ctx context.Context, content []byte, job Job) ([]byte, error) {
+func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 	length := 0
 	for _, c := range job.Chain {
 		length += len(c.Raw)
@@ -39,7 +39,7 @@ func Sign(ctx context.Context, content []byte, job Job) ([]byte, error) {
 		job.At = time.Now()
 	}
 	job.Size = Size(length, job.Level != LevelB)
-	prepared, err := Prepare(content, job.Options)
+	prepared, err := Prepare(pdf, job.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +70,15 @@ func Sign(ctx context.Context, content []byte, job Job) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if signed, err = AppendEvidence(signed, prepared.Contents(), evidence); err != nil || job.Level == LevelLT {
+	if signed, err = AppendEvidence(PDF{signed, pdf.Key}, prepared.Contents(), evidence); err != nil || job.Level == LevelLT {
 		return signed, err
 	}
-	return Timestamp(ctx, signed, job.Network)
+	return Timestamp(ctx, PDF{signed, pdf.Key}, job.Network)
 }
 
 // Timestamp adds a timestamp of the whole document.
-func Timestamp(ctx context.Context, content []byte, network Network) ([]byte, error) {
-	prepared, err := PrepareTimestamp(content)
+func Timestamp(ctx context.Context, pdf PDF, network Network) ([]byte, error) {
+	prepared, err := PrepareTimestamp(pdf)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func Timestamp(ctx context.Context, content []byte, network Network) ([]byte, er
 // Seal adds evidence about the certificates of a document at a time, and a timestamp of all of it. The document then
 // remains valid while the certificate of that timestamp is. The evidence is about the latest timestamp, and about all
 // signatures of a document without evidence.
-func Seal(ctx context.Context, content []byte, at time.Time, trust []*x509.Certificate, network Network) ([]byte, error) {
-	d, err := open(content)
+func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate, network Network) ([]byte, error) {
+	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +103,11 @@ func Seal(ctx context.Context, content []byte, at time.Time, trust []*x509.Certi
 		if err != nil {
 			return nil, err
 		}
-		if content, err = AppendEvidence(content, latest, evidence); err != nil {
+		if pdf.Content, err = AppendEvidence(pdf, latest, evidence); err != nil {
 			return nil, err
 		}
 	}
-	return Timestamp(ctx, content, network)
+	return Timestamp(ctx, pdf, network)
 }
 
 // unproven returns the chains whose state a new timestamp is to prove, and the contents of the latest signature that they

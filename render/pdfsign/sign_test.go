@@ -15,7 +15,7 @@ import (
 func mustSign(t testing.TB, content []byte, job Job) []byte {
 	t.Helper()
 	before := bytes.Clone(content)
-	signed, err := Sign(t.Context(), content, job)
+	signed, err := Sign(t.Context(), PDF{Content: content}, job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func mustSign(t testing.TB, content []byte, job Job) []byte {
 
 func mustVerify(t testing.TB, content []byte, trust Trust) []Report {
 	t.Helper()
-	reports, err := Verify(content, trust)
+	reports, err := Verify(PDF{Content: content}, trust)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestLevels(t *testing.T) {
 // checkWithOpenSSL verifies the CMS of the first signature, and its timestamp.
 func checkWithOpenSSL(t testing.TB, a authority, signed []byte) {
 	t.Helper()
-	d, err := open(signed)
+	d, err := open(PDF{Content: signed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestStandardsStay(t *testing.T) {
 			}
 		}
 		job.Visible.Lines = []string{"Text"}
-		if _, err := Sign(t.Context(), r.PDF, job); !Is(err, BadText) {
+		if _, err := Sign(t.Context(), PDF{Content: r.PDF}, job); !Is(err, BadText) {
 			t.Errorf("%s: text in a font that is not embedded: %v", name, err)
 		}
 	}

@@ -82,8 +82,8 @@ type Trust struct {
 
 // Verify reports on all signatures of a document, in the order of the bytes that they cover. The error is Encrypted or
 // Unreadable.
-func Verify(content []byte, trust Trust) ([]Report, error) {
-	v, err := verify(content, trust)
+func Verify(pdf PDF, trust Trust) ([]Report, error) {
+	v, err := verify(pdf, trust)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func Verify(content []byte, trust Trust) ([]Report, error) {
 
 // VerifyOnline is Verify that fetches the state of trusted certificates about which the document has no evidence. The
 // error may be ErrPending.
-func VerifyOnline(ctx context.Context, content []byte, trust Trust, network Network) ([]Report, error) {
-	v, err := verify(content, trust)
+func VerifyOnline(ctx context.Context, pdf PDF, trust Trust, network Network) ([]Report, error) {
+	v, err := verify(pdf, trust)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func VerifyOnline(ctx context.Context, content []byte, trust Trust, network Netw
 		return v.reports(), nil
 	}
 	trust.Evidence.add(found) // Without some of it, their state remains unknown.
-	return Verify(content, trust)
+	return Verify(pdf, trust)
 }
 
 // verify examines all signatures.
-func verify(content []byte, trust Trust) (*verifier, error) {
-	d, err := open(content)
+func verify(pdf PDF, trust Trust) (*verifier, error) {
+	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
@@ -189,12 +189,13 @@ type place struct {
 
 // The errors of the place of a signature, as reasons of a report.
 var (
-	errUnsigned  = errors.New("the field is signed with something that is not a signature")
-	errRange     = errors.New("the byte range of the signature is not that of its document")
-	errOutside   = errors.New("the signature is not part of the bytes that it covers")
-	errRevision  = errors.New("the bytes that the signature covers are not a document")
-	errFormat    = errors.New("the signature has an unsupported format")
-	errNotItself = errors.New("the signature was replaced after signing")
+	errUnsigned   = errors.New("the field is signed with something that is not a signature")
+	errRange      = errors.New("the byte range of the signature is not that of its document")
+	errOutside    = errors.New("the signature is not part of the bytes that it covers")
+	errRevision   = errors.New("the bytes that the signature covers are not a document")
+	errEncryption = errors.New("the encryption was changed after signing")
+	errFormat     = errors.New("the signature has an unsupported format")
+	errNotItself  = errors.New("the signature was replaced after signing")
 )
 
 // fields returns the signed fields, and a certification that is not in a field.
@@ -281,7 +282,10 @@ func (v *verifier) checkRevision(s *examined) error {
 	if !bytes.HasSuffix(bytes.TrimRight(signed, "\r\n "), []byte("%%EOF")) {
 		return errRevision
 	}
-	d, err := open(signed)
+	d, err := open(PDF{signed, v.key})
+	if err == nil && !d.SameEncryption(v.File) {
+		return errEncryption
+	}
 	if err != nil {
 		return errRevision
 	}

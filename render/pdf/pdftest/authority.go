@@ -180,7 +180,7 @@ func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.openssl(w, "ts", "-reply", "-config", a.Path("ts.cnf"), "-queryfile", a.Path("query"), "-signer", a.Path("tsa.pem"), "-inkey", a.Path("tsa.key"), "-chain", a.Path("chain.pem"), "-out", a.Path("reply"))
 	case strings.HasSuffix(r.URL.Path, "/ocsp"):
 		a.write("index.txt", a.index())
-		a.write("index.txt.attr", nil)
+		a.write("index.txt.attr", []byte("unique_subject = no\n"))
 		a.openssl(w, "ocsp", "-index", a.Path("index.txt"), "-CA", a.Path("issuer.pem"), "-rsigner", a.Path("issuer.pem"), "-rkey", a.Path("issuer.key"),
 			"-reqin", a.Path("query"), "-respout", a.Path("reply"), "-ndays", "7")
 	case strings.Contains(r.URL.Path, "/crl/"):
