@@ -53,6 +53,9 @@ func (f *File) newCipher(key []byte) (*Cipher, error) {
 	if !slices.Contains([]string{"/V2", "/AESV2", "/AESV3"}, c.method) || c.first == nil || len(key) == 0 || refers(c.entries) {
 		return nil, ErrUnread
 	}
+	if _, err := aes.NewCipher(c.objectKey(1, 0)); c.method != "/V2" && err != nil {
+		return nil, ErrUnread // The key is too short.
+	}
 	return c, nil
 }
 
@@ -102,7 +105,7 @@ func (c *Cipher) seal(key, plain []byte) []byte {
 	vector.Write(plain)
 	copy(out, vector.Sum(nil))
 	out = append(append(out, plain...), bytes.Repeat([]byte{byte(padding)}, padding)...)
-	block, _ := aes.NewCipher(key) // The key has the length of a sum, or that of the method.
+	block, _ := aes.NewCipher(key) // newCipher has tried a key of this length.
 	body := out[aes.BlockSize:]
 	cipher.NewCBCEncrypter(block, out[:aes.BlockSize]).CryptBlocks(body, body)
 	return out
