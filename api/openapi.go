@@ -384,7 +384,7 @@ func (r route) operationID() string {
 	var words []string
 	for segment := range strings.SplitSeq(strings.TrimPrefix(r.pattern, "/v1"), "/") {
 		if segment != "" && segment[0] != '{' {
-			words = append(words, strings.TrimSuffix(segment, ".json"))
+			words = append(words, strings.ReplaceAll(strings.TrimSuffix(segment, ".json"), "-", "_"))
 		}
 	}
 	if verb != "" {

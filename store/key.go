@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +80,7 @@ type keyRow struct {
 	CreatedAt  int64
 	RevokedAt  *int64
 	LastUsedAt *int64
+	Signs      bool `bun:",scanonly"`
 }
 
 // signingKeyRow marks a key that may use the signing identities of its account.
@@ -96,7 +96,7 @@ func (r *keyRow) key() Key {
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, Test: r.Test,
 		ExpiresAt: fromMicrosPtr(r.ExpiresAt), SpendLimit: r.SpendLimit, Spent: r.Spent,
 		CreatedAt: fromMicros(r.CreatedAt), RevokedAt: fromMicrosPtr(r.RevokedAt), LastUsedAt: fromMicrosPtr(r.LastUsedAt),
-		Grant: r.Prefix == grantMark,
+		Grant: r.Prefix == grantMark, Signs: r.Signs,
 	}
 	if r.Operations != "" {
 		k.Operations = strings.Split(r.Operations, ",")
@@ -162,16 +162,9 @@ func (n NewKey) check() error {
 // Keys returns the account's keys, the oldest first, including revoked ones and those of grants.
 func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
-	err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx)
-	var signing []string
-	if err == nil {
-		err = s.read.NewSelect().Model((*signingKeyRow)(nil)).Column("key_id").Where("account_id = ?", accountID).Scan(ctx, &signing)
-	}
-	list := converted(rows, (*keyRow).key)
-	for i := range list {
-		list[i].Signs = slices.Contains(signing, list[i].ID)
-	}
-	return list, wrapped("read keys", err)
+	err := s.read.NewSelect().Model(&rows).ColumnExpr("k.*").ColumnExpr("EXISTS (SELECT 1 FROM signing_keys WHERE key_id = k.id) AS signs").
+		Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx)
+	return converted(rows, (*keyRow).key), wrapped("read keys", err)
 }
 
 // KeySigns reports whether a key may use the signing identities of its account.

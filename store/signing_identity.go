@@ -79,7 +79,7 @@ func (s *Store) SigningIdentities(ctx context.Context, accountID string) ([]Sign
 // account's.
 func (s *Store) SigningIdentity(ctx context.Context, accountID, id string) (SigningIdentity, error) {
 	var row signingIdentityRow
-	err := error(ErrNotFound)
+	err := ErrNotFound
 	if storable(id) {
 		err = notFound(s.read.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).Scan(ctx))
 	}

@@ -50,7 +50,7 @@ func newSigning(v *pageRequest) (*call.NewSigningIdentity, error) {
 	fields := map[string]string{"name": v.value("name"), "password": v.r.FormValue("password")} // Spaces are a part of it.
 	if file, _, err := v.r.FormFile("pkcs12"); err == nil {
 		content, err := io.ReadAll(file)
-		if err = errors.Join(err, file.Close()); err != nil {
+		if err := errors.Join(err, file.Close()); err != nil {
 			return nil, err
 		}
 		fields["pkcs12"] = base64.StdEncoding.EncodeToString(content)

@@ -35,7 +35,7 @@ type page struct {
 
 // pages lists all pages and the handlers of their forms.
 func (w *Web) pages() []page {
-	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.settingsPages(), w.walletPages(), w.operatorPages())
+	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.secretPages(), w.settingsPages(), w.walletPages(), w.operatorPages())
 }
 
 // publicPages are the pages without a login.
@@ -134,62 +134,78 @@ func (w *Web) walletPages() []page {
 
 // memberPages are the pages of users and of an account's members, on one screen.
 func (w *Web) memberPages() []page {
-	deliveriesPages, documentsPages, endpointsPages, entrancePages := w, w, w, w
-	factorsPages, joiningPages, keysPages := w, w, w
-	overviewsPages := w
 	return []page{
-		{"GET", "/login", anybody, entrancePages.showSignIn},
-		{"POST", "/login", anybody, entrancePages.signIn},
-		{"GET", "/login/code", anybody, factorsPages.showFactorCode},
-		{"POST", "/login/code", anybody, factorsPages.checkCode},
-		{"GET", "/login/link", anybody, entrancePages.showLink},
-		{"POST", "/login/link", anybody, entrancePages.useLink},
-		{"POST", "/logout", anybody, entrancePages.signOut},
-		{"GET", "/signup", anybody, joiningPages.showSignUp},
-		{"POST", "/signup", anybody, joiningPages.signUp},
-		{"GET", "/verify", anybody, joiningPages.showVerify},
-		{"POST", "/verify", anybody, joiningPages.verify},
-		{"GET", "/password/reset", anybody, entrancePages.showResetRequest},
-		{"POST", "/password/reset", anybody, entrancePages.requestReset},
-		{"GET", "/password/new", anybody, entrancePages.showNewPassword},
-		{"POST", "/password/new", anybody, entrancePages.setNewPassword},
-		{"GET", undoPath, anybody, entrancePages.showUndo},
-		{"POST", undoPath, anybody, entrancePages.undo},
-		{"GET", "/invite/{token}", anybody, entrancePages.showInvite},
-		{"POST", "/invite/{token}", anybody, entrancePages.acceptInvite},
+		{"GET", "/login", anybody, w.showSignIn},
+		{"POST", "/login", anybody, w.signIn},
+		{"GET", "/login/code", anybody, w.showFactorCode},
+		{"POST", "/login/code", anybody, w.checkCode},
+		{"GET", "/login/link", anybody, w.showLink},
+		{"POST", "/login/link", anybody, w.useLink},
+		{"POST", "/logout", anybody, w.signOut},
+		{"GET", "/signup", anybody, w.showSignUp},
+		{"POST", "/signup", anybody, w.signUp},
+		{"GET", "/verify", anybody, w.showVerify},
+		{"POST", "/verify", anybody, w.verify},
+		{"GET", "/password/reset", anybody, w.showResetRequest},
+		{"POST", "/password/reset", anybody, w.requestReset},
+		{"GET", "/password/new", anybody, w.showNewPassword},
+		{"POST", "/password/new", anybody, w.setNewPassword},
+		{"GET", undoPath, anybody, w.showUndo},
+		{"POST", undoPath, anybody, w.undo},
+		{"GET", "/invite/{token}", anybody, w.showInvite},
+		{"POST", "/invite/{token}", anybody, w.acceptInvite},
 
-		{"GET", resumePath, anybody, entrancePages.showKept},
+		{"GET", resumePath, anybody, w.showKept},
 
-		{"GET", "/dashboard", signedIn, overviewsPages.showOverview},
-		{"GET", "/dashboard/first", signedIn, overviewsPages.awaitFirst},
+		{"GET", "/dashboard", signedIn, w.showOverview},
+		{"GET", "/dashboard/first", signedIn, w.awaitFirst},
 		{"GET", "/dashboard/find", signedIn, w.find},
 
-		{"GET", "/dashboard/documents", signedIn, documentsPages.showDocuments},
-		{"GET", "/dashboard/documents.csv", signedIn, documentsPages.exportDocuments},
-		{"GET", "/dashboard/documents/{id}", signedIn, documentsPages.showDocument},
-		{"GET", "/dashboard/documents/{id}/file", signedIn, documentsPages.downloadResult},
-		{"GET", "/dashboard/documents/{id}/page.png", signedIn, documentsPages.showFirstPage},
-		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, documentsPages.showImage},
-		{"POST", "/dashboard/documents/{id}/again", manages, documentsPages.runAgain},
-		{"GET", "/dashboard/documents/{id}/cancel", manages, documentsPages.showCancelJob},
-		{"POST", "/dashboard/documents/{id}/cancel", manages, documentsPages.cancelJob},
+		{"GET", "/dashboard/documents", signedIn, w.showDocuments},
+		{"GET", "/dashboard/documents.csv", signedIn, w.exportDocuments},
+		{"GET", "/dashboard/documents/{id}", signedIn, w.showDocument},
+		{"GET", "/dashboard/documents/{id}/file", signedIn, w.downloadResult},
+		{"GET", "/dashboard/documents/{id}/page.png", signedIn, w.showFirstPage},
+		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, w.showImage},
+		{"POST", "/dashboard/documents/{id}/again", manages, w.runAgain},
+		{"GET", "/dashboard/documents/{id}/cancel", manages, w.showCancelJob},
+		{"POST", "/dashboard/documents/{id}/cancel", manages, w.cancelJob},
 		{"GET", usagePath, signedIn, w.showUsage},
 		{"GET", usagePath + ".csv", signedIn, w.exportUsage},
 		{"POST", usagePath + "/alerts", owns, w.saveAlerts},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
-		{"GET", "/dashboard/webhooks", signedIn, endpointsPages.showWebhooks},
-		{"POST", "/dashboard/webhooks", manages, endpointsPages.makeWebhook},
-		{"GET", "/dashboard/webhooks/new", manages, endpointsPages.showNewWebhook},
-		{"GET", "/dashboard/webhooks/{id}", signedIn, endpointsPages.showWebhook},
-		{"POST", "/dashboard/webhooks/{id}", manages, endpointsPages.changeWebhook},
-		{"POST", "/dashboard/webhooks/{id}/test", manages, endpointsPages.testWebhook},
-		{"POST", "/dashboard/webhooks/{id}/pause", manages, endpointsPages.switchWebhook(false)},
-		{"POST", "/dashboard/webhooks/{id}/resume", manages, endpointsPages.switchWebhook(true)},
-		{"POST", "/dashboard/webhooks/{id}/roll", manages, endpointsPages.rollWebhook},
-		{"POST", "/dashboard/webhooks/{id}/activate", manages, endpointsPages.activateWebhook},
-		{"POST", "/dashboard/webhooks/{id}/delete", manages, endpointsPages.deleteWebhook},
+		{"GET", "/dashboard/webhooks", signedIn, w.showWebhooks},
+		{"POST", "/dashboard/webhooks", manages, w.makeWebhook},
+		{"GET", "/dashboard/webhooks/new", manages, w.showNewWebhook},
+		{"GET", "/dashboard/webhooks/{id}", signedIn, w.showWebhook},
+		{"POST", "/dashboard/webhooks/{id}", manages, w.changeWebhook},
+		{"POST", "/dashboard/webhooks/{id}/test", manages, w.testWebhook},
+		{"POST", "/dashboard/webhooks/{id}/pause", manages, w.switchWebhook(false)},
+		{"POST", "/dashboard/webhooks/{id}/resume", manages, w.switchWebhook(true)},
+		{"POST", "/dashboard/webhooks/{id}/roll", manages, w.rollWebhook},
+		{"POST", "/dashboard/webhooks/{id}/activate", manages, w.activateWebhook},
+		{"POST", "/dashboard/webhooks/{id}/delete", manages, w.deleteWebhook},
+		{"GET", "/dashboard/deliveries", signedIn, w.showDeliveries},
+		{"GET", "/dashboard/deliveries/replay", manages, w.showReplayFailed},
+		{"POST", "/dashboard/deliveries/replay", manages, w.replayFailed},
+		{"POST", "/dashboard/deliveries/{id}/replay", manages, w.replayDelivery},
+		{"POST", "/dashboard/deliveries/{id}/try", manages, w.tryDelivery},
+
+		{"GET", "/dashboard/keys", signedIn, w.showKeys},
+		{"POST", "/dashboard/keys", manages, w.makeKey},
+		{"GET", "/dashboard/keys/new", manages, w.showNewKey},
+		{"GET", "/dashboard/keys/{id}/revoke", manages, w.showRevokeKey},
+		{"POST", "/dashboard/keys/{id}/revoke", manages, w.revokeKey},
+		{"GET", "/dashboard/keys/{id}/roll", manages, w.showRollKey},
+		{"POST", "/dashboard/keys/{id}/roll", manages, w.rollKey},
+	}
+}
+
+// secretPages are the pages of secrets that calls use.
+func (w *Web) secretPages() []page {
+	return []page{
 		{"GET", connectionsPath, signedIn, w.showConnections},
 		{"POST", connectionsPath, manages, w.makeConnection},
 		{"GET", connectionsPath + "/new", manages, w.showNewConnection},
@@ -203,19 +219,6 @@ func (w *Web) memberPages() []page {
 		{"GET", signingPath + "/new", manages, w.showNewSigning},
 		{"GET", signingPath + "/{id}/delete", manages, w.showDeleteSigning},
 		{"POST", signingPath + "/{id}/delete", manages, w.deleteSigning},
-		{"GET", "/dashboard/deliveries", signedIn, deliveriesPages.showDeliveries},
-		{"GET", "/dashboard/deliveries/replay", manages, deliveriesPages.showReplayFailed},
-		{"POST", "/dashboard/deliveries/replay", manages, deliveriesPages.replayFailed},
-		{"POST", "/dashboard/deliveries/{id}/replay", manages, deliveriesPages.replayDelivery},
-		{"POST", "/dashboard/deliveries/{id}/try", manages, deliveriesPages.tryDelivery},
-
-		{"GET", "/dashboard/keys", signedIn, keysPages.showKeys},
-		{"POST", "/dashboard/keys", manages, keysPages.makeKey},
-		{"GET", "/dashboard/keys/new", manages, keysPages.showNewKey},
-		{"GET", "/dashboard/keys/{id}/revoke", manages, keysPages.showRevokeKey},
-		{"POST", "/dashboard/keys/{id}/revoke", manages, keysPages.revokeKey},
-		{"GET", "/dashboard/keys/{id}/roll", manages, keysPages.showRollKey},
-		{"POST", "/dashboard/keys/{id}/roll", manages, keysPages.rollKey},
 	}
 }
 

@@ -132,7 +132,8 @@ func (s SigningIdentities) open(ctx context.Context, accountID, id string) (key 
 		return key, err
 	}
 	defer clear(text)
-	return key, json.Unmarshal(text, &key)
+	err = json.Unmarshal(text, &key)
+	return key, err
 }
 
 // Check returns an error unless the caller has the scope to use the identities of its account. Members have it by their

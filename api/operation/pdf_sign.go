@@ -175,7 +175,7 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		if len(files) > image {
 			s.Image = files[image]
 		}
-		file := render.PDFFile{Content: files[0], Password: in.PDFSource.Password}
+		file := render.PDFFile{Content: files[0], Password: in.Password}
 		result, err := signed(ctx, deps, "signed", file, func(file render.PDFFile) (render.File, error) { return deps.Render.SignPDF(ctx, file, s) })
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
