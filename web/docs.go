@@ -141,7 +141,7 @@ type searchEntry struct {
 }
 
 // maxSearchText is the maximum length of the text of an entry, in bytes.
-const maxSearchText = 540
+const maxSearchText = 500
 
 // searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
 var searchWords = map[string]string{
