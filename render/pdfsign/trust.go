@@ -23,7 +23,7 @@ func (v *verifier) prove() {
 		s.moment = proof
 		if s.Kind == TimestampKind {
 			s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
-			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && !s.Time.After(proof.Add(clockSkew)) {
+			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && s.Revocation != Revoked && !s.Time.After(proof.Add(clockSkew)) {
 				proof = s.Time
 			}
 			continue
@@ -183,7 +183,11 @@ func sentence(text string) string {
 func (v *verifier) allowed(s *examined) Permission {
 	least := NotCertified
 	for _, other := range v.signatures {
-		if p := other.Certifies; p != NotCertified && other.end <= s.end && (least == NotCertified || p < least) {
+		p := other.Certifies
+		if p == NotCertified || other.end > s.end || !other.Intact && p != NoChanges {
+			continue
+		}
+		if least == NotCertified || p < least {
 			least = p
 		}
 	}
