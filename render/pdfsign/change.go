@@ -99,18 +99,18 @@ func (d *differ) addedSignature(signatures []*examined, ref string) {
 	}
 }
 
-// visible reports whether a field has a box on a page.
+// visible reports whether a field shows something in a box on a page.
 func visible(f *pdffile.File, entries pdffile.Dict) bool {
 	box, _ := f.Target(entries["/Rect"]).([]any)
 	const corners = 4
 	if len(box) != corners {
-		return entries["/Rect"] != nil
+		return entries["/AP"] != nil
 	}
 	same := func(a, b any) bool {
 		first, ok := f.Target(a).(float64)
 		return ok && first == f.Target(b)
 	}
-	return !same(box[0], box[2]) && !same(box[1], box[3])
+	return entries["/AP"] != nil && !same(box[0], box[2]) && !same(box[1], box[3])
 }
 
 // keeping is a kind of dictionaries with rules of their own.

@@ -3,8 +3,12 @@ package pdfsign
 import (
 	"bytes"
 	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +56,13 @@ func crafted() map[string]struct {
 		"content by a reference to a reference": {
 			contents("100 0 R", "101 0 R", "<< /Length 1 >>\nstream\nq\nendstream"),
 			func(d *document) { d.Set("101 0 R", textStream("BT (pay 9) Tj ET")) },
+		},
+		"content of another generation": {
+			contents("101 1 R", "<< /Length 1 >>\nstream\nq\nendstream", "<< >>"),
+			func(d *document) {
+				ref := d.Reserve()
+				d.Set("101 0 R", textStream("BT (pay 9) Tj ET "+ref))
+			},
 		},
 		"the text of an element of the structure": {
 			with(page("", "<< /Type /StructTreeRoot /K [101 0 R] /ParentTree << /Nums [0 [101 0 R]] >> >>", "<< /S /P /P 100 0 R /Pg 10 0 R /K 0 >>"), "/MarkInfo << /Marked true >> /StructTreeRoot 100 0 R", ""),
@@ -461,5 +472,83 @@ func TestMetadataAfterCertification(t *testing.T) {
 				t.Errorf("certify %d: %s: %s %s %v", certify, name, r.Verdict, r.Reason, r.Changes)
 			}
 		}
+	}
+}
+
+// TestPurposes: certificates of servers and software do not sign documents.
+func TestPurposes(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	for name, want := range map[string]struct {
+		verdict Verdict
+		change  func(c *x509.Certificate)
+	}{
+		"a server": {Undecided, func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+		}},
+		"software":   {Undecided, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} }},
+		"encryption": {Undecided, func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyEncipherment }},
+		"mail":       {Valid, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection} }},
+		"a person":   {Valid, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }},
+		"documents": {Valid, func(c *x509.Certificate) {
+			c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}
+		}},
+		"a server, and more": {Valid, func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageAny}
+		}},
+	} {
+		id := a.Identity("Signer", pdftest.NewKey(t, "P-256"), &a.Issuer, pdftest.Years, want.change)
+		s := &Signer{Key: id.Key, Chain: []*x509.Certificate{id.Certificate, a.Issuer.Certificate}, Hash: crypto.SHA256}
+		r := mustVerify(t, mustSign(t, pdftest.Three().Write(), a.job(s, LevelB)), a.trust())[0]
+		if r.Verdict != want.verdict || r.Trusted != (want.verdict == Valid) {
+			t.Errorf("%s: %s %s", name, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestPartialLists: a list without a certificate is evidence only if it is about it.
+func TestPartialLists(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	id := a.Identity("Signer", pdftest.NewKey(t, "P-256"), &a.Issuer, pdftest.Years, a.Listed)
+	scope := func(values ...byte) pkix.Extension {
+		return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 28}, Critical: true, Value: append([]byte{0x30, byte(len(values))}, values...)}
+	}
+	point := func(url string) pkix.Extension {
+		name := append([]byte{0x86, byte(len(url))}, url...)
+		full := append([]byte{0xa0, byte(len(name))}, name...)
+		return scope(append([]byte{0xa0, byte(len(full))}, full...)...)
+	}
+	for name, want := range map[string]struct {
+		state      State
+		extensions []pkix.Extension
+	}{
+		"all":              {Good, nil},
+		"its list":         {Good, []pkix.Extension{point(id.Certificate.CRLDistributionPoints[0])}},
+		"users":            {Good, []pkix.Extension{scope(0x81, 1, 0xff)}},
+		"another list":     {Unknown, []pkix.Extension{point("http://example.com/2.crl")}},
+		"issuers":          {Unknown, []pkix.Extension{scope(0x82, 1, 0xff)}},
+		"some reasons":     {Unknown, []pkix.Extension{scope(0x83, 2, 6, 0x40)}},
+		"attributes":       {Unknown, []pkix.Extension{scope(0x85, 1, 0xff)}},
+		"the last changes": {Unknown, []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 27}, Critical: true, Value: []byte{2, 1, 1}}}},
+	} {
+		list := &x509.RevocationList{Number: big.NewInt(2), ThisUpdate: time.Now(), NextUpdate: time.Now().Add(time.Hour), ExtraExtensions: want.extensions}
+		raw, err := x509.CreateRevocationList(rand.Reader, list, a.Issuer.Certificate, a.Issuer.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Evidence{CRLs: [][]byte{raw}}
+		if got := e.state(id.Certificate, a.Issuer.Certificate, time.Now()); got != want.state {
+			t.Errorf("%s: %s, want %s", name, got, want.state)
+		}
+	}
+}
+
+// TestAttributesWithSeveralValues are refused.
+func TestAttributesWithSeveralValues(t *testing.T) {
+	t.Parallel()
+	raw := must(asn1.Marshal(attribute{oidDigest, set(asn1.ClassUniversal, asn1.TagSet, []byte{4, 1, 1}, []byte{4, 1, 2})}))
+	if _, err := readAttributes(raw); err == nil {
+		t.Error("an attribute with two values is accepted")
 	}
 }
