@@ -130,6 +130,8 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 	case "/loop":
 		http.Redirect(w, r, "/loop", http.StatusFound)
 	case "/empty":
+	case "/flood":
+		_, _ = w.Write(make([]byte, 15<<20))
 	case "/hang":
 		_, _ = io.Copy(io.Discard, r.Body) // The server notices a disconnection after the body only.
 		<-r.Context().Done()

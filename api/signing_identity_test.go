@@ -113,3 +113,32 @@ func TestSigningIdentities(t *testing.T) {
 	s.Send(t, apitest.Request{Method: http.MethodDelete, Path: identitiesPath + "/" + identity.ID}).OK(t)
 	s.Send(t, apitest.Request{Path: signPath, Body: source + key + `}`}).Refused(t, apierror.InvalidRequest)
 }
+
+// TestSigningIdentityInBulk: the steps of the records need the scope, too, and records that become one PDF are not signed
+// before.
+func TestSigningIdentityInBulk(t *testing.T) {
+	t.Parallel()
+	l := bulkLab(t, nil)
+	identity := decode[wire.SigningIdentity](t, l.Send(t, apitest.Request{Path: identitiesPath, Body: newIdentity(t, "contracts")}))
+	key := `{"key":{"id":"` + identity.ID + `"}}`
+	_, other := l.NewKey(t, store.NewKey{AccountID: l.Account.ID})
+	for _, more := range []string{`"then":[{"op":"pdf.sign","input":` + key + `}]`, `"options":{"sign":` + key + `}`} {
+		body := `{"templateId":"letter","records":[{"name":"Ada"}],"response":"async",` + more + `}`
+		l.Send(t, apitest.Request{Path: bulkPath, Body: body, Header: bearerOf(other)}).Refused(t, apierror.Unauthorized)
+		merged := strings.Replace(body, `"response"`, `"output":"merged","response"`, 1)
+		if got := l.Send(t, apitest.Request{Path: bulkPath, Body: merged}); got.Status != http.StatusBadRequest && got.Status != http.StatusUnprocessableEntity {
+			t.Errorf("signed before the merge: %d %s", got.Status, got.Body)
+		}
+		job := l.Enqueue(t, apitest.Request{Path: bulkPath, Body: body})
+		l.Work(t)
+		if job = l.Await(t, job.ID); job.Status != wire.JobCompleted {
+			t.Fatalf("%+v", job)
+		}
+		_, files := unpacked(t, l.Content(t, job.ID))
+		for name, content := range files {
+			if !strings.Contains(content, "/ByteRange") {
+				t.Errorf("%s is not signed", name)
+			}
+		}
+	}
+}

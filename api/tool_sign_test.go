@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -356,4 +357,27 @@ func TestVerifyOnline(t *testing.T) {
 	expect(unreachable, `,"online":true`, "valid", "unknown")
 	a.Revoke(id.Certificate, time.Now().Add(-24*time.Hour))
 	expect(content, `,"online":true`, "invalid", "revoked")
+}
+
+// TestVerifyOnlineFlood: the responses of servers that an unknown certificate names are bounded in all.
+func TestVerifyOnlineFlood(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	a := newAuthority(t)
+	id := a.Identity("Ada", pdftest.NewKey(t, "P-256"), &a.Issuer, pdftest.Years, func(c *x509.Certificate) {
+		for i := range 6 {
+			c.CRLDistributionPoints = append(c.CRLDistributionPoints, fmt.Sprintf("%s/flood?%d", lab.files.URL, i))
+		}
+	})
+	key := `"key":{"pkcs12":{"file":` + inline(a.PKCS12(id, signPassword)) + `},"password":"` + signPassword + `"}`
+	signed := s.Send(t, apitest.Request{Path: signPath, Body: `{"file":` + inline(letters("alpha")) + `,` + key + `}`}).OK(t).Body
+	root, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Root.Certificate.Raw})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := s.Balance(t)
+	got := s.Send(t, apitest.Request{Path: "/v1/pdf/verify", Body: `{"file":` + inline([]byte(signed)) + `,"trust":[` + string(root) + `],"online":true}`}).Refused(t, apierror.ProcessingFailed)
+	if after, held := s.Balance(t); after != before || held != 0 || !strings.Contains(got.Message, "too large responses") {
+		t.Errorf("%s; the wallet has %d and %d held, want %d", got.Message, after, held, before)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"relaypdf/internal/guard"
@@ -157,6 +158,8 @@ const (
 	maxWants          = 60
 	maxAnswer         = 1 << 20
 	maxRevocationList = 16 << 20
+	maxAnswers        = 64 << 20 // in all
+	maxAtOnce         = 8
 	answerTime        = 15 * time.Second
 	dialogueTime      = time.Minute
 )
@@ -169,10 +172,23 @@ type dialogue struct {
 
 	replay pdf.Replay
 	files  []engine.File
+	spools []*spool.File // of them; nil for a failure
+	size   int64         // of them, in bytes
+}
+
+// close deletes the responses.
+func (d *dialogue) close() (err error) {
+	for _, file := range d.spools {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
 }
 
 // run returns the last result of a job, which the caller closes.
-func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (engine.Result, error) {
+func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ engine.Result, err error) {
+	defer func() { err = errors.Join(err, d.close()) }()
 	d.replay = pdf.Replay{At: time.Now().UTC().Truncate(time.Second), Seed: []byte(rand.Text())}
 	bounded, cancel := context.WithTimeout(ctx, dialogueTime)
 	defer cancel()
@@ -202,17 +218,30 @@ func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (en
 
 // answer gets the responses for wants, concurrently.
 func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error {
-	contents, failures := make([][]byte, len(wants)), make([]error, len(wants))
+	contents, failures := make([]*spool.File, len(wants)), make([]error, len(wants))
 	var group sync.WaitGroup
+	var size atomic.Int64
+	free := make(chan struct{}, maxAtOnce)
 	for i, want := range wants {
+		free <- struct{}{}
+		if d.size+size.Load() > maxAnswers {
+			break
+		}
 		group.Go(func() {
 			failures[i] = guard.Try(func() (err error) {
-				contents[i], err = d.get(ctx, bounded, want)
+				if contents[i], err = d.get(ctx, bounded, want); err == nil {
+					size.Add(contents[i].Size())
+				}
 				return err
 			})
+			<-free
 		})
 	}
 	group.Wait()
+	d.spools, d.size = append(d.spools, contents...), d.size+size.Load()
+	if d.size > maxAnswers {
+		return &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose servers return too large responses"}
+	}
 	for i, want := range wants {
 		response := pdf.Response{Want: want}
 		var failed *FetchError
@@ -221,7 +250,7 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 			return ctx.Err()
 		case err == nil:
 			response.File = fmt.Sprintf("response%d", len(d.replay.Responses))
-			d.files = append(d.files, engine.File{Name: response.File, Content: spool.FromBytes(contents[i])})
+			d.files = append(d.files, engine.File{Name: response.File, Content: contents[i]})
 		case want.Kind == pdf.WantTimestamp && (errors.As(err, &failed) || errors.Is(err, egress.ErrRefused)):
 			return &TimestampError{err}
 		case want.Kind != pdf.WantState:
@@ -239,11 +268,12 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 }
 
 // get gets the response for one want.
-func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) ([]byte, error) {
+func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) (*spool.File, error) {
 	q, limit := question{address: want.URL, body: want.Body}, int64(maxAnswer)
 	switch {
 	case want.Kind == pdf.WantSignature:
-		return d.sign(ctx, want.Body)
+		cms, err := d.sign(ctx, want.Body)
+		return spool.FromBytes(cms), err
 	case want.Kind == pdf.WantTimestamp:
 		q.address, q.contentType = d.timestampURL, "application/timestamp-query"
 	case len(want.Body) > 0:
@@ -260,9 +290,5 @@ func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) ([]byte, err
 	if errors.Is(err, spool.ErrTooLarge) {
 		return nil, &FetchError{Reason: "returned a response that is too large", cause: err}
 	}
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(file.Open())
-	return content, errors.Join(err, file.Close())
+	return file, err
 }

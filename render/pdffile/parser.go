@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ const maxNesting = 100
 type parser struct {
 	data []byte
 	at   int
+	// strict refuses what other readers read in another way: a key twice, numbers of other languages, and comments.
+	strict, refused bool
 }
 
 func (p *parser) value(depth int) (any, error) {
@@ -71,6 +74,7 @@ func (p *parser) space() {
 		case isSpace(c):
 			p.at++
 		case c == '%':
+			p.refused = p.strict
 			for p.at < len(p.data) && p.data[p.at] != '\n' && p.data[p.at] != '\r' {
 				p.at++
 			}
@@ -136,13 +140,23 @@ func (p *parser) name() string {
 	return string(name)
 }
 
+// numberPattern matches numbers of the standard.
+var numberPattern = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)$`)
+
 // number reads a number, or a reference, which begins like one.
 func (p *parser) number() (any, error) {
 	text := p.regular()
+	if p.strict && !numberPattern.MatchString(text) {
+		return nil, errSyntax
+	}
 	if id, err := strconv.Atoi(text); err == nil && id > 0 {
 		after := *p
 		after.space()
-		generation, err := strconv.Atoi(after.regular())
+		digits := after.regular()
+		generation, err := strconv.Atoi(digits)
+		if p.strict && (text[0] == '+' || digits == "" || digits[0] == '+') {
+			err = errSyntax
+		}
 		if err == nil && generation >= 0 && after.keyword("R") {
 			*p = after
 			return Refer(id, generation), nil
@@ -186,6 +200,10 @@ func (p *parser) array(depth int) (any, error) {
 
 func (p *parser) dict(depth int) (any, error) {
 	entries := Dict{}
+	var keys map[string]bool
+	if p.strict {
+		keys = map[string]bool{}
+	}
 	for {
 		p.space()
 		if bytes.HasPrefix(p.data[p.at:], []byte(">>")) {
@@ -197,8 +215,11 @@ func (p *parser) dict(depth int) (any, error) {
 		}
 		key := p.name()
 		value, err := p.value(depth + 1)
-		if err != nil {
-			return nil, err
+		if err != nil || keys[key] {
+			return nil, errSyntax
+		}
+		if p.strict {
+			keys[key] = true
 		}
 		if value != nil {
 			entries[key] = value

@@ -44,6 +44,8 @@ func ReadTable(content []byte) (*File, error) {
 type tableReader struct {
 	*File
 	freed map[int]bool // objects that are gone, wherever earlier tables have them
+	// repeated means that an object has several entries.
+	repeated bool
 }
 
 // add stores an entry of a table, unless a later table has stored one.
@@ -51,6 +53,7 @@ func (r *tableReader) add(number int, at place, there bool) {
 	r.highest = max(r.highest, number)
 	switch _, known := r.places[number]; {
 	case known || r.freed[number]:
+		r.repeated = true
 	case there:
 		r.File.add(number, at)
 	default:

@@ -3,8 +3,10 @@ package pdfsign
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"relaypdf/render/pdffile"
 )
@@ -38,7 +40,7 @@ func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
 		switch c.Kind {
 		case ChangeOther:
 			return Invalid, "The document was changed after the signature: " + c.Text + "."
-		case ChangeForm, ChangeSignature:
+		case ChangeForm, ChangeSignature, ChangeMetadata:
 			least = FormFilling
 		case ChangeAnnotation:
 			least = Annotations
@@ -61,32 +63,63 @@ func (v *verifier) changes(s *examined) []Change {
 	if s.WholeDocument {
 		return nil
 	}
-	d := &differ{old: s.signed, new: v.File, memo: map[[2]string]bool{}, kept: map[string]bool{}, elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature)}
+	d := &differ{old: s.signed, new: v.File, memo: map[[2]string]bool{}, kept: map[string]keeping{}, elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature)}
 	now, then := d.new.Tables(), d.old.Tables()
 	switch {
 	case len(now) <= len(then) || !slices.Equal(now[len(now)-len(then):], then) || slices.Min(now[:len(now)-len(then)]) < s.end,
-		!fileEnd.Match(v.content[max(s.end, len(v.content)-pdffile.HeaderWithin):]):
+		!fileEnd.Match(v.content[max(s.end, len(v.content)-pdffile.HeaderWithin):]), !d.new.UpdateOf(d.old):
 		d.other("bytes follow that are not an update of the document")
 	case d.old.Root() != d.new.Root():
 		d.other("another catalog")
 	default:
 		d.document()
 	}
-	for _, other := range v.signatures {
-		if !d.signed[other.field.ref] {
-			continue
-		}
-		switch {
-		case !other.Intact:
-			d.other(fmt.Sprintf("the field %q was added without a valid signature", other.Field))
-		case other.Kind == TimestampKind:
-			d.add(ChangeTimestamp, fmt.Sprintf("timestamp %q", other.Field))
-		default:
-			d.add(ChangeSignature, fmt.Sprintf("signature %q", other.Field))
-		}
+	for _, ref := range slices.Sorted(maps.Keys(d.signed)) {
+		d.addedSignature(v.signatures, ref)
 	}
 	return d.found
 }
+
+// addedSignature explains a field that has been signed since. A timestamp shows nothing: anybody can add one.
+func (d *differ) addedSignature(signatures []*examined, ref string) {
+	i := slices.IndexFunc(signatures, func(s *examined) bool { return s.field.ref == ref })
+	if i < 0 {
+		d.other("a field was added without a signature")
+		return
+	}
+	switch s := signatures[i]; {
+	case !s.Intact:
+		d.other(fmt.Sprintf("the field %q was added without a valid signature", s.Field))
+	case s.Kind == TimestampKind && visible(d.new, s.field.entries):
+		d.add(ChangeAnnotation, fmt.Sprintf("the visible timestamp %q", s.Field))
+	case s.Kind == TimestampKind:
+		d.add(ChangeTimestamp, fmt.Sprintf("timestamp %q", s.Field))
+	default:
+		d.add(ChangeSignature, fmt.Sprintf("signature %q", s.Field))
+	}
+}
+
+// visible reports whether a field shows something in a box on a page.
+func visible(f *pdffile.File, entries pdffile.Dict) bool {
+	box, _ := f.Target(entries["/Rect"]).([]any)
+	const corners = 4
+	if len(box) != corners {
+		return entries["/AP"] != nil
+	}
+	same := func(a, b any) bool {
+		first, ok := f.Target(a).(float64)
+		return ok && first == f.Target(b)
+	}
+	return entries["/AP"] != nil && !same(box[0], box[2]) && !same(box[1], box[3])
+}
+
+// keeping is a kind of dictionaries with rules of their own.
+type keeping int
+
+const (
+	keptNode keeping = iota + 1 // the catalog, the form, pages and elements of the structure
+	keptPart                    // fields and annotations, whose entries may change
+)
 
 // differ compares a document with itself at an earlier time. All that is reachable from the catalog must be the same,
 // except for what the changes of forms and annotations explain.
@@ -94,10 +127,11 @@ type differ struct {
 	old, new *pdffile.File
 	memo     map[[2]string]bool // results of same, by references
 	trail    [][2]string        // of memo, that are true
-	kept     map[string]bool    // dictionaries with rules of their own: pages, fields, annotations and structure
+	kept     map[string]keeping // dictionaries with rules of their own
 	elements map[string]bool    // of the structure
 	fields   map[string]string  // names of the fields of the earlier document, by reference
 	signed   map[string]bool    // fields that have been signed since
+	open     bool               // grown accepts all further entries and items
 	locked   func(name string) bool
 	found    []Change
 	seen     map[Change]bool
@@ -116,14 +150,17 @@ func (d *differ) other(text string) { d.add(ChangeOther, text) }
 func (d *differ) document() {
 	d.signed, d.fields = map[string]bool{}, map[string]string{}
 	was, is := d.old.Catalog(), d.new.Catalog()
-	d.kept[d.old.Root()] = true
+	d.kept[d.old.Root()] = keptNode
 	d.keep(was["/Pages"], 0)
 	d.keepElements(was["/StructTreeRoot"], 0)
 	if form := pdffile.Reference(was["/AcroForm"]); form != "" {
-		d.kept[form] = true
+		d.kept[form] = keptNode
 	}
 	d.form(was["/AcroForm"], is["/AcroForm"])
 	d.pages(was["/Pages"], is["/Pages"], 0)
+	if a, b := d.old.Trailer("/Info"), d.new.Trailer("/Info"); !d.same(a, b, "/Info", 0) {
+		d.add(ChangeMetadata, "metadata")
+	}
 	for _, key := range keys(was, is) {
 		switch key {
 		case "/AcroForm", "/Pages", "/Extensions", "/Version":
@@ -165,18 +202,18 @@ func keys(a, b pdffile.Dict) []string {
 func (d *differ) keep(v any, depth int) {
 	ref := pdffile.Reference(v)
 	node := d.plainDict(v)
-	if node == nil || d.kept[ref] || depth > pdffile.MaxDepth {
+	if node == nil || d.kept[ref] == keptNode || depth > pdffile.MaxDepth {
 		return
 	}
-	d.kept[ref] = true
+	d.kept[ref] = keptNode
 	kids, _ := d.old.Target(node["/Kids"]).([]any)
 	for _, kid := range kids {
 		d.keep(kid, depth+1)
 	}
 	annotations, _ := d.old.Target(node["/Annots"]).([]any)
 	for _, item := range annotations {
-		if d.plainDict(item) != nil {
-			d.kept[pdffile.Reference(item)] = true
+		if part := pdffile.Reference(item); d.plainDict(item) != nil && d.kept[part] == 0 {
+			d.kept[part] = keptPart
 		}
 	}
 }
@@ -203,9 +240,9 @@ func (d *differ) pages(a, b any, depth int) {
 		return
 	}
 	was, is := d.old.Entry(a), d.new.Entry(b)
-	before, _ := d.old.Target(was["/Kids"]).([]any)
-	after, _ := d.new.Target(is["/Kids"]).([]any)
-	if len(before) != len(after) {
+	before, ok1 := d.old.Target(was["/Kids"]).([]any)
+	after, ok2 := d.new.Target(is["/Kids"]).([]any)
+	if len(before) != len(after) || ok1 != (was["/Kids"] != nil) || ok2 != (is["/Kids"] != nil) {
 		d.other("the number of pages")
 		return
 	}
@@ -306,8 +343,13 @@ func (d *differ) form(a, b any) {
 		switch key {
 		case "/Fields", "/SigFlags":
 		case "/DR":
+			d.open = true
 			if was[key] != nil && !d.grown(was[key], is[key], inList, 0) {
 				d.other("the resources of the form")
+			}
+			d.open = false
+			if d.new.Target(is["/NeedAppearances"]) == true && !d.same(was[key], is[key], key, 0) {
+				d.add(ChangeForm, "the resources of the form")
 			}
 		case "/NeedAppearances":
 			if !d.same(was[key], is[key], key, 0) {
@@ -328,8 +370,11 @@ func (d *differ) addedFields(before, after []any) {
 			continue
 		}
 		ref := pdffile.Reference(item)
-		if entries := d.new.Dict(ref); ref == "" || d.kept[ref] || d.new.Target(entries["/FT"]) != "/Sig" || entries["/V"] == nil || entries["/Kids"] != nil {
+		if entries := d.new.Dict(ref); ref == "" || d.kept[ref] != 0 || d.new.Target(entries["/FT"]) != "/Sig" || entries["/V"] == nil || entries["/Kids"] != nil {
 			d.other("a field was added")
+			continue
+		} else if entries["/A"] != nil || entries["/AA"] != nil || entries["/Parent"] != nil {
+			d.other("a field with an action or a parent was added")
 			continue
 		}
 		if value, _, err := d.old.Object(ref); value != nil || err != nil {
@@ -358,7 +403,7 @@ func (d *differ) names(list []any, above string, depth int) {
 		if name == "" {
 			name = "(no name)"
 		}
-		d.fields[ref], d.kept[ref] = name, true
+		d.fields[ref], d.kept[ref] = name, keptPart
 		kids, _ := d.old.Target(entries["/Kids"]).([]any)
 		d.names(kids, name, depth+1)
 	}
@@ -378,7 +423,7 @@ func (d *differ) field(ref string, filled bool, depth int) {
 	filled = filled || own
 	var free []string // keys that may change
 	switch {
-	case signature && was["/V"] == nil && is["/V"] != nil:
+	case signature && was["/V"] == nil && is["/V"] != nil && was["/T"] != nil:
 		d.signed[ref] = true
 		free = []string{"/V", "/AP", "/MK", "/F", "/StructParent", "/TU"}
 	case filled:
@@ -402,9 +447,9 @@ func (d *differ) field(ref string, filled bool, depth int) {
 var valueKeys = []string{"/V", "/AS", "/I", "/RV"} //nolint:gochecknoglobals // never changed
 
 func (d *differ) kids(a, b any, filled bool, depth int) {
-	before, _ := d.old.Target(a).([]any)
-	after, _ := d.new.Target(b).([]any)
-	if !slices.Equal(before, after) {
+	before, ok1 := d.old.Target(a).([]any)
+	after, ok2 := d.new.Target(b).([]any)
+	if !slices.Equal(before, after) || ok1 != (a != nil) || ok2 != (b != nil) {
 		d.other("the fields of the form")
 		return
 	}
@@ -433,14 +478,19 @@ const maxDepth = 50_000
 // inList is the key of the items of a list.
 const inList = ""
 
-// backward reports whether an entry refers to a page, a field, an annotation or an element of the structure, and does
-// not use its content. The objects that have rules of their own are compared by these, unless another entry uses them.
-func backward(key string) bool {
+// items is the end of the key of the items of a list, after the key of the list.
+const items = "[]"
+
+// backward reports whether an entry or an item of a list refers to a dictionary with rules of its own and does not use its
+// content. Such dictionaries are compared by their rules, unless another entry uses them.
+func backward(kind keeping, key string) bool {
 	switch key {
-	case inList, "/P", "/Parent", "/Pg", "/Popup", "/IRT", "/Obj", "/SE", "/Dest", "/D", "/Data":
+	case "/P", "/Parent", "/Popup", "/IRT", "/Obj", "/T", "/T" + items, "/Fields" + items, "/CO" + items, "/Kids" + items:
 		return true
+	case inList, "/Pg", "/SE", "/Dest", "/D", "/Data":
+		return kind == keptNode
 	}
-	return false
+	return kind == keptNode && strings.HasSuffix(key, items)
 }
 
 // same reports whether two values of an entry are the same, with all that they refer to.
@@ -450,12 +500,15 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 	}
 	from, to := pdffile.Reference(a), pdffile.Reference(b)
 	if from == "" && to == "" {
-		return d.sameValue(a, b, depth)
+		return d.sameValue(a, b, key, depth)
 	}
-	if (d.kept[from] || d.kept[to]) && backward(key) {
+	if kind := max(d.kept[from], d.kept[to]); kind != 0 && backward(kind, key) {
 		return from == to
 	}
 	pair := [2]string{from, to}
+	if _, isList := d.old.Target(a).([]any); isList {
+		pair[1] += key // which decides how its items are compared
+	}
 	since := len(d.trail)
 	if from != "" && to != "" {
 		if known, ok := d.memo[pair]; ok {
@@ -464,7 +517,7 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 		d.memo[pair] = true // until it is known, for loops
 		d.trail = append(d.trail, pair)
 	}
-	if d.sameTarget(a, b, depth+1) {
+	if d.sameTarget(a, b, key, depth+1) {
 		return true
 	}
 	// Results since then may have relied on this one.
@@ -479,19 +532,24 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 }
 
 // sameTarget compares the objects of references, or values.
-func (d *differ) sameTarget(a, b any, depth int) bool {
+func (d *differ) sameTarget(a, b any, key string, depth int) bool {
 	was, isStream, ok1 := target(d.old, a)
 	is, isToo, ok2 := target(d.new, b)
 	if !ok1 || !ok2 || isStream != isToo {
 		return false
 	}
-	if !isStream {
-		return d.sameValue(was, is, depth)
+	switch {
+	case pdffile.Reference(was) != "" || pdffile.Reference(is) != "":
+		return d.same(was, is, key, depth) // some readers follow it
+	case was == nil && is == nil:
+		return d.new.Unmoved(d.old, pdffile.Reference(a)) && d.new.Unmoved(d.old, pdffile.Reference(b))
+	case !isStream:
+		return d.sameValue(was, is, key, depth)
 	}
 	first, ok1 := d.old.Stream(pdffile.Reference(a))
 	second, ok2 := d.new.Stream(pdffile.Reference(b))
 	return ok1 && ok2 && bytes.Equal(first.Content, second.Content) &&
-		d.sameValue(pdffile.Without(first.Entries, "/Length"), pdffile.Without(second.Entries, "/Length"), depth)
+		d.sameValue(pdffile.Without(first.Entries, "/Length"), pdffile.Without(second.Entries, "/Length"), inList, depth)
 }
 
 func target(f *pdffile.File, v any) (value any, isStream, ok bool) {
@@ -503,7 +561,8 @@ func target(f *pdffile.File, v any) (value any, isStream, ok bool) {
 	return value, body != 0, err == nil
 }
 
-func (d *differ) sameValue(a, b any, depth int) bool {
+// sameValue compares values that are not references. The items of a list are compared as what its key has.
+func (d *differ) sameValue(a, b any, key string, depth int) bool {
 	switch was := a.(type) {
 	case pdffile.Dict:
 		is, ok := b.(pdffile.Dict)
@@ -514,7 +573,7 @@ func (d *differ) sameValue(a, b any, depth int) bool {
 			return false
 		}
 		for i := range was {
-			if !d.same(was[i], is[i], inList, depth+1) {
+			if !d.same(was[i], is[i], strings.TrimSuffix(key, items)+items, depth+1) {
 				return false
 			}
 		}
@@ -525,95 +584,6 @@ func (d *differ) sameValue(a, b any, depth int) bool {
 		return false
 	}
 	return a == b
-}
-
-// keepElements notes the elements of the structure, which may get more children.
-func (d *differ) keepElements(v any, depth int) {
-	ref := pdffile.Reference(v)
-	if list, ok := d.old.Target(v).([]any); ok && depth <= maxDepth && !d.once("list", ref) {
-		for _, item := range list {
-			d.keepElements(item, depth+1)
-		}
-		return
-	}
-	entries := d.plainDict(v)
-	if entries == nil || d.kept[ref] || depth > maxDepth || entries["/S"] == nil && depth > 0 {
-		return
-	}
-	d.kept[ref], d.elements[ref] = true, true
-	if entries["/K"] != nil {
-		d.keepElements(entries["/K"], depth+1)
-	}
-}
-
-// once reports whether something was done to an object before.
-func (d *differ) once(what, ref string) bool {
-	pair := [2]string{what, ref}
-	before := d.memo[pair]
-	if ref != "" {
-		d.memo[pair] = true
-	}
-	return before
-}
-
-// grown reports whether an entry is the same, or has more items. The items of structure elements are compared in the
-// same way.
-func (d *differ) grown(a, b any, key string, depth int) bool {
-	if result, done := d.settled(a, b, key, depth); done {
-		return result
-	}
-	was, isStream, ok1 := target(d.old, a)
-	is, isToo, ok2 := target(d.new, b)
-	if !ok1 || !ok2 || isStream || isToo {
-		return false
-	}
-	entries, isDict := was.(pdffile.Dict)
-	now, nowDict := is.(pdffile.Dict)
-	if isDict && nowDict {
-		for key, value := range entries {
-			if !d.grown(value, now[key], key, depth+1) {
-				return false
-			}
-		}
-		return true
-	}
-	if _, isList := was.([]any); key == "/K" && was != nil && !isList {
-		was = []any{a} // the only child
-	}
-	return d.grownList(was, is, depth)
-}
-
-// settled returns the result of grown if that needs no look at items.
-func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
-	ref := pdffile.Reference(a)
-	switch {
-	case key == "/ParentTreeNextKey" || key == "/Limits":
-		return true, true
-	case depth > maxDepth:
-		return false, true
-	case !d.elements[ref] && d.same(a, b, key, 0):
-		return true, true
-	case d.elements[ref] && backward(key) && (key != inList || a != b):
-		return a == b, true
-	case ref != "" && d.once("grown", fmt.Sprint(a, b)): // in a loop, or compared
-		return true, true
-	}
-	return false, false
-}
-
-// grownList reports whether a list begins with the items of another.
-func (d *differ) grownList(a, b any, depth int) bool {
-	before, ok1 := a.([]any)
-	after, ok2 := b.([]any)
-	if !ok1 || !ok2 || len(after) < len(before) {
-		return false
-	}
-	for i := range before {
-		if !d.grown(before[i], after[i], inList, depth+1) {
-			return false
-		}
-	}
-	return true
 }
 
 // locks returns whether a signature locks fields.

@@ -110,7 +110,7 @@ func readAttributes(raw []byte) (map[string]asn1.RawValue, error) {
 		if raw, err = asn1.Unmarshal(raw, &item); err != nil {
 			return nil, errCMS
 		}
-		if _, err := asn1.Unmarshal(item.Values.Bytes, &value); err != nil {
+		if rest, err := asn1.Unmarshal(item.Values.Bytes, &value); err != nil || len(rest) > 0 {
 			return nil, errCMS
 		}
 		if _, twice := found[item.Type.String()]; twice {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // the standard's names of signatures
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/hex"
 	"errors"
 	"maps"
@@ -167,11 +168,43 @@ func (e *Evidence) state(certificate, issuer *x509.Certificate, at time.Time) St
 		switch {
 		case i >= 0 && !list.RevokedCertificateEntries[i].RevocationTime.After(at):
 			return Revoked
-		case i >= 0 || covers(list.ThisUpdate, list.NextUpdate):
+		case i >= 0 || complete(list, certificate) && covers(list.ThisUpdate, list.NextUpdate):
 			best = Good
 		}
 	}
 	return best
+}
+
+// complete reports whether a list has a certificate if that is revoked: it is neither a list of the latest changes only, nor
+// one about other certificates of the same issuer.
+func complete(list *x509.RevocationList, certificate *x509.Certificate) bool {
+	for _, extension := range list.Extensions {
+		var scope struct {
+			Point struct {
+				Names []asn1.RawValue `asn1:"optional,tag:0"`
+			} `asn1:"optional,tag:0"`
+			UsersOnly      bool           `asn1:"optional,tag:1"`
+			IssuersOnly    bool           `asn1:"optional,tag:2"`
+			Reasons        asn1.BitString `asn1:"optional,tag:3"`
+			Indirect       bool           `asn1:"optional,tag:4"`
+			AttributesOnly bool           `asn1:"optional,tag:5"`
+		}
+		const uri = 6
+		named := func(name asn1.RawValue) bool {
+			return name.Tag == uri && slices.Contains(certificate.CRLDistributionPoints, string(name.Bytes))
+		}
+		switch {
+		case !extension.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 28}): // the issuing distribution point
+			if extension.Critical {
+				return false
+			}
+		case !unmarshalled(asn1.RawValue{FullBytes: extension.Value}, &scope),
+			scope.Reasons.BitLength > 0, scope.Indirect, scope.AttributesOnly, scope.UsersOnly && certificate.IsCA, scope.IssuersOnly && !certificate.IsCA,
+			len(scope.Point.Names) > 0 && !slices.ContainsFunc(scope.Point.Names, named):
+			return false
+		}
+	}
+	return true
 }
 
 // trustedResponder checks that a response is from the issuer of the certificate, or from a server that the issuer

@@ -2,6 +2,7 @@ package pdfsign
 
 import (
 	"crypto/x509"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +24,7 @@ func (v *verifier) prove() {
 		s.moment = proof
 		if s.Kind == TimestampKind {
 			s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
-			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && !s.Time.After(proof.Add(clockSkew)) {
+			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && s.Revocation != Revoked && !s.Time.After(proof.Add(clockSkew)) {
 				proof = s.Time
 			}
 			continue
@@ -42,9 +43,13 @@ func (v *verifier) date(s *examined, proof time.Time) {
 			s.moment = s.token.info.Time
 		}
 		s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
-		if !stamped.Trusted {
+		switch {
+		case !stamped.Trusted:
 			s.TimeSource = FromSigner
 			s.doubt = "its timestamp is not trusted: " + stamped.doubt
+		case stamped.Revocation == Revoked:
+			s.TimeSource = FromSigner
+			s.doubt = "its timestamp is not trusted: the certificate of its authority was revoked"
 		}
 		return
 	}
@@ -98,8 +103,12 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 		s.Chain = completed([]*x509.Certificate{m.signer}, append(others, v.trust.Roots...))
 		return
 	}
-	if usage := m.signer.KeyUsage; usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
+	if allowed := m.signer.KeyUsage; allowed != 0 && allowed&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
 		s.doubt = "the certificate of the signer is not for signatures"
+		return
+	}
+	if usage == x509.ExtKeyUsageAny && !forDocuments(m.signer) {
+		s.doubt = "the certificate of the signer is for servers or software, and not for documents"
 		return
 	}
 	s.Trusted, s.Chain = true, chains[0]
@@ -107,6 +116,25 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 	if s.Revocation == Unknown {
 		v.unproven = append(v.unproven, s.Chain)
 	}
+}
+
+// forDocuments reports whether the purposes of a certificate allow signatures of documents. All owners of a domain have a
+// certificate for their server, which the roots of operating systems are for.
+func forDocuments(c *x509.Certificate) bool {
+	documents := []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}, {1, 2, 840, 113583, 1, 1, 5}, {1, 3, 6, 1, 4, 1, 311, 10, 3, 12}}
+	if slices.ContainsFunc(c.UnknownExtKeyUsage, func(own asn1.ObjectIdentifier) bool { return slices.ContainsFunc(documents, own.Equal) }) {
+		return true
+	}
+	other := false
+	for _, usage := range c.ExtKeyUsage {
+		switch usage {
+		case x509.ExtKeyUsageAny, x509.ExtKeyUsageEmailProtection:
+			return true
+		case x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageCodeSigning, x509.ExtKeyUsageTimeStamping, x509.ExtKeyUsageOCSPSigning:
+			other = true
+		}
+	}
+	return !other
 }
 
 // chainState returns the state of the certificates of a chain without its root.
@@ -183,7 +211,11 @@ func sentence(text string) string {
 func (v *verifier) allowed(s *examined) Permission {
 	least := NotCertified
 	for _, other := range v.signatures {
-		if p := other.Certifies; p != NotCertified && other.end <= s.end && (least == NotCertified || p < least) {
+		p := other.Certifies
+		if p == NotCertified || other.end > s.end || !other.Intact && p != NoChanges {
+			continue
+		}
+		if least == NotCertified || p < least {
 			least = p
 		}
 	}
