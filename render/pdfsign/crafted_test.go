@@ -129,7 +129,7 @@ func TestAddedTimestamps(t *testing.T) {
 	job.Certify = NoChanges
 	signed := mustSign(t, shadow().Write(), job)
 	add := func(change func(d *document, widget pdffile.Dict)) []byte {
-		d, err := open(signed)
+		d, err := open(PDF{Content: signed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestAddedTimestamps(t *testing.T) {
 // tails appends updates to a document that readers read in different ways: each shows something else to some of them.
 func tails(t testing.TB, signed []byte) map[string][]byte {
 	t.Helper()
-	d, err := open(signed)
+	d, err := open(PDF{Content: signed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestMessages(t *testing.T) {
 	s := a.signer("Signer", "P-256")
 	signed := mustSign(t, pdftest.Three().Write(), a.job(s, LevelB))
 	other := mustSign(t, shadow().Write(), a.job(s, LevelB))
-	d, err := open(signed)
+	d, err := open(PDF{Content: signed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := func() []byte {
-		d, err := open(other)
+		d, err := open(PDF{Content: other})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +409,7 @@ func TestTimestampOfRevokedAuthority(t *testing.T) {
 	for _, level := range []Level{LevelB, LevelT} {
 		signed := mustSign(t, pdftest.Three().Write(), a.job(s, level))
 		if level == LevelB {
-			if signed, err = Timestamp(t.Context(), signed, a.network()); err != nil {
+			if signed, err = Timestamp(t.Context(), PDF{Content: signed}, a.network()); err != nil {
 				t.Fatal(err)
 			}
 		}
