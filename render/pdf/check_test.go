@@ -67,6 +67,9 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		jobs[name] = func() (any, [][]byte) { return args, [][]byte{numbered(4)} }
 	}
 	jobs[StandardsJob] = func() (any, [][]byte) { return jobsOnOne()[StandardsJob], [][]byte{tagged()} }
+	jobs[InvoiceJob] = func() (any, [][]byte) {
+		return jobsOnOne()[InvoiceJob], [][]byte{document, []byte(smallInvoice)}
+	}
 	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
 	jobs[SignJob] = func() (any, [][]byte) {
 		args := signArgs(t, newSigner(t))
