@@ -1,0 +1,252 @@
+package chrome
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-rod/rod/lib/proto"
+
+	"relaypdf/render/pagedcss"
+)
+
+const (
+	// maxSheets is the maximum number of style sheets of a document in which constructs of paged media are searched,
+	// and maxSheet the maximum length of one in characters: the browser's message with its text stays within
+	// maxMessage.
+	maxSheets, maxSheet = 200, 1 << 20
+	// maxAttributes is the maximum number of style attributes.
+	maxAttributes = 1000
+)
+
+// sheet is a style sheet of the document that a page shows.
+type sheet struct {
+	id, url string
+	inline  bool
+	line    int // of its first line in the document
+	length  int
+
+	text, rewritten string
+}
+
+// styleSheetAdded records a style sheet.
+func (p *page) styleSheetAdded(params json.RawMessage) {
+	var e proto.CSSStyleSheetAdded
+	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(p.sheets) >= maxSheets {
+		return
+	}
+	h := e.Header
+	if h.Origin != proto.CSSStyleSheetOriginRegular || h.FrameID != p.frame || h.IsConstructed {
+		return
+	}
+	s := sheet{id: string(h.StyleSheetID), url: h.SourceURL, length: int(h.Length)}
+	if h.IsInline {
+		s.inline, s.line = true, int(h.StartLine)
+	}
+	p.sheets = append(p.sheets, s)
+}
+
+// styleScript returns the text of style elements and of style attributes that may be of interest: all other pages pay
+// nothing for their transfer.
+const styleScript = `({most, pattern}) => {
+  const all = [...document.querySelectorAll('style')].map(e => e.textContent).concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
+  return all.filter(text => new RegExp(pattern).test(text)).join('\n').slice(0, most);
+}`
+
+// mentionsPaged reports whether the document may use constructs of paged media. Documents without network are judged
+// by their text; for others, the style sheets that they have loaded are read too.
+func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
+	if pagedcss.Mentions(job.HTML) || p.lane != Once {
+		return pagedcss.Mentions(job.HTML), nil
+	}
+	if job.URL != "" {
+		var styles string
+		args := map[string]any{"most": maxSheet, "pattern": pagedcss.Pattern}
+		if err := ignoreStale(ctx, p.eval(ctx, styleScript, args, &styles)); err != nil || pagedcss.Mentions(styles) {
+			return err == nil, err
+		}
+	}
+	p.mu.Lock()
+	linked := slices.Clone(p.load.linked)
+	p.mu.Unlock()
+	for _, id := range linked {
+		var out proto.NetworkGetResponseBodyResult
+		if err := ignoreStale(ctx, p.call(ctx, proto.NetworkGetResponseBody{RequestID: proto.NetworkRequestID(id)}, &out)); err != nil {
+			return false, err
+		}
+		if pagedcss.Mentions(out.Body) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// attributesScript returns the style attributes that may be of interest.
+const attributesScript = `({most, pattern}) => {
+  globalThis.relayStyled = [...document.querySelectorAll('[style]')].filter(e => new RegExp(pattern).test(e.getAttribute('style'))).slice(0, most);
+  return globalThis.relayStyled.map(e => e.getAttribute('style').slice(0, 10000));
+}`
+
+// rewriteScript gives these elements other style attributes.
+const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => { if (texts[i] !== e.getAttribute('style')) e.setAttribute('style', texts[i]); })`
+
+// preparePaged rewrites the constructs of paged media in the styles of the document, and warns of those that have no
+// effect. It returns nil if there is nothing to print in a special way.
+func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
+	if mentioned, err := p.mentionsPaged(ctx, job); err != nil || !mentioned {
+		return nil, err
+	}
+	css, err := p.rewrite(ctx, job)
+	if err != nil || css.Empty() {
+		return nil, ignoreStale(ctx, err)
+	}
+	return p.collect(ctx, css, opt.Outline)
+}
+
+// rewrite rewrites the style sheets and style attributes of the document.
+func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err error) {
+	p.mu.Lock()
+	p.sheets = nil
+	p.mu.Unlock()
+	if err := p.batch(ctx, proto.DOMEnable{}, proto.CSSEnable{}); err != nil {
+		return css, err
+	}
+	sheets, err := p.readSheets(ctx)
+	if err != nil {
+		return css, err
+	}
+	var attributes []string
+	args := map[string]any{"most": maxAttributes, "pattern": pagedcss.Pattern}
+	if err := p.eval(ctx, attributesScript, args, &attributes); err != nil {
+		return css, err
+	}
+	pass := func() (warnings []Warning) {
+		for i := range sheets {
+			s := &sheets[i]
+			var found []pagedcss.Construct
+			s.rewritten, found = css.Sheet(s.text)
+			for _, c := range found {
+				warnings = append(warnings, noEffect(c, *s, job))
+			}
+		}
+		return warnings
+	}
+	warnings := pass()
+	if css.Numbered() {
+		warnings = pass()
+	}
+	for i, text := range attributes {
+		var found []pagedcss.Construct
+		attributes[i], found = css.Attribute(text)
+		for _, c := range found {
+			warnings = append(warnings, Warning{Code: CSSUnsupported, Message: c.Name + " in a style attribute has no effect"})
+		}
+	}
+	for _, w := range warnings {
+		warn(p, w)
+	}
+	if !css.Empty() {
+		if err := p.writeSheets(ctx, sheets); err != nil {
+			return css, err
+		}
+		if err := p.eval(ctx, rewriteScript, list(attributes), nil); err != nil {
+			return css, err
+		}
+	}
+	return css, p.batch(ctx, proto.CSSDisable{}, proto.DOMDisable{})
+}
+
+// readSheets reads the style sheets of the document.
+func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
+	p.mu.Lock()
+	sheets := slices.Clone(p.sheets)
+	p.mu.Unlock()
+	// The browser reports the latest sheet first.
+	slices.SortStableFunc(sheets, func(a, b sheet) int { return a.line - b.line })
+	sheets = slices.DeleteFunc(sheets, func(s sheet) bool { return s.length > maxSheet })
+	for i := range sheets {
+		var out proto.CSSGetStyleSheetTextResult
+		if err := ignoreStale(ctx, p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)); err != nil {
+			return nil, err
+		}
+		sheets[i].text = out.Text
+	}
+	return sheets, nil
+}
+
+// writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so that
+// imported ones come after it.
+func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
+	texts := map[string]string{} // of files, by URL
+	var rewritten []sheet
+	for _, s := range sheets {
+		if s.rewritten != s.text {
+			rewritten = append(rewritten, s)
+			if !s.inline {
+				texts[s.url] = s.rewritten
+			}
+		}
+	}
+	const depth = 5 // of imports
+	for range depth {
+		p.mu.Lock()
+		p.sheets = nil
+		p.mu.Unlock()
+		imports := false
+		for _, s := range rewritten {
+			// One that was loaded again has another ID now.
+			set := proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(s.id), Text: s.rewritten}
+			if err := ignoreStale(ctx, p.call(ctx, set, nil)); err != nil {
+				return err
+			}
+			imports = imports || containsFold(s.rewritten, "@import")
+		}
+		if !imports {
+			return nil
+		}
+		if err := p.awaitImports(ctx); err != nil {
+			return err
+		}
+		rewritten = nil
+		p.mu.Lock()
+		for _, s := range p.sheets {
+			if text, known := texts[s.url]; known && !s.inline {
+				s.rewritten = text
+				rewritten = append(rewritten, s)
+			}
+		}
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// awaitImports waits until sheets that were imported again have loaded.
+func (p *page) awaitImports(ctx context.Context) error {
+	const begin = 50 * time.Millisecond
+	if err := pause(ctx, begin); err != nil {
+		return err
+	}
+	if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
+		return err
+	}
+	if err := pause(ctx, begin); err != nil {
+		return err
+	}
+	// The browser reports new sheets when it uses them.
+	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
+}
+
+// noEffect returns the warning about a construct.
+func noEffect(c pagedcss.Construct, s sheet, job Job) Warning {
+	w := Warning{Code: CSSUnsupported, Message: c.Name + " has no effect"}
+	if strings.HasPrefix(s.url, "http") && s.url != job.URL {
+		w.URL = s.url
+	}
+	if !job.Generated || w.URL != "" {
+		w.Message += fmt.Sprintf(" (line %d)", s.line+c.Line)
+	}
+	return w
+}
