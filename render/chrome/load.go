@@ -32,6 +32,7 @@ type loadState struct {
 	emptied   bool              // the document left itself for about:blank
 	reason    map[string]string
 	linked    []string // requests of style sheets
+	numbering bool     // constructs of paged media are rewritten, and page numbers set
 	troubles  troubles
 }
 

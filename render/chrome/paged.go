@@ -15,11 +15,11 @@ import (
 
 const (
 	// maxSheets is the maximum number of style sheets of a document in which constructs of paged media are searched,
-	// and maxSheet the maximum length of one in characters: the browser's message with its text stays within
-	// maxMessage.
-	maxSheets, maxSheet = 200, 1 << 20
-	// maxAttributes is the maximum number of style attributes.
-	maxAttributes = 1000
+	// maxSheet the maximum length of one in characters, with which the browser's message stays within maxMessage, and
+	// maxStyles that of all.
+	maxSheets, maxSheet, maxStyles = 200, 1 << 20, 8 << 20
+	// maxAttributes is the maximum number of style attributes, and maxAttribute the maximum length of one.
+	maxAttributes, maxAttribute = 1000, 10_000
 )
 
 // sheet is a style sheet of the document that a page shows.
@@ -35,7 +35,7 @@ type sheet struct {
 // styleSheetAdded records a style sheet.
 func (p *page) styleSheetAdded(params json.RawMessage) {
 	var e proto.CSSStyleSheetAdded
-	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(p.sheets) >= maxSheets {
+	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(p.sheets) > maxSheets {
 		return
 	}
 	h := e.Header
@@ -84,10 +84,18 @@ func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 	return false, nil
 }
 
+// numbering reports whether the document is printed with constructs of paged media.
+func (p *page) numbering() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.load.numbering
+}
+
 // attributesScript returns the style attributes that may be of interest.
-const attributesScript = `({most, pattern}) => {
-  globalThis.relayStyled = [...document.querySelectorAll('[style]')].filter(e => new RegExp(pattern).test(e.getAttribute('style'))).slice(0, most);
-  return globalThis.relayStyled.map(e => e.getAttribute('style').slice(0, 10000));
+const attributesScript = `({most, longest, pattern}) => {
+  const all = [...document.querySelectorAll('[style]')].filter(e => new RegExp(pattern).test(e.getAttribute('style')));
+  globalThis.relayStyled = all.filter(e => e.getAttribute('style').length <= longest).slice(0, most);
+  return {texts: globalThis.relayStyled.map(e => e.getAttribute('style')), more: all.length - globalThis.relayStyled.length};
 }`
 
 // rewriteScript gives these elements other style attributes.
@@ -103,6 +111,9 @@ func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocume
 	if err != nil || css.Empty() {
 		return nil, ignoreStale(ctx, err)
 	}
+	p.mu.Lock()
+	p.load.numbering = true
+	p.mu.Unlock()
 	return p.collect(ctx, css, opt.Outline)
 }
 
@@ -118,11 +129,19 @@ func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err
 	if err != nil {
 		return css, err
 	}
-	var attributes []string
-	args := map[string]any{"most": maxAttributes, "pattern": pagedcss.Pattern}
-	if err := p.eval(ctx, attributesScript, args, &attributes); err != nil {
+	var styled struct {
+		Texts []string `json:"texts"`
+		More  int      `json:"more"`
+	}
+	args := map[string]any{"most": maxAttributes, "longest": maxAttribute, "pattern": pagedcss.Pattern}
+	if err := p.eval(ctx, attributesScript, args, &styled); err != nil {
 		return css, err
 	}
+	if styled.More > 0 {
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("constructs of paged media have no effect in %d style attributes: "+
+			"they are read in %d of at most %d characters. Use a style element", styled.More, maxAttributes, maxAttribute)})
+	}
+	attributes := styled.Texts
 	pass := func() (warnings []Warning) {
 		for i := range sheets {
 			s := &sheets[i]
@@ -166,7 +185,20 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 	p.mu.Unlock()
 	// The browser reports the latest sheet first.
 	slices.SortStableFunc(sheets, func(a, b sheet) int { return a.line - b.line })
-	sheets = slices.DeleteFunc(sheets, func(s sheet) bool { return s.length > maxSheet })
+	total := 0
+	sheets = slices.DeleteFunc(sheets, func(s sheet) bool {
+		skipped := s.length > maxSheet || total+s.length > maxStyles
+		if skipped {
+			warn(p, skippedSheet(s))
+		} else {
+			total += s.length
+		}
+		return skipped
+	})
+	if len(sheets) > maxSheets {
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("the document has more than %d style sheets; constructs of paged media have no effect in the others", maxSheets)})
+		sheets = sheets[:maxSheets]
+	}
 	for i := range sheets {
 		var out proto.CSSGetStyleSheetTextResult
 		if err := ignoreStale(ctx, p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)); err != nil {
@@ -237,6 +269,16 @@ func (p *page) awaitImports(ctx context.Context) error {
 	}
 	// The browser reports new sheets when it uses them.
 	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
+}
+
+// skippedSheet returns the warning about a sheet that is too large to be read.
+func skippedSheet(s sheet) Warning {
+	w := Warning{Code: CSSUnsupported, Message: fmt.Sprintf("constructs of paged media have no effect in a style sheet of %d characters: they are read in sheets of at most %d characters, %d in total. "+
+		"Move them to a style element of their own", s.length, maxSheet, maxStyles)}
+	if strings.HasPrefix(s.url, "http") {
+		w.URL = s.url
+	}
+	return w
 }
 
 // noEffect returns the warning about a construct.

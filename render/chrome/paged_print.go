@@ -18,6 +18,8 @@ const (
 	maxReferences = 10_000
 	// maxValue is the maximum length of a text that a margin box, a reference or a bookmark shows, in UTF-16 units.
 	maxValue = 500
+	// maxCounters is the maximum length of the counter styles of the margin boxes in bytes.
+	maxCounters = 4 << 20
 	// maxPrints is the maximum number of prints in which the page numbers of a document settle, and frozenPrints that of
 	// further prints in which their widths do not change: one with the new widths, and one with the numbers of that.
 	maxPrints, frozenPrints = 4, 2
@@ -46,15 +48,18 @@ type collected struct {
 		Closed bool   `json:"closed"`
 		Name   string `json:"name"`
 	} `json:"bookmarks"`
-	Missing []string `json:"missing"` // targets of references
-	Alone   int      `json:"alone"`   // leaders of elements that are not alone in their block
-	More    bool     `json:"more"`    // than maxReferences
+	Missing  []string `json:"missing"`  // targets of references
+	Repeated []string `json:"repeated"` // IDs of elements without a destination, because another has the same ID
+	Alone    int      `json:"alone"`    // leaders of elements that are not alone in their block
+	Cut      int      `json:"cut"`      // texts that are longer than maxValue
+	More     bool     `json:"more"`     // than maxReferences
 }
 
 // pagedDocument is a document whose style sheets were rewritten.
 type pagedDocument struct {
 	css pagedcss.Document
 	collected
+	long bool // The texts of the margin boxes are longer than maxCounters.
 }
 
 // collect finds the elements that the rewritten style sheets concern. Headings become bookmarks if the caller wants an
@@ -93,6 +98,12 @@ func list[T any](values []T) []T { return append([]T{}, values...) }
 func (d *pagedDocument) warn(p *page) {
 	for _, link := range d.Missing {
 		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("a reference to %q has no text: the document has no element with this ID", cut(link, maxFamily))})
+	}
+	for _, id := range d.Repeated {
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("string-set, counter-reset: page and bookmarks have no effect on an element with the ID %q: another element before it has the same ID", cut(id, maxFamily))})
+	}
+	if d.Cut > 0 {
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("%d texts of target-text(), string-set or bookmarks are cut after %d characters", d.Cut, maxValue)})
 	}
 	if d.Alone > 0 {
 		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("leader() is short in %d elements: it needs an element that is alone in its block, and ::after", d.Alone)})
@@ -193,6 +204,10 @@ func (d *pagedDocument) counters(at places, labels []int) string {
 	style := func(name string, i int, text func(page int) string) {
 		fmt.Fprintf(&out, "@counter-style relay-%s%d{system:fixed 1;suffix:\"\";fallback:relay-none;symbols:", name, i)
 		for page := range at.pages {
+			if out.Len() > maxCounters {
+				d.long = true
+				break // The other pages show nothing.
+			}
 			out.WriteString(" " + pagedcss.Quote(text(page)))
 		}
 		out.WriteString("}")
@@ -270,6 +285,7 @@ func (p printer) paged(ctx context.Context, d *pagedDocument) (doc Document, err
 	if doc, err = p.settled(ctx, d); err != nil {
 		return doc, err
 	}
+	d.warnLong(p.page)
 	if p.ranges != nil {
 		pages, ok := p.ranges.resolve(doc.Pages)
 		if !ok {
@@ -326,6 +342,13 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 		if err := doc.Body.Close(); err != nil {
 			return doc, err
 		}
+	}
+}
+
+// warnLong warns of margin boxes that are empty because those before have long texts.
+func (d *pagedDocument) warnLong(p *page) {
+	if d.long {
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("string() and counter(page) are empty in some margin boxes: their texts have more than %d MiB in total. Use shorter strings", maxCounters>>20)})
 	}
 }
 

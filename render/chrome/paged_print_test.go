@@ -3,6 +3,7 @@ package chrome
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -477,5 +478,88 @@ func TestHostilePagedCSS(t *testing.T) {
 			}
 			contains(t, textOf(t, p, Job{Account: "a", HTML: "<p>next"}), "next")
 		})
+	}
+}
+
+// TestUnstableLayoutIsReported prints a chain of references: each print corrects the number of one more, because the
+// number of characters of a reference moves the target of the next.
+func TestUnstableLayoutIsReported(t *testing.T) {
+	p := startPool(t, nil)
+	var html strings.Builder
+	html.WriteString(`<!doctype html><style>@page { size: 4in 4in; margin: 0 } body, p { margin: 0; font: 16px/20px "Liberation Serif" } section { break-before: page }
+		a { display: block; width: 1px; overflow-wrap: anywhere } a::after { content: target-counter(attr(href), page, lower-roman) }
+		b { display: block; height: 20px; break-inside: avoid } i, u { display: block } u { height: 200px }</style><b id=t0>T</b>`)
+	length := func(page int) int {
+		text, _ := pagedcss.Format(page, "lower-roman")
+		return len(text)
+	}
+	for n := range 12 {
+		// The target stays on the first of the section's two pages with the shorter number of the target before.
+		shorter := min(length(2*n), length(2*n+1))
+		if n == 0 {
+			shorter = 1
+		}
+		fmt.Fprintf(&html, `<section><a href="#t%d"></a><i style="height: %dpx"></i><b id=t%d>T</b><u></u></section>`, n, 384-20*shorter-20, n+1)
+	}
+	_, doc := written(t, p, Job{Account: "a", HTML: html.String()}, PDF{PreferCSSPageSize: true})
+	warned(t, doc.Warnings, LayoutUnstable, "fixed width")
+	if len(doc.Warnings) != 1 || doc.Pages != 25 {
+		t.Errorf("%d pages, warnings %v", doc.Pages, doc.Warnings)
+	}
+}
+
+// TestLimitsOfPagedCSSAreReported prints documents that are beyond the limits of paged media. Each takes bounded time,
+// and the warning or error names the cause.
+func TestLimitsOfPagedCSSAreReported(t *testing.T) {
+	slow.Test(t)
+	p := startPool(t, nil)
+	const style = `<!doctype html><style>h1 { string-set: s content() } a::after { content: "@" target-counter(attr(href), page) } @page { @top-left { content: string(s) } }</style>`
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		html string
+		want []string
+	}{
+		"counter without end":      {style + `<style>h1 { counter-reset: page 99999999999999999999 } h1::before { counter-increment: x 2147483647; content: counter(x) }</style>` + many(200, "<h1>A%d</h1>"), []string{"counter-reset: page 99999999999999999999"}},
+		"page numbers of counters": {`<style>@page { counter-increment: page 2147483647; @top-left { content: counter(page, upper-roman) } } h1 { break-before: page; counter-reset: page 1000000 }</style>` + many(50, "<h1>A%d</h1>"), nil},
+		"many references":          {style + `<h1 id=a>A</h1>` + many(20_000, `<a href="#a">%d</a> `), []string{"more than 10000 references"}},
+		"many missing IDs":         {style + many(9_000, `<a href="#x%d">to</a> `), []string{`"#x0"`}},
+		"duplicate IDs":            {style + strings.Repeat(`<h1 id=a>A</h1><a href="#a">to</a>`, 500), []string{`ID "a"`}},
+		"sheet of 5 MB":            {style + "<style>" + many(100_000, "p.c%d { color: red; margin: 0; padding: 0; border: 0 }\n") + `p { float: footnote }</style><h1>A</h1>`, []string{"a style sheet of ", "at most 1048576 characters"}},
+		"many sheets":              {style + many(300, `<style>p.c%d { float: footnote }</style>`), []string{"more than 200 style sheets"}},
+		"style attributes":         {style + many(1500, `<p style="string-set: s 'a%d'">x</p>`), []string{"in 500 style attributes"}},
+		"long style attribute":     {style + `<p style="float: footnote; background: url(data:` + strings.Repeat("a", 20_000) + `)">x<p style="float: footnote">y`, []string{"in 1 style attributes"}},
+		"long strings":             {style + `<h1>` + strings.Repeat("long ", 10_000) + `</h1>`, []string{"cut after 500 characters"}},
+		"many strings":             {`<style>@page { margin: 2in; @top-left { content: ` + many(400, "string(s%d) ") + ` } } p { break-after: page; string-set: ` + many(399, "s%d content(), ") + `s399 content() }</style>` + strings.Repeat("<p>"+strings.Repeat("word ", 90)+"</p>", 60), []string{"more than 4 MiB"}},
+		"footnote of many pages":   {style + `<style>p span { float: footnote }</style><p>Text<span>` + strings.Repeat("A long footnote. ", 5_000) + `</span> text.`, []string{"float: footnote"}},
+		"nested texts":             {`<style>* { string-set: s content() } @page { @top-left { content: string(s) } }</style>` + strings.Repeat("<div>", 400) + strings.Repeat("word ", 100_000), []string{"cut after 500 characters"}},
+		"text of the document":     {`<style>a::after { content: target-text(attr(href)) }</style><body id=b>` + strings.Repeat(`<a href="#b">x</a> <!-- `+strings.Repeat("-x", 50)+` --> `, 5_000), []string{"cut after 500 characters"}},
+		"siblings of leaders":      {`<style>a { display: block } a::after { content: leader(".") target-counter(attr(href), page) }</style><p>` + strings.Repeat(`<a href="#b">x</a><!-- -->`, 9_000) + `<b id=b>`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: c.html, Timeout: patience}, PDF{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := doc.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d pages took %v", doc.Pages, time.Since(start))
+			for _, text := range c.want {
+				warned(t, doc.Warnings, CSSUnsupported, text)
+			}
+		})
+	}
+	// A document that takes longer than its deadline ends with it.
+	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: referenced(900, 9000, ""), Timeout: 4 * time.Second}, PDF{})
+	var late *TimeoutError
+	if !errors.As(err, &late) || late.Step != StepNumber {
+		t.Errorf("got %v, want a timeout while numbering pages", err)
 	}
 }

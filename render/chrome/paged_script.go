@@ -9,21 +9,30 @@ package chrome
 const collectScript = `({targets, leaders, sets, labels, strings, restarts, bookmarks, headings, most, longest, prefix, marks, base}) => {
   const doc = document, root = doc.documentElement, here = doc.URL.split('#')[0];
   const own = globalThis.relay = {refs: [], sheets: [new CSSStyleSheet(), new CSSStyleSheet()], added: []};
-  const out = {refs: [], strings: [], restarts: [], bookmarks: [], missing: [], alone: 0, more: false};
+  const out = {refs: [], strings: [], restarts: [], bookmarks: [], missing: [], repeated: [], alone: 0, cut: 0, more: false};
   for (const name of ['string-set', 'bookmark-level', 'bookmark-label', 'bookmark-state', 'page']) {
     try { CSS.registerProperty({name: '--relay-' + name, syntax: '*', inherits: false}); } catch {}
   }
   own.sheets[0].replaceSync(base);
   doc.adoptedStyleSheets = [...doc.adoptedStyleSheets, ...own.sheets];
-  const clean = text => text.replace(/\s+/g, ' ').trim().slice(0, longest);
+  const clean = text => {
+    const plain = text.slice(0, 100 * longest).replace(/\s+/g, ' ').trim();
+    if (plain.length > longest) out.cut++;
+    return plain.slice(0, longest);
+  };
   const quote = text => '"' + text.replace(/["\\]/g, '\\$&').replace(/[\x00-\x1f\x7f]/g, c => '\\' + c.charCodeAt(0).toString(16) + ' ') + '"';
   const generated = (e, part) => [...getComputedStyle(e, part).content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, '$1')).join('');
+  const texts = new Map();
+  const contentOf = e => {
+    if (!texts.has(e)) texts.set(e, clean(e.textContent));
+    return texts.get(e);
+  };
   const textOf = (e, part) => {
     switch (part) {
       case 'before': case 'after': return clean(generated(e, '::' + part));
-      case 'first-letter': return (clean(e.textContent).match(/^\p{P}*./u) || [''])[0];
+      case 'first-letter': return (e.textContent.trimStart().slice(0, longest).match(/^\p{P}*./u) || [''])[0];
     }
-    return clean(e.textContent);
+    return contentOf(e);
   };
   const valueOf = (e, parts) => clean(parts.map(p => p.attribute ? e.getAttribute(p.attribute) || '' : p.content ? textOf(e, p.content) : p.constant || '').join(''));
   const names = new Map(), links = doc.createElement('div');
@@ -37,6 +46,7 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
       link.href = doc.baseURI.split('#')[0] + '#' + encodeURIComponent(e.id);
       // A second element with the same ID has no destination of its own.
       names.set(e, doc.getElementById(e.id) === e ? link.hash.slice(1) : '');
+      if (!names.get(e) && out.repeated.length < 20 && !out.repeated.includes(e.id)) out.repeated.push(e.id);
       if (names.get(e)) links.append(link);
     }
     return names.get(e);
@@ -61,7 +71,7 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     if (!/^(inline|block|flex)$/.test(getComputedStyle(e).display)) return false;
     for (let at = e; inline(at); at = at.parentElement) {
       const above = at.parentElement;
-      if (!above || generates(above, '::before') || generates(above, '::after')) return false;
+      if (!above || above.childNodes.length > 1000 || generates(above, '::before') || generates(above, '::after')) return false;
       for (const n of above.childNodes) {
         if (n === at) continue;
         if (n.nodeType === 3 && n.data.trim() || n.nodeType === 1 && n.localName !== 'br' && !apart(n) && inline(n)) return false;
@@ -139,7 +149,7 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     if (!level && headings && /^h[1-6]$/.test(e.localName)) level = e.localName.slice(1);
     if (!/^[1-9]\d?$/.test(level) || style.display === 'none' || out.bookmarks.length >= most) continue;
     const label = get('bookmark-label');
-    out.bookmarks.push({level: +level, label: label && labels[label] ? valueOf(e, labels[label]) : clean(e.textContent), closed: get('bookmark-state') === 'closed', name: nameOf(e)});
+    out.bookmarks.push({level: +level, label: label && labels[label] ? valueOf(e, labels[label]) : contentOf(e), closed: get('bookmark-state') === 'closed', name: nameOf(e)});
   }
   if (links.firstChild) { (doc.head || root).append(links); own.links = links; }
   return out;

@@ -54,7 +54,8 @@ func (r *reader) function(c component) (text string, ok bool) {
 		if !ok {
 			return "", false
 		}
-		return variable(t.property(index(&r.doc.Targets, t))), true
+		i, ok := index(&r.doc.Targets, t)
+		return variable(t.property(i)), ok
 	case "counter(":
 		return "", len(args[0]) == 0 || args[0][0].text != "page" && args[0][0].text != "pages"
 	case "target-counters(", "string(", "content(", "element(":
@@ -147,7 +148,11 @@ func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok
 	if l.Pattern == "" || len(l.Pattern) > maxName {
 		return nil, false
 	}
-	n := strconv.Itoa(index(&r.doc.Leaders, l))
+	number, ok := index(&r.doc.Leaders, l)
+	if !ok {
+		return nil, false
+	}
+	n := strconv.Itoa(number)
 	return []edit{
 		{from, list[i].to, "var(--relay-b" + n + `,"")`},
 		{to, to, " " + variable("--relay-l"+n)},
@@ -172,7 +177,8 @@ func (r *reader) marginFunction(c component) (text string, ok bool) {
 		if s.Name == "" || !slices.Contains([]string{"first", "start", "last", "first-except"}, s.Position) {
 			return "", false
 		}
-		return "counter(relay-page,relay-s" + strconv.Itoa(index(&r.doc.Strings, s)) + ")", true
+		i, ok := index(&r.doc.Strings, s)
+		return "counter(relay-page,relay-s" + strconv.Itoa(i) + ")", ok
 	case "counter(":
 		style := "decimal"
 		if len(args) > 1 {
@@ -181,7 +187,8 @@ func (r *reader) marginFunction(c component) (text string, ok bool) {
 		if word(0) != "page" || !r.doc.Restarts || !known(style) {
 			return "", true
 		}
-		return "counter(relay-page,relay-p" + strconv.Itoa(index(&r.doc.Styles, style)) + ")", true
+		i, ok := index(&r.doc.Styles, style)
+		return "counter(relay-page,relay-p" + strconv.Itoa(i) + ")", ok
 	case "target-counter(", "target-counters(", "target-text(", "leader(", "element(", "content(":
 		return "", false
 	}

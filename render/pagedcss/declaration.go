@@ -138,7 +138,11 @@ func (r *reader) stringSet(at span) {
 			sets = append(sets, Assignment{Name: group[0].text, Parts: parts})
 		}
 	}
-	i := indexFunc(&r.doc.Sets, sets, func(a, b Assignment) bool { return a.Name == b.Name && slices.Equal(a.Parts, b.Parts) })
+	i, ok := indexFunc(&r.doc.Sets, sets, func(a, b Assignment) bool { return a.Name == b.Name && slices.Equal(a.Parts, b.Parts) })
+	if !ok {
+		r.add("string-set:"+text(r.tokens[at.value:end]), r.tokens[at.start].line)
+		return
+	}
 	r.replace(at, "--relay-string-set:"+strconv.Itoa(i)+suffix)
 }
 
@@ -197,7 +201,9 @@ func (r *reader) bookmark(name string, at span) {
 	switch {
 	case name == "bookmark-label":
 		if parts, ok := r.parts(list); ok {
-			value = strconv.Itoa(indexFunc(&r.doc.Labels, parts, func(a, b Part) bool { return a == b }))
+			if i, ok := indexFunc(&r.doc.Labels, parts, func(a, b Part) bool { return a == b }); ok {
+				value = strconv.Itoa(i)
+			}
 		}
 	case len(list) != 1:
 	case name == "bookmark-level" && (list[0].kind == css.NumberToken || list[0].text == "none"):
@@ -232,6 +238,7 @@ func (r *reader) counters(name string, at span) {
 			i++
 			n, err := strconv.Atoi(list[i].text)
 			if err != nil || n < 0 || n > maxNumber {
+				r.add(name+":"+text(r.tokens[at.value:end]), r.tokens[at.start].line)
 				return
 			}
 			number = n

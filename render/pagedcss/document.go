@@ -83,24 +83,26 @@ func (t Target) property(i int) string {
 	return textPrefix + strconv.Itoa(i)
 }
 
-// index returns the place of v in a list, and adds it if it is new.
-func index[T comparable](list *[]T, v T) int {
-	i := slices.Index(*list, v)
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, v)
-	}
-	return i
+// maxList is the maximum length of each list of a Document. More constructs have no effect.
+const maxList = 1000
+
+// index returns the place of v in a list, and adds it if it is new. The list may be full.
+func index[T comparable](list *[]T, v T) (i int, ok bool) {
+	return insert(list, v, slices.Index(*list, v))
 }
 
 // indexFunc is index for values that == cannot compare.
-func indexFunc[T any](list *[][]T, v []T, equal func(a, b T) bool) int {
-	i := slices.IndexFunc(*list, func(other []T) bool { return slices.EqualFunc(other, v, equal) })
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, v)
+func indexFunc[T any](list *[][]T, v []T, equal func(a, b T) bool) (i int, ok bool) {
+	return insert(list, v, slices.IndexFunc(*list, func(other []T) bool { return slices.EqualFunc(other, v, equal) }))
+}
+
+// insert adds v to a list in which it is not found.
+func insert[T any](list *[]T, v T, found int) (i int, ok bool) {
+	if found >= 0 || len(*list) >= maxList {
+		return found, found >= 0
 	}
-	return i
+	*list = append(*list, v)
+	return len(*list) - 1, true
 }
 
 // Quote returns a text as a string of CSS.

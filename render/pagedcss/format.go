@@ -6,9 +6,17 @@ import (
 	"strings"
 )
 
-// Format returns a page number in a counter style, or false if this package does not know the style or the style does
-// not have the number.
-func Format(n int, style string) (string, bool) {
+// Format returns a page number in a counter style, or false if this package does not know the style. The number is
+// decimal if the style does not have it, as in CSS.
+func Format(n int, style string) (text string, known bool) {
+	text, known = format(n, style)
+	if known && text == "" {
+		text = strconv.Itoa(n)
+	}
+	return text, known
+}
+
+func format(n int, style string) (string, bool) {
 	switch style {
 	case "decimal":
 		return strconv.Itoa(n), true
@@ -19,13 +27,13 @@ func Format(n int, style string) (string, bool) {
 		if style == "upper-roman" {
 			text = strings.ToUpper(text)
 		}
-		return text, text != ""
+		return text, true
 	case "lower-alpha", "lower-latin":
-		return alphabetic(n, "abcdefghijklmnopqrstuvwxyz")
+		return alphabetic(n, "abcdefghijklmnopqrstuvwxyz"), true
 	case "upper-alpha", "upper-latin":
-		return alphabetic(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		return alphabetic(n, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), true
 	case "lower-greek":
-		return alphabetic(n, "αβγδεζηθικλμνξοπρστυφχψω")
+		return alphabetic(n, "αβγδεζηθικλμνξοπρστυφχψω"), true
 	}
 	return "", false
 }
@@ -57,11 +65,11 @@ func roman(n int) string {
 	return out.String()
 }
 
-func alphabetic(n int, letters string) (string, bool) {
+func alphabetic(n int, letters string) string {
 	digits := []rune(letters)
 	text := ""
 	for ; n > 0; n = (n - 1) / len(digits) {
 		text = string(digits[(n-1)%len(digits)]) + text
 	}
-	return text, text != ""
+	return text
 }

@@ -30,6 +30,7 @@ func TestSheet(t *testing.T) {
 		{sheet: "@page { @top-left { content: element(head) string(title) } }", found: []string{"element(head)@1"}},
 		{sheet: "h1 { counter-reset: a 2 page 5 b; } @page { counter-increment: page 2; @top-left { content: counter(page, upper-roman) counter(pages) } }", want: "h1 { counter-reset: a 2 b;--relay-page:5; } @page { counter-increment: page 2 relay-page; @top-left { content: counter(relay-page,relay-p0) counter(pages) } }"},
 		{sheet: ".c { counter-reset: page } .d { counter-reset: pageless } @page:first { counter-reset: page 5 }", want: ".c { counter-reset: none;--relay-page:1} .d { counter-reset: pageless } @page:first { counter-reset: page 5 }"},
+		{sheet: "p { counter-reset: page 99999999 } h1 { counter-reset: page -1 }", found: []string{"counter-reset: page 99999999@1", "counter-reset: page -1@1"}},
 		{sheet: "p { counter-increment: page 2 }", found: []string{"counter-increment: page on an element@1"}},
 		{sheet: "h1 { bookmark-level: 1; bookmark-label: attr(title) ': ' content(); bookmark-state: closed }", want: "h1 { --relay-bookmark-level:1; --relay-bookmark-label:0; --relay-bookmark-state:closed}"},
 		{sheet: "h1 { bookmark-label: counter(x) }", found: []string{"bookmark-label: counter(x)@1"}},
@@ -80,7 +81,7 @@ func TestFormat(t *testing.T) {
 		n           int
 		style, want string
 	}{
-		{12, "decimal", "12"}, {7, "decimal-leading-zero", "07"}, {1994, "upper-roman", "MCMXCIV"}, {9, "lower-roman", "ix"}, {0, "lower-roman", ""},
+		{12, "decimal", "12"}, {7, "decimal-leading-zero", "07"}, {1994, "upper-roman", "MCMXCIV"}, {9, "lower-roman", "ix"}, {0, "lower-roman", "0"}, {4000, "upper-roman", "4000"}, {0, "lower-alpha", "0"},
 		{1, "lower-alpha", "a"}, {26, "upper-latin", "Z"}, {27, "lower-latin", "aa"}, {703, "upper-alpha", "AAA"}, {25, "lower-greek", "αα"}, {5, "hebrew", ""},
 	} {
 		if got, ok := Format(c.n, c.style); got != c.want || ok != (c.want != "") {
@@ -112,6 +113,28 @@ func TestHostileSheets(t *testing.T) {
 		Mentions(text)
 		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%q took %v", part, took)
+		}
+	}
+}
+
+// TestListsAreBounded checks that a sheet with more different constructs than a list takes names the others, and takes
+// little time.
+func TestListsAreBounded(t *testing.T) {
+	for _, c := range []string{
+		`a::after { content: target-counter("#x%d", page) }`, `a::after { content: target-text("#x%d") }`, `a::after { content: leader("%d") }`,
+		`@page { @top-left { content: string(s%d) } }`, `a { string-set: s%d content() }`, `a { bookmark-label: "%d" }`,
+	} {
+		var text strings.Builder
+		for n := range 100_000 {
+			fmt.Fprintf(&text, c+"\n", n)
+		}
+		var doc Document
+		start := time.Now()
+		if _, found := doc.Sheet(text.String()); len(found) != 100_000-maxList || found[0].Line != maxList+1 {
+			t.Errorf("%s: %d constructs without effect", c, len(found))
+		}
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%s took %v", c, took)
 		}
 	}
 }
