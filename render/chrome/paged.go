@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -210,16 +213,16 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 }
 
 // writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so that
-// imported ones come after it.
+// their texts are replaced after it.
 func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
-	texts := map[string]string{} // of files, by URL
+	files := map[string]sheet{} // by URL
 	var rewritten []sheet
 	for _, s := range sheets {
 		if s.rewritten != s.text {
 			rewritten = append(rewritten, s)
-			if !s.inline {
-				texts[s.url] = s.rewritten
-			}
+		}
+		if !s.inline {
+			files[s.url] = s
 		}
 	}
 	const depth = 5 // of imports
@@ -227,48 +230,91 @@ func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
 		p.mu.Lock()
 		p.sheets = nil
 		p.mu.Unlock()
-		imports := false
+		imports := map[string]bool{}
 		for _, s := range rewritten {
 			// One that was loaded again has another ID now.
 			set := proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(s.id), Text: s.rewritten}
 			if err := ignoreStale(ctx, p.call(ctx, set, nil)); err != nil {
 				return err
 			}
-			imports = imports || containsFold(s.rewritten, "@import")
+			addImports(imports, s, files)
 		}
-		if !imports {
+		if len(imports) == 0 {
 			return nil
 		}
-		if err := p.awaitImports(ctx); err != nil {
+		loaded, err := p.awaitImports(ctx, imports)
+		if err != nil {
 			return err
 		}
 		rewritten = nil
-		p.mu.Lock()
-		for _, s := range p.sheets {
-			if text, known := texts[s.url]; known && !s.inline {
-				s.rewritten = text
+		for _, s := range loaded {
+			if file, known := files[s.url]; known && !s.inline && file.rewritten != file.text {
+				s.rewritten = file.rewritten
 				rewritten = append(rewritten, s)
 			}
 		}
-		p.mu.Unlock()
 	}
 	return nil
 }
 
-// awaitImports waits until sheets that were imported again have loaded.
-func (p *page) awaitImports(ctx context.Context) error {
-	const begin = 50 * time.Millisecond
-	if err := pause(ctx, begin); err != nil {
-		return err
+// importPattern matches the URL of an @import rule.
+var importPattern = regexp.MustCompile(`(?i)@import\s+(?:url\(\s*)?["']?([^"')\s;]+)`)
+
+// addImports adds the URLs of the files that a sheet imports, and of those that they import.
+func addImports(urls map[string]bool, s sheet, files map[string]sheet) {
+	base, err := url.Parse(s.url)
+	if err != nil {
+		return
 	}
-	if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
-		return err
+	for _, m := range importPattern.FindAllStringSubmatch(s.rewritten, -1) {
+		to, err := base.Parse(m[1])
+		if err != nil {
+			continue
+		}
+		if file, known := files[to.String()]; known && !urls[file.url] {
+			urls[file.url] = true
+			addImports(urls, file, files)
+		}
 	}
-	if err := pause(ctx, begin); err != nil {
-		return err
+}
+
+// importTimeout is how long a sheet that was imported before may take to load again.
+const importTimeout = 5 * time.Second
+
+// awaitImports waits until the sheets with these URLs have loaded again, and returns all that have.
+func (p *page) awaitImports(ctx context.Context, urls map[string]bool) ([]sheet, error) {
+	const interval = 50 * time.Millisecond // until requests have begun, and until the browser has read their responses
+	for start := time.Now(); ; {
+		if err := pause(ctx, interval); err != nil {
+			return nil, err
+		}
+		if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
+			return nil, err
+		}
+		if err := pause(ctx, interval); err != nil {
+			return nil, err
+		}
+		// The browser reports new sheets when it uses them.
+		if err := ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil)); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		loaded := slices.Clone(p.sheets)
+		p.mu.Unlock()
+		missing := maps.Clone(urls)
+		for _, s := range loaded {
+			delete(missing, s.url)
+		}
+		if len(missing) == 0 {
+			return loaded, nil
+		}
+		if time.Since(start) > importTimeout {
+			for to := range missing {
+				warn(p, Warning{Code: CSSUnsupported, Message: "constructs of paged media have no effect in a style sheet that was not loaded again in time", URL: to})
+			}
+			return loaded, nil
+		}
 	}
-	// The browser reports new sheets when it uses them.
-	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
 }
 
 // skippedSheet returns the warning about a sheet that is too large to be read.

@@ -130,7 +130,9 @@ func (s state) equal(other state) bool {
 func (d *pagedDocument) first() state {
 	s := state{values: make([]string, len(d.Refs))}
 	for i := range s.values {
-		s.values[i] = "00"
+		if d.Refs[i].Name != "" {
+			s.values[i] = "00"
+		}
 	}
 	return s
 }

@@ -527,8 +527,8 @@ func TestLimitsOfPagedCSSAreReported(t *testing.T) {
 	}{
 		"counter without end":      {style + `<style>h1 { counter-reset: page 99999999999999999999 } h1::before { counter-increment: x 2147483647; content: counter(x) }</style>` + many(200, "<h1>A%d</h1>"), []string{"counter-reset: page 99999999999999999999"}},
 		"page numbers of counters": {`<style>@page { counter-increment: page 2147483647; @top-left { content: counter(page, upper-roman) } } h1 { break-before: page; counter-reset: page 1000000 }</style>` + many(50, "<h1>A%d</h1>"), nil},
-		"many references":          {style + `<h1 id=a>A</h1>` + many(20_000, `<a href="#a">%d</a> `), []string{"more than 10000 references"}},
-		"many missing IDs":         {style + many(9_000, `<a href="#x%d">to</a> `), []string{`"#x0"`}},
+		"many references":          {style + `<h1 id=a>A</h1>` + many(10_500, `<a href="#a">%d</a> `), []string{"more than 10000 references"}},
+		"many missing IDs":         {style + many(1_500, `<a href="#x%d">to</a> `), []string{`"#x0"`}},
 		"duplicate IDs":            {style + strings.Repeat(`<h1 id=a>A</h1><a href="#a">to</a>`, 500), []string{`ID "a"`}},
 		"sheet of 5 MB":            {style + "<style>" + many(100_000, "p.c%d { color: red; margin: 0; padding: 0; border: 0 }\n") + `p { float: footnote }</style><h1>A</h1>`, []string{"a style sheet of ", "at most 1048576 characters"}},
 		"many sheets":              {style + many(300, `<style>p.c%d { float: footnote }</style>`), []string{"more than 200 style sheets"}},
@@ -537,9 +537,9 @@ func TestLimitsOfPagedCSSAreReported(t *testing.T) {
 		"long strings":             {style + `<h1>` + strings.Repeat("long ", 10_000) + `</h1>`, []string{"cut after 500 characters"}},
 		"many strings":             {`<style>@page { margin: 2in; @top-left { content: ` + many(400, "string(s%d) ") + ` } } p { break-after: page; string-set: ` + many(399, "s%d content(), ") + `s399 content() }</style>` + strings.Repeat("<p>"+strings.Repeat("word ", 90)+"</p>", 60), []string{"more than 4 MiB"}},
 		"footnote of many pages":   {style + `<style>p span { float: footnote }</style><p>Text<span>` + strings.Repeat("A long footnote. ", 5_000) + `</span> text.`, []string{"float: footnote"}},
-		"nested texts":             {`<style>* { string-set: s content() } @page { @top-left { content: string(s) } }</style>` + strings.Repeat("<div>", 400) + strings.Repeat("word ", 100_000), []string{"cut after 500 characters"}},
-		"text of the document":     {`<style>a::after { content: target-text(attr(href)) }</style><body id=b>` + strings.Repeat(`<a href="#b">x</a> <!-- `+strings.Repeat("-x", 50)+` --> `, 5_000), []string{"cut after 500 characters"}},
-		"siblings of leaders":      {`<style>a { display: block } a::after { content: leader(".") target-counter(attr(href), page) }</style><p>` + strings.Repeat(`<a href="#b">x</a><!-- -->`, 9_000) + `<b id=b>`, nil},
+		"nested texts":             {`<style>* { string-set: s content() } @page { @top-left { content: string(s) } }</style>` + strings.Repeat("<div>", 100) + strings.Repeat("word ", 20_000), []string{"cut after 500 characters"}},
+		"text of the document":     {`<style>a::after { content: target-text(attr(href)) }</style><body id=b>` + strings.Repeat(`<p><a href="#b">some text</a>`, 500), []string{"cut after 500 characters"}},
+		"siblings of leaders":      {`<style>a { display: block } a::after { content: leader(".") target-counter(attr(href), page) }</style><p>` + strings.Repeat(`<a href="#b">x</a><!-- -->`, 2_000) + `<b id=b>`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
@@ -557,7 +557,7 @@ func TestLimitsOfPagedCSSAreReported(t *testing.T) {
 		})
 	}
 	// A document that takes longer than its deadline ends with it.
-	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: referenced(900, 9000, ""), Timeout: 4 * time.Second}, PDF{})
+	_, err := p.PDF(t.Context(), Job{Account: "a", HTML: style + many(9_000, `<a href="#x%d">to</a> `), Timeout: 10 * time.Second}, PDF{})
 	var late *TimeoutError
 	if !errors.As(err, &late) || late.Step != StepNumber {
 		t.Errorf("got %v, want a timeout while numbering pages", err)

@@ -51,10 +51,16 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     }
     return names.get(e);
   };
+  let anchors = null; // by name
   const byFragment = text => {
     let plain = text;
     try { plain = decodeURIComponent(text); } catch {}
-    return doc.getElementById(text) || doc.getElementById(plain) || doc.getElementsByName(plain)[0] || null;
+    if (doc.getElementById(text)) return doc.getElementById(text);
+    if (!anchors) {
+      anchors = new Map();
+      for (const a of doc.querySelectorAll('a[name]')) if (!anchors.has(a.name)) anchors.set(a.name, a);
+    }
+    return doc.getElementById(plain) || anchors.get(plain) || null;
   };
   const targetOf = (e, t) => {
     if (t.fragment) return byFragment(t.fragment);
@@ -130,6 +136,8 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     } else if (own.refs.length < most) {
       own.refs.push({e, property, part});
       out.refs.push({target: number, name: nameOf(target)});
+    } else {
+      out.more = true;
     }
   }
   for (const [e, leader] of spaced) e.style.setProperty('--relay-w', (leader.length || 0) + 'ch');
@@ -141,13 +149,16 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     const set = sets.length ? get('string-set') : '';
     for (const s of set && sets[set] || []) {
       if (out.strings.length < most) out.strings.push({string: s.name, value: valueOf(e, s.parts), name: nameOf(e)});
+      else out.more = true;
     }
     const page = restarts ? get('page') : '';
-    if (/^\d+$/.test(page) && out.restarts.length < most) out.restarts.push({page: +page, name: nameOf(e)});
+    if (out.restarts.length >= most) out.more = true;
+    else if (/^\d+$/.test(page)) out.restarts.push({page: +page, name: nameOf(e)});
     if (!bookmarks) continue;
     let level = get('bookmark-level');
     if (!level && headings && /^h[1-6]$/.test(e.localName)) level = e.localName.slice(1);
-    if (!/^[1-9]\d?$/.test(level) || style.display === 'none' || out.bookmarks.length >= most) continue;
+    if (!/^[1-9]\d?$/.test(level) || style.display === 'none') continue;
+    if (out.bookmarks.length >= most) { out.more = true; continue; }
     const label = get('bookmark-label');
     out.bookmarks.push({level: +level, label: label && labels[label] ? valueOf(e, labels[label]) : contentOf(e), closed: get('bookmark-state') === 'closed', name: nameOf(e)});
   }
