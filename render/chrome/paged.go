@@ -33,6 +33,7 @@ type sheet struct {
 	length  int
 
 	text, rewritten string
+	imports         map[string]bool // URLs of the files that it imports, directly or not
 }
 
 // styleSheetAdded records a style sheet.
@@ -87,6 +88,15 @@ func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 	return false, nil
 }
 
+// emulatePrint applies the style sheets that apply in print.
+func (p *page) emulatePrint(ctx context.Context) error {
+	printed := p.emulated
+	if printed.media == "" {
+		printed.media = "print"
+	}
+	return p.emulate(ctx, printed)
+}
+
 // numbering reports whether the document is printed with constructs of paged media.
 func (p *page) numbering() bool {
 	p.mu.Lock()
@@ -108,6 +118,10 @@ const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => { if (t
 // effect. It returns nil if there is nothing to print in a special way.
 func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
 	if mentioned, err := p.mentionsPaged(ctx, job); err != nil || !mentioned {
+		return nil, err
+	}
+	// The browser reports sheets of media that apply only.
+	if err := p.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
 	css, err := p.rewrite(ctx, job)
@@ -212,109 +226,132 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 	return sheets, nil
 }
 
-// writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so that
-// their texts are replaced after it.
+// writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so it
+// comes before them.
 func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
 	files := map[string]sheet{} // by URL
-	var rewritten []sheet
+	imported := map[string]bool{}
 	for _, s := range sheets {
-		if s.rewritten != s.text {
-			rewritten = append(rewritten, s)
-		}
 		if !s.inline {
 			files[s.url] = s
 		}
 	}
-	const depth = 5 // of imports
-	for range depth {
-		p.mu.Lock()
-		p.sheets = nil
-		p.mu.Unlock()
-		imports := map[string]bool{}
-		for _, s := range rewritten {
-			// One that was loaded again has another ID now.
-			set := proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(s.id), Text: s.rewritten}
-			if err := ignoreStale(ctx, p.call(ctx, set, nil)); err != nil {
-				return err
-			}
-			addImports(imports, s, files)
-		}
-		if len(imports) == 0 {
-			return nil
-		}
-		loaded, err := p.awaitImports(ctx, imports)
-		if err != nil {
-			return err
-		}
-		rewritten = nil
-		for _, s := range loaded {
-			if file, known := files[s.url]; known && !s.inline && file.rewritten != file.text {
-				s.rewritten = file.rewritten
-				rewritten = append(rewritten, s)
-			}
+	depth := map[string]int{} // how many sheets import a file, directly or not
+	for i := range sheets {
+		sheets[i].imports = imports(sheets[i], files)
+		for to := range sheets[i].imports {
+			depth[to]++
 		}
 	}
-	return nil
-}
-
-// importPattern matches the URL of an @import rule.
-var importPattern = regexp.MustCompile(`(?i)@import\s+(?:url\(\s*)?["']?([^"')\s;]+)`)
-
-// addImports adds the URLs of the files that a sheet imports, and of those that they import.
-func addImports(urls map[string]bool, s sheet, files map[string]sheet) {
-	base, err := url.Parse(s.url)
-	if err != nil {
-		return
-	}
-	for _, m := range importPattern.FindAllStringSubmatch(s.rewritten, -1) {
-		to, err := base.Parse(m[1])
-		if err != nil {
+	slices.SortStableFunc(sheets, func(a, b sheet) int { return depth[a.url] - depth[b.url] })
+	p.mu.Lock()
+	p.sheets = nil
+	p.mu.Unlock()
+	for _, s := range sheets {
+		if s.rewritten == s.text {
 			continue
 		}
-		if file, known := files[to.String()]; known && !urls[file.url] {
-			urls[file.url] = true
-			addImports(urls, file, files)
+		if err := p.writeSheet(ctx, s, !s.inline && imported[s.url]); err != nil {
+			return err
 		}
+		maps.Copy(imported, s.imports)
 	}
+	if len(imported) == 0 {
+		return nil
+	}
+	return p.awaitSheets(ctx)
 }
 
 // importTimeout is how long a sheet that was imported before may take to load again.
 const importTimeout = 5 * time.Second
 
-// awaitImports waits until the sheets with these URLs have loaded again, and returns all that have.
-func (p *page) awaitImports(ctx context.Context, urls map[string]bool) ([]sheet, error) {
-	const interval = 50 * time.Millisecond // until requests have begun, and until the browser has read their responses
-	for start := time.Now(); ; {
-		if err := pause(ctx, interval); err != nil {
-			return nil, err
-		}
-		if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
-			return nil, err
-		}
-		if err := pause(ctx, interval); err != nil {
-			return nil, err
-		}
-		// The browser reports new sheets when it uses them.
-		if err := ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil)); err != nil {
-			return nil, err
-		}
-		p.mu.Lock()
-		loaded := slices.Clone(p.sheets)
-		p.mu.Unlock()
-		missing := maps.Clone(urls)
-		for _, s := range loaded {
-			delete(missing, s.url)
-		}
-		if len(missing) == 0 {
-			return loaded, nil
-		}
-		if time.Since(start) > importTimeout {
-			for to := range missing {
-				warn(p, Warning{Code: CSSUnsupported, Message: "constructs of paged media have no effect in a style sheet that was not loaded again in time", URL: to})
+// writeSheet replaces the text of a sheet, which may have been loaded again and has another ID then.
+func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
+	for start := time.Now(); time.Since(start) < importTimeout; {
+		ids := []string{s.id}
+		if again {
+			if err := p.awaitSheets(ctx); err != nil {
+				return err
 			}
-			return loaded, nil
+			ids = p.idsOf(s.url)
+		}
+		written := false
+		for _, id := range ids {
+			err := p.call(ctx, proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(id), Text: s.rewritten}, nil)
+			written = written || err == nil
+			if err := ignoreStale(ctx, err); err != nil {
+				return err
+			}
+		}
+		if written {
+			return nil
+		}
+		// While a sheet loads the ones that it imports, the browser knows none of them.
+		if err := p.awaitSheets(ctx); err != nil {
+			return err
 		}
 	}
+	w := Warning{Code: CSSUnsupported, Message: "constructs of paged media have no effect in a style sheet that did not load again in time"}
+	if strings.HasPrefix(s.url, "http") {
+		w.URL = s.url
+	}
+	warn(p, w)
+	return nil
+}
+
+// idsOf returns the IDs of the sheets with a URL that were loaded again.
+func (p *page) idsOf(url string) (ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.sheets {
+		if s.url == url && !slices.Contains(ids, s.id) {
+			ids = append(ids, s.id)
+		}
+	}
+	return ids
+}
+
+// awaitSheets waits until sheets that are imported again have loaded.
+func (p *page) awaitSheets(ctx context.Context) error {
+	const begin = 50 * time.Millisecond // until requests have begun, and until the browser has read their responses
+	if err := pause(ctx, begin); err != nil {
+		return err
+	}
+	if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
+		return err
+	}
+	if err := pause(ctx, begin); err != nil {
+		return err
+	}
+	// The browser reports new sheets when it uses them.
+	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
+}
+
+// importPattern matches the URL of an @import rule.
+var importPattern = regexp.MustCompile(`(?i)@import\s+(?:url\(\s*)?["']?([^"')\s;]+)`)
+
+// imports returns the URLs of the files that a sheet imports, and of those that they import.
+func imports(s sheet, files map[string]sheet) map[string]bool {
+	urls := map[string]bool{}
+	list := []sheet{s}
+	for len(list) > 0 {
+		s, list = list[0], list[1:]
+		base, err := url.Parse(s.url)
+		if err != nil {
+			continue
+		}
+		for _, m := range importPattern.FindAllStringSubmatch(s.text, maxSheets) {
+			to, err := base.Parse(m[1])
+			if err != nil {
+				continue
+			}
+			if file, known := files[to.String()]; known && !urls[file.url] {
+				urls[file.url] = true
+				list = append(list, file)
+			}
+		}
+	}
+	return urls
 }
 
 // skippedSheet returns the warning about a sheet that is too large to be read.

@@ -65,13 +65,6 @@ type pagedDocument struct {
 // collect finds the elements that the rewritten style sheets concern. Headings become bookmarks if the caller wants an
 // outline.
 func (p *page) collect(ctx context.Context, css pagedcss.Document, outline bool) (*pagedDocument, error) {
-	printed := p.emulated
-	if printed.media == "" {
-		printed.media = "print"
-	}
-	if err := p.emulate(ctx, printed); err != nil {
-		return nil, err
-	}
 	base := ""
 	if len(css.Leaders) > 0 {
 		base = leaderStyle
