@@ -248,10 +248,10 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 					return err
 				}
 			}
-			print := printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}
+			printing := printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}
 			if paged == nil {
-				doc, err = print.selection(ctx)
-			} else if doc, err = print.paged(ctx, paged); err == nil {
+				doc, err = printing.selection(ctx)
+			} else if doc, err = printing.paged(ctx, paged); err == nil {
 				err = pg.eval(ctx, restoreScript, nil, nil)
 			}
 			doc.Untagged = untagged

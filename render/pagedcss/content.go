@@ -66,23 +66,7 @@ func (r *reader) function(c component) (text string, ok bool) {
 
 // target reads a reference.
 func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
-	if len(args[0]) != 1 {
-		return t, false
-	}
-	switch to := args[0][0]; {
-	case to.text == "attr(":
-		words := r.arguments(to)[0]
-		if len(words) == 0 || words[0].kind != css.IdentToken {
-			return t, false
-		}
-		t.Attribute = words[0].text
-	case to.kind == css.StringToken:
-		t.Fragment, ok = strings.CutPrefix(to.text, "#")
-	case to.kind == css.URLToken:
-		raw := strings.TrimSuffix(r.tokens[to.from].raw, ")")
-		t.Fragment, ok = strings.CutPrefix(unescape(strings.Trim(raw[len("url("):], "\"' \t\r\n\f")), "#")
-	}
-	if t.Attribute == "" && (!ok || t.Fragment == "") {
+	if t, ok = r.targetElement(args[0]); !ok {
 		return t, false
 	}
 	second := ""
@@ -106,6 +90,27 @@ func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
 		t.Style = strings.ToLower(args[2][0].text)
 	}
 	return t, second == "page" && len(args) <= 3 && known(t.Style)
+}
+
+// targetElement reads the first argument of a reference.
+func (r *reader) targetElement(list []component) (t Target, ok bool) {
+	if len(list) != 1 {
+		return t, false
+	}
+	switch to := list[0]; {
+	case to.text == "attr(":
+		words := r.arguments(to)[0]
+		if len(words) == 0 || words[0].kind != css.IdentToken {
+			return t, false
+		}
+		t.Attribute = words[0].text
+	case to.kind == css.StringToken:
+		t.Fragment, ok = strings.CutPrefix(to.text, "#")
+	case to.kind == css.URLToken:
+		raw := strings.TrimSuffix(r.tokens[to.from].raw, ")")
+		t.Fragment, ok = strings.CutPrefix(unescape(strings.Trim(raw[len("url("):], "\"' \t\r\n\f")), "#")
+	}
+	return t, t.Attribute != "" || ok && t.Fragment != ""
 }
 
 // leaders are the named patterns.

@@ -223,7 +223,7 @@ func (r *reader) bookmark(name string, at span) {
 func (r *reader) counters(name string, at span) {
 	end, suffix := r.important(at)
 	list := r.components(at.value, end)
-	others, number := "", 0
+	others, number := "", -1
 	for i := 0; i < len(list); i++ {
 		if list[i].text != "page" && list[i].text != "pages" {
 			others += " " + r.source(list[i])
@@ -243,14 +243,15 @@ func (r *reader) counters(name string, at span) {
 			}
 			number = n
 		}
-		r.doc.Restarts = true
-		defer func() {
-			if others == "" {
-				others = " none"
-			}
-			r.replace(at, name+":"+others+suffix+";--relay-page:"+strconv.Itoa(number)+suffix)
-		}()
 	}
+	if number < 0 {
+		return
+	}
+	if others == "" {
+		others = " none"
+	}
+	r.doc.Restarts = true
+	r.replace(at, name+":"+others+suffix+";--relay-page:"+strconv.Itoa(number)+suffix)
 }
 
 // maxNumber is the largest page number.

@@ -24,20 +24,7 @@ func mentionedAt(text string, i int) bool {
 	before, after := text[:i], text[i+1:]
 	switch text[i] {
 	case '-':
-		switch {
-		case strings.HasSuffix(before, "target"):
-			return strings.HasPrefix(after, "counter") || strings.HasPrefix(after, "text(")
-		case strings.HasSuffix(before, "string"):
-			return strings.HasPrefix(after, "set")
-		case strings.HasSuffix(before, "bookmark"):
-			return strings.HasPrefix(after, "level") || strings.HasPrefix(after, "label") || strings.HasPrefix(after, "state")
-		case strings.HasSuffix(before, "footnote"):
-			return strings.HasPrefix(after, "display") || strings.HasPrefix(after, "policy") || strings.HasPrefix(after, "call") || strings.HasPrefix(after, "marker")
-		case strings.HasSuffix(before, "float"):
-			return strings.HasPrefix(after, "reference") || strings.HasPrefix(after, "defer")
-		case strings.HasSuffix(before, "counter"):
-			return countsPages(after)
-		}
+		return hyphenated(before, after)
 	case '(':
 		for _, name := range [...]string{"string", "leader", "running", "element"} {
 			if rest, found := strings.CutSuffix(before, name); found {
@@ -53,6 +40,25 @@ func mentionedAt(text string, i int) bool {
 			strings.HasPrefix(after, "blank") || strings.HasPrefix(after, "recto") || strings.HasPrefix(after, "verso") || strings.HasPrefix(after, "nth(")
 	case '@':
 		return strings.HasPrefix(after, "footnote")
+	}
+	return false
+}
+
+// hyphenated reports whether a name with a hyphen between the texts is there.
+func hyphenated(before, after string) bool {
+	switch {
+	case strings.HasSuffix(before, "target"):
+		return strings.HasPrefix(after, "counter") || strings.HasPrefix(after, "text(")
+	case strings.HasSuffix(before, "string"):
+		return strings.HasPrefix(after, "set")
+	case strings.HasSuffix(before, "bookmark"):
+		return strings.HasPrefix(after, "level") || strings.HasPrefix(after, "label") || strings.HasPrefix(after, "state")
+	case strings.HasSuffix(before, "footnote"):
+		return strings.HasPrefix(after, "display") || strings.HasPrefix(after, "policy") || strings.HasPrefix(after, "call") || strings.HasPrefix(after, "marker")
+	case strings.HasSuffix(before, "float"):
+		return strings.HasPrefix(after, "reference") || strings.HasPrefix(after, "defer")
+	case strings.HasSuffix(before, "counter"):
+		return countsPages(after)
 	}
 	return false
 }
