@@ -10,7 +10,7 @@ import (
 )
 
 // form returns the fields as the page shows them: the tabs of the sources, then the common fields, then the rest,
-// folded. A field is common if its operation says so, if the example uses it, or if it is required. A field that is
+// folded: groups of several fields one by one. A field is common if its operation says so, if the example uses it, or if it is required. A field that is
 // filled in or wrong is with the common ones.
 func (in *playInput) form(example json.RawMessage) views.PlayForm {
 	form := views.PlayForm{Source: cmp.Or(in.source, slices.Concat(in.tabs, []string{""})[0])}
@@ -25,7 +25,7 @@ func (in *playInput) form(example json.RawMessage) views.PlayForm {
 			form.Tabs[tab].Fields = slices.Insert(form.Tabs[tab].Fields, 0, f)
 		case tab >= 0:
 			form.Tabs[tab].Fields = append(form.Tabs[tab].Fields, f)
-		case f.Kind == views.InputGroup:
+		case f.Kind == views.InputGroup && len(f.Fields) > 1:
 			fold := views.PlayFold{Title: "More " + f.Name, About: f.Description, Path: f.Path, Wrong: f.Wrong, Open: f.Wrong != ""}
 			spread(&form, &fold, f.Fields)
 			form.Folds = append(form.Folds, fold)

@@ -142,13 +142,16 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 // bulkPrice returns the price of a bulk call and the number of its records.
 func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (each credit.Amount, count int, err error) {
 	each = deps.Prices[in.Each()]
-	last := in.Produces()
+	last, signs := in.Produces(), false
 	for _, step := range call.Steps {
 		each += deps.Prices[step.Operation.Name]
-		last = step.ContentType()
+		last, signs = step.ContentType(), signs || step.Operation.Signs
 	}
 	if in.Output == BulkMerged && last != "application/pdf" {
 		return 0, 0, apierror.Invalid("output", "must not be merged: the last step makes no PDF")
+	}
+	if in.Output == BulkMerged && signs {
+		return 0, 0, apierror.Invalid("output", "must not be merged, because it would break the signatures of the documents")
 	}
 	list, err := in.Read(ctx, deps)
 	if err == nil && deps.Render != nil {

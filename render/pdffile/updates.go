@@ -124,6 +124,15 @@ func (r *updateReader) end(table int) bool {
 		return false
 	}
 	p.at += len("%%EOF")
+	if !r.listed(table) {
+		return false
+	}
+	r.objects = nil
+	return true
+}
+
+// listed reports whether the table at an offset has the objects of the update, each once, and no others.
+func (r *updateReader) listed(table int) bool {
 	t := &tableReader{File: newFile(r.content), freed: map[int]bool{}}
 	trailer, err := t.read(table)
 	if err != nil || t.repeated || trailer["/XRefStm"] != nil {
@@ -145,7 +154,6 @@ func (r *updateReader) end(table int) bool {
 		}
 	}
 	maps.Copy(r.since, t.places)
-	r.objects = nil
 	return true
 }
 

@@ -506,8 +506,8 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 		return from == to
 	}
 	pair := [2]string{from, to}
-	if _, isList := d.old.Target(a).([]any); isList {
-		pair[1] += key // which decides how its items are compared
+	if from != "" && d.leads(from) {
+		pair[1] += key // which decides how the references in it are compared
 	}
 	since := len(d.trail)
 	if from != "" && to != "" {
@@ -529,6 +529,19 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 		d.memo[pair] = false
 	}
 	return false
+}
+
+// leads reports whether an object is a list or a reference.
+func (d *differ) leads(ref string) bool {
+	pair := [2]string{"leads", ref}
+	result, known := d.memo[pair]
+	if !known {
+		value := d.old.Target(ref)
+		_, isList := value.([]any)
+		result = isList || pdffile.Reference(value) != ""
+		d.memo[pair] = result
+	}
+	return result
 }
 
 // sameTarget compares the objects of references, or values.
@@ -584,31 +597,4 @@ func (d *differ) sameValue(a, b any, key string, depth int) bool {
 		return false
 	}
 	return a == b
-}
-
-// locks returns whether a signature locks fields.
-func locks(f *pdffile.File, signature pdffile.Dict) func(name string) bool {
-	references, _ := f.Target(signature["/Reference"]).([]any)
-	for _, item := range references {
-		entry := f.Entry(item)
-		if f.Target(entry["/TransformMethod"]) != "/FieldMDP" {
-			continue
-		}
-		parameters := f.Entry(entry["/TransformParams"])
-		list, _ := f.Target(parameters["/Fields"]).([]any)
-		named := func(name string) bool {
-			return slices.ContainsFunc(list, func(v any) bool {
-				text := pdffile.Text(f.Target(v))
-				return name == text || len(name) > len(text) && name[:len(text)+1] == text+"."
-			})
-		}
-		switch f.Target(parameters["/Action"]) {
-		case "/Include":
-			return named
-		case "/Exclude":
-			return func(name string) bool { return !named(name) }
-		}
-		return func(string) bool { return true }
-	}
-	return func(string) bool { return false }
 }

@@ -96,7 +96,7 @@ func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
 		return true, true
 	case depth > maxDepth:
 		return false, true
-	case !d.elements[ref] && !(key == "/K" && isList) && d.same(a, b, key, 0):
+	case !d.elements[ref] && (key != "/K" || !isList) && d.same(a, b, key, 0):
 		return true, true
 	case d.elements[ref] && backward(keptNode, key) && (key != inList || a != b):
 		return a == b, true

@@ -114,7 +114,7 @@ func TestCraftedDocuments(t *testing.T) {
 			if ok, reason := accepted(signed, a.trust()); !ok {
 				t.Fatalf("%s: the original is not accepted: %s", name, reason)
 			}
-			if ok, reason := accepted(revised(t, signed, attack.change), a.trust()); ok && !(strings.Contains(name, "appearances") && certify >= FormFilling) {
+			if ok, reason := accepted(revised(t, signed, attack.change), a.trust()); ok && (!strings.Contains(name, "appearances") || certify < FormFilling) {
 				t.Errorf("certify %d: %s: accepted, %s", certify, name, reason)
 			}
 		}
@@ -335,7 +335,7 @@ func TestMessages(t *testing.T) {
 		"the signature of another document": foreign,
 		"of another signer":                 attackerCMS,
 		"two signers":                       edited(func(data *signedData) { data.Signers = append(data.Signers, data.Signers[0]) }),
-		"a forged signer first":             edited(func(data *signedData) { data.Signers = append(forged.Signers, data.Signers[0]) }),
+		"a forged signer first":             edited(func(data *signedData) { data.Signers = slices.Concat(forged.Signers, data.Signers) }),
 		"no signer":                         edited(func(data *signedData) { data.Signers = nil }),
 		"no signed attributes":              edited(func(data *signedData) { data.Signers[0].Signed = asn1.RawValue{} }),
 		"the signed attributes of another":  edited(func(data *signedData) { data.Signers[0].Signed = forged.Signers[0].Signed }),
@@ -364,7 +364,7 @@ func TestMessages(t *testing.T) {
 		}),
 	} {
 		ok, reason := accepted(with(cms), a.trust())
-		if ok && !(strings.HasPrefix(name, "a timestamp") && strings.Contains(reason, "its timestamp is invalid")) {
+		if ok && (!strings.HasPrefix(name, "a timestamp") || !strings.Contains(reason, "its timestamp is invalid")) {
 			t.Errorf("%s: accepted, %s", name, reason)
 		}
 	}

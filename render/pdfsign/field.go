@@ -312,3 +312,30 @@ func (d *document) addParent(tree pdffile.Dict, key int, element string) {
 		tree["/ParentTree"] = parents
 	}
 }
+
+// locks returns whether a signature locks fields.
+func locks(f *pdffile.File, signature pdffile.Dict) func(name string) bool {
+	references, _ := f.Target(signature["/Reference"]).([]any)
+	for _, item := range references {
+		entry := f.Entry(item)
+		if f.Target(entry["/TransformMethod"]) != "/FieldMDP" {
+			continue
+		}
+		parameters := f.Entry(entry["/TransformParams"])
+		list, _ := f.Target(parameters["/Fields"]).([]any)
+		named := func(name string) bool {
+			return slices.ContainsFunc(list, func(v any) bool {
+				text := pdffile.Text(f.Target(v))
+				return name == text || len(name) > len(text) && name[:len(text)+1] == text+"."
+			})
+		}
+		switch f.Target(parameters["/Action"]) {
+		case "/Include":
+			return named
+		case "/Exclude":
+			return func(name string) bool { return !named(name) }
+		}
+		return func(string) bool { return true }
+	}
+	return func(string) bool { return false }
+}
