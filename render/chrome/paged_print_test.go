@@ -453,6 +453,7 @@ func TestPagedCSSOfEverySource(t *testing.T) {
 
 // TestHostilePagedCSS prints documents that fight the rewriting. Only their own text may suffer.
 func TestHostilePagedCSS(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	const style = `<style>h1 { break-before: page; string-set: s content(); bookmark-level: 1 } a::after { content: "@" target-counter(attr(href), page) } @page { @top-left { content: string(s) } }</style>`
 	for name, job := range map[string]Job{

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSheet(t *testing.T) {
@@ -102,39 +101,30 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestHostileSheets checks that hostile sheets take linear time.
-func TestHostileSheets(t *testing.T) {
+// TestHostileSheets reads hostile sheets of 1 MiB, which would take hours if that were not linear.
+func TestHostileSheets(*testing.T) {
 	for _, part := range []string{"{", "(", "a{", "a{b:", "@page{", "string-set:", "a{content:target-counter(", "\\", "[", "}", "/*", `"`, "-", "a:", "@media{a{content:leader("} {
 		text := strings.Repeat(part, 1<<20/len(part))
-		start := time.Now()
 		var doc Document
 		doc.Sheet(text)
 		doc.Attribute(text)
 		Mentions(text)
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%q took %v", part, took)
-		}
 	}
 }
 
-// TestListsAreBounded checks that a sheet with more different constructs than a list takes names the others, and takes
-// little time.
+// TestListsAreBounded checks that a sheet with more different constructs than a list takes names the others.
 func TestListsAreBounded(t *testing.T) {
 	for _, c := range []string{
 		`a::after { content: target-counter("#x%d", page) }`, `a::after { content: target-text("#x%d") }`, `a::after { content: leader("%d") }`,
 		`@page { @top-left { content: string(s%d) } }`, `a { string-set: s%d content() }`, `a { bookmark-label: "%d" }`,
 	} {
 		var text strings.Builder
-		for n := range 100_000 {
+		for n := range 20_000 {
 			fmt.Fprintf(&text, c+"\n", n)
 		}
 		var doc Document
-		start := time.Now()
-		if _, found := doc.Sheet(text.String()); len(found) != 100_000-maxList || found[0].Line != maxList+1 {
+		if _, found := doc.Sheet(text.String()); len(found) != 20_000-maxList || found[0].Line != maxList+1 {
 			t.Errorf("%s: %d constructs without effect", c, len(found))
-		}
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("%s took %v", c, took)
 		}
 	}
 }
