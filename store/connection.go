@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -58,7 +57,7 @@ func (s *Store) CreateConnection(ctx context.Context, c Connection) (Connection,
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
 			return err
 		}
-		others, err := otherConnections(ctx, tx, c)
+		others, err := otherNames(ctx, tx, (*connectionRow)(nil), c.AccountID, c.ID, c.Name)
 		if err != nil {
 			return err
 		}
@@ -74,16 +73,6 @@ func (s *Store) CreateConnection(ctx context.Context, c Connection) (Connection,
 	return row.connection(), nil
 }
 
-// otherConnections counts the account's connections besides c. It returns ErrExists when one of them has the name.
-func otherConnections(ctx context.Context, tx txn, c Connection) (int, error) {
-	var names []string
-	err := tx.NewSelect().Model((*connectionRow)(nil)).Column("name").Where("account_id = ? AND id != ?", c.AccountID, c.ID).Scan(ctx, &names)
-	if err == nil && slices.Contains(names, c.Name) {
-		err = ErrExists
-	}
-	return len(names), err
-}
-
 // UpdateConnection stores the name, the settings, the secret and the host key of an account's connection, which were read
 // before. It returns ErrExists when another one has the name, and ErrNotFound if the connection was changed or deleted
 // meanwhile.
@@ -92,7 +81,7 @@ func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) erro
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
 			return err
 		}
-		if _, err := otherConnections(ctx, tx, c); err != nil {
+		if _, err := otherNames(ctx, tx, (*connectionRow)(nil), c.AccountID, c.ID, c.Name); err != nil {
 			return err
 		}
 		known, err := changed(tx.NewUpdate().Model((*connectionRow)(nil)).Set("name = ?", c.Name).Set("settings = ?", c.Settings).Set("secret = ?", c.Secret).Set("host_key = ?", c.HostKey).
@@ -142,14 +131,5 @@ func (s *Store) LearnHostKey(ctx context.Context, c Connection, hostKey string) 
 
 // DeleteConnection deletes a connection and its secret. It returns ErrNotFound as Connection does.
 func (s *Store) DeleteConnection(ctx context.Context, accountID, id string) error {
-	if !storable(id) {
-		return fmt.Errorf("delete connection: %w", ErrNotFound)
-	}
-	return wrapped("delete connection", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		known, err := changed(tx.NewDelete().Model((*connectionRow)(nil)).Where("id = ? AND account_id = ?", id, accountID).Exec(ctx))
-		if err == nil && !known {
-			err = ErrNotFound
-		}
-		return err
-	}))
+	return s.deleteOwned(ctx, "connection", (*connectionRow)(nil), accountID, id)
 }

@@ -128,9 +128,7 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
-	made := row.key()
-	made.Signs = n.Signs
-	return made, secret, nil
+	return row.key(), secret, nil
 }
 
 // newRow is a key that is not stored yet, with its secret.
@@ -143,7 +141,7 @@ func (s *Store) newRow(n NewKey) (*keyRow, string) {
 	return &keyRow{
 		ID: s.NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
 		Test: n.Test, ExpiresAt: toMicrosPtr(n.ExpiresAt), SpendLimit: n.SpendLimit,
-		Operations: strings.Join(n.Operations, ","), CreatedAt: toMicros(s.now()),
+		Operations: strings.Join(n.Operations, ","), Signs: n.Signs, CreatedAt: toMicros(s.now()),
 	}, secret
 }
 

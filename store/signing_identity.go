@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -49,14 +48,11 @@ func (s *Store) CreateSigningIdentity(ctx context.Context, i SigningIdentity) (S
 		if err := s.lockAccount(ctx, tx, i.AccountID); err != nil {
 			return err
 		}
-		var names []string
-		err := tx.NewSelect().Model((*signingIdentityRow)(nil)).Column("name").Where("account_id = ?", i.AccountID).Scan(ctx, &names)
-		switch {
-		case err != nil:
+		others, err := otherNames(ctx, tx, (*signingIdentityRow)(nil), i.AccountID, i.ID, i.Name)
+		if err != nil {
 			return err
-		case slices.Contains(names, i.Name):
-			return ErrExists
-		case len(names) >= MaxSigningIdentities:
+		}
+		if others >= MaxSigningIdentities {
 			return ErrTooManyIdentities
 		}
 		_, err = tx.NewInsert().Model(&row).Exec(ctx)
@@ -88,14 +84,5 @@ func (s *Store) SigningIdentity(ctx context.Context, accountID, id string) (Sign
 
 // DeleteSigningIdentity deletes a signing identity and its key. It returns ErrNotFound as SigningIdentity does.
 func (s *Store) DeleteSigningIdentity(ctx context.Context, accountID, id string) error {
-	if !storable(id) {
-		return fmt.Errorf("delete signing identity: %w", ErrNotFound)
-	}
-	return wrapped("delete signing identity", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		known, err := changed(tx.NewDelete().Model((*signingIdentityRow)(nil)).Where("id = ? AND account_id = ?", id, accountID).Exec(ctx))
-		if err == nil && !known {
-			err = ErrNotFound
-		}
-		return err
-	}))
+	return s.deleteOwned(ctx, "signing identity", (*signingIdentityRow)(nil), accountID, id)
 }
