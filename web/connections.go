@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,15 +127,7 @@ func readConnection[In any](v *pageRequest) (*In, error) {
 			settings[name] = text
 		}
 	}
-	body, err := json.Marshal(map[string]any{"name": v.value("name"), kind: settings})
-	if err != nil {
-		return nil, err
-	}
-	request, err := schema.NewRequest[In]()
-	if err != nil {
-		return nil, err
-	}
-	return request.Bind(v.ctx(), nil, bytes.NewReader(body))
+	return bindForm[In](v, map[string]any{"name": v.value("name"), kind: settings})
 }
 
 func (w *Web) makeConnection(v *pageRequest) error {
@@ -173,9 +164,7 @@ func (w *Web) wrongConnection(v *pageRequest, err error) error {
 	var address *delivery.AddressError
 	switch {
 	case errors.As(err, &faults):
-		for _, fault := range faults {
-			m.Errors[fault.Field] = "It " + fault.Message + "."
-		}
+		m.Errors = faultTexts(faults)
 	case errors.As(err, &address):
 		m.Errors[address.Field] = "It must be an https URL with a public host."
 		if m.SFTP {

@@ -33,6 +33,28 @@ func receive[In, Out any](v *pageRequest, body []byte, method templates.Method[I
 	return templates.Receive(v.ctx(), v.caller(), params, bytes.NewReader(body), method)
 }
 
+// bindForm binds the fields of a form as a request of the API is bound. The error is schema.Faults.
+func bindForm[In any](v *pageRequest, fields any) (*In, error) {
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	request, err := schema.NewRequest[In]()
+	if err != nil {
+		return nil, err
+	}
+	return request.Bind(v.ctx(), nil, bytes.NewReader(body))
+}
+
+// faultTexts returns the errors of a request by the fields of its form.
+func faultTexts(faults schema.Faults) map[string]string {
+	texts := map[string]string{}
+	for _, fault := range faults {
+		texts[fault.Field] = "It " + fault.Message + "."
+	}
+	return texts
+}
+
 // refused returns the refusal that an error is, or nil where something failed or is not there.
 func refused(err error) *apierror.Error {
 	var e *apierror.Error

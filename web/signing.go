@@ -1,9 +1,7 @@
 package web
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -61,15 +59,7 @@ func newSigning(v *pageRequest) (*call.NewSigningIdentity, error) {
 			delete(fields, name)
 		}
 	}
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return nil, err
-	}
-	request, err := schema.NewRequest[call.NewSigningIdentity]()
-	if err != nil {
-		return nil, err
-	}
-	return request.Bind(v.ctx(), nil, bytes.NewReader(body))
+	return bindForm[call.NewSigningIdentity](v, fields)
 }
 
 func (w *Web) makeSigning(v *pageRequest) error {
@@ -90,9 +80,7 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 	var faults schema.Faults
 	switch {
 	case errors.As(err, &faults):
-		for _, fault := range faults {
-			m.Errors[fault.Field] = "It " + fault.Message + "."
-		}
+		m.Errors = faultTexts(faults)
 	case errors.Is(err, store.ErrExists):
 		m.Errors["name"] = "Another signing identity has this name."
 	case errors.Is(err, store.ErrTooManyIdentities):
