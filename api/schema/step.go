@@ -362,26 +362,16 @@ func signLast(faults *Faults, tree any) {
 // signing returns the shape with the field options.sign.
 func (s *Shape[In]) signing() (*Shape[In], error) {
 	advanced := map[string]any{"x-advanced": true}
-	doc, options := *s.Schema, jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced}
-	doc.Properties = jsonschema.NewProperties()
-	for name, member := range members(s.Schema) {
-		doc.Properties.Set(name, member)
+	options, ok := s.Schema.Properties.Get(optionsField)
+	if !ok {
+		options = &jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced}
 	}
-	if own, ok := doc.Properties.Get(optionsField); ok {
-		options = *own
-	}
-	before := options
-	options.Properties = jsonschema.NewProperties()
-	for name, member := range members(&before) {
-		options.Properties.Set(name, member)
-	}
-	options.Properties.Set(signField, &jsonschema.Schema{
+	doc := withMember(s.Schema, optionsField, withMember(options, signField, &jsonschema.Schema{
 		Type: "object", Format: operationFormat, Extras: advanced,
 		Description: "Input of pdf.sign, without a source. It signs the PDF as the last step of the call, which costs the sum of the prices.",
-	})
-	doc.Properties.Set(optionsField, &options)
-	rule, err := newRule(&doc)
-	return &Shape[In]{Schema: &doc, rule: rule}, err
+	}))
+	rule, err := newRule(doc)
+	return &Shape[In]{Schema: doc, rule: rule}, err
 }
 
 // without returns the shape without one of its members.
@@ -397,18 +387,24 @@ func (s *Shape[In]) without(name string) *Shape[In] {
 
 // with returns the shape with another schema of a field; nil leaves the field out of the schema.
 func (s *Shape[In]) with(name string, field *jsonschema.Schema) *Shape[In] {
-	doc, rule := *s.Schema, *s.rule
+	rule := *s.rule
+	rule.doc = withMember(s.Schema, name, field)
+	return &Shape[In]{Schema: rule.doc, rule: &rule}
+}
+
+// withMember returns a copy of a schema with another schema of a member, which is the last if it is new; nil leaves it out.
+func withMember(of *jsonschema.Schema, name string, member *jsonschema.Schema) *jsonschema.Schema {
+	doc := *of
 	doc.Properties = jsonschema.NewProperties()
-	for member, described := range members(s.Schema) {
-		if member == name {
-			described = field
-		}
-		if described != nil {
-			doc.Properties.Set(member, described)
-		}
+	for other, described := range members(of) {
+		doc.Properties.Set(other, described)
 	}
-	rule.doc = &doc
-	return &Shape[In]{Schema: &doc, rule: &rule}
+	if member == nil {
+		doc.Properties.Delete(name)
+	} else {
+		doc.Properties.Set(name, member)
+	}
+	return &doc
 }
 
 // asJob returns the shape of the input of a call that is always a job.
