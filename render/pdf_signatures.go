@@ -85,7 +85,9 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 	if err := t.runKey(ctx, pdf.SignKeyJob, key, &args.Key); err != nil {
 		return nil, err
 	}
-	files, args.Roots = trusted(files)
+	if s.Level == pdfsign.LevelLT || s.Level == pdfsign.LevelLTA { // which contain the whole chain
+		files, args.Roots = trusted(files)
+	}
 	if s.Image != nil {
 		args.Image = "image"
 		files = append(files, engine.File{Name: args.Image, Content: s.Image})

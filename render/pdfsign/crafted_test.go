@@ -275,7 +275,7 @@ func TestMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := d.placeOf(d.signatureFields()[0])
+	p, err := d.placeOf(signatureFields(d.File)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields := d.signatureFields()
+		fields := signatureFields(d.File)
 		p, err := d.placeOf(fields[len(fields)-1])
 		if err != nil {
 			t.Fatal(err)

@@ -254,14 +254,7 @@ func AppendEvidence(pdf PDF, contents []byte, e Evidence) ([]byte, error) {
 		d.Set(d.Root(), catalog)
 	}
 	d.Set(ref, store)
-	if err := d.identify(); err != nil {
-		return nil, err
-	}
-	tail, err := d.Append()
-	if err != nil {
-		return nil, err
-	}
-	return append(slices.Clip(pdf.Content), tail...), nil
+	return d.appended()
 }
 
 // addStreams adds streams to a list of the store, unless it has them, and returns their references.

@@ -30,8 +30,6 @@ type formReader struct {
 }
 
 // signatureFields returns the fields for signatures, in the order of the form.
-func (d *document) signatureFields() []*field { return signatureFields(d.File) }
-
 func signatureFields(f *pdffile.File) []*field {
 	r := &formReader{File: f, seen: map[string]bool{}}
 	list, _ := f.Target(f.Entry(f.Catalog()["/AcroForm"])["/Fields"]).([]any)
@@ -86,10 +84,6 @@ func permission(f *pdffile.File, signature pdffile.Dict) Permission {
 		return NoChanges
 	}
 	return NotCertified
-}
-
-func (d *document) permission(signature pdffile.Dict) Permission {
-	return permission(d.File, signature)
 }
 
 // useField signs an existing field.

@@ -197,7 +197,7 @@ func TestTrust(t *testing.T) {
 	t.Parallel()
 	a, other := newAuthority(t), newAuthority(t)
 	signed := mustSign(t, pdftest.Three().Write(), a.job(a.signer("Signer", "RSA"), LevelLTA))
-	for name, trust := range map[string]Trust{"none": {}, "the system": {System: true}, "others": other.trust()} {
+	for name, trust := range map[string]Trust{"none": {}, "others": other.trust()} {
 		for _, r := range mustVerify(t, signed, trust) {
 			if r.Verdict != Undecided || r.Trusted || !r.Intact {
 				t.Errorf("%s: %s: %s %s", name, r.Field, r.Verdict, r.Reason)

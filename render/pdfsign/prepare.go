@@ -120,7 +120,7 @@ func open(pdf PDF) (*document, error) {
 }
 
 func (d *document) prepare(value pdffile.Dict, o Options) (*Prepared, error) {
-	earlier := d.signatureFields()
+	earlier := signatureFields(d.File)
 	if err := d.checkAllowed(earlier, value, o); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (d *document) checkAllowed(earlier []*field, value pdffile.Dict, o Options)
 		if o.Certify != NotCertified {
 			return fail(NotAllowed, "is signed already, and only the first signature of a PDF can certify it")
 		}
-		if d.permission(f.signature) == NoChanges && !isTimestamp {
+		if permission(d.File, f.signature) == NoChanges && !isTimestamp {
 			return fail(NotAllowed, "has a certification that forbids further signatures")
 		}
 	}
@@ -184,17 +184,13 @@ func (d *document) catalog() pdffile.Dict {
 
 // finish writes the update, and fills in the byte range.
 func (d *document) finish(ref string) (*Prepared, error) {
-	if err := d.identify(); err != nil {
-		return nil, err
-	}
-	tail, err := d.Append()
+	content, err := d.appended()
 	if err != nil {
 		return nil, err
 	}
 	at := len(d.content)
-	content := slices.Concat(d.content, tail)
 	number, _, _ := strings.Cut(ref, " ")
-	object := at + bytes.Index(tail, []byte("\n"+number+" 0 obj\n"))
+	object := at + bytes.Index(content[at:], []byte("\n"+number+" 0 obj\n"))
 	placeholder := []byte(fmt.Sprintf("/ByteRange [0 %d %d %d ]", maxOffset, maxOffset, maxOffset))
 	rangeAt := object + bytes.Index(content[object:], placeholder)
 	start := object + bytes.Index(content[object:], []byte("/Contents <")) + len("/Contents ")
@@ -205,6 +201,18 @@ func (d *document) finish(ref string) (*Prepared, error) {
 	written := fmt.Sprintf("/ByteRange [0 %d %d %d]", start, end, len(content)-end)
 	copy(content[rangeAt:], written+strings.Repeat(" ", len(placeholder)-len(written)))
 	return &Prepared{content, start, end}, nil
+}
+
+// appended returns the document with the update after it.
+func (d *document) appended() ([]byte, error) {
+	if err := d.identify(); err != nil {
+		return nil, err
+	}
+	tail, err := d.Append()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(d.content, tail), nil
 }
 
 // identify changes the second of the strings that name the file, if it has them.

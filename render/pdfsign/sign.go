@@ -47,26 +47,24 @@ func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	chains := [][]*x509.Certificate{completed(job.Chain, job.Trust)}
+	var token []byte
 	if job.Level != LevelB {
 		signature, err := Signature(cms)
 		if err != nil {
 			return nil, err
 		}
-		token, err := stamp(ctx, job.Network, digest(crypto.SHA256, signature))
-		if err != nil {
+		if token, err = stamp(ctx, job.Network, digest(crypto.SHA256, signature)); err != nil {
 			return nil, err
 		}
 		if cms, err = AddTimestamp(cms, token); err != nil {
 			return nil, err
 		}
-		chains = append(chains, tokenChain(token, job.Trust))
 	}
 	signed, err := prepared.Complete(cms)
 	if err != nil || job.Level == LevelB || job.Level == LevelT {
 		return signed, err
 	}
-	evidence, err := Gather(ctx, job.Network, job.At, chains...)
+	evidence, err := Gather(ctx, job.Network, job.At, completed(job.Chain, job.Trust), tokenChain(token, job.Trust))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +113,7 @@ func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate,
 func (d *document) unproven(trust []*x509.Certificate) (latest []byte, chains [][]*x509.Certificate) {
 	end, proven := -1, hasEvidence(d.File)
 	var timestamps [][]*x509.Certificate
-	for _, f := range d.signatureFields() {
+	for _, f := range signatureFields(d.File) {
 		place, err := d.placeOf(f)
 		if err != nil {
 			continue

@@ -67,7 +67,7 @@ func checkWithOpenSSL(t testing.TB, a authority, signed []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := d.signatureFields()
+	fields := signatureFields(d.File)
 	place, err := d.placeOf(fields[0])
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"encoding/asn1"
 	"errors"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -118,12 +119,10 @@ func readToken(raw []byte, others ...*x509.Certificate) (*token, error) {
 	if err := m.verify(digest(m.hash, m.content)); err != nil {
 		return nil, err
 	}
-	for _, usage := range m.signer.ExtKeyUsage {
-		if usage == x509.ExtKeyUsageTimeStamping {
-			return t, nil
-		}
+	if !slices.Contains(m.signer.ExtKeyUsage, x509.ExtKeyUsageTimeStamping) {
+		return nil, errTokenPurpose
 	}
-	return nil, errTokenPurpose
+	return t, nil
 }
 
 // of checks that a timestamp is of a digest.

@@ -76,11 +76,6 @@ func parseDate(text string) (time.Time, bool) {
 // checkTrust finds the chain of a signer at the moment of the signature, and the state of its certificates.
 func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 	roots := x509.NewCertPool()
-	if v.trust.System {
-		if system, err := x509.SystemCertPool(); err == nil {
-			roots = system
-		}
-	}
 	for _, c := range v.trust.Roots {
 		roots.AddCert(c)
 	}

@@ -72,8 +72,6 @@ const (
 // Trust is what verification relies on.
 type Trust struct {
 	Roots []*x509.Certificate
-	// System means that the roots of the operating system count too.
-	System bool
 	// At is the time of the verification; zero is now.
 	At time.Time
 	// Evidence is in addition to that in the document.
@@ -201,7 +199,7 @@ var (
 // fields returns the signed fields, and a certification that is not in a field.
 func (v *verifier) fields() (list []*field) {
 	certification := v.Entry(v.Catalog()["/Perms"])["/DocMDP"]
-	for _, f := range v.signatureFields() {
+	for _, f := range signatureFields(v.File) {
 		if f.entries["/V"] != nil {
 			list = append(list, f)
 		}
