@@ -175,9 +175,6 @@ func (w *Web) showFilledEmbed(v *pageRequest) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies
 	}
-	if err := v.r.ParseMultipartForm(maxDraft); err != nil {
-		return errForm
-	}
 	in := map[string]any{}
 	for name := range v.r.Form {
 		if err := mayChange(v, name); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
@@ -87,7 +88,12 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 		limit := strconv.Itoa(store.MaxSigningIdentities)
 		m.Errors[""] = "Signing identity limit reached: " + limit + " of " + limit + ". Delete a signing identity first."
 	default:
-		return err
+		e := call.Fault(err)
+		if e.Code == apierror.InternalError {
+			return err
+		}
+		m.Errors[""] = e.Error()
+		return w.newSigningPage(v, e.Status(), m)
 	}
 	return w.newSigningPage(v, http.StatusUnprocessableEntity, m)
 }

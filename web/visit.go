@@ -297,8 +297,12 @@ func (w *Web) admit(v *pageRequest, p page) error {
 func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 	length, inMemory := int64(maxStranger), int64(maxStranger)
 	known := v.person != nil || v.embedded != nil
+	parts, read := strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/"), v.r.ParseForm
 	if known && v.may(p.need) {
-		length, inMemory = mostOf(w.cfg, p.pattern, strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/"))
+		length, inMemory = mostOf(w.cfg, p.pattern, parts)
+		if parts && !strings.HasPrefix(p.pattern, playgroundPath+"/") { // which streams the files
+			read = func() error { return v.r.ParseMultipartForm(length) }
+		}
 	}
 	if sent := v.r.ContentLength; sent >= 0 {
 		inMemory = min(inMemory, sent)
@@ -310,7 +314,7 @@ func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 		}
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, length)
-	err = v.r.ParseForm()
+	err = read()
 	if err != nil && v.may(p.need) {
 		leave()
 		return nil, errForm

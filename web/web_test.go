@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -775,8 +776,29 @@ func TestSigningPages(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		v.sees("/dashboard/signing", "No signing identities yet")
 		v.sees("/dashboard/signing/new", "Add signing identity", "PKCS#12 file")
-		if wrong := v.post("/dashboard/signing", http.StatusUnprocessableEntity, url.Values{"name": {"contracts"}, "password": {"canary"}}); !strings.Contains(wrong.body, "It is required.") || strings.Contains(wrong.body, "canary") {
-			t.Errorf("without a file: got %s", wrong.body)
+		send := func(key string) answer {
+			var body bytes.Buffer
+			form := multipart.NewWriter(&body)
+			for name, text := range map[string]string{"name": "contracts", "password": "canary"} {
+				if err := form.WriteField(name, text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if part, err := form.CreateFormFile("pkcs12", "key.p12"); err != nil {
+				t.Fatal(err)
+			} else if _, err := io.WriteString(part, key); err != nil {
+				t.Fatal(err)
+			}
+			if err := form.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return v.upload("/dashboard/signing", form.FormDataContentType(), &body)
+		}
+		if wrong := send(""); wrong.status != http.StatusUnprocessableEntity || strings.Count(wrong.body, "It is required.") != 1 || !strings.Contains(wrong.body, `value="contracts"`) || strings.Contains(wrong.body, "canary") {
+			t.Errorf("without a file: got %d %s", wrong.status, wrong.body)
+		}
+		if none := send("key"); none.status != http.StatusServiceUnavailable {
+			t.Errorf("without a renderer: got %d %s", none.status, none.body)
 		}
 		account := h.mayas(t).ID
 		made, err := h.CreateSigningIdentity(t.Context(), store.SigningIdentity{

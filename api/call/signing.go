@@ -51,6 +51,9 @@ func (n *NewSigningIdentity) Validate() error {
 // Create stores an identity, which is valid. The error is schema.Faults for a key that cannot be used,
 // store.ErrTooManyIdentities, or store.ErrExists for a name that is taken.
 func (s SigningIdentities) Create(ctx context.Context, by store.Author, n NewSigningIdentity) (wire.SigningIdentity, error) {
+	if s.Render == nil {
+		return wire.SigningIdentity{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Keys cannot be read on this server. Retry in 5 seconds."}
+	}
 	raw, err := base64.StdEncoding.DecodeString(n.PKCS12)
 	if err != nil {
 		return wire.SigningIdentity{}, err
