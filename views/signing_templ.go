@@ -322,7 +322,7 @@ func signingList(p Page, list []SigningIdentity) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = icon("cross").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = icon("delete").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
