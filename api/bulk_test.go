@@ -154,6 +154,44 @@ func TestBulkMerged(t *testing.T) {
 	})
 }
 
+// TestBulkPagedCSS: the page numbers and running headings of each document are its own, and its links stay in it.
+func TestBulkPagedCSS(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		l := bulkLab(t, &db)
+		made, tag := l.record(201, "POST", "", object{"name": "Book", "options": object{"format": "A6"}, "html": `<style>@page { margin: 2cm; @top-left { content: "of " string(s) } }
+		h2 { break-before: page; string-set: s content() } .toc a::after { content: target-counter(attr(href), page) }</style><h1>T</h1>{{toc}}
+		{{#each parts}}<h2>{{this}}</h2>{{#unless @last}}<p style="break-before: page">more</p>{{/unless}}{{/each}}`})
+		l.record(200, "POST", "/"+made.ID+"/publish", object{}, "If-Match", tag)
+		var records []object
+		for _, name := range []string{"a", "b", "c"} {
+			records = append(records, object{"parts": []string{name + "1", name + "2", name + "3"}})
+		}
+		job := l.bulk(object{"templateId": "book", "records": records, "output": "merged"})
+		l.Work(t)
+		job = l.Await(t, job.ID)
+		if job.Status != wire.JobCompleted {
+			t.Fatalf("the job is %+v, its error %+v", job, job.Error)
+		}
+		content := l.Content(t, job.ID)
+		got := strings.Join(words(t, content, ""), " ")
+		for _, name := range []string{"a", "b", "c"} {
+			// Each document has six pages: its contents on the first, and headings on the second, fourth and sixth.
+			for part, page := range []int{2, 4, 6} {
+				if entry := fmt.Sprintf("%s%d%d", name, part+1, page); !strings.Contains(got, entry) {
+					t.Errorf("no entry %s in %q", entry, got)
+				}
+				if heading := fmt.Sprintf("of %s%d", name, part+1); !strings.Contains(got, heading) {
+					t.Errorf("no heading %s in %q", heading, got)
+				}
+			}
+		}
+		if len(job.Errors) > 0 {
+			t.Errorf("the errors are %+v", job.Errors)
+		}
+	})
+}
+
 // TestBulkFiles: a form is filled from a table, and each document has a URL.
 func TestBulkFiles(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	case src.Markdown != "":
 		style.AllowHTML = src.AllowHTML
 		about, err = a.convert(ctx, src.Markdown, style, page.Timeout)
-		job.HTML, job.Faults = string(about.HTML), faultsOf(about)
+		job.HTML, job.Faults, job.Generated = string(about.HTML), faultsOf(about), true
 	}
 	if err != nil {
 		return chrome.Job{}, err

@@ -153,7 +153,7 @@ var searchWords = map[string]string{
 	"pdf_compare": "diff, changes, visual regression", "compare": "diff, changes, visual regression", "pdf_text": "extract text", "pdf_from_images": "jpg to pdf, png to pdf", "convert_create": "word, excel, powerpoint, docx, xlsx, pptx, libreoffice, wkhtmltopdf",
 	"barcodes_create": "qr code, ean, datamatrix", "zip_create": "archive", "email_create": "eml, outlook",
 	"money": "bill, invoice, cost, price, charge, credits", "limits": "rate limit, 429, quota, maximum size", "clients": "sdk, library, zapier, make, n8n, php, java",
-	"webhooks": "signature, callback, hook", "jobs": "async, queue, batch, callback", "headers-and-footers": "page numbers, watermark", "page-breaks": "new page, split table",
+	"webhooks": "signature, callback, hook", "jobs": "async, queue, batch, callback", "headers-and-footers": "page numbers, watermark", "tables-of-contents": "toc, target-counter, footnote", "page-breaks": "new page, split table",
 	"accounts-and-keys": "api key, test key, sandbox, free, token, team, members, roles, login", "install": "docker, podman, compose, self-hosting", "deploy": "kubernetes, helm, fly, s3, postgresql, redis, cluster",
 	"monitoring": "prometheus, grafana, metrics, health check", "security": "ssrf, sandbox, gdpr, privacy, retention", "migrate": "gotenberg, puppeteer, playwright, wkhtmltopdf, api2pdf",
 	"agents": "mcp, claude, oauth, llm", "templates": "handlebars, mail merge, iframe editor", "dashboard": "playground, try, request log, errors, history", "hardening": "seccomp, landlock, apparmor, namespaces",

@@ -197,7 +197,7 @@ func (w *Web) downloadResult(v *pageRequest) error {
 var stepWords = map[string]string{
 	"wait": "Job queue", "limit": "Rate limit", "decode": "Request parsing", "authorize": "Permissions", "quote": "Price", "pin": "Template version",
 	"admit": "Admission", "hold": "Price reservation", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
-	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "capture": "Capture",
+	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "number": "Page numbers", "capture": "Capture",
 	"start": "Tool start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage", "deliver": "Delivery",
 }
 

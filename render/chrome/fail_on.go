@@ -52,6 +52,8 @@ const (
 	FontMissing         = "font_missing"
 	ContentClipped      = "content_clipped"
 	AnimationUnfinished = "animation_unfinished"
+	CSSUnsupported      = "css_unsupported"
+	LayoutUnstable      = "layout_unstable"
 )
 
 // FailOn selects the problems inside a document that fail its job.

@@ -54,6 +54,9 @@ type Job struct {
 	Assets []Asset
 	Index  string
 
+	// Generated means that the caller did not write the HTML, so that its lines mean nothing to them.
+	Generated bool
+
 	// Timeout is the job's one deadline, counted from when it got a slot;
 	// waiting in the queue is excluded. Zero means 30 seconds.
 	Timeout time.Duration

@@ -31,6 +31,8 @@ type loadState struct {
 	broken    string            // the URL in whose place Chromium shows its own error page
 	emptied   bool              // the document left itself for about:blank
 	reason    map[string]string
+	linked    []string // requests of style sheets
+	numbering bool     // constructs of paged media are rewritten, and page numbers set
 	troubles  troubles
 }
 
@@ -82,6 +84,9 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 	case "Network.requestWillBeSent":
 		if e.Type == "Document" && e.FrameID == main {
 			s.address[e.LoaderID] = e.Request.URL
+		}
+		if e.Type == "Stylesheet" && len(s.linked) < maxSheets {
+			s.linked = append(s.linked, e.RequestID)
 		}
 		if counts(e) {
 			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID, kind: e.Type, url: e.Request.URL}
@@ -169,7 +174,7 @@ func (s *loadState) lifecycle(e loadEvent) {
 		s.loader, s.dom, s.done = e.LoaderID, false, false
 		s.inits[e.LoaderID] = true
 		// So did its faults.
-		s.troubles = troubles{}
+		s.troubles, s.linked = troubles{}, nil
 		clear(s.withheld)
 		// Requests of the previous documents ended with them, and Chromium does not always
 		// report it.

@@ -49,6 +49,7 @@ type page struct {
 	load    loadState
 	changed chan struct{} // holds a value when load changed
 	headers *headerRule
+	sheets  []sheet        // of the document, while the CSS domain is enabled
 	assets  *Job           // whose assets are served
 	serving sync.WaitGroup // goroutines that read them
 }
@@ -302,6 +303,8 @@ func (p *page) event(method string, params json.RawMessage) {
 		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
 	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
 		heard(p, method, params)
+	case "CSS.styleSheetAdded":
+		p.styleSheetAdded(params)
 	case "Fetch.requestPaused":
 		paused(p, params)
 	case "Page.lifecycleEvent", "Page.frameNavigated", "Page.frameDetached", "Network.requestWillBeSent",

@@ -238,13 +238,22 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		footer:   opt.Footer,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
+			paged, err := pg.preparePaged(ctx, job, opt)
+			if err != nil {
+				return err
+			}
 			var untagged []Untagged
 			if opt.Untagged {
 				if untagged, err = pg.untagged(ctx, job); err != nil {
 					return err
 				}
 			}
-			doc, err = printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}.selection(ctx)
+			printing := printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}
+			if paged == nil {
+				doc, err = printing.selection(ctx)
+			} else if doc, err = printing.paged(ctx, paged); err == nil {
+				err = pg.eval(ctx, restoreScript, nil, nil)
+			}
 			doc.Untagged = untagged
 			return err
 		},

@@ -121,6 +121,9 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	err = r.render(pageCtx, pg)
 	closeAssets(pg)
 	r.warnings, r.open = faultsOf(pg), openRequests(pg)
+	if r.step == StepPrint && pg.numbering() {
+		r.step = StepNumber
+	}
 	if err != nil && pageCtx.Err() != nil {
 		err = context.Cause(pageCtx) // The command that failed is only a consequence.
 	}

@@ -22,6 +22,7 @@ const (
 	StepPause    Step = "pause"    // Job.WaitForTimeout
 	StepSettle   Step = "settle"   // web fonts, lazy images, frames
 	StepPrint    Step = "print"
+	StepNumber   Step = "number" // StepPrint of a document whose page numbers, strings or bookmarks depend on its pages
 	StepCapture  Step = "capture"
 )
 
@@ -44,6 +45,8 @@ func (s Step) Doing() string {
 		return "waiting for fonts and images"
 	case StepPrint:
 		return "printing"
+	case StepNumber:
+		return "numbering pages for target-counter(), string-set or bookmarks"
 	case StepCapture:
 		return "capturing"
 	default:

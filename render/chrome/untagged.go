@@ -32,7 +32,9 @@ const untaggedScript = `(most) => {
         if (shows && e.getClientRects().length && !silent(e)) add(e, '', text || '', true);
       }
       for (const part of generated ? ['::before', '::after'] : []) {
-        const content = getComputedStyle(e, part).content;
+        let content = getComputedStyle(e, part).content;
+        // Page numbers are like counters.
+        for (const name of e.style || []) if (name.startsWith('--relay-t')) content = content.replace(e.style.getPropertyValue(name).trim(), '');
         if (!/^(none|normal)$/.test(content) && !/[")] \/ "/.test(content)) {
           const text = [...content.replace(/[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)/g, '').matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, '$1')).join('');
           if (/[\p{L}\p{N}]/u.test(text) && !silent(e) && getComputedStyle(e, part).display !== 'none') add(e, part, text, false);

@@ -83,6 +83,12 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	if err != nil {
 		return MarkdownDocument{}, err
 	}
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == kindContents {
+			style += contentsStyle(".contents a")
+			break
+		}
+	}
 	out.Grow(len(printStyle) + len(style) + text.Len())
 	writeHead(&out, opt, meta, style)
 	writeTitle(&out, meta, doc)

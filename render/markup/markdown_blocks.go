@@ -157,14 +157,7 @@ func headingsOf(doc *ast.Document, src []byte) (entries []contentsEntry) {
 		}
 		entries = append(entries, contentsEntry{heading.Level, string(name), strings.Join(strings.Fields(plainText(heading, src)), " ")})
 	}
-	if tops == 1 {
-		for i, e := range entries {
-			if e.level == 1 {
-				return append(entries[:i:i], entries[i+1:]...)
-			}
-		}
-	}
-	return entries
+	return withoutTitle(entries, tops)
 }
 
 func inCell(n ast.Node) bool {
@@ -199,16 +192,16 @@ func (blocks) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	})
 	register.Register(kindContents, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if table, ok := n.(*contents); ok && entering {
-			writeContents(w, table.headings)
+			writeContents(w, "contents", table.headings)
 		}
 		return ast.WalkContinue, nil
 	})
 }
 
 // writeContents writes a list in lists, however the levels of headings jump.
-func writeContents(w util.BufWriter, headings []contentsEntry) {
-	_, _ = w.WriteString("<nav class=\"contents\">\n") // Flush returns the error
-	var open []int                                     // the levels of the lists
+func writeContents(w util.BufWriter, class string, headings []contentsEntry) {
+	_, _ = w.WriteString("<nav class=\"" + class + "\">\n") // Flush returns the error
+	var open []int                                          // the levels of the lists
 	for _, h := range headings {
 		for len(open) > 0 && open[len(open)-1] > h.level {
 			_, _ = w.WriteString("</li></ul>")

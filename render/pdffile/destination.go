@@ -1,6 +1,10 @@
 package pdffile
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Destination is a place in a document that has a name.
 type Destination struct {
@@ -8,6 +12,8 @@ type Destination struct {
 	Page int // from 1
 	// X and Y are the distance from the left and from the top, where the page's sides are 1.
 	X, Y float64
+	// View is the destination in the file's own form, as the entry /Dest of a bookmark has it.
+	View any
 }
 
 // Destinations returns the destinations on the first pages whose names have the prefix.
@@ -42,7 +48,7 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 			continue
 		}
 		box := tree.boxes[number-1]
-		list = append(list, Destination{Name: name, Page: number, X: (x - box[0]) / (box[2] - box[0]), Y: (box[3] - y) / (box[3] - box[1])})
+		list = append(list, Destination{Name: name, Page: number, X: (x - box[0]) / (box[2] - box[0]), Y: (box[3] - y) / (box[3] - box[1]), View: place})
 	}
 	return list, nil
 }
@@ -89,4 +95,91 @@ func (r *printedPages) add(ref string, box any, depth int) error {
 		}
 	}
 	return nil
+}
+
+// Bookmark is an entry of a document's outline.
+type Bookmark struct {
+	Title  string
+	Level  int // from 1; an entry below those of a lower level that precede it
+	Closed bool
+	View   any // of a Destination
+}
+
+// SetBookmarks gives the document an outline instead of the one that it has, and removes the names of destinations with
+// the prefix. It returns the bytes to append to the file.
+func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
+	catalog, err := f.Dict(f.Root())
+	if err != nil {
+		return nil, err
+	}
+	u := f.NewUpdate()
+	if ref := Reference(catalog["/Dests"]); ref != "" {
+		names, err := f.Dict(ref)
+		if err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(names, func(name string, _ any) bool { return strings.HasPrefix(name, "/"+prefix) })
+		u.Set(ref, names)
+	}
+	if len(list) > 0 {
+		catalog["/Outlines"] = u.outline(list)
+		u.Set(f.Root(), catalog)
+	}
+	return f.Append(u)
+}
+
+// bookmarkNode is an entry of an outline while it is made.
+type bookmarkNode struct {
+	ref     string
+	level   int
+	entries Dict
+	kids    []*bookmarkNode
+}
+
+// outline adds an outline, and returns its reference.
+func (u *Update) outline(list []Bookmark) string {
+	top := &bookmarkNode{ref: u.Reserve(), entries: Dict{"/Type": "/Outlines"}}
+	path := []*bookmarkNode{top}
+	all := []*bookmarkNode{top}
+	for _, b := range list {
+		for len(path) > 1 && (path[len(path)-1].level >= b.Level || len(path) > MaxDepth/2) {
+			path = path[:len(path)-1]
+		}
+		node := &bookmarkNode{ref: u.Reserve(), level: b.Level, entries: Dict{"/Title": "u:" + b.Title, "/Dest": b.View}}
+		if b.Closed {
+			node.entries["/Count"] = -1
+		}
+		above := path[len(path)-1]
+		above.kids = append(above.kids, node)
+		path, all = append(path, node), append(all, node)
+	}
+	// Those below come after those above.
+	shown := make(map[*bookmarkNode]int, len(all))
+	for _, node := range slices.Backward(all) {
+		count := len(node.kids)
+		for i, kid := range node.kids {
+			kid.entries["/Parent"] = node.ref
+			if i > 0 {
+				kid.entries["/Prev"] = node.kids[i-1].ref
+				node.kids[i-1].entries["/Next"] = kid.ref
+			}
+			if kid.entries["/Count"] != nil && kid.entries["/Count"].(int) > 0 {
+				count += shown[kid]
+			}
+		}
+		shown[node] = count
+		closed := node.entries["/Count"] != nil
+		delete(node.entries, "/Count")
+		if len(node.kids) > 0 {
+			node.entries["/First"], node.entries["/Last"] = node.kids[0].ref, node.kids[len(node.kids)-1].ref
+			node.entries["/Count"] = count
+			if closed {
+				node.entries["/Count"] = -count
+			}
+		}
+	}
+	for _, node := range all {
+		u.Set(node.ref, node.entries)
+	}
+	return top.ref
 }

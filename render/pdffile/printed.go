@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -167,4 +169,41 @@ func (f *Printed) read(offset, n int64) ([]byte, error) {
 		return nil, fmt.Errorf("pdffile: %w", err)
 	}
 	return data, nil
+}
+
+// NewUpdate returns an update of the file without changes, for Append.
+func (f *Printed) NewUpdate() *Update {
+	return &Update{changed: map[string]any{}, next: int(f.objects)}
+}
+
+// Root returns the reference of the catalog.
+func (f *Printed) Root() string { return Reference(f.trailer["/Root"]) }
+
+// Append returns the bytes to append to the file for an update. The whole table is among them, so that the file is again
+// as Chromium prints them.
+func (f *Printed) Append(u *Update) ([]byte, error) {
+	table, err := f.read(f.rows, f.objects*rowSize)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(table)) != f.objects*rowSize {
+		return nil, ErrUnread
+	}
+	table = append(table, make([]byte, (u.next-int(f.objects))*rowSize)...)
+	out := []byte("\n")
+	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
+		number, generation, ok := splitReference(ref)
+		if !ok || number >= u.next {
+			return nil, ErrUnread
+		}
+		copy(table[number*rowSize:], fmt.Appendf(nil, "%010d %05d n \n", f.size+int64(len(out)), generation))
+		out = fmt.Appendf(out, "%d %d obj\n", number, generation)
+		out = append(appendValue(out, u.changed[ref]), "\nendobj\n"...)
+	}
+	trailer := maps.Clone(f.trailer)
+	trailer["/Size"] = u.next
+	start := f.size + int64(len(out))
+	out = append(fmt.Appendf(out, "xref\n0 %d\n", u.next), table...)
+	out = appendValue(append(out, "trailer "...), trailer)
+	return fmt.Appendf(out, "\nstartxref\n%d\n%%%%EOF\n", start), nil
 }

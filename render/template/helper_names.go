@@ -15,7 +15,7 @@ var (
 		add subtract multiply divide mod round sum avg count min max
 		eq ne lt lte gt gte and or not
 		uppercase lowercase capitalize truncate replace padStart default join split length first last
-		json markdown barcode qr image pageBreak times range groupBy sortBy where`)
+		json markdown barcode qr image pageBreak toc times range groupBy sortBy where`)
 )
 
 // Helpers returns the names of all helpers.

@@ -109,7 +109,7 @@ func (c *cache) render(ctx context.Context, account string, call *Call, given im
 		return "", nil, &LimitError{Message: fmt.Sprintf("The filled template must be at most %d bytes. Send less data.", MaxOutput)}
 	}
 	c.realms.keep(r)
-	return html, nil, nil
+	return markup.WithContents(html), nil, nil
 }
 
 // check holds a call to the limits of its parts.
@@ -194,6 +194,9 @@ func (r *renders) host() *goja.Object {
 	})
 	set("order", func(call goja.FunctionCall) goja.Value {
 		return r.vm.ToValue(order(call.Argument(0), call.Argument(1)))
+	})
+	set("contents", func(call goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(markup.ContentsMark(int(call.Argument(0).ToInteger())))
 	})
 	set("markdown", r.markdown)
 	set("barcode", r.barcode)

@@ -146,6 +146,11 @@
       return new SafeString(host.image(id));
     },
     pageBreak: () => new SafeString('<div style="break-after:page"></div>'),
+    toc: ([levels], options) => {
+      const depth = given(levels) ? Number(levels) : 3;
+      if (!(depth >= 1 && depth <= 6 && Number.isInteger(depth))) fail(options, `toc: levels must be a whole number from 1 to 6; got ${JSON.stringify(levels)}`);
+      return new SafeString(host.contents(depth));
+    },
     range: ([from, to, step], options) => {
       if (!given(to)) [from, to] = [1, from];
       const [a, b, by] = [Number(from), Number(to), given(step) ? Number(step) : Number(from) <= Number(to) ? 1 : -1];
@@ -201,7 +206,7 @@
     return helper;
   };
   const blockHelperMissing = Handlebars.helpers.blockHelperMissing;
-  const bare = new Set(["pageBreak", "each", "if", "unless", "with", "lookup", "log"]); // these say themselves what they lack
+  const bare = new Set(["pageBreak", "toc", "each", "if", "unless", "with", "lookup", "log"]); // these say themselves what they lack
   // The helpers as templates are given them: without the wrapper that Handlebars
   // puts around each, which copies the options of every call to add a function
   // that only lookup asks for.
