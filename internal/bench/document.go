@@ -51,7 +51,7 @@ func chapters(n int) string {
 	b.WriteString(head)
 	b.WriteString("<style>section{break-after:page}</style>")
 	for i := 1; i <= n; i++ {
-		fmt.Fprintf(&b, "<section><h1>Chapter %d</h1>", i)
+		fmt.Fprintf(&b, "<section><h1 id=c%d>Chapter %d</h1>", i, i)
 		for p := 1; p <= 6; p++ {
 			fmt.Fprintf(&b, "<p>%s</p>", strings.Repeat(fmt.Sprintf("Sentence %d of chapter %d has nothing to add. ", p*i, i), 8))
 		}
@@ -60,4 +60,15 @@ func chapters(n int) string {
 	}
 	b.WriteString("</body></html>\n")
 	return b.String()
+}
+
+// withContents adds a list of links to n chapters, above the first one.
+func withContents(html string, n int) string {
+	var b strings.Builder
+	b.WriteString("<ul class=toc>")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "<li><a href=#c%d>Chapter %d</a></li>", i, i)
+	}
+	b.WriteString("</ul>\n<section>")
+	return strings.Replace(html, "<section>", b.String(), 1)
 }

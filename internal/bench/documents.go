@@ -24,6 +24,7 @@ func (l *lab) parts() []part {
 		{"report", l.document("report of 50 pages, 2 at once", report(), 2, Goal{Times: 0.95}, false)},
 		{"accessible/rows", l.accessible("2000 rows", report())},
 		{"accessible/chapters", l.accessible("50 chapters", chapters(50))},
+		{"contents", l.contents},
 		{"accounts", l.accounts},
 		{"new account", l.newAccount},
 		{"templates", l.templates},
@@ -86,6 +87,15 @@ func (l *lab) accessible(name, html string) func(context.Context) ([]Row, error)
 			FloorFigure: sizes[0], OurFigure: sizes[1], Note: fmt.Sprintf("tagged %s kB", figure(sizes[2])),
 		}}, err
 	}
+}
+
+// contents compares chapters that have a table of contents with page numbers with the same table without numbers.
+func (l *lab) contents(ctx context.Context) ([]Row, error) {
+	plain := withContents(chapters(50), 50)
+	numbered := strings.Replace(plain, "<style>", `<style>.toc a::after{content:leader(". ") target-counter(attr(href),page)}`, 1)
+	floor, ours := &side{do: l.own(pdfRequest(plain))}, &side{do: l.own(pdfRequest(numbered))}
+	err := l.compare(ctx, 1, floor, ours)
+	return []Row{timeRow("table of contents of 50 chapters", "the same without page numbers", Goal{Times: 3}, floor, ours)}, err
 }
 
 // accounts compares documents of accounts in turn with a browser context for each.
