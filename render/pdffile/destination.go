@@ -132,6 +132,8 @@ func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
 type bookmarkNode struct {
 	ref     string
 	level   int
+	closed  bool
+	shown   int // number of entries below that a reader shows at first
 	entries Dict
 	kids    []*bookmarkNode
 }
@@ -145,36 +147,29 @@ func (u *Update) outline(list []Bookmark) string {
 		for len(path) > 1 && (path[len(path)-1].level >= b.Level || len(path) > MaxDepth/2) {
 			path = path[:len(path)-1]
 		}
-		node := &bookmarkNode{ref: u.Reserve(), level: b.Level, entries: Dict{"/Title": "u:" + b.Title, "/Dest": b.View}}
-		if b.Closed {
-			node.entries["/Count"] = -1
-		}
+		node := &bookmarkNode{ref: u.Reserve(), level: b.Level, closed: b.Closed, entries: Dict{"/Title": "u:" + b.Title, "/Dest": b.View}}
 		above := path[len(path)-1]
 		above.kids = append(above.kids, node)
 		path, all = append(path, node), append(all, node)
 	}
 	// Those below come after those above.
-	shown := make(map[*bookmarkNode]int, len(all))
 	for _, node := range slices.Backward(all) {
-		count := len(node.kids)
+		node.shown = len(node.kids)
 		for i, kid := range node.kids {
 			kid.entries["/Parent"] = node.ref
 			if i > 0 {
 				kid.entries["/Prev"] = node.kids[i-1].ref
 				node.kids[i-1].entries["/Next"] = kid.ref
 			}
-			if kid.entries["/Count"] != nil && kid.entries["/Count"].(int) > 0 {
-				count += shown[kid]
+			if !kid.closed {
+				node.shown += kid.shown
 			}
 		}
-		shown[node] = count
-		closed := node.entries["/Count"] != nil
-		delete(node.entries, "/Count")
 		if len(node.kids) > 0 {
 			node.entries["/First"], node.entries["/Last"] = node.kids[0].ref, node.kids[len(node.kids)-1].ref
-			node.entries["/Count"] = count
-			if closed {
-				node.entries["/Count"] = -count
+			node.entries["/Count"] = node.shown
+			if node.closed {
+				node.entries["/Count"] = -node.shown
 			}
 		}
 	}
