@@ -5,17 +5,12 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
-
-	"relaypdf/api/schema"
 )
 
 // TestEveryInputIsBounded checks that every string, array and map of all inputs has a limit, so that the work of
 // one request is bounded.
 func TestEveryInputIsBounded(t *testing.T) {
-	table, err := schema.NewTable(Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := newTable(t)
 	for _, operation := range table.All() {
 		for _, place := range unbounded(operation.Schema, "") {
 			t.Errorf("%s: %s", operation.Name, place)

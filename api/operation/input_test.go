@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,15 +17,24 @@ import (
 	"relaypdf/render/pdfmeta"
 )
 
+// tableOnce compiles the table for all tests.
+var tableOnce = sync.OnceValues(func() (*schema.Table[*Deps], error) { return schema.NewTable(Rows) })
+
+// newTable returns the operation table.
+func newTable(t *testing.T) *schema.Table[*Deps] {
+	t.Helper()
+	table, err := tableOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // bind reads a body as the input of an operation and returns its faults as
 // "field message" lines.
 func bind(t *testing.T, name, body string) []string {
 	t.Helper()
-	table, err := schema.NewTable(Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = table.Lookup(name).Bind(t.Context(), strings.NewReader(body), schema.Files{})
+	_, err := newTable(t).Lookup(name).Bind(t.Context(), strings.NewReader(body), schema.Files{})
 	var faults schema.Faults
 	if err != nil && !errors.As(err, &faults) {
 		t.Fatalf("%.80s: error %v, want faults", body, err)
@@ -46,10 +56,7 @@ func withURL(options string) string {
 
 // TestOperationsAreATable checks the rules of the table; its content is in prices.golden.
 func TestOperationsAreATable(t *testing.T) {
-	table, err := schema.NewTable(Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := newTable(t)
 	if got := table.All()[0].Path(); got != "/v1/pdf" {
 		t.Errorf("the first operation is %s, want /v1/pdf", got)
 	}
@@ -253,10 +260,7 @@ func TestInputsRefuse(t *testing.T) {
 }
 
 func TestInputsRefuseLargeTexts(t *testing.T) {
-	table, err := schema.NewTable(Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := newTable(t)
 	large := strings.Repeat("x", maxText+1)
 	for field, name := range map[string]string{"html": "pdf.create", "markdown": "pdf.create"} {
 		_, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(`{"`+field+`":"`+large+`"}`), schema.Files{})

@@ -45,10 +45,7 @@ func newDeps(t *testing.T, hosts ...string) *Deps {
 // run binds a body and runs the call.
 func run(t *testing.T, deps *Deps, name, body string) (schema.Result, error) {
 	t.Helper()
-	table, err := schema.NewTable(Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := newTable(t)
 	call, err := table.Lookup(name).Bind(t.Context(), strings.NewReader(body), schema.Files{})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
@@ -65,10 +62,7 @@ func TestRunsMakeFiles(t *testing.T) {
 		}
 		return string(text)
 	}
-	table, err := schema.NewTable(Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := newTable(t)
 	for _, test := range []struct{ name, body, file, contentType, magic string }{
 		{"pdf.create", example(table.Lookup("pdf.create").Example), "document.pdf", "application/pdf", "%PDF-"},
 		{"images.create", example(table.Lookup("images.create").Example), "screenshot.png", "image/png", "\x89PNG"},

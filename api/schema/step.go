@@ -362,16 +362,19 @@ func signLast(faults *Faults, tree any) {
 // signing returns the shape with the field options.sign.
 func (s *Shape[In]) signing() (*Shape[In], error) {
 	advanced := map[string]any{"x-advanced": true}
-	options, ok := s.Schema.Properties.Get(optionsField)
-	if !ok {
-		options = &jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced}
-	}
-	doc := withMember(s.Schema, optionsField, withMember(options, signField, &jsonschema.Schema{
+	sign, err := newRule(&jsonschema.Schema{
 		Type: "object", Format: operationFormat, Extras: advanced,
 		Description: "Input of pdf.sign, without a source. It signs the PDF as the last step of the call, which costs the sum of the prices.",
-	}))
-	rule, err := newRule(doc)
-	return &Shape[In]{Schema: doc, rule: rule}, err
+	})
+	options := s.rule.members[optionsField]
+	if options == nil && err == nil {
+		options, err = newRule(&jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced})
+	}
+	if err != nil {
+		return nil, err
+	}
+	rule := s.rule.withMember(optionsField, options.withMember(signField, sign))
+	return &Shape[In]{Schema: rule.doc, rule: rule}, nil
 }
 
 // without returns the shape without one of its members.
@@ -390,6 +393,14 @@ func (s *Shape[In]) with(name string, field *jsonschema.Schema) *Shape[In] {
 	rule := *s.rule
 	rule.doc = withMember(s.Schema, name, field)
 	return &Shape[In]{Schema: rule.doc, rule: &rule}
+}
+
+// withMember returns a copy of a rule with another rule of a member.
+func (r *rule) withMember(name string, member *rule) *rule {
+	changed := *r
+	changed.doc, changed.members = withMember(r.doc, name, member.doc), maps.Clone(r.members)
+	changed.members[name] = member
+	return &changed
 }
 
 // withMember returns a copy of a schema with another schema of a member, which is the last if it is new; nil leaves it out.

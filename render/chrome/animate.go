@@ -48,11 +48,11 @@ const pendingScript = `(f => typeof f === 'function' ? Number(f()) || 0 : 0)(win
 // frameUnit is the value of a frame in the result of pendingScript.
 const frameUnit = 1_000_000
 
-// finishScript ends the animations and transitions of style sheets and of the Web
-// Animations API, and returns how many it ended: later ones may start then. Endless ones
-// are rewound to their beginning. Animations that a script has paused, or that follow the
-// scrolling, stay as they are.
-const finishScript = `async () => {
+// finishScript ends the animations and transitions of style sheets and of the Web Animations API, and returns how
+// many it ended: later ones may start then. With wait, it waits for the frame in which scripts learn of the end.
+// Endless animations are rewound to their beginning. Animations that a script has paused, or that follow the scrolling,
+// stay as they are.
+const finishScript = `async wait => {
   let ended = 0;
   for (const a of document.getAnimations()) {
     const timing = a.effect && a.effect.getComputedTiming();
@@ -70,6 +70,7 @@ const finishScript = `async () => {
     }
     if (end > svg.getCurrentTime()) { svg.setCurrentTime(end); ended++; }
   }
+  if (wait && ended) await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
   return ended;
 }`
 
@@ -111,7 +112,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 			}
 		}
 		ended := 0
-		if err := ignoreStale(ctx, p.eval(bounded, finishScript, struct{}{}, &ended)); err != nil {
+		if err := ignoreStale(ctx, p.eval(bounded, finishScript, p.lane != Inline, &ended)); err != nil {
 			return err
 		}
 		if p.lane == Inline || left == 0 && ended == 0 {
