@@ -32,6 +32,7 @@ import (
 	"relaypdf/client"
 	"relaypdf/internal/fakes3"
 	"relaypdf/internal/sharedtest"
+	"relaypdf/internal/slow"
 	"relaypdf/render/egress"
 	"relaypdf/store/storetest"
 )
@@ -170,6 +171,7 @@ func TestDeliverAgainToBucket(t *testing.T) {
 
 // TestBucketTestNamesTheStep that fails, and repeats no text of the server.
 func TestBucketTestNamesTheStep(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	files := fakes3.Start(t)
 	endpoint := files.TLS(t)

@@ -118,6 +118,7 @@ func newTester(t *testing.T, s *apitest.Server) string {
 // TestTestKeysMarkEveryResult sends every example of the API's description with a test key. Results have the test mark
 // or are data, and the others are refused before they cost anything.
 func TestTestKeysMarkEveryResult(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	secret := newTester(t, s)

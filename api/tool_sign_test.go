@@ -16,6 +16,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/store"
@@ -102,36 +103,41 @@ func TestSignEncrypted(t *testing.T) {
 	a := newAuthority(t)
 	for _, how := range []string{"40", "128 --use-aes=n", "128 --use-aes=y", "128 --use-aes=y --cleartext-metadata", "256", "256 --force-R5"} {
 		for _, objects := range []string{"disable", "generate"} {
-			arguments := slices.Concat([]string{"--allow-weak-crypto", "--object-streams=" + objects, "--encrypt", "u", "o"}, strings.Fields(how), []string{"--"})
-			content := string(pdftest.Transform(t, pdftest.Three().Write(), arguments...))
-			for i, level := range []string{"B-B", "B-T", "B-LT", "B-LTA"} {
-				more := `,"password":"` + []string{"u", "o"}[i%2] + `","reason":"Größe","visible":{"x":40,"y":` + strconv.Itoa(40+70*i) + `,"width":200,"height":60},"level":"` + level + `"`
-				if i > 0 {
-					more += `,"timestampUrl":"` + a.URL + `/tsa"`
+			t.Run(how+" "+objects, func(t *testing.T) {
+				if how != "256" || objects != "generate" {
+					slow.Test(t)
 				}
-				before := content
-				body := `{"file":` + inline([]byte(content)) + `,` + newSigner(t, a, "Signer "+level, "P-256") + more + `}`
-				if content = s.Send(t, apitest.Request{Path: signPath, Body: body}).OK(t).Body; !strings.HasPrefix(content, before) {
-					t.Fatalf("%s: the bytes before have changed", how)
+				arguments := slices.Concat([]string{"--allow-weak-crypto", "--object-streams=" + objects, "--encrypt", "u", "o"}, strings.Fields(how), []string{"--"})
+				content := string(pdftest.Transform(t, pdftest.Three().Write(), arguments...))
+				for i, level := range []string{"B-B", "B-T", "B-LT", "B-LTA"} {
+					more := `,"password":"` + []string{"u", "o"}[i%2] + `","reason":"Größe","visible":{"x":40,"y":` + strconv.Itoa(40+70*i) + `,"width":200,"height":60},"level":"` + level + `"`
+					if i > 0 {
+						more += `,"timestampUrl":"` + a.URL + `/tsa"`
+					}
+					before := content
+					body := `{"file":` + inline([]byte(content)) + `,` + newSigner(t, a, "Signer "+level, "P-256") + more + `}`
+					if content = s.Send(t, apitest.Request{Path: signPath, Body: body}).OK(t).Body; !strings.HasPrefix(content, before) {
+						t.Fatalf("%s: the bytes before have changed", how)
+					}
 				}
-			}
-			path := pdftest.Save(t, []byte(content))
-			if out := pdftest.Tool(t, "pdfsig", "-upw", "u", path); strings.Count(out, "Signature is Valid") < 4 {
-				t.Errorf("%s: %s", how, out)
-			}
-			pdftest.Tool(t, "qpdf", "--check", "--password=u", path)
-			if text := pdftest.Tool(t, "pdftotext", "-upw", "u", path, "-"); strings.Count(text, "Größe") != 4 {
-				t.Errorf("%s: the text is %q", how, text)
-			}
-			report := verified(t, s, a, content, `,"password":"u"`)
-			if report.Verdict != "valid" || len(report.Signatures) != 5 || *report.Signatures[0].SignReason != "Größe" {
-				t.Errorf("%s: %+v", how, report)
-			}
-			changed := []byte(content)
-			changed[strings.Index(content, "stream\n")+len("stream\n")] ^= 1
-			if report := verified(t, s, a, string(changed), `,"password":"u"`); report.Verdict != "invalid" {
-				t.Errorf("%s: changed: %s", how, report.Verdict)
-			}
+				path := pdftest.Save(t, []byte(content))
+				if out := pdftest.Tool(t, "pdfsig", "-upw", "u", path); strings.Count(out, "Signature is Valid") < 4 {
+					t.Errorf("%s: %s", how, out)
+				}
+				pdftest.Tool(t, "qpdf", "--check", "--password=u", path)
+				if text := pdftest.Tool(t, "pdftotext", "-upw", "u", path, "-"); strings.Count(text, "Größe") != 4 {
+					t.Errorf("%s: the text is %q", how, text)
+				}
+				report := verified(t, s, a, content, `,"password":"u"`)
+				if report.Verdict != "valid" || len(report.Signatures) != 5 || *report.Signatures[0].SignReason != "Größe" {
+					t.Errorf("%s: %+v", how, report)
+				}
+				changed := []byte(content)
+				changed[strings.Index(content, "stream\n")+len("stream\n")] ^= 1
+				if report := verified(t, s, a, string(changed), `,"password":"u"`); report.Verdict != "invalid" {
+					t.Errorf("%s: changed: %s", how, report.Verdict)
+				}
+			})
 		}
 	}
 	locked := pdftest.Transform(t, pdftest.Three().Write(), "--encrypt", "u", "o", "256", "--")
@@ -162,6 +168,7 @@ func TestSignEncrypted(t *testing.T) {
 
 // TestSignRefusals: each error names its field, and costs nothing.
 func TestSignRefusals(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	a := newAuthority(t)

@@ -171,6 +171,7 @@ func TestBackgroundNeedsMemory(t *testing.T) {
 
 // TestBackgroundLeavesEarly closes a Renderer while its background starts.
 func TestBackgroundLeavesEarly(t *testing.T) {
+	slow.Test(t)
 	r := start(t, Config{Memory: 4 << 30})
 	if _, apart := r.Background("acc_a"); apart {
 		t.Error("it has started at once")

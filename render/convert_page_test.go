@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/spool"
@@ -270,6 +271,7 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 // TestPageReachesNothing prints a document that refers to this machine in every way that HTML has, with scripts
 // that navigate by themselves.
 func TestPageReachesNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	var hits atomic.Int64
 	outside := httptest.NewUnstartedServer(http.NotFoundHandler())

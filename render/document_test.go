@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/pdfmeta"
@@ -190,6 +191,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 }
 
 func TestURLsThatLeadInwards(t *testing.T) {
+	slow.Test(t)
 	canary := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret") }), "inward.test", "redirect.test")
 	plain := newSite(t, http.NotFoundHandler(), "plain.test")
 	redirect := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

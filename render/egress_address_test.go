@@ -219,6 +219,7 @@ func TestAddressesAreReachedWhereOpen(t *testing.T) {
 
 // A name is judged by its addresses, all of them, each time it is dialled.
 func TestNamesThatResolveInwards(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	f := newField(t)
 	inward := map[string][]string{
@@ -335,6 +336,7 @@ func strangers(t *testing.T, listener net.Listener) int {
 
 // A page behind a private authority renders with everything that belongs to it.
 func TestPageEndToEnd(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	ca := newAuthority(t)
 	site := newWebsite(t, ca, "site.test", "cdn.test")

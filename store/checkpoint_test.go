@@ -9,12 +9,14 @@ import (
 	"sync"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/storetest"
 )
 
 // TestLogIsReset has writers that never pause: SQLite's log is copied while they write, and is reset all the same.
 func TestLogIsReset(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	db := storetest.SQLite(t)
 	s := db.Open(t, nil)

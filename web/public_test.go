@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"relaypdf/api/wire"
+	"relaypdf/internal/slow"
 	"relaypdf/store/credit"
 	"relaypdf/web"
 )
@@ -93,6 +94,7 @@ func (v *visitor) sitemap() []string {
 // TestPublicPagesAreTheSameForAll looks at every page of the sitemap: caches may keep it, it sets no cookie, is
 // small, and a user who is logged in gets no other.
 func TestPublicPagesAreTheSameForAll(t *testing.T) {
+	slow.Test(t)
 	h := openHouse(t, &drawer{})
 	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)
 	titles := map[string]string{}

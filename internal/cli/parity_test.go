@@ -15,6 +15,7 @@ import (
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -96,6 +97,7 @@ func (d doors) byCommand(q question) ran {
 // TestTransportsAnswerAlike makes the same calls through all three: they accept and refuse the same inputs, with
 // the same codes, fields and messages.
 func TestTransportsAnswerAlike(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	d := openDoors(t)
 	table, err := schema.NewTable(operation.Rows)

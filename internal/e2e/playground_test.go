@@ -294,6 +294,7 @@ func TestPlaygroundCancelsARun(t *testing.T) {
 
 // TestPlaygroundHasTabsKeysAndTemplates opens the tabs of the sources, and calls with a template and a key.
 func TestPlaygroundHasTabsKeysAndTemplates(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -723,6 +723,7 @@ func (s *screen) paintsSoon(path string) {
 // TestNoPageOfTheDocsScrollsSideways opens every page of the documentation: long names
 // break where a line ends, in both themes and at three widths.
 func TestNoPageOfTheDocsScrollsSideways(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	visitor := openScreen(t, browser, app)

@@ -72,6 +72,7 @@ func unstoredCalls(to unstoredTo) []unstoredCall {
 // TestStoreFalseLeavesNothing kills a server at a few points of calls with store false, and finds nothing of them.
 // TestStoreFalseLeavesNothingAnywhere does so at 50 points, with 500 canaries.
 func TestStoreFalseLeavesNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	h := newCanaryHunt(t, storetest.SQLite(t))
 	calls := unstoredCalls(h.to)

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"relaypdf/internal/app"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 )
 
 // TestVersionPages compares the pages of a published version with those of the draft, with and without scripts.
 func TestVersionPages(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t, func(c *app.Config) { c.RateLimits = false }), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -79,6 +79,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 
 // A document that never comes to rest is shown as it is after a while, with a warning.
 func TestEndlessDrawingIsWarnedOf(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	endless := Job{HTML: `<p>text<script>const f = () => requestAnimationFrame(f); f()</script>`, Lane: Realm}
 	_, warnings := shot(t, p, endless)

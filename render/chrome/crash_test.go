@@ -153,6 +153,7 @@ func TestCrashedRendererIsRetriedOnce(t *testing.T) {
 }
 
 func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	bad, good := newGate(s, "bad"), newGate(s, "good")
 	p := startWithSite(t, s)
@@ -402,6 +403,7 @@ func TestFullPoolIsBusy(t *testing.T) {
 }
 
 func TestRecyclingLosesNoJob(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.RecycleDocs = 12 })
 	var wg sync.WaitGroup

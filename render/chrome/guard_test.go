@@ -21,6 +21,7 @@ import (
 // TestLongJobsStepBack has a document take long. Alone it keeps its priority. Next to
 // another account's it loses it, and later jobs have it again.
 func TestLongJobsStepBack(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"relaypdf/internal/slow"
 )
 
 // tree returns the pids of the browser and its helpers.
@@ -100,6 +102,7 @@ func TestProcessesAreFoundInTheirSessions(t *testing.T) {
 // TestBrowserHasASessionOfItsOwn holds because the kernel divides processors
 // among sessions.
 func TestBrowserHasASessionOfItsOwn(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	main := p.browserPID()
 	for _, pid := range tree(main) {

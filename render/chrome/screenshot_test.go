@@ -6,6 +6,8 @@ import (
 	"image"
 	"io"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 func TestScreenshotTypes(t *testing.T) {
@@ -30,6 +32,7 @@ func TestScreenshotTypes(t *testing.T) {
 }
 
 func TestScreenshotSizes(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	const html = `<body style="margin:0;height:2000px;width:1000px;background:linear-gradient(#f00 500px,#00f 500px)">`
 	cases := map[string]struct {

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // TestBombs reads documents that are small or simple and would be large or slow: entities that expand, depth, many
 // elements, a text in many parts, and a long text.
 func TestBombs(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const open, end = `<rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100">`, `</rsm:CrossIndustryInvoice>`
 	var laughs strings.Builder

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 )
 
@@ -368,6 +369,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestCPUTimeIsBounded(t *testing.T) {
+	slow.Test(t)
 	pool := start(t, engine.Config{CPU: time.Second})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 func TestWithContents(t *testing.T) {
@@ -31,6 +33,7 @@ func TestWithContents(t *testing.T) {
 }
 
 func TestHostileContents(t *testing.T) {
+	slow.Test(t)
 	start := time.Now()
 	for _, doc := range []string{
 		ContentsMark(3) + "<h1>" + strings.Repeat("x<b>", 1<<18), strings.Repeat(ContentsMark(3), 1<<14) + strings.Repeat("<h2>x</h2>", 1<<14),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
 	"relaypdf/render/spool"
 )
@@ -75,6 +76,7 @@ func convert(t testing.TB, p *Pool, content []byte, name, password string, to Ta
 }
 
 func TestPasswords(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	maker := startRaw(t, "")
 	sealed := map[string]any{"OOXPassword": "geheim", "CryptoType": "Standard"}

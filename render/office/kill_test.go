@@ -57,6 +57,7 @@ func TestKilledOfficeIsReplaced(t *testing.T) {
 
 // TestIdleOfficeIsReplaced kills a LibreOffice process that has nothing to do.
 func TestIdleOfficeIsReplaced(t *testing.T) {
+	slow.Test(t)
 	p, pid := only(t)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -201,6 +202,7 @@ func TestCompareTolerance(t *testing.T) {
 }
 
 func TestCompareIgnoresAreas(t *testing.T) {
+	slow.Test(t)
 	old := craft(say("alpha"), say("beta"), say("gamma")).write()
 	latest := craft(say("alphA"), say("betA"), say("gammA")).write()
 	band := func(page int) IgnoredArea { return IgnoredArea{Page: page, X: 30, Y: 70, Width: 250, Height: 50} }
@@ -256,6 +258,7 @@ func TestCompareOpensEncryptedFiles(t *testing.T) {
 
 // TestComparePageSizes compares pages of other sizes, turned pages, and pages of the largest size.
 func TestComparePageSizes(t *testing.T) {
+	slow.Test(t)
 	sized := func(box, entries string) []byte {
 		c := craft()
 		c.pages = []craftedPage{{content: say("alpha"), entries: "/MediaBox [0 0 " + box + "] " + entries}}
@@ -313,6 +316,7 @@ func TestCompareJoinsManyAreas(t *testing.T) {
 // TestCompareDrawsViews checks the number, names and sizes of views, that they show the marks, and that they are the
 // same each time.
 func TestCompareDrawsViews(t *testing.T) {
+	slow.Test(t)
 	old, latest := craft(say("alpha"), say("beta"), say("gamma")).write(), craft(say("alpha"), say("betA"), say("delta"), say("gamma")).write()
 	document := func() []byte { return make1(t, CompareJob, compareArgs(ComparedPDF), old, latest) }
 	first := document()

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -407,6 +408,7 @@ func TestConvertInks(t *testing.T) {
 // TestConvertRealImages makes smaller PNGs of images that others have made: in all, they
 // have the colours that they had.
 func TestConvertRealImages(t *testing.T) {
+	slow.Test(t)
 	const fewest, large, width = 20, 200_000, 100
 	done := 0
 	for _, path := range realImages(t, large) {
