@@ -496,7 +496,7 @@ func TestConnectionToPrivateName(t *testing.T) {
 		`{"name":"b","sftp":{"host":"inwards.example.com","username":"maya","password":"canary","hostKey":"SHA256:` + strings.Repeat("A", 43) + `"}}`,
 	} {
 		made := newConnection(t, s, body)
-		if got := testConnection(t, s, made.ID); got.OK || got.FailedStep != "connect" || got.Message != "The host or port is not allowed. Use a public host, and its usual port." {
+		if got := testConnection(t, s, made.ID); got.OK || got.FailedStep != "connect" || got.Message != "The host or port is not allowed. Use a public host, and a port that is not reserved for a different protocol." {
 			t.Errorf("%s: the test is %+v", made.Kind, got)
 		}
 		to := `{"s3":{"connection":"` + made.ID + `","key":"a"}}`
@@ -519,7 +519,7 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 		testConnection(t, s, made.ID)
 	}
 	f := s.Send(t, apitest.Request{Path: connections + "/" + made.ID + "/test"}).Refused(t, apierror.RateLimited)
-	if f.Message != "Connection test limit reached: 30 of 30 an hour." {
+	if !strings.HasPrefix(f.Message, "Connection test limit reached: 30 of 30 an hour. Retry in ") {
 		t.Errorf("got %q", f.Message)
 	}
 }

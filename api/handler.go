@@ -32,7 +32,7 @@ func (a *API) routes() []route {
 		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/billing/limits", access: withFullKey, summary: "Update the spending limits", about: "Changes the fields that are sent; null removes a limit. A call above a limit fails with payment_required before it starts.", example: `{"maxDayMicrodollars":4000000}`}, money.setLimits),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/jobs", access: withKey, summary: "List jobs", about: "Lists calls with response async, newest first. For one job, use GET /v1/jobs/{id}.", verb: "list"}, work.listJobs),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/jobs/{id}", access: withKey, summary: "Get a job", about: "Returns the status of the job, and its result or its error. Poll at the interval in Retry-After, or use callbackUrl or a webhook endpoint instead."}, work.getJob),
-		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/jobs/{id}", access: withKey, summary: "Cancel a job", about: "Ends a job that has not ended. A bulk job keeps the documents that it has made, and is charged for them; any other job fails with canceled and costs nothing."}, work.cancelJob),
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/jobs/{id}", access: withKey, summary: "Cancel a job", about: "Cancels a job that has not ended. The result of a cancelled bulk job has the documents made so far, and they are charged. Any other job fails with canceled and costs nothing."}, work.cancelJob),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/files", access: withKey, summary: "List uploads and results", about: "Lists the files of the account that have not expired, newest first.", verb: "list"}, stored.listFiles),
 		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", about: "Stores one file for 24 hours. Operations accept its ID as fileId, so several calls can use one upload. For a single call, send the file in that call.", verb: "upload", status: http.StatusCreated, upload: uploadBodies(),
@@ -78,7 +78,7 @@ func (a *API) routes() []route {
 			method: "POST", pattern: "/v1/signing-identities", access: withFullKey, summary: "Create a signing identity", about: "Stores a private key with its certificate for pdf.sign. Requires a key with the scope sign. An account has at most 20 signing identities.", status: http.StatusCreated,
 			example: operation.ExampleIdentity("contracts"), codes: invalid,
 		}, stored.createSigningIdentity),
-		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/signing-identities/{id}", access: withFullKey, summary: "Delete a signing identity", about: "Deletes the key. Waiting jobs that sign with it fail and are not charged. PDFs that it has signed stay valid. Requires a key with the scope sign."}, stored.deleteSigningIdentity),
+		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/signing-identities/{id}", access: withFullKey, summary: "Delete a signing identity", about: "Deletes the key. Waiting jobs that sign with it fail and are not charged. Signatures made with it stay valid. Requires a key with the scope sign."}, stored.deleteSigningIdentity),
 	}
 	routes = append(routes, agentRoute(a))
 	routes = append(routes, a.templateRoutes()...)

@@ -20,6 +20,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/internal/slow"
+	"relaypdf/store/credit"
 )
 
 // hostilePatience is the time limit of a response to a hostile file: a multiple of the deadlines of operations on
@@ -205,7 +206,10 @@ func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (char
 // the returned function is called.
 func watchBystander(t *testing.T, s *apitest.Server) (stop func()) {
 	t.Helper()
-	_, _, secret := s.NewAccount(t, "bystander@example.com")
+	account, _, secret := s.NewAccount(t, "bystander@example.com")
+	if err := s.Store.Credit(t.Context(), account.ID, 1000*credit.Dollar, "test"); err != nil { // lasts for days
+		t.Fatal(err)
+	}
 	stopped := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
@@ -38,7 +39,11 @@ func connectionError(err error) error {
 	var address *delivery.AddressError
 	switch {
 	case errors.As(err, &address):
-		return &operation.URLError{Field: address.Field, Cause: address.Cause}
+		refused := &operation.URLError{Field: address.Field, Cause: address.Cause}
+		if strings.HasPrefix(address.Field, "sftp.") {
+			refused.Message = "must be a public host, with port 22 or another port that is not reserved for a different protocol"
+		}
+		return refused
 	case errors.Is(err, store.ErrExists):
 		return apierror.Invalid("name", "must be unique: another connection has this name")
 	}

@@ -138,7 +138,7 @@ func TestInvoicesAreIssued(t *testing.T) {
 		{`{"xml":` + ubl + `}`, "options.facturx.xml", "must be a Cross Industry Invoice"},
 		{`{"xml":"<html/>"}`, "options.facturx.xml", "is not an e-invoice"},
 		{`{"xml":"invoice"}`, "options.facturx.xml", "is not XML"},
-		{`{"profile":"xrechnung","xml":` + xml + `}`, "options.facturx.profile", "must be that of xml, en16931; got xrechnung"},
+		{`{"profile":"xrechnung","xml":` + xml + `}`, "options.facturx.profile", "must be en16931, the profile of xml; got xrechnung"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"x","options":{"facturx":` + test.facturx + `}}`}).Refused(t, apierror.InvalidRequest)
 		if failure.Details[0].Field != test.field || !strings.Contains(failure.Details[0].Message, test.message) {

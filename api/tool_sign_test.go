@@ -384,7 +384,7 @@ func TestVerifyOnlineFlood(t *testing.T) {
 	}
 	before, _ := s.Balance(t)
 	got := s.Send(t, apitest.Request{Path: "/v1/pdf/verify", Body: `{"file":` + inline([]byte(signed)) + `,"trust":[` + string(root) + `],"online":true}`}).Refused(t, apierror.ProcessingFailed)
-	if after, held := s.Balance(t); after != before || held != 0 || !strings.Contains(got.Message, "too large responses") {
+	if after, held := s.Balance(t); after != before || held != 0 || !strings.Contains(got.Message, "responses that are too large") {
 		t.Errorf("%s; the wallet has %d and %d held, want %d", got.Message, after, held, before)
 	}
 }

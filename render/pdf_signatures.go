@@ -125,7 +125,7 @@ func (t *Tools) runKey(ctx context.Context, job string, key pdf.KeyArgs, into an
 	case err == nil:
 		return json.Unmarshal(result.Body, into)
 	case ctx.Err() == nil && errors.As(err, &late), errors.As(err, &failed) && failed.Kind == pdf.Exhausted:
-		return &pdf.Error{Kind: pdf.Unsigned, About: pdfsign.BadKey, Text: "must be a PKCS#12 file that opens within 10 seconds; it has too many iterations"}
+		return &pdf.Error{Kind: pdf.Unsigned, About: pdfsign.BadKey, Text: "must be a PKCS#12 file that opens within 10 seconds; its key derivation has too many iterations. Export the key again with fewer"}
 	}
 	return err
 }
@@ -242,7 +242,7 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 	group.Wait()
 	d.spools, d.size = append(d.spools, contents...), d.size+size.Load()
 	if d.size > maxAnswers {
-		return &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose servers return too large responses"}
+		return &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose servers return responses that are too large"}
 	}
 	for i, want := range wants {
 		response := pdf.Response{Want: want}

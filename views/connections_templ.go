@@ -704,7 +704,7 @@ func bucketFields(m ConnectionForm) templ.Component {
 			templ_7745c5c3_Var29 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = field(Field{Name: "s3.endpoint", Label: "Endpoint", Type: "url", Placeholder: "https://", Optional: true, Max: 2048, Hint: "A public https URL. Empty for Amazon S3."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "s3.endpoint", Label: "Endpoint", Type: "url", Placeholder: "https://", Optional: true, Max: 2048, Hint: "A public https URL. Leave empty for Amazon S3."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -716,7 +716,7 @@ func bucketFields(m ConnectionForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "s3.prefix", Label: "Prefix", Placeholder: "invoices/", Optional: true, Max: 1024, Hint: "Put before every key. End it with / for a folder."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "s3.prefix", Label: "Prefix", Placeholder: "invoices/", Optional: true, Max: 1024, Hint: "Text before the key of every object. End it with / for a folder."}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -728,7 +728,7 @@ func bucketFields(m ConnectionForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "s3.secretAccessKey", Label: "Secret access key", Type: "password", Autocomplete: "off", Required: m.ID == "", Max: 1024, Hint: m.secretHint("", "Empty keeps the stored key. A new endpoint needs the key again.")}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "s3.secretAccessKey", Label: "Secret access key", Type: "password", Autocomplete: "off", Required: m.ID == "", Max: 1024, Hint: m.secretHint("", "Leave empty to keep the stored key. If you change the endpoint, enter the key again.")}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -773,7 +773,7 @@ func sftpFields(m ConnectionForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(Field{Name: "sftp.password", Label: "Password", Type: "password", Autocomplete: "off", Optional: true, Max: 1024, Hint: m.secretHint("Enter a password or a private key.", "If the password and the private key are empty, the stored one stays. A new host, port or host key needs it again.")}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(Field{Name: "sftp.password", Label: "Password", Type: "password", Autocomplete: "off", Optional: true, Max: 1024, Hint: m.secretHint("Enter a password or a private key.", "Leave both fields empty to keep the stored password or key. If you change the host, port or host key, enter it again.")}, m.Form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

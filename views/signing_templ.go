@@ -79,7 +79,7 @@ func SigningPage(p Page, m SigningIdentities) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = head("Signing identities", "Calls of pdf.sign use these keys by their ID. The keys are encrypted and never shown.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = head("Signing identities", "Calls that sign PDFs refer to these keys by ID. The keys are encrypted and never shown.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -550,7 +550,7 @@ func DeleteSigningPage(p Page, m SigningIdentity) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "?</h2><p class=\"muted\">Its key is deleted. Waiting jobs that sign with it fail, and cost nothing. PDFs that it has signed stay valid.</p><footer><a class=\"btn\" href=\"/dashboard/signing\">Keep signing identity</a> <button class=\"btn danger primary\" type=\"submit\">Delete signing identity</button></footer></form></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "?</h2><p class=\"muted\">Its key is deleted. Waiting jobs that sign with it fail, and cost nothing. Signatures made with it stay valid.</p><footer><a class=\"btn\" href=\"/dashboard/signing\">Keep signing identity</a> <button class=\"btn danger primary\" type=\"submit\">Delete signing identity</button></footer></form></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

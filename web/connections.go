@@ -194,7 +194,7 @@ func (w *Web) testConnection(v *pageRequest) error {
 	test, err := w.cfg.Connections.Test(v.ctx(), v.author(), c.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
-		return w.connectionsPage(v, http.StatusTooManyRequests, limit.Error()+" Try again later.")
+		return w.connectionsPage(v, http.StatusTooManyRequests, limit.Error())
 	}
 	if err != nil {
 		return err

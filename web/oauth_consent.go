@@ -56,7 +56,7 @@ var scopeWords = map[string]struct{ text, note string }{
 	wire.ScopeDocuments: {"Create and edit documents", "Run every operation at your prices, and read and delete the files and jobs of this account."},
 	wire.ScopeTemplates: {"Read and change templates", "Create, publish and delete templates with their sample data. Earlier versions can be restored."},
 	wire.ScopeWebhooks:  {"Add and delete webhook endpoints", "Endpoints are notified when documents are finished."},
-	wire.ScopeSign:      {"Sign with signing identities", "Sign PDFs in the name of the stored keys, and list them."},
+	wire.ScopeSign:      {"Sign with signing identities", "Sign PDFs with the stored keys of the account, and list the keys."},
 	wire.ScopeAccount:   {"Read balance and usage", "Excludes payments, members and API keys."},
 }
 

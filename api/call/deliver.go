@@ -110,7 +110,11 @@ func deliveryFailure(to *schema.Destination, err error) error {
 	var reason string
 	switch {
 	case errors.As(err, &failure) && failure.Refused:
-		return &operation.URLError{Field: field, Cause: err}
+		refused := &operation.URLError{Field: field, Cause: err}
+		if to.Connection() != "" {
+			refused.Message = "must be a connection to a public server. Update the host, port or endpoint of the connection"
+		}
+		return refused
 	case failure != nil:
 		reason = failure.Reason
 	case errors.Is(err, store.ErrNotFound):
@@ -119,7 +123,7 @@ func deliveryFailure(to *schema.Destination, err error) error {
 		reason, check = "The connection "+to.Connection()+" has no host key.", "Test the connection first, or set its hostKey."
 	case errors.Is(err, schema.ErrPath):
 		_, field = to.Pattern()
-		reason, check = "With its variables replaced, "+field+": "+err.Error()+".", "Change "+field+" or filename."
+		reason, check = field+" is invalid after its variables are replaced: "+err.Error()+".", "Change "+field+" or filename."
 	default:
 		return err
 	}

@@ -32,7 +32,7 @@ type SigningIdentities struct {
 // NewSigningIdentity asks for a signing identity.
 type NewSigningIdentity struct {
 	Name     string `json:"name" jsonschema:"required,minLength=1,maxLength=100" jsonschema_description:"Name of the identity, unique in the account."`
-	PKCS12   string `json:"pkcs12" jsonschema:"required,minLength=1,maxLength=349528,format=password" jsonschema_description:"PKCS#12 file (.p12, .pfx) as Base64, at most 256 KiB. It has a private key and its certificates up to the root. It is encrypted and never shown."`
+	PKCS12   string `json:"pkcs12" jsonschema:"required,minLength=1,maxLength=349528,format=password" jsonschema_description:"PKCS#12 file (.p12, .pfx) as Base64, at most 256 KiB, with a private key and its certificate. Include the certificates of the issuers, so that readers find the chain. It is encrypted and never shown."`
 	Password string `json:"password,omitempty" jsonschema:"format=password,maxLength=1000" jsonschema_description:"Password of the file. It is encrypted and never shown."`
 }
 
@@ -52,7 +52,7 @@ func (n *NewSigningIdentity) Validate() error {
 // store.ErrTooManyIdentities, or store.ErrExists for a name that is taken.
 func (s SigningIdentities) Create(ctx context.Context, by store.Author, n NewSigningIdentity) (wire.SigningIdentity, error) {
 	if s.Render == nil {
-		return wire.SigningIdentity{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Keys cannot be read on this server. Retry in 5 seconds."}
+		return wire.SigningIdentity{}, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Reading keys is unavailable. Retry in 5 seconds."}
 	}
 	raw, err := base64.StdEncoding.DecodeString(n.PKCS12)
 	if err != nil {
@@ -150,7 +150,11 @@ func (s SigningIdentities) Check(ctx context.Context, caller Caller) error {
 		}
 	}
 	if !allowed {
-		return &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(caller.Kind) + " may not use signing identities. Use one with the scope " + wire.ScopeSign + "."}
+		text := "This grant lacks the scope " + wire.ScopeSign + ". Log in again and allow signing identities."
+		if caller.Kind == ByKey {
+			text = "This key lacks the scope " + wire.ScopeSign + ". Create a key with \"Signing identities\" selected."
+		}
+		return &apierror.Error{Code: apierror.Unauthorized, Message: text}
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ type object struct {
 }
 
 // longKey is the failure of a key that the prefix of its connection makes too long.
-var longKey = &Failure{Step: stepWrite, Reason: "The key is longer than 1,024 bytes with the prefix of the connection."}
+var longKey = &Failure{Step: stepWrite, Reason: "The object key, with the prefix of the connection, is longer than 1,024 bytes."}
 
 func (o object) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	if len(o.key) > 1024 {

@@ -37,7 +37,7 @@ var loginWindow = ratelimit.Window{Name: "failed SFTP logins", Limit: 30, Length
 type LimitError struct{ RetryAfter time.Duration }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("Connection test limit reached: %d of %[1]d an hour.", testWindow.Limit)
+	return fmt.Sprintf("Connection test limit reached: %d of %[1]d an hour. Retry in %d minutes.", testWindow.Limit, int(e.RetryAfter.Minutes())+1)
 }
 
 // ErrNoHostKey means that an SFTP connection has no host key yet, so that nothing may be sent to its server.
@@ -85,7 +85,7 @@ type NewSFTP struct {
 type ConnectionChange struct {
 	Name *string  `json:"name,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Name of the connection, unique in the account."`
 	S3   *NewS3   `json:"s3,omitempty" jsonschema_description:"New settings of an S3 connection, which replace all settings. An absent secret stays unchanged for the same endpoint."`
-	SFTP *NewSFTP `json:"sftp,omitempty" jsonschema_description:"New settings of an SFTP connection, which replace all settings. An absent secret and an absent host key stay unchanged for the same host and port."`
+	SFTP *NewSFTP `json:"sftp,omitempty" jsonschema_description:"New settings of an SFTP connection, which replace all settings. An absent secret stays unchanged for the same host, port and host key. An absent host key stays unchanged for the same host and port."`
 }
 
 // secret is the part of a connection that is encrypted.
@@ -507,7 +507,7 @@ const (
 )
 
 // notPublic is the failure of an address that is refused on connection.
-var notPublic = &Failure{Refused: true, Step: stepConnect, Reason: "The host or port is not allowed. Use a public host, and its usual port."}
+var notPublic = &Failure{Refused: true, Step: stepConnect, Reason: "The host or port is not allowed. Use a public host, and a port that is not reserved for a different protocol."}
 
 func testBody() Content {
 	return Content{ContentType: "text/plain; charset=utf-8", Size: int64(len(testContent)), Open: func() io.ReadSeeker { return strings.NewReader(testContent) }}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,6 +22,8 @@ const NotAllowed = "must be an https URL of a public host"
 type URLError struct {
 	Field string
 	Cause error
+	// Message replaces NotAllowed in the error.
+	Message string
 	// Others are further fields with such an address.
 	Others []string
 }
@@ -64,10 +67,10 @@ func inputError(err error) *apierror.Error {
 	case errors.As(err, &full):
 		return &apierror.Error{Code: apierror.RateLimited, Message: "Too many large requests are in progress. Retry in a few seconds.", RetryAfter: apierror.Seconds(full.RetryAfter)}
 	case errors.As(err, &address):
-		e := &apierror.Error{Code: apierror.URLNotAllowed}
+		e, text := &apierror.Error{Code: apierror.URLNotAllowed}, cmp.Or(address.Message, NotAllowed)
 		for _, field := range append([]string{address.Field}, address.Others...) {
-			e.Message += field + " " + NotAllowed + ". "
-			e.Details = append(e.Details, apierror.Detail{Field: field, Message: NotAllowed})
+			e.Message += field + " " + text + ". "
+			e.Details = append(e.Details, apierror.Detail{Field: field, Message: text})
 		}
 		e.Message = strings.TrimSpace(e.Message)
 		return e

@@ -27,14 +27,14 @@ type BulkInput struct {
 
 	TemplateID      *string    `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"ID or slug of the published template that each record fills. Send exactly one of templateId and form."`
 	TemplateVersion int        `json:"templateVersion,omitempty" jsonschema:"minimum=0,maximum=1000000,default=0" jsonschema_extras:"x-requires=templateId" jsonschema_description:"Version of the template; 0 for the latest."`
-	Strict          bool       `json:"strict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=templateId" jsonschema_description:"If true, a record fails if it lacks a path of the template."`
-	Form            *BulkForm  `json:"form,omitempty" jsonschema_description:"PDF form that each record fills. The members of a record are the names of its fields."`
+	Strict          bool       `json:"strict,omitempty" jsonschema:"default=false" jsonschema_extras:"x-requires=templateId" jsonschema_description:"If true, a record fails if it lacks a value that the template uses."`
+	Form            *BulkForm  `json:"form,omitempty" jsonschema_description:"PDF form that each record fills. The members of a record are named after the form fields."`
 	Options         PDFOptions `json:"options,omitzero" jsonschema_extras:"x-requires=templateId" jsonschema_description:"Options of POST /v1/pdf, the same for all records."`
 
 	Records         []schema.Object `json:"records,omitempty" jsonschema:"minItems=1,maxItems=10000" jsonschema_description:"Data of the documents, 1 to 10,000 objects. Send exactly one of records and fileId."`
-	FileID          *string         `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an upload with the records. It is a JSON array, JSON Lines, CSV or XLSX. The first row of a table names paths, such as customer.name or items.0.price."`
+	FileID          *string         `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an uploaded file with the records: a JSON array, JSON Lines, CSV or XLSX. The first row of a table names paths, such as customer.name or items.0.price."`
 	Output          string          `json:"output,omitempty" jsonschema:"enum=zip,enum=merged,enum=files,default=zip" jsonschema_description:"Result. zip: an archive of the documents. merged: one PDF. files: a JSON object with the URL of each document."`
-	FilenamePattern string          `json:"filenamePattern,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Handlebars template of a document's name, such as invoice-{{number}}. Default: document-0001 and so on."`
+	FilenamePattern string          `json:"filenamePattern,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Handlebars template of a document's name, such as invoice-{{number}}. Not allowed with output merged. Default: document-0001 and so on."`
 	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"Effect of a record that fails. continue: it is reported, and the others are processed. fail: the job fails and is free."`
 	Quote           bool            `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return the exact price and the number of records, free of charge, instead of a job."`
 }
@@ -84,10 +84,10 @@ func (in *BulkInput) Validate() error {
 	case in.Response == "":
 		in.Response = schema.Async
 	case in.Response != schema.Async:
-		faults.Add("response", "must be async, or absent: a bulk call is always a job; got %q", in.Response)
+		faults.Add("response", "must be async or absent; got %q. A bulk call is always a job", in.Response)
 	}
 	if in.Unstored() {
-		faults.Add("store", "must be true: a bulk job stores its documents while it runs; got false")
+		faults.Add("store", "must be true; got false. A bulk job stores its documents while it runs")
 	}
 	in.Options.check(&faults, false)
 	return failures(faults)
@@ -125,7 +125,7 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 		return list, nil
 	}
 	if deps.Render == nil {
-		return nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: 5, Message: "Files of records cannot be read on this server. Retry in 5 seconds, or send records."}
+		return nil, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: 5, Message: "Reading files of records is unavailable. Retry in 5 seconds, or send records instead of fileId."}
 	}
 	file, err := deps.openStored(ctx, "fileId", *in.FileID)
 	if err != nil {
@@ -148,10 +148,10 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 		last, signs = step.ContentType(), signs || step.Operation.Signs
 	}
 	if in.Output == BulkMerged && last != "application/pdf" {
-		return 0, 0, apierror.Invalid("output", "must not be merged: the last step makes no PDF")
+		return 0, 0, apierror.Invalid("output", "must be zip or files, because the last step does not make a PDF")
 	}
 	if in.Output == BulkMerged && signs {
-		return 0, 0, apierror.Invalid("output", "must not be merged, because it would break the signatures of the documents")
+		return 0, 0, apierror.Invalid("output", "must be zip or files, because merging would break the signatures of the documents")
 	}
 	list, err := in.Read(ctx, deps)
 	if err == nil && deps.Render != nil {

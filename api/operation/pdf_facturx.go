@@ -78,8 +78,10 @@ func (f *FacturxOptions) check(faults *schema.Faults, at string) {
 	case given && (f.Profile == "" || slices.Contains(einvoice.Profiles(), einvoice.Profile(f.Profile))):
 		f.checkInvoice(faults, at+"invoice")
 	case given: // the profile is faulted
+	case f.XML == nil && at != "":
+		faults.Add(at+"invoice", "is required unless %sxml is given, or templateId with templateData", at)
 	case f.XML == nil:
-		faults.Add(at+"invoice", "is required unless %sxml is given", at)
+		faults.Add("invoice", "is required unless xml is given")
 	}
 }
 
@@ -157,7 +159,7 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 	case report.Syntax != einvoice.CII:
 		return "", schema.Faults{{Field: field, Message: "must be a Cross Industry Invoice; got UBL, which cannot be attached to a PDF"}}
 	case f.Profile != "" && f.Profile != string(report.Profile):
-		return "", schema.Faults{{Field: at + "profile", Message: fmt.Sprintf("must be that of xml, %s; got %s", report.Profile, f.Profile)}}
+		return "", schema.Faults{{Field: at + "profile", Message: fmt.Sprintf("must be %s, the profile of xml; got %s", report.Profile, f.Profile)}}
 	}
 	return *f.XML, failures(brokenXML(report.Findings, field))
 }
@@ -210,7 +212,7 @@ func invoiceFailure(err error) *apierror.Error {
 			e.Details = append(e.Details, apierror.Detail{Field: mismatchCode, Message: mismatchText(d)})
 		}
 	}
-	e.Message = "The pages contradict the invoice: " + e.Details[0].Message
+	e.Message = "The pages contradict the invoice: " + strings.TrimSuffix(e.Details[0].Message, ".") + ". Correct the page or the invoice, or set compare to warn."
 	return e
 }
 

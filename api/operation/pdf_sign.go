@@ -21,21 +21,21 @@ type SignInput struct {
 	schema.Common
 	PDFSource
 
-	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer. A PKCS#12 file is used only for this call, and never stored."`
-	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. A signature (B-B) has also a timestamp (B-T), the certificates and their revocation status (B-LT), and a timestamp of the whole document (B-LTA)."`
-	TimestampURL string       `json:"timestampUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https. Required for the levels B-T, B-LT and B-LTA."`
+	Key          SigningKey   `json:"key" jsonschema:"required" jsonschema_description:"Key of the signer. A PKCS#12 file in the request is used only for this call. An asynchronous call stores it, encrypted, until the job ends."`
+	Level        string       `json:"level,omitempty" jsonschema:"enum=B-B,enum=B-T,enum=B-LT,enum=B-LTA,default=B-B" jsonschema_extras:"x-common=true" jsonschema_description:"PAdES level. B-B: the signature alone. B-T: also a timestamp of the signature. B-LT: also the certificates and their revocation status. B-LTA: also a timestamp of the whole document."`
+	TimestampURL string       `json:"timestampUrl,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Public http or https URL of a timestamp authority (RFC 3161). Required for the levels B-T, B-LT and B-LTA, and not allowed for B-B."`
 	Reason       string       `json:"reason,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-common=true" jsonschema_description:"Reason for signing."`
 	Location     string       `json:"location,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-advanced=true" jsonschema_description:"Place of signing."`
 	Contact      string       `json:"contact,omitempty" jsonschema:"maxLength=500" jsonschema_extras:"x-advanced=true" jsonschema_description:"Contact of the signer, such as an email address."`
-	Certify      string       `json:"certify,omitempty" jsonschema:"enum=none,enum=no-changes,enum=form-filling,enum=annotations,default=none" jsonschema_extras:"x-advanced=true" jsonschema_description:"Changes that the signature allows as a certification. none: an ordinary signature. no-changes: timestamps only. form-filling: forms and further signatures. annotations: comments, too. Only the first signature of a PDF can certify it."`
-	Field        string       `json:"field,omitempty" jsonschema:"maxLength=1000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Full name of an unsigned signature field of the PDF. Default: a new field."`
+	Certify      string       `json:"certify,omitempty" jsonschema:"enum=none,enum=no-changes,enum=form-filling,enum=annotations,default=none" jsonschema_extras:"x-advanced=true" jsonschema_description:"Makes the signature a certification, which limits later changes. none: an ordinary signature. no-changes: only timestamps and validation data. form-filling: also form values, metadata and further signatures. annotations: also annotations. Only the first signature of a PDF can certify it."`
+	Field        string       `json:"field,omitempty" jsonschema:"maxLength=1000" jsonschema_extras:"x-advanced=true" jsonschema_description:"Full name of an unsigned signature field of the PDF. Mutually exclusive with visible. Default: a new field."`
 	Visible      SignatureBox `json:"visible,omitzero" jsonschema_description:"Box of the visible signature, on a page. It is measured from the top left of the page as displayed. Default: the signature is invisible."`
 }
 
 // SigningKey is the key of a signer: exactly one of ID and PKCS12.
 type SigningKey struct {
-	ID       string  `json:"id,omitempty" jsonschema:"minLength=1,maxLength=64" jsonschema_description:"ID of a signing identity, sig_…. It requires the scope sign. Send exactly one of id and pkcs12."`
-	PKCS12   KeyFile `json:"pkcs12,omitzero" jsonschema_description:"PKCS#12 file (.p12, .pfx). It has a private key, RSA of 2048 to 4096 bits or ECDSA on P-256 or P-384, and its certificates up to the root."`
+	ID       string  `json:"id,omitempty" jsonschema:"minLength=1,maxLength=64" jsonschema_description:"ID of a signing identity (sig_…). Requires the scope sign. Send exactly one of id and pkcs12."`
+	PKCS12   KeyFile `json:"pkcs12,omitzero" jsonschema_description:"PKCS#12 file (.p12, .pfx) with a private key, RSA of 2048 to 4096 bits or ECDSA on P-256 or P-384, and its certificate. Include the certificates of the issuers, so that readers find the chain."`
 	Password string  `json:"password,omitempty" jsonschema:"format=password,maxLength=1000" jsonschema_description:"Password of the file."`
 }
 
@@ -59,7 +59,7 @@ type SignatureBox struct {
 	Width  float64  `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
 	Height float64  `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
 	Image  FileItem `json:"image,omitzero" jsonschema_extras:"x-advanced=true" jsonschema_description:"Image in the box: PNG, JPEG, WebP, TIFF or GIF. It is left of the text. Transparent pixels become white."`
-	Text   string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text in the box. It has Western European characters, and lines separated by line feeds. PDFs that claim PDF/A accept only an image. Default without an image: the signer's name, the time and the reason."`
+	Text   string   `json:"text,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Text in the box, with Western European characters and at most 20 lines, separated by line feeds. PDFs that claim PDF/A accept only an image. Default without an image: the signer's name, the time and the reason."`
 }
 
 // The largest key, in bytes, and the most lines in a box.
@@ -181,8 +181,16 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
 			failed.Input = image
 		}
-		return result, signFailure(err)
+		return result, signFailure(err, "signed", in.Key.field())
 	})
+}
+
+// field is the field that errors of the key name.
+func (k SigningKey) field() string {
+	if k.ID != "" {
+		return "key.id"
+	}
+	return "key.pkcs12"
 }
 
 // signed returns the result of signing or sealing a PDF. That of a call with a test key gets its test mark before, since
@@ -209,34 +217,35 @@ func identityFailure(err error) error {
 	return err
 }
 
-// signFailure names the field of the request that prevents a signature.
-func signFailure(err error) error {
+// signFailure names the field of the request that prevents a signature. Done is "signed" or "sealed", key the field of the
+// key.
+func signFailure(err error, done, key string) error {
 	var unreachable *render.TimestampError
 	var failed *pdf.Error
 	switch {
 	case errors.As(err, &unreachable) && errors.Is(err, egress.ErrRefused):
 		return &fileURLError{field: timestampField, cause: err}
 	case errors.As(err, &unreachable):
-		return remoteFailure(timestampField, "could not be reached: "+unreachable.Unwrap().Error())
+		return remoteFailure(done, timestampField, "failed: "+unreachable.Unwrap().Error())
 	case !errors.As(err, &failed) || failed.Kind != pdf.Unsigned:
 		return err
 	}
 	switch failed.About {
 	case pdfsign.BadResponse:
-		return remoteFailure(timestampField, failed.Text)
+		return remoteFailure(done, timestampField, failed.Text)
 	case pdfsign.NoState:
-		return remoteFailure("level", failed.Text)
+		return remoteFailure(done, "level", failed.Text+". Send level B-B or B-T, or retry later")
 	}
 	field := map[pdfsign.Kind]string{
-		pdfsign.BadField: "field", pdfsign.BadPage: "visible", pdfsign.BadText: "visible.text", pdfsign.BadKey: "key.pkcs12", pdfsign.BadPassword: "key.password",
+		pdfsign.BadField: "field", pdfsign.BadPage: "visible", pdfsign.BadText: "visible.text", pdfsign.BadKey: key, pdfsign.BadPassword: "key.password",
 	}[failed.About]
 	return schema.Faults{{Field: field, Message: failed.Text}}
 }
 
 // remoteFailure is the error of a call for which another server did not do its part. The same call may succeed later.
-func remoteFailure(field, text string) error {
+func remoteFailure(done, field, text string) error {
 	return &apierror.Error{
-		Code: apierror.ProcessingFailed, Message: "The PDF could not be signed: " + field + " " + text + ".", Details: []apierror.Detail{{Field: field, Message: text}},
+		Code: apierror.ProcessingFailed, Message: "The PDF could not be " + done + ": " + field + " " + text + ".", Details: []apierror.Detail{{Field: field, Message: text}},
 	}
 }
 
@@ -245,7 +254,7 @@ type SealInput struct {
 	schema.Common
 	PDFSource
 
-	TimestampURL string `json:"timestampUrl" jsonschema:"required,format=uri,minLength=1,maxLength=8192" jsonschema_description:"URL of a timestamp authority (RFC 3161). It is public, and http or https."`
+	TimestampURL string `json:"timestampUrl" jsonschema:"required,format=uri,minLength=1,maxLength=8192" jsonschema_description:"Public http or https URL of a timestamp authority (RFC 3161)."`
 }
 
 // Validate checks the rules that the schema cannot express.
@@ -263,8 +272,8 @@ func runSeal(ctx context.Context, deps *Deps, in *SealInput) (schema.Result, err
 		})
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Kind == pdf.Unsigned && failed.About != pdfsign.BadResponse {
-			return result, remoteFailure(files[0].field, failed.Text)
+			return result, remoteFailure("sealed", files[0].field, failed.Text)
 		}
-		return result, signFailure(err)
+		return result, signFailure(err, "sealed", "")
 	})
 }

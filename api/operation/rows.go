@@ -243,7 +243,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[SignInput]{
 		Info: signs(detailed(pdfTool("security", "pdf.sign", "Sign a PDF with a certificate", "Use when a PDF must prove its signer and that it is unchanged. Not for passwords: use pdf_protect."),
-			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. An encrypted PDF stays encrypted. A test key draws its mark first, which invalidates earlier signatures.")),
+			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. An encrypted PDF stays encrypted. A test key adds the \"Test\" band first, which invalidates earlier signatures.")),
 		Example: SignInput{
 			PDFSource: examplePDF(), Key: exampleKey(),
 			Visible: SignatureBox{Page: 1, X: 20, Y: 20, Width: 160, Height: 60},
@@ -259,7 +259,7 @@ var Rows = []schema.Row[*Deps]{
 	row[VerifyInput]{
 		Info: schema.Info{
 			Name: "pdf.verify", Summary: "Check the signatures of a PDF", Toolset: "quality",
-			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. A PDF without signatures is free.",
+			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. The call is free for a PDF without signatures.",
 			Use:     "Use when you must know who signed a PDF, and if it has changed. Not for standards: use pdf_check.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: verifyAnswer,
 		},

@@ -39,7 +39,7 @@ type ConnectionList struct {
 // ConnectionTest is the result of a test: a small file was written and deleted, or a step failed.
 type ConnectionTest struct {
 	OK         bool   `json:"ok" jsonschema:"required" jsonschema_description:"If true, a file was written and deleted."`
-	FailedStep string `json:"failedStep,omitempty" jsonschema:"enum=connect,enum=hostKey,enum=authenticate,enum=write,enum=delete" jsonschema_description:"The step that failed."`
+	FailedStep string `json:"failedStep,omitempty" jsonschema:"enum=connect,enum=hostKey,enum=authenticate,enum=write,enum=delete" jsonschema_description:"Step that failed. connect: the server could not be reached. hostKey: its host key is not the stored one. authenticate: it rejected the credentials. write, delete: it refused to write or delete the test file."`
 	Message    string `json:"message,omitempty" jsonschema_description:"Reason of the failure."`
 	HostKey    string `json:"hostKey,omitempty" jsonschema_description:"Fingerprint of the host key that the SFTP server presented. The first successful test of a connection without a hostKey stores it."`
 }

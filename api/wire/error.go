@@ -44,7 +44,7 @@ var codes = map[Code]struct {
 	NotFound:           {http.StatusNotFound, "The resource does not exist, or belongs to another account."},
 	MethodNotAllowed:   {http.StatusMethodNotAllowed, "The method is not allowed on this URL. The Allow header lists the methods."},
 	PreconditionFailed: {http.StatusPreconditionFailed, "The resource has changed since you read it. Read it again, then repeat your change."},
-	Canceled:           {http.StatusConflict, "The job was canceled and not charged."},
+	Canceled:           {http.StatusConflict, "The job was cancelled and not charged."},
 	PayloadTooLarge:    {http.StatusRequestEntityTooLarge, "The request is too large."},
 	RateLimited:        {http.StatusTooManyRequests, "Too many requests. Wait for the number of seconds in Retry-After."},
 	RenderFailed:       {http.StatusBadGateway, "The document could not be rendered."},

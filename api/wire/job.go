@@ -17,7 +17,7 @@ type JobStatus struct {
 	MaxDownloads int64      `json:"maxDownloads,omitempty" jsonschema_description:"Maximum number of downloads by the URL, if the call set one."`
 	Delivered    *Delivered `json:"delivered,omitempty" jsonschema_description:"Delivery of the result to deliverTo, if the call had one."`
 	Error        *JobError  `json:"error,omitempty" jsonschema_description:"Error of a failed job."`
-	Warnings     []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source page, at most 50."`
+	Warnings     []Warning  `json:"warnings,omitempty" jsonschema_description:"Warnings about the source or the result, at most 50."`
 	*BulkStatus
 }
 
@@ -27,7 +27,7 @@ type BulkStatus struct {
 	Processed  int           `json:"processed" jsonschema_description:"Number of records that were processed, failed ones included."`
 	Failed     int           `json:"failed" jsonschema_description:"Number of records that failed."`
 	ETASeconds *int          `json:"etaSeconds,omitempty" jsonschema_description:"Estimated time until all records are processed, in seconds."`
-	Canceled   bool          `json:"canceled,omitempty" jsonschema_description:"If true, the job was canceled. Its result has the documents that were made before."`
+	Canceled   bool          `json:"canceled,omitempty" jsonschema_description:"If true, the job was cancelled. Its result has the documents made before."`
 	Errors     []RecordError `json:"errors,omitempty" jsonschema_description:"Records that failed, at most the first 100."`
 }
 

@@ -45,7 +45,7 @@ const (
 // exitClasses is the whole meaning of the exit codes; the help text is made of it.
 var exitClasses = []exitClass{
 	{0, "done", nil},
-	{exitFailed, "failed: an internal error, a failed check, a timeout or a canceled job", []apierror.Code{apierror.InternalError, apierror.Canceled}},
+	{exitFailed, "failed: an internal error, a failed check, a timeout or a cancelled job", []apierror.Code{apierror.InternalError, apierror.Canceled}},
 	{exitUsage, "usage: a flag, a setting or a local file is invalid; nothing was sent", nil},
 	{exitAuth, "auth: the key is missing, invalid or not allowed to do this", []apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}},
 	{exitMoney, "money: the balance or a spending limit does not cover the call", []apierror.Code{apierror.PaymentRequired}},

@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// startTimeout bounds the start of a browser; it takes 120 ms on an idle
-	// machine.
-	startTimeout = 30 * time.Second
 	// disposeTimeout bounds the removal of a browser context, which takes
 	// milliseconds even under an endless script.
 	disposeTimeout = 5 * time.Second
@@ -65,7 +62,7 @@ type account struct {
 // startBrowser starts Chromium and renders a first document, so that the first
 // job does not wait for fonts and code to load.
 func startBrowser(ctx context.Context, cfg Config, h home, name string) (*browser, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cfg.Times.Start)
 	defer cancel()
 	proc, err := startProcess(cfg, h, name)
 	if err != nil {

@@ -34,7 +34,7 @@ func startPool(t testing.TB, change func(*Config)) *Pool {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	cfg := Config{Proxy: closedProxy, Slots: 2, Dir: tempDir(t), Times: Times{Job: patience, Settle: patience}}
+	cfg := Config{Proxy: closedProxy, Slots: 2, Dir: tempDir(t), Times: Times{Start: patience, Job: patience, Settle: patience}}
 	if change != nil {
 		change(&cfg)
 	}

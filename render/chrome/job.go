@@ -106,8 +106,10 @@ const (
 	WaitNetworkIdle2     = "networkidle2"
 )
 
-// Times holds the time limits of a document. Zero means the default for an ordinary machine.
+// Times holds the time limits of a browser and its documents. Zero means the default for an ordinary machine.
 type Times struct {
+	// Start bounds the start of a browser, which takes 120 ms on an idle machine. Zero means 30 seconds.
+	Start time.Duration
 	// Job is the deadline of a job that names none; zero means 30 seconds.
 	Job time.Duration
 	// Settle bounds the wait for fonts and images after the load event: a document
@@ -121,6 +123,7 @@ type Times struct {
 // WithDefaults replaces zero values with the defaults.
 func (t Times) WithDefaults() Times {
 	return Times{
+		Start:     cmp.Or(t.Start, 30*time.Second),
 		Job:       cmp.Or(t.Job, 30*time.Second),
 		Settle:    cmp.Or(t.Settle, 5*time.Second),
 		Animation: cmp.Or(t.Animation, 4*time.Second),

@@ -155,8 +155,8 @@ func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err
 		return css, err
 	}
 	if styled.More > 0 {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("constructs of paged media have no effect in %d style attributes: "+
-			"they are read in %d of at most %d characters. Use a style element", styled.More, maxAttributes, maxAttribute)})
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("CSS for paged media has no effect in %d style attributes: "+
+			"only the first %d, of at most %d characters each, are read. Use a style element", styled.More, maxAttributes, maxAttribute)})
 	}
 	attributes := styled.Texts
 	pass := func() (warnings []Warning) {
@@ -213,7 +213,7 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 		return skipped
 	})
 	if len(sheets) > maxSheets {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("the document has more than %d style sheets; constructs of paged media have no effect in the others", maxSheets)})
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("the document has more than %d style sheets; CSS for paged media has no effect in the rest", maxSheets)})
 		sheets = sheets[:maxSheets]
 	}
 	for i := range sheets {
@@ -291,7 +291,7 @@ func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
 			return err
 		}
 	}
-	w := Warning{Code: CSSUnsupported, Message: "constructs of paged media have no effect in a style sheet that did not load again in time"}
+	w := Warning{Code: CSSUnsupported, Message: "CSS for paged media has no effect in a style sheet that did not reload in time"}
 	if strings.HasPrefix(s.url, "http") {
 		w.URL = s.url
 	}
@@ -356,8 +356,8 @@ func imports(s sheet, files map[string]sheet) map[string]bool {
 
 // skippedSheet returns the warning about a sheet that is too large to be read.
 func skippedSheet(s sheet) Warning {
-	w := Warning{Code: CSSUnsupported, Message: fmt.Sprintf("constructs of paged media have no effect in a style sheet of %d characters: they are read in sheets of at most %d characters, %d in total. "+
-		"Move them to a style element of their own", s.length, maxSheet, maxStyles)}
+	w := Warning{Code: CSSUnsupported, Message: fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: the limit is %d characters per sheet, and %d in total. "+
+		"Move these rules to a separate style element", s.length, maxSheet, maxStyles)}
 	if strings.HasPrefix(s.url, "http") {
 		w.URL = s.url
 	}

@@ -93,13 +93,13 @@ func (d *pagedDocument) warn(p *page) {
 		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("a reference to %q has no text: the document has no element with this ID", cut(link, maxFamily))})
 	}
 	for _, id := range d.Repeated {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("string-set, counter-reset: page and bookmarks have no effect on an element with the ID %q: another element before it has the same ID", cut(id, maxFamily))})
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("string-set, counter-reset: page and bookmarks have no effect on an element with the ID %q: an earlier element has the same ID. Give each element its own ID", cut(id, maxFamily))})
 	}
 	if d.Cut > 0 {
 		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("%d texts of target-text(), string-set or bookmarks are cut after %d characters", d.Cut, maxValue)})
 	}
 	if d.Alone > 0 {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("leader() is short in %d elements: it needs an element that is alone in its block, and ::after", d.Alone)})
+		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("leader() does not fill the line in %d elements. Use it in ::after of an element that is alone in its block", d.Alone)})
 	}
 	if d.More {
 		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("the document has more than %d references, strings and bookmarks; the others have no effect", maxReferences)})
@@ -326,7 +326,7 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 		}
 		repeated := slices.IndexFunc(seen, next.equal)
 		if n >= maxPrints+frozenPrints || n >= maxPrints && wide == nil && repeated < 0 {
-			warn(p.page, Warning{Code: LayoutUnstable, Message: "page numbers in the text change the pages that they name, so some may be wrong. Give the references a fixed width, such as display: inline-block; width: 3em"})
+			warn(p.page, Warning{Code: LayoutUnstable, Message: "page numbers in the text did not settle, because each print moved the pages that they refer to; some may be wrong. Give the references a fixed width, such as display: inline-block; width: 3em"})
 			return doc, nil
 		}
 		if repeated >= 0 && wide == nil {

@@ -149,7 +149,7 @@ func (r *reader) value(n *node, p path, field reflect.Value, name string) {
 		*read = true
 		if !r.dialect.assign(field, text) {
 			r.findings = append(r.findings, Finding{Rule: Structure, Severity: Error, JSONPath: name,
-				Message: "The value is not of the kind that the field has.", Actual: shortened(text)})
+				Message: "The value does not have the type of the field, such as a number, a date or a code.", Actual: shortened(text)})
 		}
 	}
 }

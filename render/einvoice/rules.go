@@ -37,7 +37,7 @@ var headRules = []rule[Invoice]{
 		}},
 	{id: "BR-CO-03", field: "taxPointCode", message: "The date (BT-7) and the event (BT-8) when VAT becomes due exclude each other.",
 		holds: func(_ *checker, i *Invoice) bool { return blank(i.TaxPointDate) || blank(i.TaxPointCode) }},
-	{id: "BR-CO-15", field: "totals.withTax", message: "The total with VAT (BT-112) must be the total without VAT (BT-109) and the VAT (BT-110).", scope: everywhere,
+	{id: "BR-CO-15", field: "totals.withTax", message: "The total with VAT (BT-112) must be the sum of the total without VAT (BT-109) and the VAT (BT-110).", scope: everywhere,
 		holds: func(c *checker, i *Invoice) bool {
 			t := orNew(i.Totals)
 			if t.WithTax == nil || t.WithoutTax == nil {
@@ -191,7 +191,7 @@ func sum[T any](list []T, amount func(v *T) *Decimal) (total Decimal) {
 }
 
 var payeeRules = []rule[Payee]{
-	{id: "BR-17", field: "name", message: "A payee (BG-10) must have a name (BT-59) and be another than the seller.",
+	{id: "BR-17", field: "name", message: "A payee (BG-10) must have a name (BT-59) and must not be the seller.",
 		holds: func(c *checker, p *Payee) bool {
 			s := c.invoice.seller()
 			same := given(p.Identifier) && slices.ContainsFunc(s.Identifiers, func(id Identifier) bool { return id.Value == p.Identifier.Value }) ||

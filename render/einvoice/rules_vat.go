@@ -124,7 +124,7 @@ func (c *checker) base(category string, rate *Decimal) Decimal {
 
 func vatInvoiceRules() (rules []rule[Invoice]) {
 	for _, v := range vatCategories {
-		message := "An invoice with the category " + v.code + " (" + v.name + ") must have exactly one VAT breakdown (BG-23) of it, and one only then."
+		message := "An invoice with the category " + v.code + " (" + v.name + ") must have exactly one VAT breakdown (BG-23) of that category. Other invoices must have none."
 		if v.several {
 			message = "An invoice with the category " + v.code + " (" + v.name + ") must have a VAT breakdown (BG-23) of it."
 		}

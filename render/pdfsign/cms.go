@@ -150,15 +150,15 @@ const (
 func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 	s := &Signer{Key: key, Chain: chain, Hash: crypto.SHA256}
 	if len(chain) == 0 {
-		return nil, fail(BadKey, "must contain the certificate of the private key")
+		return nil, fail(BadKey, "must have the certificate of the private key")
 	}
 	switch public := key.Public().(type) {
 	case *rsa.PublicKey:
 		if n := public.N.BitLen(); n < minRSA || n > maxRSA {
-			return nil, fail(BadKey, "must contain an RSA key of %d to %d bits, or an ECDSA key; got RSA of %d bits", minRSA, maxRSA, n)
+			return nil, fail(BadKey, "must have an RSA key of %d to %d bits, or an ECDSA key; got RSA of %d bits", minRSA, maxRSA, n)
 		}
 		if !public.Equal(chain[0].PublicKey) {
-			return nil, fail(BadKey, "must contain the certificate of the private key; it has another")
+			return nil, fail(BadKey, "must have the certificate of the private key; its certificate belongs to another key")
 		}
 	case *ecdsa.PublicKey:
 		switch public.Curve.Params().Name {
@@ -166,16 +166,16 @@ func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 		case "P-384":
 			s.Hash = crypto.SHA384
 		default:
-			return nil, fail(BadKey, "must contain an ECDSA key on P-256 or P-384, or an RSA key; got %s", public.Curve.Params().Name)
+			return nil, fail(BadKey, "must have an ECDSA key on P-256 or P-384, or an RSA key; got %s", public.Curve.Params().Name)
 		}
 		if !public.Equal(chain[0].PublicKey) {
-			return nil, fail(BadKey, "must contain the certificate of the private key; it has another")
+			return nil, fail(BadKey, "must have the certificate of the private key; its certificate belongs to another key")
 		}
 	default:
-		return nil, fail(BadKey, "must contain an RSA or ECDSA key")
+		return nil, fail(BadKey, "must have an RSA or ECDSA key")
 	}
 	if usage := chain[0].KeyUsage; usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
-		return nil, fail(BadKey, "must contain a certificate for signatures; its key usage is another")
+		return nil, fail(BadKey, "must have a certificate whose key usage allows signatures (digitalSignature or nonRepudiation)")
 	}
 	return s, nil
 }

@@ -71,7 +71,7 @@ func (e *Evidence) gather(ctx context.Context, network Network, at time.Time, ch
 			}
 			err := error(nil)
 			if i+1 == len(chain) {
-				err = fail(NoState, "needs the issuer of the certificate %q, which is unknown", certificate.Subject.CommonName)
+				err = fail(NoState, "requires the certificate of the issuer of %q, which is unknown", certificate.Subject.CommonName)
 			} else if e.state(certificate, chain[i+1], at) != Good {
 				err = e.fetch(ctx, network, certificate, chain[i+1], at)
 			}
@@ -117,13 +117,13 @@ func (e *Evidence) fetch(ctx context.Context, network Network, certificate, issu
 		case Good:
 			return nil
 		case Revoked:
-			return fail(BadKey, "needs certificates that are not revoked; %q is revoked", certificate.Subject.CommonName)
+			return fail(BadKey, "must have no revoked certificate; %q is revoked", certificate.Subject.CommonName)
 		}
 	}
 	if last != nil {
-		return fail(NoState, "needs the revocation status of the certificate %q, which cannot be fetched: %v", certificate.Subject.CommonName, last)
+		return fail(NoState, "requires the revocation status of the certificate %q, which could not be fetched: %v", certificate.Subject.CommonName, last)
 	}
-	return fail(NoState, "needs the revocation status of the certificate %q, which no server reports", certificate.Subject.CommonName)
+	return fail(NoState, "requires the revocation status of the certificate %q, which no server of its issuer reports", certificate.Subject.CommonName)
 }
 
 // State is the state of a certificate at a time.

@@ -22,10 +22,10 @@ func ReadPKCS12(content []byte, password string) (*Signer, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fail(BadKey, "must contain an RSA or ECDSA key")
+		return nil, fail(BadKey, "must have an RSA or ECDSA key")
 	}
 	if now := time.Now(); now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
-		return nil, fail(BadKey, "must contain a certificate that is valid now; it is valid from %s to %s",
+		return nil, fail(BadKey, "must have a certificate that is valid now; it is valid from %s to %s",
 			certificate.NotBefore.UTC().Format(time.RFC3339), certificate.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return NewSigner(signer, completed(append(others[:0:0], certificate), others))

@@ -81,7 +81,7 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 	}
 	const granted, grantedWithChanges = 0, 1
 	if status := got.Status.Status; status != granted && status != grantedWithChanges {
-		return nil, fail(BadResponse, "refused the request with status %d", status)
+		return nil, fail(BadResponse, "refused the request (PKIStatus %d of RFC 3161)", status)
 	}
 	token, err := readToken(got.Token.FullBytes)
 	if err == nil {

@@ -93,13 +93,17 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 	signer := *m.signer
 	signer.UnhandledCriticalExtensions = nil // such as those of qualified certificates, which change no signature
 	chains, err := signer.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: s.moment, KeyUsages: []x509.ExtKeyUsage{usage}})
+	owner := "the signer"
+	if usage == x509.ExtKeyUsageTimeStamping {
+		owner = "the timestamp authority"
+	}
 	if err != nil {
-		s.doubt = distrust(err, m.signer, s.moment)
+		s.doubt = distrust(err, owner, m.signer, s.moment)
 		s.Chain = completed([]*x509.Certificate{m.signer}, append(others, v.trust.Roots...))
 		return
 	}
 	if allowed := m.signer.KeyUsage; allowed != 0 && allowed&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
-		s.doubt = "the certificate of the signer is not for signatures"
+		s.doubt = "the certificate of " + owner + " is not for signatures"
 		return
 	}
 	if usage == x509.ExtKeyUsageAny && !forDocuments(m.signer) {
@@ -146,20 +150,20 @@ func (e *Evidence) chainState(chain []*x509.Certificate, at time.Time) State {
 	return state
 }
 
-// distrust returns the reason why a certificate is not trusted.
-func distrust(err error, c *x509.Certificate, at time.Time) string {
+// distrust returns the reason why the certificate of its owner is not trusted.
+func distrust(err error, owner string, c *x509.Certificate, at time.Time) string {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		if at.Before(c.NotBefore) {
-			return "the certificate of the signer was not valid yet"
+			return "the certificate of " + owner + " was not valid yet"
 		}
-		return fmt.Sprintf("the certificate of the signer or one of its issuers was not valid at %s, and no trusted timestamp proves an earlier time", at.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the certificate of %s or one of its issuers was not valid at %s, and no trusted timestamp proves an earlier time", owner, at.UTC().Format(time.RFC3339))
 	case errors.As(err, &unknown):
-		return "the certificate of the signer does not lead to a trusted certificate"
+		return "the certificate of " + owner + " does not lead to a trusted certificate. Send the root certificate of its issuer in trust"
 	}
-	return "the certificate of the signer is not acceptable: " + err.Error()
+	return "the certificate of " + owner + " is not acceptable: " + err.Error()
 }
 
 // judge decides on a signature.

@@ -50,7 +50,7 @@ func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance
 	}
 	if len(v.Lines) > 0 {
 		if d.archival() {
-			return nil, "", fail(BadText, "must be empty, because the PDF claims PDF/A and the font of the text is not embedded. Send an image instead")
+			return nil, "", fail(BadText, "cannot be shown, because the PDF claims PDF/A and the font of the text is not embedded. Send visible.image without visible.text")
 		}
 		if err := v.write(&content, left); err != nil {
 			return nil, "", err
@@ -68,7 +68,7 @@ func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance
 func (d *document) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err error) {
 	left, bottom, right, top, ok := d.shown(page)
 	if !ok {
-		return nil, nil, fail(BadPage, "page %d has no size", v.Page)
+		return nil, nil, fail(BadPage, "must be on a page with a size; page %d has none", v.Page)
 	}
 	turned, _ := d.Target(page.Entries["/Rotate"]).(float64)
 	quarter := (int(turned)/90%4 + 4) % 4

@@ -86,7 +86,7 @@ func readArray(in io.Reader, w *writer) error {
 		}
 	}
 	if _, err := decoder.Token(); err != nil {
-		return jsonFault(err, w.count+1)
+		return jsonFault(err, w.count)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return fault("must be one JSON array; remove the text after it")
@@ -115,11 +115,11 @@ func readObject(decoder *json.Decoder, w *writer) error {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case err != nil:
-		return jsonFault(err, w.count+1)
+		return jsonFault(err, w.count)
 	case !bytes.HasPrefix(object, []byte("{")):
-		return fault("must be an array of objects; record %d is none", w.count+1)
+		return fault("must be an array of objects; records[%d] is not an object", w.count)
 	case !utf8.Valid(object):
-		return fault("must be UTF-8; record %d is not", w.count+1)
+		return fault("must be UTF-8; records[%d] is not", w.count)
 	}
 	return w.write(object)
 }
@@ -128,7 +128,7 @@ func readObject(decoder *json.Decoder, w *writer) error {
 func jsonFault(err error, record int) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fault("is not valid JSON at record %d: %.100v", record, err)
+		return fault("is not valid JSON at records[%d]: %.100v", record, err)
 	}
 	return err
 }
@@ -144,17 +144,17 @@ type writer struct {
 // write writes one record, which is JSON.
 func (w *writer) write(record []byte) error {
 	if w.count++; w.count > Max {
-		return fault("has more than %d records. Split the file", Max)
+		return fault("must have at most %d records. Split the file", Max)
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, record); err != nil {
 		return err
 	}
 	if line.Len() > MaxRecord {
-		return fault("has a record of more than %d bytes: record %d", MaxRecord, w.count)
+		return fault("must have records of at most %d MiB; records[%d] is larger", MaxRecord>>20, w.count-1)
 	}
 	if w.total += line.Len(); w.total > MaxTotal {
-		return fault("has more than %d bytes of records", MaxTotal)
+		return fault("must have at most %d MiB of records", MaxTotal>>20)
 	}
 	line.WriteByte('\n')
 	_, err := w.out.Write(line.Bytes())
@@ -201,16 +201,16 @@ func (h *header) set(names []string, flat bool) error {
 			case path[n] == "":
 				return fault("has a column with an empty name in its path: %.80q", name)
 			case before == "value" && use == "value":
-				return fault("has two columns of the name %.80q", name)
+				return fault("has two columns named %.80q", name)
 			case before != "" && before != use:
-				return fault("has columns that exclude each other: %.80q is a value and an object", part)
+				return fault("has conflicting columns: %.80q is both a value and an object", part)
 			}
 			seen[part] = use
 		}
 		h.paths = append(h.paths, path)
 	}
 	if len(seen) == 0 {
-		return fault("has no names of columns in its first row")
+		return fault("has no column names in its first row")
 	}
 	return nil
 }
