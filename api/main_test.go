@@ -89,7 +89,7 @@ func (l *toolLab) start() {
 		return
 	}
 	l.render, l.err = render.New(context.Background(), render.Config{
-		Dir: l.dir, Engine: engine, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{}, Times: chrome.Times{Job: 90 * time.Second},
+		Dir: l.dir, Engine: engine, AllowHosts: []string{strings.TrimPrefix(l.files.URL, "http://")}, Resolver: noNames{}, Times: chrome.Times{Start: 5 * time.Minute, Job: 90 * time.Second},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), // shown where a test fails
 	})
 }

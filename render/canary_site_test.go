@@ -50,7 +50,7 @@ func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	if err := os.Chmod(dir, 0o711); err != nil { // The browser's own user passes through.
 		t.Fatal(err)
 	}
-	cfg.Dir, cfg.Times.Job = dir, patience
+	cfg.Dir, cfg.Times.Start, cfg.Times.Job = dir, patience, patience
 	if os.Getenv(withoutNamespaces) != "" {
 		cfg.Sandbox = render.SandboxReduced // And this program as the engines': nothing can be built here.
 	} else if cfg.Engine, err = render.Engine(); err != nil {

@@ -56,7 +56,7 @@ func newStudio(t *testing.T) *studio {
 		AllowHosts: []string{"assets.test", "elsewhere.test"}, ExtraCA: ca.file,
 		Resolver: dns{"assets.test": always(siteAddr), "elsewhere.test": always(siteAddr)},
 		// Wait for late drawing even on a busy machine.
-		Times: chrome.Times{Settle: 20 * time.Second, Animation: patience},
+		Times: chrome.Times{Start: patience, Settle: 20 * time.Second, Animation: patience},
 	})
 	return s
 }

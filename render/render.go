@@ -64,7 +64,7 @@ type Config struct {
 	Fonts string
 	// Engine is the command that runs ServeEngine; empty means this executable with the argument "engine".
 	Engine []string
-	// Times holds the time limits of documents.
+	// Times holds the time limits of browsers and documents.
 	Times chrome.Times
 	// Resolver looks up names; nil means the system's.
 	Resolver egress.Resolver

@@ -80,7 +80,7 @@ func start(t *testing.T, cfg Config) *Renderer {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	cfg.Dir, cfg.Times.Job = folder(t), patience
+	cfg.Dir, cfg.Times.Start, cfg.Times.Job = folder(t), patience, patience
 	var err error
 	if cfg.Engine, err = Engine(); err != nil {
 		t.Fatal(err)
