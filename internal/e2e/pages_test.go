@@ -37,7 +37,7 @@ const pagePatience = 5 * time.Minute
 
 // unhurried leaves documents more time than a machine that does nothing else needs, and the LibreOffice processes
 // to the first document that needs one.
-var unhurried = app.Hooks{Cold: true, DrawTime: pagePatience, Render: func(c *render.Config) { c.Times.Start, c.Times.Job = pagePatience, 2 * time.Minute }}
+var unhurried = app.Hooks{Cold: true, DrawTime: pagePatience, Render: func(c *render.Config) { c.Times.Start, c.Times.Job = pagePatience, 2*time.Minute }}
 
 // startPages starts an App with open sign-up, after changes of its settings.
 func startPages(t *testing.T, changes ...func(*app.Config)) *app.App {
