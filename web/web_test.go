@@ -733,7 +733,7 @@ func TestConnectionPages(t *testing.T) {
 			t.Errorf("the test: got %s", failed.body)
 		}
 		bucket := "/dashboard/connections/" + list[1].ID
-		if form := v.sees(bucket, "Edit connection", "Empty keeps the stored key"); !strings.Contains(form.body, `value="abc"`) || strings.Contains(form.body, "canary") || !regexp.MustCompile(`name="s3.pathStyle" value="on" checked`).MatchString(form.body) {
+		if form := v.sees(bucket, "Edit connection", "Leave empty to keep the stored key"); !strings.Contains(form.body, `value="abc"`) || strings.Contains(form.body, "canary") || !regexp.MustCompile(`name="s3.pathStyle" value="on" checked`).MatchString(form.body) {
 			t.Errorf("the form of a bucket: got %s", form.body)
 		}
 		change := url.Values{"kind": {"s3"}, "name": {"files"}, "s3.bucket": {"other-bucket"}, "s3.accessKeyId": {"k"}}

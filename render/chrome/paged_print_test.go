@@ -531,7 +531,7 @@ func TestLimitsOfPagedCSSAreReported(t *testing.T) {
 		"many references":          {style + `<h1 id=a>A</h1>` + many(10_500, `<a href="#a">%d</a> `), []string{"more than 10000 references"}},
 		"many missing IDs":         {style + many(1_500, `<a href="#x%d">to</a> `), []string{`"#x0"`}},
 		"duplicate IDs":            {style + strings.Repeat(`<h1 id=a>A</h1><a href="#a">to</a>`, 500), []string{`ID "a"`}},
-		"sheet of 5 MB":            {style + "<style>" + many(100_000, "p.c%d { color: red; margin: 0; padding: 0; border: 0 }\n") + `p { float: footnote }</style><h1>A</h1>`, []string{"a style sheet of ", "at most 1048576 characters"}},
+		"sheet of 5 MB":            {style + "<style>" + many(100_000, "p.c%d { color: red; margin: 0; padding: 0; border: 0 }\n") + `p { float: footnote }</style><h1>A</h1>`, []string{"a style sheet of ", "the limit is 1048576 characters"}},
 		"many sheets":              {style + many(300, `<style>p.c%d { float: footnote }</style>`), []string{"more than 200 style sheets"}},
 		"style attributes":         {style + many(1500, `<p style="string-set: s 'a%d'">x</p>`), []string{"in 500 style attributes"}},
 		"long style attribute":     {style + `<p style="float: footnote; background: url(data:` + strings.Repeat("a", 20_000) + `)">x<p style="float: footnote">y`, []string{"in 1 style attributes"}},
