@@ -28,6 +28,7 @@ type browserPool struct {
 	mu       sync.Mutex
 	closed   bool
 	browsers []*browser    // in service, the longest serving first
+	retiring []*browser    // out of service, until their last jobs are done
 	starting *start        // a start under way
 	changed  chan struct{} // closed and replaced when a browser came or got free
 	suspects map[string]time.Time

@@ -3,6 +3,7 @@ package chrome
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -47,7 +48,7 @@ func (f *browserPool) guard() {
 	var watched []*browser
 	slow := map[*browser]bool{}
 	f.mu.Lock()
-	for _, b := range f.browsers {
+	for _, b := range slices.Concat(f.browsers, f.retiring) {
 		if now.Sub(b.oldest(now, false)) > guardAfter {
 			watched = append(watched, b)
 		}

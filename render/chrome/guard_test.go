@@ -3,6 +3,7 @@ package chrome
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -124,6 +125,25 @@ func TestCrowdsStepBack(t *testing.T) {
 	stand("who has more stands back", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
 	p.fleet.leave(newcomer, 0, nil)
 	stand("who is alone again has all", map[*visit]int{heavy: priority.Work})
+}
+
+// TestGuardWatchesRetiringBrowsers has a browser be replaced during its document's run, which fills memory afterwards: the
+// document is ended by its own fault.
+func TestGuardWatchesRetiringBrowsers(t *testing.T) {
+	s := newSite(t)
+	retired := make(chan struct{})
+	s.mux.HandleFunc("held.test/go", func(http.ResponseWriter, *http.Request) { <-retired })
+	s.page("held.test/", `<script>fetch('/go').then(() => { const all = []; setInterval(() => all.push(new Uint8Array(1 << 25).fill(1)), 10) })</script>`)
+	p := startPool(t, func(c *Config) { c.Proxy, c.RecycleBytes, c.RendererBytes = s.proxy.URL, 1<<20, 300<<20 })
+	// A browser that is out of service is ended after drainTimeout in any case.
+	job := printLater(t.Context(), p, Job{Account: "a", URL: "http://held.test/", WaitForSelector: "#never", Timeout: drainTimeout / 2})
+	eventually(t, "the document has loaded", func() bool { return len(s.requests("/go")) > 0 })
+	eventually(t, "its browser is out of service", func() bool { return p.longest() == 0 })
+	close(retired)
+	var harm *HarmError
+	if err := (<-job).err; !errors.As(err, &harm) || !strings.Contains(err.Error(), "memory") {
+		t.Errorf("got %v, want a *HarmError about memory", err)
+	}
 }
 
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel

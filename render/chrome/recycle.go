@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,7 @@ func (f *browserPool) recycleLocked(old *browser, reason string) {
 func (f *browserPool) retire(b *browser) {
 	f.mu.Lock()
 	b.retired = true
+	f.retiring = append(f.retiring, b)
 	if len(b.visits) == 0 {
 		close(b.drained)
 	}
@@ -57,6 +59,9 @@ func (f *browserPool) retire(b *browser) {
 	case <-timer.C:
 	case <-f.ctx.Done():
 	}
+	f.mu.Lock()
+	f.retiring = slices.DeleteFunc(f.retiring, func(other *browser) bool { return other == b })
+	f.mu.Unlock()
 	f.bury(b)
 }
 
