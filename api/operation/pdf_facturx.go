@@ -78,10 +78,12 @@ func (f *FacturxOptions) check(faults *schema.Faults, at string) {
 	case given && (f.Profile == "" || slices.Contains(einvoice.Profiles(), einvoice.Profile(f.Profile))):
 		f.checkInvoice(faults, at+"invoice")
 	case given: // the profile is faulted
-	case f.XML == nil && at != "":
-		faults.Add(at+"invoice", "is required unless %sxml is given, or templateId with templateData", at)
 	case f.XML == nil:
-		faults.Add("invoice", "is required unless xml is given")
+		others := at + "xml is given"
+		if at != "" {
+			others += ", or templateId with templateData"
+		}
+		faults.Add(at+"invoice", "is required unless %s", others)
 	}
 }
 

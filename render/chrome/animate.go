@@ -118,6 +118,9 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 		if p.lane == Inline || left == 0 && ended == 0 {
 			return nil // There is nothing that could start another.
 		}
+		if ended > 0 {
+			continue // The script has waited for frames.
+		}
 		if err := pause(bounded, animationPause); err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

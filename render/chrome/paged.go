@@ -63,8 +63,8 @@ const styleScript = `({most, pattern}) => {
 // mentionsPaged reports whether the document may use constructs of paged media. Documents without network are judged
 // by their text; for others, the style sheets that they have loaded are read too.
 func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
-	if pagedcss.Mentions(job.HTML) || p.lane != Once {
-		return pagedcss.Mentions(job.HTML), nil
+	if mentioned := pagedcss.Mentions(job.HTML); mentioned || p.lane != Once {
+		return mentioned, nil
 	}
 	if job.URL != "" {
 		var styles string
@@ -206,7 +206,8 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 	sheets = slices.DeleteFunc(sheets, func(s sheet) bool {
 		skipped := s.length > maxSheet || total+s.length > maxStyles
 		if skipped {
-			warn(p, skippedSheet(s))
+			warn(p, s.warning(fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: the limit is %d characters per sheet, and %d in total. "+
+				"Move these rules to a separate style element", s.length, maxSheet, maxStyles)))
 		} else {
 			total += s.length
 		}
@@ -291,11 +292,7 @@ func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
 			return err
 		}
 	}
-	w := Warning{Code: CSSUnsupported, Message: "CSS for paged media has no effect in a style sheet that did not reload in time"}
-	if strings.HasPrefix(s.url, "http") {
-		w.URL = s.url
-	}
-	warn(p, w)
+	warn(p, s.warning("CSS for paged media has no effect in a style sheet that did not reload in time"))
 	return nil
 }
 
@@ -354,10 +351,9 @@ func imports(s sheet, files map[string]sheet) map[string]bool {
 	return urls
 }
 
-// skippedSheet returns the warning about a sheet that is too large to be read.
-func skippedSheet(s sheet) Warning {
-	w := Warning{Code: CSSUnsupported, Message: fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: the limit is %d characters per sheet, and %d in total. "+
-		"Move these rules to a separate style element", s.length, maxSheet, maxStyles)}
+// warning returns a warning about the sheet, with its URL if it has one on the network.
+func (s sheet) warning(text string) Warning {
+	w := Warning{Code: CSSUnsupported, Message: text}
 	if strings.HasPrefix(s.url, "http") {
 		w.URL = s.url
 	}
@@ -366,9 +362,9 @@ func skippedSheet(s sheet) Warning {
 
 // noEffect returns the warning about a construct.
 func noEffect(c pagedcss.Construct, s sheet, job Job) Warning {
-	w := Warning{Code: CSSUnsupported, Message: c.Name + " has no effect"}
-	if strings.HasPrefix(s.url, "http") && s.url != job.URL {
-		w.URL = s.url
+	w := s.warning(c.Name + " has no effect")
+	if w.URL == job.URL {
+		w.URL = "" // of a style element
 	}
 	if !job.Generated || w.URL != "" {
 		w.Message += fmt.Sprintf(" (line %d)", s.line+c.Line)

@@ -132,6 +132,7 @@ func (d *pagedDocument) first() state {
 
 // places are the places of the document's destinations.
 type places struct {
+	file  *pdffile.Printed
 	pages int
 	at    map[string]pdffile.Destination
 	top   float64 // the smallest distance of a destination from the top
@@ -146,7 +147,7 @@ func (d *pagedDocument) places(doc Document) (places, error) {
 	if err != nil {
 		return places{}, fmt.Errorf("chrome: read the destinations: %w", err)
 	}
-	found := places{pages: doc.Pages, at: make(map[string]pdffile.Destination, len(named)), top: 1}
+	found := places{file: f, pages: doc.Pages, at: make(map[string]pdffile.Destination, len(named)), top: 1}
 	for _, n := range named {
 		found.at[n.Name] = n
 		found.top = min(found.top, n.Y)
@@ -363,11 +364,7 @@ func (d *pagedDocument) finish(doc Document) error {
 	if len(list) == 0 && !added {
 		return nil
 	}
-	f, err := pdffile.ReadPrinted(doc.Body.Open(), doc.Body.Size())
-	if err != nil {
-		return fmt.Errorf("chrome: write the bookmarks: %w", err)
-	}
-	update, err := f.SetBookmarks(list, ownNames)
+	update, err := at.file.SetBookmarks(list, ownNames)
 	if err != nil {
 		return fmt.Errorf("chrome: write the bookmarks: %w", err)
 	}

@@ -34,7 +34,11 @@ func (r *reader) content(in place, at span) {
 			text, ok = r.function(c)
 		}
 		if !ok {
-			r.add(r.source(c)+map[bool]string{true: " outside of a margin box"}[c.text == "counter("], r.tokens[c.from].line)
+			name := r.source(c)
+			if c.text == "counter(" {
+				name += " outside of a margin box"
+			}
+			r.add(name, r.tokens[c.from].line)
 			return
 		}
 		if text != "" {

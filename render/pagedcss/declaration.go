@@ -104,20 +104,12 @@ func (r *reader) components(from, to int) (list []component) {
 }
 
 // arguments returns the components of each argument of a function.
-func (r *reader) arguments(f component) (list [][]component) {
+func (r *reader) arguments(f component) [][]component {
 	end := f.to
 	if r.tokens[end-1].kind == css.RightParenthesisToken {
 		end--
 	}
-	list = [][]component{nil}
-	for _, c := range r.components(f.from+1, end) {
-		if c.kind == css.CommaToken {
-			list = append(list, nil)
-		} else {
-			list[len(list)-1] = append(list[len(list)-1], c)
-		}
-	}
-	return list
+	return split(r.components(f.from+1, end))
 }
 
 // source returns the text of components.
