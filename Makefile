@@ -57,7 +57,7 @@ build: assets ## Build bin/relaypdf.
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
 
 # What takes longest begins first: otherwise it is still at work, alone, when all else is done.
-LONGEST := ./internal/e2e ./api ./render ./render/chrome
+LONGEST := ./render/pdf ./api ./internal/e2e ./render ./render/chrome ./static/gallery
 
 # A test that fails fails the run: a test that passes only at times is a defect, and no run hides it. Its output is
 # shown when its package ends, so that a run that is cut off has shown it.
