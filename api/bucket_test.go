@@ -12,6 +12,7 @@ import (
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
 	"relaypdf/internal/fakes3"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/blob/blobtest"
@@ -175,6 +176,7 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 // TestBucketFails: a bucket that does not respond, is overloaded or breaks off is reported like a full disk: nothing
 // is charged, and operations that need no file continue.
 func TestBucketFails(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s, server, bucket := newBucket(t, nil)
 	id := stored(t, s, `{"text":"a","response":"url"}`)

@@ -245,6 +245,7 @@ func watchBystander(t *testing.T, s *apitest.Server) (stop func()) {
 
 // TestHostileJSON sends JSON that is hard to parse to every operation.
 func TestHostileJSON(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	before, _ := s.Balance(t)

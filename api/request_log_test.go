@@ -15,6 +15,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -130,6 +131,7 @@ func TestLimitedRequestsAreLogged(t *testing.T) {
 
 // TestCallsDoNotWaitForTheLog locks the table of the log while calls go on.
 func TestCallsDoNotWaitForTheLog(t *testing.T) {
+	slow.Test(t)
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}

@@ -183,6 +183,7 @@ func withoutSheetName(words []string) (left []string) {
 }
 
 func TestConvertRefuses(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	csv := `"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"`

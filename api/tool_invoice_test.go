@@ -59,6 +59,7 @@ func pdfWithInvoice(xml string) string {
 
 // TestLargeInvoicesAreIssued attaches the XML of a large supporting document, as JSON and as XML.
 func TestLargeInvoicesAreIssued(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	content := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("%PDF"), 500_000))

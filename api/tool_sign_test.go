@@ -98,6 +98,7 @@ func TestSign(t *testing.T) {
 
 // TestSignEncrypted: encrypted documents are signed at each level, and stay encrypted as they are.
 func TestSignEncrypted(t *testing.T) { //nolint:tparallel // The authority makes one signer at a time.
+	slow.Test(t)
 	t.Parallel()
 	s := toolServer(t)
 	a := newAuthority(t)

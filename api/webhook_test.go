@@ -195,6 +195,7 @@ func value[T any](p *T) T {
 // TestRetriesCarryTheSameEvent: eight attempts with one ID and one body, each with a new signature; then the delivery
 // has failed, and a replay starts again.
 func TestRetriesCarryTheSameEvent(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	receiver := apitest.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })

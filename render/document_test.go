@@ -110,6 +110,7 @@ func TestPDFPageRanges(t *testing.T) {
 }
 
 func TestPDFMarkdownMargins(t *testing.T) {
+	slow.Test(t)
 	r := start(t, Config{})
 	inch := func(n float64) *float64 { return &n }
 	for name, test := range map[string]struct {
@@ -149,6 +150,7 @@ func TestScreenshot(t *testing.T) {
 }
 
 func TestURLBehindAnExtraCA(t *testing.T) {
+	slow.Test(t)
 	headers := make(chan http.Header, 10)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -258,6 +260,7 @@ func TestURLOfAnUnknownName(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
+	slow.Test(t)
 	r := start(t, Config{})
 	for name, source := range map[string]Source{
 		"endless script": {HTML: "<script>while (true) {}</script>"},

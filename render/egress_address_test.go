@@ -194,6 +194,7 @@ func embed(address string) string {
 
 // The same spellings lead to the canary where the operator opened them.
 func TestAddressesAreReachedWhereOpen(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	f := newField(t)
 	f.names["localhost"], f.names["x.localhost"] = always("127.0.0.1"), always("127.0.0.1")
@@ -265,6 +266,7 @@ func TestNamesThatResolveInwards(t *testing.T) {
 // A name that changes between the check and the dial, and between one request
 // and the next, is refused when it points inwards.
 func TestNamesThatChange(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	ca := newAuthority(t)
 	site, tripwire := siteAndTripwire(t, ca, "changes.test", "moves.test")

@@ -114,6 +114,7 @@ func printEmail(t *testing.T, a *Account, content string, how Email) (file, text
 }
 
 func TestEmails(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	a := start(t, Config{Slots: 1}).For("a")
 	for name, want := range map[string]struct{ says, lacks, warns string }{

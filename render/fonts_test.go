@@ -13,6 +13,7 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/gofont/gosmallcaps"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render"
 	"relaypdf/render/font"
 	"relaypdf/render/office"
@@ -59,6 +60,7 @@ func houseGeorgia() []byte {
 // TestOwnFonts checks that the browser and the engines find the fonts of the operator's folder at each level of the
 // sandbox (see TestIsolationWithoutNamespaces). They cannot see these fonts otherwise.
 func TestOwnFonts(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	r := launch(t, render.Config{Fonts: ownFonts(t), OfficeSlots: 1})
 	account := r.For("acct_fonts")

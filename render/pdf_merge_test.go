@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/pdfmeta"
@@ -141,6 +142,7 @@ func screenshots(t *testing.T, path, name string) {
 
 // TestMergeTitlesOfMetadata prefers the title in the metadata to a weak one.
 func TestMergeTitlesOfMetadata(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	account := start(t, Config{}).For("merge")
 	titled, err := account.SetPDFInfo(t.Context(), partOf("", 1).Content.(File), "", pdfmeta.Info{Title: "Tïtle 🎉 of\tmetadata"})
@@ -194,6 +196,7 @@ func TestMergePageNumbersAvoidText(t *testing.T) {
 
 // TestMergePageNumbers numbers documents without a table of contents, of which the third cannot be opened.
 func TestMergePageNumbers(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	path, _ := mergedWith(t, []MergeInput{partOf("", 1), partOf("", 2)}, MergeAdditions{PageNumbers: []pdf.Place{pdf.Bottom}})
 	for i, text := range pagesText(t, path) {

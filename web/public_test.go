@@ -221,6 +221,7 @@ func TestLiveBox(t *testing.T) {
 
 // TestLiveBoxIsLimitedForAll has many addresses try.
 func TestLiveBoxIsLimitedForAll(t *testing.T) {
+	slow.Test(t)
 	var at atomic.Int64
 	d := &drawer{}
 	h := sqliteHouse(t, func(c *web.Config) {

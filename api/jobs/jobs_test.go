@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"relaypdf/api/jobs"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
@@ -267,6 +268,7 @@ func (q *fleet) stop() int64 {
 // TestIdleProcessesLetOthersGoFirst: all idle processes are notified of a job. Claims that
 // find nothing are bounded in time, however many jobs come one after another.
 func TestIdleProcessesLetOthersGoFirst(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const processes, count = 8, 200
 	f := newFixture(t, storetest.Postgres(t))

@@ -14,6 +14,7 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/mcp"
 	"relaypdf/docs"
+	"relaypdf/internal/slow"
 )
 
 // Limits of the lists, with which every conversation of an agent begins. About 12 more tools are planned, for which all
@@ -126,6 +127,7 @@ func TestToolsetsAreSelected(t *testing.T) {
 
 // TestManySelections: the selections that are described in memory are limited.
 func TestManySelections(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := product(t)
 	tools, err := api.Tools()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 type hostileInput struct {
@@ -156,6 +158,7 @@ func watchHeap(t *testing.T, work func()) int64 {
 }
 
 func TestMemoryOfInputs(t *testing.T) {
+	slow.Test(t)
 	// Maximum memory of one and of eight requests at once, in MiB. Files stream: whatever their size, they use almost
 	// no memory.
 	bodies := map[string]struct {

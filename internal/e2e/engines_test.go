@@ -7,11 +7,13 @@ import (
 	"syscall"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store/storetest"
 )
 
 // TestEnginesThatAreLeftOut starts the program with one heavy engine of three.
 func TestEnginesThatAreLeftOut(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))
 	c.env = append(c.env, "RELAYPDF_ENGINES=ghostscript")

@@ -227,6 +227,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 // TestPlaygroundMergesOnOneScreen merges two files: on a screen of 1440 by 900 pixels, the files, the button and the
 // result are visible together. A file that is wrong is named in the error.
 func TestPlaygroundMergesOnOneScreen(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -261,6 +262,7 @@ func TestPlaygroundMergesOnOneScreen(t *testing.T) {
 
 // TestPlaygroundCancelsARun shows the time of a long call and cancels it: it is not charged.
 func TestPlaygroundCancelsARun(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -825,6 +825,7 @@ func TestPublicPagesInABrowser(t *testing.T) {
 // TestReferenceUnfoldsToAField follows links to fields inside of folded objects, and looks at the three widths of the
 // reference.
 func TestReferenceUnfoldsToAField(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	visitor := openScreen(t, browser, app)
@@ -861,6 +862,7 @@ func TestReferenceUnfoldsToAField(t *testing.T) {
 
 // TestStatusCoversAllProcesses reads the page.
 func TestStatusCoversAllProcesses(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	app := startPages(t)
 	client := &http.Client{Timeout: pagePatience}

@@ -108,6 +108,7 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 // TestEachSideSpeaksItsLanguage requests missing resources of the whole service: the API responds with JSON, the
 // rest with pages, and both suggest a correction.
 func TestEachSideSpeaksItsLanguage(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	server := startDev(t)
 	for _, q := range []struct {

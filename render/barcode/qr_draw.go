@@ -1,5 +1,10 @@
 package barcode
 
+import (
+	"math"
+	"slices"
+)
+
 // qrCanvas is a QR Code being drawn. Modules of patterns are fixed: data is placed around them and the mask leaves
 // them unchanged.
 type qrCanvas struct {
@@ -22,18 +27,16 @@ func drawQR(words []byte, version int, level qrLevel) *grid {
 	c.drawFormat(0) // reserves the place
 	c.drawData(words)
 
-	best, fewest := 0, int(^uint(0)>>1)
+	data, best, fewest := c.grid, c.grid, math.MaxInt
 	for mask := range 8 {
+		c.grid = &grid{size: size, dark: slices.Clone(data.dark)}
 		c.applyMask(mask)
 		c.drawFormat(mask)
 		if p := penalty(c.grid); p < fewest {
-			best, fewest = mask, p
+			best, fewest = c.grid, p
 		}
-		c.applyMask(mask) // twice is not at all
 	}
-	c.applyMask(best)
-	c.drawFormat(best)
-	return c.grid
+	return best
 }
 
 // fix sets a module that belongs to a pattern.

@@ -1,74 +1,79 @@
 package barcode
 
+import mathbits "math/bits"
+
 // penalty rates how hard a symbol is to read (ISO/IEC 18004, clause 7.8.3): long runs, blocks, patterns like a
 // finder, and too much of one colour.
 func penalty(g *grid) int {
-	line := make([]bool, g.size)
-	points := 0
-	for i := range g.size {
-		points += linePenalty(g.row(i))
-		for y := range g.size {
-			line[y] = g.at(i, y)
+	var rows, columns plane
+	for y := range g.size {
+		for x, dark := range g.row(y) {
+			bit := uint64(0)
+			if dark {
+				bit = 1
+			}
+			rows[x/64][y] |= bit << (x % 64)
+			columns[y/64][x] |= bit << (y % 64)
 		}
-		points += linePenalty(line)
 	}
-	return points + blockPenalty(g) + balancePenalty(g)
+	points, dark := 0, 0
+	for word := 0; word*64 < g.size; word++ {
+		part := rows[word][:g.size]
+		for _, modules := range part {
+			dark += mathbits.OnesCount64(modules)
+		}
+		points += runPenalty(part, first(g.size-word*64)) + runPenalty(columns[word][:g.size], first(g.size-word*64))
+		points += blockPenalty(part, rows[min(word+1, len(rows)-1)][:g.size], first(g.size-1-word*64))
+	}
+	return points + balancePenalty(dark, g.size*g.size)
 }
 
-// linePenalty is 3 points for a run of five modules and 1 for each module
-// more, and 40 for 1:1:3:1:1 with four light modules on either side.
-func linePenalty(line []bool) int {
-	const (
-		window      = 1<<11 - 1
-		finderLeft  = 0b00001011101
-		finderRight = 0b10111010000
-	)
-	points, run, last := 0, 0, 0
-	for i, dark := range line {
-		bit := 0
-		if dark {
-			bit = 1
+// plane holds the lines of a symbol, which has at most 177, in words of 64 modules: module x of line y is bit x%64 of plane[x/64][y].
+type plane [3][177]uint64
+
+// first returns a word whose first n bits are set.
+func first(n int) uint64 {
+	if n >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<max(n, 0) - 1
+}
+
+// runPenalty rates the modules at the same place of successive lines, at each place in the mask: 3 points for a run of
+// five modules and 1 for each module more, and 40 for 1:1:3:1:1 with four light modules before or after it.
+func runPenalty(lines []uint64, mask uint64) (points int) {
+	fives := uint64(0) // where five modules before this one are a run
+	for i := range len(lines) - 4 {
+		l := lines[i:]
+		all, any := l[0]&l[1]&l[2]&l[3]&l[4], l[0]|l[1]|l[2]|l[3]|l[4]
+		run := (all | ^any) & mask
+		points += mathbits.OnesCount64(run) + 2*mathbits.OnesCount64(run&^fives)
+		fives = run
+		if len(l) < 11 {
+			continue
 		}
-		if i > 0 && bit == last&1 {
-			run++
-		} else {
-			run = 1
-		}
-		switch {
-		case run == 5:
-			points += 3
-		case run > 5:
-			points++
-		}
-		last = (last<<1 | bit) & window
-		if i >= 10 && (last == finderLeft || last == finderRight) {
-			points += 40
-		}
+		points += 40 * mathbits.OnesCount64(finders(l)&^(l[7]|l[8]|l[9]|l[10])&mask)
+		points += 40 * mathbits.OnesCount64(finders(l[4:])&^(l[0]|l[1]|l[2]|l[3])&mask)
 	}
 	return points
 }
 
-// blockPenalty is 3 points for each block of 2 × 2 modules of one colour.
-func blockPenalty(g *grid) int {
-	points := 0
-	for y := range g.size - 1 {
-		upper, lower := g.row(y), g.row(y+1)
-		for x := range g.size - 1 {
-			if upper[x] == upper[x+1] && lower[x] == lower[x+1] && upper[x] == lower[x] {
-				points += 3
-			}
-		}
+// finders returns where 1:1:3:1:1 begins.
+func finders(l []uint64) uint64 {
+	return l[0] & l[2] & l[3] & l[4] & l[6] &^ (l[1] | l[5])
+}
+
+// blockPenalty is 3 points for each block of 2 × 2 modules of one colour. Next are the words to the right of words.
+func blockPenalty(words, next []uint64, mask uint64) (points int) {
+	for y := range len(words) - 1 {
+		upper, lower := words[y], words[y+1]
+		right, below := upper>>1|next[y]<<63, lower>>1|next[y+1]<<63
+		points += 3 * mathbits.OnesCount64((upper&lower&right&below|^(upper|lower|right|below))&mask)
 	}
 	return points
 }
 
 // balancePenalty is 10 points for each full 5 % away from half dark.
-func balancePenalty(g *grid) int {
-	dark := 0
-	for _, d := range g.dark {
-		if d {
-			dark++
-		}
-	}
-	return abs(dark*20-len(g.dark)*10) / len(g.dark) * 10
+func balancePenalty(dark, all int) int {
+	return abs(dark*20-all*10) / all * 10
 }

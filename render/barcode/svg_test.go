@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"relaypdf/internal/slow"
 )
 
 // sheet is a page full of SVG images, which Chromium draws at once.
@@ -35,6 +37,7 @@ const (
 // TestChromiumDrawsSVG draws each type × scale in Chromium. ZXing reads what
 // comes out, and without text it is the PNG, pixel by pixel.
 func TestChromiumDrawsSVG(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	dir := t.TempDir()
 	samples := slices.DeleteFunc(everyVariant(SVG), func(s sample) bool {

@@ -37,6 +37,7 @@ func startUnhurried(t *testing.T) *Pool {
 
 // A document is shown as it is when its animations have ended.
 func TestAnimationsAreFinished(t *testing.T) {
+	slow.Test(t)
 	p := startUnhurried(t)
 	const bar = `<style>body{margin:0}#x{height:50px;width:10px;background:red}
 		@keyframes grow{from{width:10px}to{width:200px}} @keyframes more{to{width:300px}}`
@@ -92,6 +93,7 @@ func TestEndlessDrawingIsWarnedOf(t *testing.T) {
 
 // Counting what scripts wait for changes nothing of what they see.
 func TestAnimationWatchIsUnseen(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	for _, lane := range []Lane{Realm, Once} {
 		_, text := printedWith(t, p, Job{Lane: lane, WaitForFunction: "window.said && said.length === 6", HTML: `<pre id=x></pre><script>

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // tunnel is a proxy that leads every CONNECT to one server.
@@ -50,6 +52,7 @@ func tunnel(t *testing.T, target string) string {
 
 // The certificate of httptest's own server is for example.com, and its own CA.
 func TestExtraCAOpensAnHTTPSSite(t *testing.T) {
+	slow.Test(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		io.WriteString(w, "<p>private site "+r.Header.Get("X-Team")+" "+r.Header.Get("Cookie"))

@@ -130,6 +130,7 @@ func (g *gate) targetIn(t *testing.T, root session) proto.TargetTargetID {
 }
 
 func TestCrashedRendererIsRetriedOnce(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	g := newGate(s, "once")
 	p := startWithSite(t, s)
@@ -265,6 +266,7 @@ func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
 }
 
 func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	g := newGate(s, "kill")
 	var log logs
@@ -285,6 +287,7 @@ func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
 }
 
 func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	pid := p.browserPID()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -225,6 +225,7 @@ func printedUnder(t *testing.T, p *Pool, job Job, strict FailOn) {
 
 // A document cannot flood who listens to its faults.
 func TestFloodOfFaults(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	var images strings.Builder
 	for i := range 200 {

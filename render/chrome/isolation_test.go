@@ -102,6 +102,7 @@ func left(t *testing.T, text string) bool {
 // account or another. That a document finds its own trace shows that the test
 // would notice.
 func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newSite(t)
 	for i, tr := range storageTraces {
@@ -154,6 +155,7 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 // An inline document has no origin, so every kind of storage refuses it; that
 // must not depend on the lane or on the document before.
 func TestInlineDocumentsHaveNoStorage(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	for _, lane := range []Lane{Realm, Once} {
 		for _, tr := range storageTraces {
@@ -172,6 +174,7 @@ func TestInlineDocumentsHaveNoStorage(t *testing.T) {
 // A document that was taken for one without network, and uses it, is started
 // over where it has one, and leaves neither cookies nor cache entries.
 func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css")
@@ -212,6 +215,7 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 // Every other way to the network that script has is noticed, or leads nowhere,
 // in the lane without network.
 func TestRealmHasNoNetwork(t *testing.T) {
+	slow.Test(t)
 	s := newSite(t)
 	s.page("site.test/", "")
 	p := startWithSite(t, s)
@@ -256,6 +260,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 // A refresh in a document without script leads away from the warm page, at once
 // or after its job; the next document is not set on what is there then.
 func TestRefreshDoesNotSpoilTheNextDocument(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	for _, target := range []string{"about:blank", "http://site.test/", "about:srcdoc"} {

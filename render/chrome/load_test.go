@@ -118,6 +118,7 @@ func TestDocumentThatLeadsItselfAway(t *testing.T) {
 
 // HTML that is loaded again is gone: it has no address that it could come from.
 func TestDocumentThatReloadsItself(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newSite(t)
 	s.page("site.test/away", `<p>before<script>location = 'about:blank'</script>`)

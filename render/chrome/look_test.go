@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"relaypdf/internal/slow"
 )
 
 // fewFaces are the fonts of a machine that has no others.
@@ -37,6 +39,7 @@ func face(t *testing.T, family string) string {
 }
 
 func TestMissingTypefacesAreWarnedOf(t *testing.T) {
+	slow.Test(t)
 	p := startWithFaces(t)
 	for _, lane := range []Lane{Inline, Realm, Once} {
 		for html, want := range map[string]string{
@@ -80,6 +83,7 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 
 // Headers and footers are drawn apart: what a document brings is not theirs.
 func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
+	slow.Test(t)
 	p := startWithFaces(t)
 	mono := face(t, "Liberation Mono")
 	brings := `<style>@font-face { font-family: Mine; src: url(` + mono + `) }</style>`
@@ -123,6 +127,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 }
 
 func TestCutContentIsWarnedOf(t *testing.T) {
+	slow.Test(t)
 	p := startWithFaces(t)
 	columns := "<table class='wide items'><tr>" + strings.Repeat("<td>1234567890123</td>", 20) + "</table>"
 	for _, lane := range []Lane{Inline, Realm, Once} {

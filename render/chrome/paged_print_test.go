@@ -392,6 +392,7 @@ func TestRunningHeadings(t *testing.T) {
 // TestOscillatingNumberIsFrozen prints a reference whose number is wider on the page before: with viii the target moves to
 // page ix, and with ix back to page viii.
 func TestOscillatingNumberIsFrozen(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	html := `<!doctype html><style>@page { size: 4in 4in; margin: 0 } body { margin: 0; font: 16px/20px "Liberation Serif" } p { margin: 0; height: 384px } p + p { break-before: page }
 		div { width: 18px; overflow-wrap: anywhere; break-before: page } a { display: block } a::after { content: target-counter(attr(href), page, lower-roman) }

@@ -167,6 +167,7 @@ func TestBrowserSeesNoneOfOurEnvironment(t *testing.T) {
 }
 
 func TestCloseLeavesNoProcess(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	for _, lane := range lanes {
 		textOf(t, p, Job{Account: "a", Lane: lane, HTML: "x"})

@@ -11,6 +11,7 @@ import (
 )
 
 func TestScreenshotTypes(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	magic := map[string]string{"png": "\x89PNG", "jpeg": "\xff\xd8\xff", "webp": "RIFF", "": "\x89PNG"}
 	for _, lane := range lanes {
@@ -67,6 +68,7 @@ func TestScreenshotSizes(t *testing.T) {
 }
 
 func TestScreenshotClipBelowTheViewport(t *testing.T) {
+	slow.Test(t)
 	p := startPool(t, nil)
 	opt := Screenshot{CaptureBeyondViewport: true, Clip: &Rect{Y: 1500, Width: 20, Height: 20}}
 	img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: `<body style="margin:0;height:2000px;background:#0f0">`}, opt)

@@ -69,6 +69,7 @@ func TestIdleOfficeIsReplaced(t *testing.T) {
 
 // TestDeadlineEndsOffice ends a job in the middle, with the LibreOffice process that runs it.
 func TestDeadlineEndsOffice(t *testing.T) {
+	slow.Test(t)
 	p, pid := only(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -72,6 +72,7 @@ func letterPages(letters string) []byte {
 }
 
 func TestCompareMatchesPages(t *testing.T) {
+	slow.Test(t)
 	for _, test := range []struct{ old, latest, want string }{
 		{"abc", "abc", "=1:1 =2:2 =3:3"},
 		{"abc", "axbc", "=1:1 +:2 =2:3 =3:4"},

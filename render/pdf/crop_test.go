@@ -7,6 +7,7 @@ import (
 	stddraw "image/draw"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -20,6 +21,7 @@ func cut(img image.Image, part image.Rectangle) image.Image {
 // TestCropKeepsVisibleContent crops pages that are turned, and begin elsewhere than at
 // the corner of their paper: three programs show the part of them that was asked for.
 func TestCropKeepsVisibleContent(t *testing.T) {
+	slow.Test(t)
 	for _, rotate := range []int{0, 90, 180, 270, -90, 450} {
 		corner := stampArgs(func(a *Mark) { *a.Position = "top-left" })
 		document := make1(t, StampJob, corner, colored(rotate), plate(t, green, 40, 20))
@@ -42,6 +44,7 @@ func TestCropKeepsVisibleContent(t *testing.T) {
 }
 
 func TestCropLeavesOtherPages(t *testing.T) {
+	slow.Test(t)
 	got := make1(t, CropJob, CropArgs{Selection: Selection{Input: input(""), Pages: "2"}, Box: &CropBox{X: 1, Y: 2, Width: 9000, Height: 30}}, linked().Write())
 	sound(t, got, "", 3)
 	about := unmarshal[Info](t, result(t, InfoJob, input(""), got))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -142,6 +143,7 @@ func shows(t testing.TB, document []byte) {
 }
 
 func TestFormFlatten(t *testing.T) {
+	slow.Test(t)
 	filled := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
 	flat := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue(), Flatten: true}, formPDF(t))
 	keep(t, "flat.pdf", flat)

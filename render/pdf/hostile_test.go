@@ -129,6 +129,7 @@ func TestHostileDocuments(t *testing.T) {
 // the jobs that read outlines. Several of them at a time must not fill that of
 // the child.
 func TestOutlineLoop(t *testing.T) {
+	slow.Test(t)
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}

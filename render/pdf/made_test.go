@@ -115,6 +115,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 // TestOfficeForm fills a form that LibreOffice has made of text fields, a
 // checkbox and a list, and does everything to it.
 func TestOfficeForm(t *testing.T) {
+	slow.Test(t)
 	if testing.Short() {
 		t.Skip("starts an office")
 	}

@@ -216,6 +216,7 @@ func wordsAreSeen(t *testing.T, document []byte, page ReadPage) {
 // TestOCRKeepsText leaves pages alone that have text, and reads with Force what is
 // not in that.
 func TestOCRKeepsText(t *testing.T) {
+	slow.Test(t)
 	scan := scanOf(t, 0, 0, "A scanned sentence with several words.")
 	both := make1(t, MergeJob, Merge{Inputs: []MergeInput{{Input: input("")}, {Input: Input{Name: inputName(1)}}}}, typed(t, "A typed sentence."), scan)
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}}
@@ -240,6 +241,7 @@ func TestOCRKeepsText(t *testing.T) {
 
 // TestOCRStraightens removes the skew of a page without drawing it again.
 func TestOCRStraightens(t *testing.T) {
+	slow.Test(t)
 	document := scanOf(t, 0, 3, letterIn["eng"])
 	got := make1(t, OCRJob, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Straighten: true}, document)
 	base := filepath.Join(t.TempDir(), "page")
@@ -258,6 +260,7 @@ func TestOCRStraightens(t *testing.T) {
 
 // TestOCROfPicture reads a page that has an image and no words.
 func TestOCROfPicture(t *testing.T) {
+	slow.Test(t)
 	rasterImage := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
 	got := make1(t, OCRJob, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, rasterImage)
 	sound(t, got, "", 1)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 	"relaypdf/render/pdffile"
 )
@@ -159,6 +160,7 @@ func TestOverlayLayers(t *testing.T) {
 
 // TestOverlayClaims draws on PDF/A and PDF/UA: a claim stays if it is true.
 func TestOverlayClaims(t *testing.T) {
+	slow.Test(t)
 	archive := func(level ArchiveLevel) []byte {
 		result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, three().Write())
 		if err != nil {

@@ -100,6 +100,7 @@ func TestArchiveRealDocuments(t *testing.T) {
 // TestArchivePassesVeraPDF: colours of several inks, dates of odd time zones, forms, layers and
 // attachments are PDF/A by another validator's rules.
 func TestArchivePassesVeraPDF(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	inks := source{
 		Pages: []string{"inks"},
@@ -190,6 +191,7 @@ func archivistPDF(t testing.TB) []byte {
 
 // TestArchiveKeeps looks what becomes of everything that a document may have.
 func TestArchiveKeeps(t *testing.T) {
+	slow.Test(t)
 	document := archivistPDF(t)
 	for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
 		t.Run(string(level), func(t *testing.T) {
@@ -254,6 +256,7 @@ func TestArchiveKeeps(t *testing.T) {
 // TestArchiveTransparency keeps transparency where it is allowed. Elsewhere pages become
 // images, whose words stay where they were for two readers.
 func TestArchiveTransparency(t *testing.T) {
+	slow.Test(t)
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
@@ -278,6 +281,7 @@ func TestArchiveTransparency(t *testing.T) {
 // TestArchiveWords reads words of pages that have become images where they were, on turned
 // pages too.
 func TestArchiveWords(t *testing.T) {
+	slow.Test(t)
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"relaypdf/internal/slow"
 	"relaypdf/render/pdf/pdftest"
 )
 
@@ -154,6 +155,7 @@ func traces(t *testing.T, content []byte, word string) (found []string) {
 
 // TestRedact takes a word out of every place that it can be hidden in.
 func TestRedact(t *testing.T) {
+	slow.Test(t)
 	for name, document := range hides(t) {
 		t.Run(name, func(t *testing.T) {
 			result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
@@ -401,6 +403,7 @@ func TestRedactAreas(t *testing.T) {
 // TestRedactAreasOfUnits empties parts of pages whose units are not points: areas are in
 // points as the page is shown, and poppler takes no notice of the unit.
 func TestRedactAreasOfUnits(t *testing.T) {
+	slow.Test(t)
 	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
 	for _, unit := range []float64{0.5, 4} {
 		document := bytes.Replace(s.Write(), []byte("/MediaBox [0 0 300 400]"), fmt.Appendf(nil, "/MediaBox [0 0 300 400] /UserUnit %g", unit), 1)

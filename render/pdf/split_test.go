@@ -204,6 +204,7 @@ func TestSplitIsRefused(t *testing.T) {
 
 // TestSplitManyPages makes single pages of a large document.
 func TestSplitManyPages(t *testing.T) {
+	slow.Test(t)
 	s := source{Pages: make([]string, maxParts)}
 	parts := splitParts(t, SplitArgs{Input: input(""), Every: 1}, s.Write())
 	if len(parts) != maxParts || parts[maxParts-1].name != "5000.pdf" {

@@ -49,6 +49,7 @@ func TestHostileTemplates(t *testing.T) {
 // TestPatternsOfText fills with texts on which regular expressions explode. The
 // bound is for the race detector, under which all of this takes ten times longer.
 func TestPatternsOfText(t *testing.T) {
+	slow.Test(t)
 	spaces := strings.Repeat(" ", 200_000)
 	for _, source := range []string{
 		"a" + spaces + "b", "{{#if a}}" + spaces + "\n" + spaces + "{{/if}}" + spaces, "{{name}}" + strings.Repeat("\n", 100_000) + "{{~name~}}",

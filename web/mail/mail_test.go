@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/seal"
 	"relaypdf/store/storetest"
@@ -182,6 +183,7 @@ func TestEmailsAreSentAsTextAndHTML(t *testing.T) {
 }
 
 func TestEmailsAreRetried(t *testing.T) {
+	slow.Test(t)
 	clock := storetest.NewClock(time.Now())
 	s, smtp := storetest.SQLite(t).Open(t, clock), newServer(t)
 	smtp.refusing(true)
