@@ -45,8 +45,8 @@ func runPenalty(lines []uint64, mask uint64) (points int) {
 	fives := uint64(0) // where five modules before this one are a run
 	for i := range len(lines) - 4 {
 		l := lines[i:]
-		all, any := l[0]&l[1]&l[2]&l[3]&l[4], l[0]|l[1]|l[2]|l[3]|l[4]
-		run := (all | ^any) & mask
+		dark, some := l[0]&l[1]&l[2]&l[3]&l[4], l[0]|l[1]|l[2]|l[3]|l[4]
+		run := (dark | ^some) & mask
 		points += mathbits.OnesCount64(run) + 2*mathbits.OnesCount64(run&^fives)
 		fives = run
 		if len(l) < 11 {
