@@ -17,27 +17,23 @@ func penalty(g *grid) int {
 		}
 	}
 	points, dark := 0, 0
-	for word := 0; word*64 < g.size; word++ {
+	for word, left := 0, g.size; left > 0; word, left = word+1, left-64 {
 		part := rows[word][:g.size]
 		for _, modules := range part {
 			dark += mathbits.OnesCount64(modules)
 		}
-		points += runPenalty(part, first(g.size-word*64)) + runPenalty(columns[word][:g.size], first(g.size-word*64))
-		points += blockPenalty(part, rows[min(word+1, len(rows)-1)][:g.size], first(g.size-1-word*64))
+		points += runPenalty(part, first(left)) + runPenalty(columns[word][:g.size], first(left))
+		points += blockPenalty(part, rows[word+1][:g.size], first(left-1))
 	}
 	return points + balancePenalty(dark, g.size*g.size)
 }
 
-// plane holds the lines of a symbol, which has at most 177, in words of 64 modules: module x of line y is bit x%64 of plane[x/64][y].
-type plane [3][177]uint64
+// plane holds the lines of a symbol, which has at most 177, in words of 64 modules: module x of line y is bit x%64 of
+// plane[x/64][y]. The last words are empty, so that each word has one to its right.
+type plane [4][177]uint64
 
-// first returns a word whose first n bits are set.
-func first(n int) uint64 {
-	if n >= 64 {
-		return ^uint64(0)
-	}
-	return 1<<max(n, 0) - 1
-}
+// first returns a word whose first n bits are set: all of them from 64 on.
+func first(n int) uint64 { return 1<<n - 1 }
 
 // runPenalty rates the modules at the same place of successive lines, at each place in the mask: 3 points for a run of
 // five modules and 1 for each module more, and 40 for 1:1:3:1:1 with four light modules before or after it.

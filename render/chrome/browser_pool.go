@@ -372,6 +372,9 @@ func (f *browserPool) all() []*browser {
 	return slices.Clone(f.browsers)
 }
 
+// workingLocked returns the browsers that may have jobs under way: those in service, and those that are retiring.
+func (f *browserPool) workingLocked() []*browser { return slices.Concat(f.browsers, f.retiring) }
+
 // close refuses further browsers. Running browsers are ended by stop.
 func (f *browserPool) close() {
 	f.mu.Lock()

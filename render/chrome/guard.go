@@ -3,7 +3,6 @@ package chrome
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,7 +47,7 @@ func (f *browserPool) guard() {
 	var watched []*browser
 	slow := map[*browser]bool{}
 	f.mu.Lock()
-	for _, b := range slices.Concat(f.browsers, f.retiring) {
+	for _, b := range f.workingLocked() {
 		if now.Sub(b.oldest(now, false)) > guardAfter {
 			watched = append(watched, b)
 		}
@@ -80,7 +79,7 @@ func (f *browserPool) guard() {
 
 // rivalledLocked reports that another browser works for another account.
 func (f *browserPool) rivalledLocked(b *browser) bool {
-	for _, other := range f.browsers {
+	for _, other := range f.workingLocked() {
 		if other == b {
 			continue
 		}

@@ -125,6 +125,13 @@ func TestCrowdsStepBack(t *testing.T) {
 	stand("who has more stands back", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
 	p.fleet.leave(newcomer, 0, nil)
 	stand("who is alone again has all", map[*visit]int{heavy: priority.Work})
+
+	p.fleet.mu.Lock()
+	p.fleet.dropLocked(heavy.browser)
+	p.fleet.mu.Unlock()
+	p.fleet.tasks.Go(func() { p.fleet.retire(heavy.browser) })
+	newcomer = admit("newcomer")
+	stand("who has more stands back while its browser is replaced", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
 }
 
 // TestGuardWatchesRetiringBrowsers has a browser be replaced during its document's run, which fills memory afterwards: the

@@ -11,7 +11,8 @@ import (
 func shareLocked(f *browserPool) {
 	jobs := map[string]int{}
 	fewest := 0
-	for _, b := range f.browsers {
+	working := f.workingLocked()
+	for _, b := range working {
 		for account, n := range b.guests {
 			jobs[account] += n
 		}
@@ -21,7 +22,7 @@ func shareLocked(f *browserPool) {
 			fewest = n
 		}
 	}
-	for _, b := range f.browsers {
+	for _, b := range working {
 		nice := priority.Behind // Background browsers always stay there.
 		if !f.cfg.Background {
 			nice = b.wantedNice(jobs, fewest)
