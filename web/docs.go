@@ -51,7 +51,7 @@ func (w *Web) contents(open string) views.Docs {
 func (w *Web) referenceContents(open views.Operation) views.Docs {
 	d := w.contents(operationPath(open.ID))
 	group := views.DocsGroup{Title: groupTitle(open.Tag)}
-	for _, o := range w.docs.Operations {
+	for _, o := range w.docs.Operations() {
 		if o.Tag == open.Tag {
 			group.Links = append(group.Links, views.Link{URL: operationPath(o.ID), Text: o.Summary})
 		}
@@ -107,7 +107,7 @@ func partOfReference(title string) string { return referencePath + "#" + strings
 
 func (w *Web) referenceGroups() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
-	for _, o := range w.docs.Operations {
+	for _, o := range w.docs.Operations() {
 		title := groupTitle(o.Tag)
 		if len(groups) == 0 || groups[len(groups)-1].Title != title {
 			groups = append(groups, views.ReferenceGroup{Title: title})
@@ -180,7 +180,7 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 			entries = append(entries, entry)
 		}
 	}
-	for _, o := range w.docs.Operations {
+	for _, o := range w.docs.Operations() {
 		var names []string
 		listed := map[string]bool{}
 		for f := range o.Accepts() {

@@ -52,7 +52,7 @@ func (w *Web) places(v *pageRequest) []place {
 		}
 		list = append(list, place{Group: "Guides", Title: g.Title, Note: g.Group, Words: searchWords[g.Slug], URL: docsPath + "/" + g.Slug})
 	}
-	for _, o := range w.docs.Operations {
+	for _, o := range w.docs.Operations() {
 		list = append(list, place{Group: "API reference", Title: o.Summary, Note: o.Method + " " + o.Path, Words: searchWords[o.ID], URL: operationPath(o.ID)})
 	}
 	return list

@@ -34,7 +34,7 @@ func playHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	return sqliteHouse(t, func(c *web.Config) {
-		c.OpenAPI, c.Operations, c.Prices, c.MaxFile = described(t), nil, map[string]credit.Amount{}, 1<<20
+		c.Operations, c.Prices, c.MaxFile = nil, map[string]credit.Amount{}, 1<<20
 		for _, row := range table.All() {
 			c.Operations = append(c.Operations, row.Name)
 			c.Prices[row.Name] = row.Price
@@ -46,7 +46,7 @@ func playHouse(t *testing.T) *house {
 // TestPlaygroundListsOfferedOperations and no operation whose engine does not run.
 func TestPlaygroundListsOfferedOperations(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.OpenAPI, c.Described = described(t), []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
+		c.Described = []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
 	})
 	v := h.join(t, "maya@example.com")
 	list := v.get("/dashboard/playground")
@@ -320,7 +320,7 @@ func TestTestKeyIsFree(t *testing.T) {
 	for dev, words := range map[bool][]string{false: {"Run for free", "Calls are free, up to 500 a day per account."}, true: {"Run for $0.0002", "treats test keys like live keys"}} {
 		t.Run("dev "+strconv.FormatBool(dev), func(t *testing.T) {
 			h := sqliteHouse(t, func(c *web.Config) {
-				c.OpenAPI, c.Dev, c.Prices = described(t), dev, map[string]credit.Amount{"zip.create": 200}
+				c.Dev, c.Prices = dev, map[string]credit.Amount{"zip.create": 200}
 				c.Described = []web.Operation{{Name: "zip.create"}}
 			})
 			v := h.join(t, "maya@example.com")

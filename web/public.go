@@ -168,7 +168,7 @@ func (w *Web) list() []publicPage {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}
 	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
-	for _, o := range w.docs.Operations {
+	for _, o := range w.docs.Operations() {
 		list = append(list, publicPage{operationPath(o.ID), o.Summary, o.About()})
 	}
 	for _, own := range w.cfg.CustomPages {

@@ -53,20 +53,15 @@ func (d *drawer) count() int {
 }
 
 // described is the API's own description of itself.
-func described(t *testing.T) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+func described() ([]byte, error) {
+	return os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
 }
 
 // openHouse has public pages, and those of the API.
 func openHouse(t *testing.T, d *drawer) *house {
 	t.Helper()
 	return sqliteHouse(t, func(c *web.Config) {
-		c.Draw, c.OpenAPI = d.draw, described(t)
+		c.Draw = d.draw
 		c.Described = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
 		c.Prices = map[string]credit.Amount{"pdf.create": 2000, "zip.create": 200}
 	})

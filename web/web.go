@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
@@ -115,8 +116,8 @@ type Config struct {
 	// Described are the available operations, as in the price list. Draw renders for visitors, Ready returns the
 	// status of the service. Both may be nil.
 	Described []Operation
-	// OpenAPI describes the API, in JSON.
-	OpenAPI []byte
+	// OpenAPI describes the API, in JSON. It is called when a page first needs it.
+	OpenAPI func() ([]byte, error)
 	Draw    Drawer
 	Ready   func(context.Context) views.ServiceStatus
 	// Outward reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
@@ -180,7 +181,7 @@ type Web struct {
 	gallery     *gallery.Gallery
 	drawnImages *drawnImages
 	looks       *looks
-	listed      []publicPage // the public pages
+	listed      func() []publicPage // the public pages, listed once when they are first needed
 	oauth       *oauth.Server
 	docs        *docs.Book
 	scs         *scs.SessionManager
@@ -239,7 +240,7 @@ func New(cfg Config) (*Web, error) {
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
 		return nil, err
 	}
-	w.listed = w.list()
+	w.listed = sync.OnceValue(w.list)
 	return w, nil
 }
 

@@ -99,7 +99,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	h.url = "http://" + server.Listener.Addr().String()
 	cfg := web.Config{
 		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar,
-		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
+		OpenAPI: described, Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
 		CheckURL: func(address string) error {
 			if !strings.HasPrefix(address, "https://") {
 				return errors.New("refused")

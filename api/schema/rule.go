@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 )
@@ -115,30 +116,25 @@ func (r *rule) compileParts() (err error) {
 	return nil
 }
 
-// checkKeywords checks a schema's own keywords. The keywords of its parts are checked when the parts are compiled,
-// and writing them again at each level takes long.
+// unknown are the fields of a schema with other keywords than the known ones.
+var unknown = slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]()), func(f reflect.StructField) bool {
+	return !f.IsExported() || f.Name == "Extras" || slices.Contains(known, keywordOf(f))
+})
+
+// keywordOf returns the keyword of a field of a schema.
+func keywordOf(f reflect.StructField) string {
+	keyword, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return keyword
+}
+
+// checkKeywords checks a schema's own keywords. The keywords of its parts are checked when the parts are compiled.
 func checkKeywords(doc *jsonschema.Schema) error {
-	own := *doc
-	if own.Properties != nil {
-		own.Properties = jsonschema.NewProperties()
-	}
-	for _, part := range []**jsonschema.Schema{&own.Items, &own.AdditionalProperties} {
-		if *part != nil {
-			*part = jsonschema.TrueSchema
+	for _, field := range unknown {
+		if value := reflect.ValueOf(doc).Elem().FieldByIndex(field.Index); !value.IsZero() {
+			return fmt.Errorf("the keyword %s is not one that inputs are checked for", keywordOf(field))
 		}
 	}
-	if len(own.OneOf) > 0 {
-		own.OneOf = []*jsonschema.Schema{jsonschema.TrueSchema}
-	}
-	text, err := json.Marshal(&own)
-	if err != nil {
-		return err
-	}
-	var keywords map[string]json.RawMessage
-	if err := json.Unmarshal(text, &keywords); err != nil {
-		return err
-	}
-	for keyword := range keywords {
+	for keyword := range doc.Extras {
 		if !slices.Contains(known, keyword) {
 			return fmt.Errorf("the keyword %s is not one that inputs are checked for", keyword)
 		}

@@ -134,9 +134,7 @@ func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler,
 	}
 	config.Outward = a.render.Webhooks()
 	config.Draw, config.Ready = a.draw, (&statusCache{ask: a.ready, now: time.Now}).read
-	if config.OpenAPI, err = api.Description(a.API); err != nil {
-		return nil, err
-	}
+	config.OpenAPI = func() ([]byte, error) { return api.Description(a.API) }
 	if a.post != nil {
 		config.Mail = a.post
 	}

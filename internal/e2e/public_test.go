@@ -328,14 +328,14 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := docs.New(app.BaseURL(), description)
+	book, err := docs.New(app.BaseURL(), func() ([]byte, error) { return description, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	authority := pdftest.NewAuthority(t, "")
 	id, _ := r.sends("POST", "/v1/templates", `{"name":"Invoice","html":"<p>{{number}}</p>"}`) // that of the samples
 	r.sends("POST", "/v1/templates/"+id+"/publish", "{}")
-	for _, o := range book.Operations {
+	for _, o := range book.Operations() {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "report.pdf"), []byte("%PDF-1.7\n"), 0o600); err != nil {
 			t.Fatal(err)

@@ -26,8 +26,9 @@ import (
 type Book struct {
 	Guides   []Guide // the listed pages, in the order of the table of contents
 	unlisted []Guide // decision records and the list of licences
-	// Operations have samples without HTML, which takes long to make of all: Operation has it.
-	Operations []views.Operation
+	// Operations returns the operations, read once when they are first needed. Their samples are without HTML, which
+	// takes long to make of all: Operation has it.
+	Operations func() []views.Operation
 	// Changelog renders the changelog once, when it is first needed.
 	Changelog func() (views.Changelog, error)
 }
@@ -58,9 +59,15 @@ type Example struct {
 	Fails          bool // on purpose: it shows an error
 }
 
-// New reads the pages and the OpenAPI document. Examples call the server at baseURL.
-func New(baseURL string, openAPI []byte) (*Book, error) {
-	b := &Book{Changelog: sync.OnceValues(changelog)}
+// New reads the pages. openAPI returns the OpenAPI document. Examples call the server at baseURL.
+func New(baseURL string, openAPI func() ([]byte, error)) (*Book, error) {
+	b := &Book{Changelog: sync.OnceValues(changelog), Operations: sync.OnceValue(func() []views.Operation {
+		list, err := operations(baseURL, openAPI)
+		if err != nil {
+			panic(err) // The document is our own.
+		}
+		return list
+	})}
 	var err error
 	if b.Guides, err = Read(baseURL); err != nil {
 		return nil, err
@@ -72,8 +79,7 @@ func New(baseURL string, openAPI []byte) (*Book, error) {
 		}
 		b.unlisted = append(b.unlisted, g)
 	}
-	b.Operations, err = operations(baseURL, openAPI)
-	return b, err
+	return b, nil
 }
 
 // Read reads the listed pages. Examples call the server at baseURL.
@@ -118,7 +124,7 @@ func (b *Book) Guide(slug string) (Guide, bool) {
 
 // Operation returns the operation with an id, the parts of its samples coloured.
 func (b *Book) Operation(id string) (views.Operation, bool) {
-	for _, o := range b.Operations {
+	for _, o := range b.Operations() {
 		if o.ID == id {
 			o.Samples, o.Responses = coloured(o.Samples, Sample), coloured(o.Responses, Sample)
 			return o, true
@@ -314,7 +320,7 @@ func (b *Book) LLMs(w io.Writer, baseURL string, more []views.Link) error {
 	}
 	s.WriteString("\n## API\n\n")
 	fmt.Fprintf(&s, "- [OpenAPI document](%s/openapi.json): every operation, field, limit and error\n", baseURL)
-	for _, o := range b.Operations {
+	for _, o := range b.Operations() {
 		here := ""
 		if o.Off {
 			here = " (unavailable on this server)"
@@ -338,7 +344,7 @@ func (b *Book) Full(w io.Writer) error {
 		}
 	}
 	s.WriteString("# Operations\n")
-	for _, o := range b.Operations {
+	for _, o := range b.Operations() {
 		fmt.Fprintf(&s, "\n## %s %s\n\n%s. %s\n", o.Method, o.Path, o.Summary, o.Description)
 		for f := range o.Accepts() {
 			fmt.Fprintf(&s, "- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)

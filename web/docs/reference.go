@@ -124,9 +124,10 @@ func (m *members) UnmarshalJSON(text []byte) error {
 
 // operations reads the reference from the OpenAPI document; without one there is
 // none.
-func operations(address string, text []byte) ([]views.Operation, error) {
-	if len(text) == 0 {
-		return nil, nil
+func operations(address string, openapi func() ([]byte, error)) ([]views.Operation, error) {
+	text, err := openapi()
+	if err != nil {
+		return nil, err
 	}
 	var doc openAPI
 	if err := json.Unmarshal(text, &doc); err != nil {
