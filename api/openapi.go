@@ -92,20 +92,21 @@ func (a *API) describe() ([]byte, error) {
 
 // splitObjects makes components of all objects.
 func splitObjects(doc *document, routes []route) {
-	all := components{schemas: doc.Components.Schemas, names: map[string]string{}, whole: map[string]string{}}
+	all := components{schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{}, whole: map[string]string{}}
+	answer := func(shape reflect.Type) { all.learn(shape, schema.AnswerSchema(shape)) }
 	for _, r := range routes {
 		if r.operation != nil {
-			all.learn(r.operation.Input)
+			all.learn(r.operation.Input, r.operation.Schema)
 			if r.operation.Answer != nil {
-				all.learn(reflect.TypeOf(r.operation.Answer))
+				answer(reflect.TypeOf(r.operation.Answer))
 			}
 		} else if r.answer != nil {
-			all.learn(shown(r.answer))
+			answer(shown(r.answer))
 		}
 	}
-	all.learn(reflect.TypeFor[wire.ErrorBody]())
-	all.learn(reflect.TypeFor[store.WalletNews]())
-	all.learn(reflect.TypeFor[store.AlertNews]())
+	answer(reflect.TypeFor[wire.ErrorBody]())
+	answer(reflect.TypeFor[store.WalletNews]())
+	answer(reflect.TypeFor[store.AlertNews]())
 	all.split()
 }
 

@@ -8,11 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/invopop/jsonschema"
-
-	"relaypdf/api/schema"
 )
 
 // Client generators name a type after its component, so every object of the API is a component with the name of its
@@ -24,7 +21,7 @@ var componentNames = map[string]string{
 	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData", "AlertNews": "AlertEventData",
 	"pdf.Permissions": "PdfPermissions", "pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
 	// Names of schemas without their own type, by place.
-	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "ErrorError": "ErrorContent",
+	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "EmailCreateOptions": "SignOptions", "ConnectionsCreateS3": "S3Settings", "ConnectionsCreateSftp": "SFTPSettings", "ErrorError": "ErrorContent",
 }
 
 // defaultExtension holds the default of a member where generators do not see it.
@@ -34,55 +31,49 @@ const defaultExtension = "x-default"
 type components struct {
 	schemas map[string]*jsonschema.Schema
 	// names are the names of the Go types, by their schemas.
-	names map[string]string
+	names   map[string]string
+	learned map[typedSchema]bool
 	// whole is the full schema of each component before its objects became references.
 	whole map[string]string
 }
 
-// learned caches the result of learn for a type, which never changes: test binaries make many servers.
-var learned sync.Map // of objectNames, by reflect.Type
-
-// learn keeps the names of a type and of those that it is made of.
-func (c *components) learn(shape reflect.Type) {
-	found, ok := learned.Load(shape)
-	if !ok {
-		of := objectNames{}
-		of.add(shape)
-		found, _ = learned.LoadOrStore(shape, of)
-	}
-	of, _ := found.(objectNames)
-	for key, name := range of {
-		if c.names[key] == "" {
-			c.names[key] = name
-		}
-	}
+// typedSchema is a schema of a type.
+type typedSchema struct {
+	shape reflect.Type
+	doc   *jsonschema.Schema
 }
 
-// objectNames are names of objects, by their schemas.
-type objectNames map[string]string
-
-func (names objectNames) add(shape reflect.Type) {
-	for shape.Kind() == reflect.Pointer || shape.Kind() == reflect.Slice || shape.Kind() == reflect.Map {
+// learn keeps the name of a type by its schema, and the names of the types of its members.
+func (c *components) learn(shape reflect.Type, doc *jsonschema.Schema) {
+	for doc != nil && (shape.Kind() == reflect.Pointer || shape.Kind() == reflect.Slice || shape.Kind() == reflect.Map) {
+		switch shape.Kind() {
+		case reflect.Slice:
+			doc = doc.Items
+		case reflect.Map:
+			doc = doc.AdditionalProperties
+		}
 		shape = shape.Elem()
 	}
-	if shape.Kind() != reflect.Struct || shape.PkgPath() == "time" {
+	place := typedSchema{shape, doc}
+	if shape.Kind() != reflect.Struct || doc == nil || doc.Properties == nil || doc.Properties.Len() == 0 || c.learned[place] {
 		return
 	}
-	for _, doc := range []*jsonschema.Schema{schema.InputSchema(shape), schema.AnswerSchema(shape)} {
-		if shape.Name() != "" && doc.Properties != nil && doc.Properties.Len() > 0 {
-			key := content(doc)
-			if names[key] != "" {
-				return
-			}
-			name := shape.Name()
-			if strings.HasPrefix(shape.String(), "einvoice.") && name != "Invoice" {
-				name = "Invoice" + name
-			}
-			names[key] = cmp.Or(componentNames[shape.String()], componentOf(name))
+	c.learned[place] = true
+	if key := content(doc); shape.Name() != "" && c.names[key] == "" {
+		name := shape.Name()
+		if strings.HasPrefix(shape.String(), "einvoice.") && name != "Invoice" {
+			name = "Invoice" + name
 		}
+		c.names[key] = cmp.Or(componentNames[shape.String()], componentOf(name))
 	}
 	for i := range shape.NumField() {
-		names.add(shape.Field(i).Type)
+		field := shape.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		member, known := doc.Properties.Get(name)
+		if !known {
+			member = doc // of an embedded type, or of the type that a type stands for
+		}
+		c.learn(field.Type, member)
 	}
 }
 
@@ -94,10 +85,10 @@ func componentOf(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// content returns a schema as text, without its own description.
+// content returns a schema as text, without what differs between its uses: its own description and extensions.
 func content(doc *jsonschema.Schema) string {
 	bare := *doc
-	bare.Description = ""
+	bare.Description, bare.Extras = "", nil
 	text, err := json.Marshal(&bare)
 	if err != nil {
 		return ""
@@ -115,20 +106,26 @@ func (c *components) split() {
 	}
 }
 
-// component adds an object as a component under a name, unless there is an equal one, and returns a reference to it.
-func (c *components) component(doc *jsonschema.Schema, name string) *jsonschema.Schema {
+// component adds an object as a component, unless there is an equal one, and returns a reference to it. The component
+// has the name of its type. place is its name if it has none, or if another object has that name.
+func (c *components) component(doc *jsonschema.Schema, place string) *jsonschema.Schema {
 	said := content(doc)
-	name = cmp.Or(c.names[said], componentNames[name], name)
-	for base, n := name, 2; c.whole[name] != "" && c.whole[name] != said; n++ {
+	taken := func(name string) bool { return c.whole[name] != "" && c.whole[name] != said }
+	place = cmp.Or(componentNames[place], place)
+	name := cmp.Or(c.names[said], place)
+	if taken(name) {
+		name = place
+	}
+	for base, n := name, 2; taken(name); n++ {
 		name = fmt.Sprintf("%s%d", base, n)
 	}
 	if c.whole[name] == "" {
-		c.whole[name] = said
+		c.whole[name], c.names[said] = said, name
 		made := c.parts(doc, name)
-		made.Description = ""
+		made.Description, made.Extras = "", nil
 		c.schemas[name] = made
 	}
-	return &jsonschema.Schema{Ref: "#/components/schemas/" + name, Description: doc.Description}
+	return &jsonschema.Schema{Ref: "#/components/schemas/" + name, Description: doc.Description, Extras: doc.Extras}
 }
 
 // parts returns a copy of a schema whose objects are references. Defaults move to the description and to an

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"sync"
 	"time"
 
 	"software.sslmate.com/src/go-pkcs12"
@@ -22,7 +23,7 @@ const examplePassword = "correct horse"
 
 // ExampleIdentity returns a signing identity with the key of the examples, as the JSON of a request.
 func ExampleIdentity(name string) string {
-	content, err := makeExampleKey()
+	content, err := exampleKeyFile()
 	if err == nil {
 		content, err = json.Marshal(map[string]any{"name": name, "pkcs12": content, "password": examplePassword})
 	}
@@ -35,12 +36,15 @@ func ExampleIdentity(name string) string {
 // exampleKey returns the key of the examples. It is public, and the same in every process: the private key is the hash of
 // its password, so the repository has no key file.
 func exampleKey() SigningKey {
-	content, err := makeExampleKey()
+	content, err := exampleKeyFile()
 	if err != nil {
 		panic(fmt.Sprintf("example key: %v", err)) // Its arguments are constants.
 	}
 	return SigningKey{PKCS12: KeyFile{File: schema.NewFile(content)}, Password: examplePassword}
 }
+
+// exampleKeyFile makes the file of the key once: its password is hashed slowly.
+var exampleKeyFile = sync.OnceValues(makeExampleKey)
 
 func makeExampleKey() ([]byte, error) {
 	scalar := sha256.Sum256([]byte(examplePassword))

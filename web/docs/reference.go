@@ -304,6 +304,7 @@ func (d *openAPI) resolve(s schema) schema {
 		if s.Description != "" {
 			meant.Description = s.Description // the description at its use is more specific
 		}
+		meant.Common, meant.Requires = s.Common, s.Requires
 		return meant
 	}
 	return s
@@ -409,12 +410,16 @@ func grouped(n json.Number) string {
 
 // named reports whether a text contains a number as a limit, or a number of bytes in MiB.
 func named(text string, n json.Number) bool {
+	text = strings.ReplaceAll(text, ",", "")
+	if n == "" || !strings.Contains(text, n.String()) && !strings.Contains(text, "MiB") {
+		return false // without a regular expression of its own, which takes long for every field
+	}
 	one := regexp.QuoteMeta(n.String())
 	if count, err := n.Int64(); err == nil && count > 0 && count%(1<<20) == 0 {
 		one += fmt.Sprintf("|%d MiB", count>>20)
 	}
 	end := regexp.MustCompile(`(?i)\b(from|least|most|to) (` + one + `)\b|\b(` + one + `)\w* (to|at most|at least)\b`)
-	return n != "" && end.MatchString(strings.ReplaceAll(text, ",", ""))
+	return end.MatchString(text)
 }
 
 // listed returns the name of a list's item type: objects, numbers or strings.
