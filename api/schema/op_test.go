@@ -300,3 +300,29 @@ func TestPatchDistinguishesNullFromAbsent(t *testing.T) {
 		}
 	}
 }
+
+// TestUncheckedKeywords checks that a type does not compile if its schema has a keyword that no input is checked for.
+func TestUncheckedKeywords(t *testing.T) {
+	t.Parallel()
+	type unique struct {
+		Names []string `json:"names" jsonschema:"uniqueItems=true"`
+	}
+	type inner struct {
+		Step float64 `json:"step" jsonschema:"multipleOf=2"`
+	}
+	type nested struct {
+		List []inner `json:"list"`
+	}
+	type extension struct {
+		Name string `json:"name" jsonschema_extras:"x-other=true"`
+	}
+	for keyword, compile := range map[string]func() error{
+		"uniqueItems": func() error { _, err := NewShape[unique](); return err },
+		"multipleOf":  func() error { _, err := NewShape[nested](); return err },
+		"x-other":     func() error { _, err := NewShape[extension](); return err },
+	} {
+		if err := compile(); err == nil || !strings.Contains(err.Error(), "the keyword "+keyword+" is not") {
+			t.Errorf("%s: %v", keyword, err)
+		}
+	}
+}
