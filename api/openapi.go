@@ -92,7 +92,10 @@ func (a *API) describe() ([]byte, error) {
 
 // splitObjects makes components of all objects.
 func splitObjects(doc *document, routes []route) {
-	all := components{schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{}, whole: map[string]string{}}
+	all := components{
+		schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{}, whole: map[string]string{},
+		contents: map[*jsonschema.Schema]string{},
+	}
 	answer := func(shape reflect.Type) { all.learn(shape, schema.AnswerSchema(shape)) }
 	for _, r := range routes {
 		if r.operation != nil {

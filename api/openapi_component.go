@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,11 +31,12 @@ const defaultExtension = "x-default"
 // components collects the objects of a document.
 type components struct {
 	schemas map[string]*jsonschema.Schema
-	// names are the names of the Go types, by their schemas.
+	// names are the names of the Go types, by the content of their schemas.
 	names   map[string]string
 	learned map[typedSchema]bool
-	// whole is the full schema of each component before its objects became references.
-	whole map[string]string
+	// whole is the content of each component before its objects became references.
+	whole    map[string]string
+	contents map[*jsonschema.Schema]string
 }
 
 // typedSchema is a schema of a type.
@@ -59,7 +61,7 @@ func (c *components) learn(shape reflect.Type, doc *jsonschema.Schema) {
 		return
 	}
 	c.learned[place] = true
-	if key := content(doc); shape.Name() != "" && c.names[key] == "" {
+	if key := c.content(doc); shape.Name() != "" && c.names[key] == "" {
 		name := shape.Name()
 		if strings.HasPrefix(shape.String(), "einvoice.") && name != "Invoice" {
 			name = "Invoice" + name
@@ -85,21 +87,38 @@ func componentOf(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// content returns a schema as text, without what differs between its uses: its own description and extensions.
-func content(doc *jsonschema.Schema) string {
-	bare := *doc
-	bare.Description, bare.Extras = "", nil
-	text, err := json.Marshal(&bare)
-	if err != nil {
-		return ""
+// content returns a hash of a schema without what differs between its uses: its own description and extensions.
+func (c *components) content(doc *jsonschema.Schema) string {
+	if known := c.contents[doc]; known != "" {
+		return known
 	}
-	return string(text)
+	bare, all := *doc, sha256.New()
+	bare.Description, bare.Extras = "", nil
+	bare.Properties, bare.Items, bare.AdditionalProperties, bare.OneOf, bare.AnyOf = nil, nil, nil, nil, nil
+	part := func(place string, part *jsonschema.Schema) {
+		if part != nil {
+			fmt.Fprintf(all, "%s: %q %v %x\n", place, part.Description, part.Extras, c.content(part))
+		}
+	}
+	if doc.Properties != nil {
+		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+			part(pair.Key, pair.Value)
+		}
+	}
+	part("items", doc.Items)
+	part("additionalProperties", doc.AdditionalProperties)
+	for _, alternative := range slices.Concat(doc.OneOf, doc.AnyOf) {
+		part("alternative", alternative)
+	}
+	_ = json.NewEncoder(all).Encode(&bare) // It cannot fail: the schema is part of the document.
+	c.contents[doc] = string(all.Sum(nil))
+	return c.contents[doc]
 }
 
 // split makes components of the objects within all components.
 func (c *components) split() {
 	for name, doc := range c.schemas {
-		c.whole[name] = content(doc)
+		c.whole[name] = c.content(doc)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.schemas)) {
 		c.schemas[name] = c.parts(c.schemas[name], name)
@@ -109,7 +128,7 @@ func (c *components) split() {
 // component adds an object as a component, unless there is an equal one, and returns a reference to it. The component
 // has the name of its type. place is its name if it has none, or if another object has that name.
 func (c *components) component(doc *jsonschema.Schema, place string) *jsonschema.Schema {
-	said := content(doc)
+	said := c.content(doc)
 	taken := func(name string) bool { return c.whole[name] != "" && c.whole[name] != said }
 	place = cmp.Or(componentNames[place], place)
 	name := cmp.Or(c.names[said], place)
