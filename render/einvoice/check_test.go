@@ -24,6 +24,16 @@ func TestGeneratedInvoicesBreakNoRule(t *testing.T) {
 	}
 }
 
+// TestWrongDateBreaksOneRule checks that a date that is none is reported once, not as missing too.
+func TestWrongDateBreaksOneRule(t *testing.T) {
+	invoice := generate(0)
+	invoice.Specification, invoice.IssueDate = EN16931.Specification(), "13/01/2026"
+	findings := Check(invoice, CII, EN16931)
+	if len(findings) != 1 || findings[0].Rule != Structure || findings[0].JSONPath != "issueDate" {
+		t.Errorf("%+v", findings)
+	}
+}
+
 // xrechnung adds what XRechnung requires.
 func xrechnung(i *Invoice) {
 	i.Specification = XRechnung.Specification()

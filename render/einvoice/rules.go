@@ -17,8 +17,7 @@ func invoiceRules() []rule[Invoice] {
 var headRules = []rule[Invoice]{
 	required("BR-01", "specification", "The invoice must state the specification that it follows (BT-24).", everywhere, func(i *Invoice) string { return i.Specification }),
 	required("BR-02", "number", "The invoice must have a number (BT-1).", everywhere, func(i *Invoice) string { return i.Number }),
-	{id: "BR-03", field: "issueDate", message: "The invoice must have a date of issue (BT-2), YYYY-MM-DD.", scope: everywhere,
-		holds: func(_ *checker, i *Invoice) bool { return i.IssueDate.valid() }},
+	required("BR-03", "issueDate", "The invoice must have a date of issue (BT-2), YYYY-MM-DD.", everywhere, func(i *Invoice) Date { return i.IssueDate }),
 	required("BR-04", "typeCode", "The invoice must have a type code (BT-3).", everywhere, func(i *Invoice) string { return i.TypeCode }),
 	required("BR-05", "currency", "The invoice must have a currency (BT-5).", everywhere, func(i *Invoice) string { return i.Currency }),
 	{id: "BR-16", field: "lines", message: "The invoice must have at least one line (BG-25).", scope: withLines,
