@@ -110,7 +110,11 @@ func (c *components) content(doc *jsonschema.Schema) string {
 	for _, alternative := range slices.Concat(doc.OneOf, doc.AnyOf) {
 		part("alternative", alternative)
 	}
-	_ = json.NewEncoder(all).Encode(&bare) // It cannot fail: the schema is part of the document.
+	text, err := json.Marshal(&bare)
+	if err != nil {
+		return "" // Encoding the document returns the error.
+	}
+	all.Write(text)
 	c.contents[doc] = string(all.Sum(nil))
 	return c.contents[doc]
 }
