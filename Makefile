@@ -13,12 +13,12 @@ CHAOS_TIME   ?= 10m
 FUZZTIME     ?= 10m
 
 # The race detector, and its checks of pointers, for all but what computes on
-# memory that one goroutine has at a time, and takes eight to ninety times as long when every access
+# memory that one goroutine has at a time, and takes ten to ninety times as long when every access
 # to it is watched. SQLite is C in Go's clothes, whose memory no line of ours touches;
 # goja and its regular expressions are an interpreter that one goroutine drives at a time;
-# the others compress, hash, match, and read and write XML and images. What calls them is watched.
+# the others compress, hash, match, and read and write images. What calls them is watched.
 UNWATCHED := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory github.com/dop251/goja/... github.com/dlclark/regexp2/... \
-	compress/... encoding/base64 encoding/xml hash/... image/... regexp/... golang.org/x/image/... golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b
+	compress/... encoding/base64 hash/... image/... regexp/... golang.org/x/image/... golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b
 RACE      := -race $(foreach package,$(UNWATCHED),'-gcflags=$(package)=-race=false -d=checkptr=0')
 
 # A program with the race detector sleeps for a second before it ends, each of them: those that tests
