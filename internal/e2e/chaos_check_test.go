@@ -72,6 +72,29 @@ func (c *chaos) awaitCalm() {
 		}
 	}
 	c.t.Errorf("after %v %d calls run and %d deliveries are pending", chaosCalm, running, pending)
+	c.showRunning(db)
+}
+
+// showRunning logs who has the calls that run.
+func (c *chaos) showRunning(db *sql.DB) {
+	c.t.Helper()
+	rows, err := db.QueryContext(c.t.Context(), `SELECT calls.id, operation, calls.lease, COALESCE(state, ''), COALESCE(tries, 0), COALESCE(jobs.lease, ''), COALESCE(started_at, 0)
+		FROM calls LEFT JOIN jobs ON jobs.call_id = calls.id WHERE status = 'running'`)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, operation, lease, state, worker string
+		var tries, started int64
+		if err := rows.Scan(&id, &operation, &lease, &state, &tries, &worker, &started); err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Logf("%s %s lease %q, job %q, try %d, lease %q, started %v", id, operation, lease, state, tries, worker, time.UnixMicro(started).UTC())
+	}
+	if err := rows.Err(); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func (c *chaos) check() {
