@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -129,12 +130,13 @@ func keywordOf(f reflect.StructField) string {
 
 // checkKeywords checks a schema's own keywords. The keywords of its parts are checked when the parts are compiled.
 func checkKeywords(doc *jsonschema.Schema) error {
+	used := slices.Collect(maps.Keys(doc.Extras))
 	for _, field := range unknown {
-		if value := reflect.ValueOf(doc).Elem().FieldByIndex(field.Index); !value.IsZero() {
-			return fmt.Errorf("the keyword %s is not one that inputs are checked for", keywordOf(field))
+		if !reflect.ValueOf(doc).Elem().FieldByIndex(field.Index).IsZero() {
+			used = append(used, keywordOf(field))
 		}
 	}
-	for keyword := range doc.Extras {
+	for _, keyword := range used {
 		if !slices.Contains(known, keyword) {
 			return fmt.Errorf("the keyword %s is not one that inputs are checked for", keyword)
 		}

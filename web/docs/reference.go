@@ -122,10 +122,9 @@ func (m *members) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// operations reads the reference from the OpenAPI document; without one there is
-// none.
-func operations(address string, openapi func() ([]byte, error)) ([]views.Operation, error) {
-	text, err := openapi()
+// operations reads the reference from the document that openAPIText returns.
+func operations(address string, openAPIText func() ([]byte, error)) ([]views.Operation, error) {
+	text, err := openAPIText()
 	if err != nil {
 		return nil, err
 	}
