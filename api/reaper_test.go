@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/api/apitest"
+	"relaypdf/internal/slow"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/storetest"
@@ -94,6 +96,50 @@ func TestOneProcessListsTheFiles(t *testing.T) {
 	if n := blobs.times.Load(); n != 1 {
 		t.Errorf("the files were listed %d times, want 1", n)
 	}
+}
+
+// TestFailedReapIsRepeated: a process starts while another keeps the write lock of SQLite, and so cannot queue the job
+// of a dead process. It does so when the lock is free, although the dead process also had the periodic task.
+func TestFailedReapIsRepeated(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	db := storetest.SQLite(t)
+	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+	s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+	if _, err := s.Store.ClaimJob(t.Context(), "lease_dead", s.Kinds()...); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", strings.TrimPrefix(db.URL, "sqlite://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	conn, err := other.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"INSERT INTO tasks (name, due_at, lease, leased_until) VALUES ('reap', 0, 'dead', 9000000000000000)", "BEGIN IMMEDIATE",
+	} {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Each of the two writes of a round waits for 10 s.
+	time.AfterFunc(22*time.Second, func() { _, _ = conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK") })
+	var reaper sync.WaitGroup
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	reaper.Go(func() { s.API.Calls.Reaper().Run(ctx) })
+	for waits := false; !waits && ctx.Err() == nil; <-time.After(50 * time.Millisecond) {
+		if waits, err = s.Store.JobsWait(ctx, s.Kinds()...); err != nil {
+			t.Error(err)
+		}
+	}
+	if ctx.Err() != nil {
+		t.Error("the job of the dead process does not wait for another")
+	}
+	stop()
+	reaper.Wait()
 }
 
 // TestSweepingDoesNotDelayCalls: while blobs are looked at, the other periodic

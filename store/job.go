@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -149,39 +150,41 @@ type Orphan struct {
 // OrphanedCalls returns running calls with a callback whose process is gone, at most limit. Calls without a callback
 // are released by Reap.
 func (s *Store) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) {
-	list, err := s.orphanedCalls(ctx, holder{Kind: holderDeadProcess}, s.now(), limit)
+	list, err := s.orphanedCalls(ctx, holder{Kind: holderDeadProcess}, anyTime, limit)
 	return list, wrapped("read orphaned calls", err)
 }
 
-// orphanedCalls returns the running calls of a holder that were begun up to the time.
-func (s *Store) orphanedCalls(ctx context.Context, h holder, begun time.Time, limit int) ([]Orphan, error) {
+// anyTime is later than the start of any call, also of one that began before the clock was set back.
+const anyTime = math.MaxInt64
+
+// orphanedCalls returns the running calls of a holder that began no later than begun, in microseconds.
+func (s *Store) orphanedCalls(ctx context.Context, h holder, begun int64, limit int) ([]Orphan, error) {
 	var rows []callRow
 	condition, args := h.condition(toMicros(s.now()))
-	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, toMicros(begun)).Where(condition, args...).
+	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, begun).Where(condition, args...).
 		Order("id").Limit(int64(limit)).Scan(ctx)
 	return converted(rows, func(r *callRow) Orphan { return Orphan{Call: r.call(), holder: h} }), err
 }
 
 // OrphanedJobs returns running jobs whose process is gone, at most limit.
 func (s *Store) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
-	list, err := s.orphanedJobs(ctx, holder{Kind: holderDeadWorker}, s.now(), limit)
+	list, err := s.orphanedJobs(ctx, holder{Kind: holderDeadWorker}, anyTime, limit)
 	return list, wrapped("read orphaned jobs", err)
 }
 
 // OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
 // most limit.
 func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
-	now := s.now()
-	list, err := s.orphanedJobs(ctx, holder{Kind: holderQueue, QueuedUntil: toMicros(now.Add(-MaxJobWait))}, now, limit)
+	list, err := s.orphanedJobs(ctx, holder{Kind: holderQueue, QueuedUntil: toMicros(s.now().Add(-MaxJobWait))}, anyTime, limit)
 	return list, wrapped("read overdue jobs", err)
 }
 
-// orphanedJobs returns the jobs of a holder that were taken on up to the time, if at all.
-func (s *Store) orphanedJobs(ctx context.Context, h holder, begun time.Time, limit int) ([]Orphan, error) {
+// orphanedJobs returns the jobs of a holder that have not begun or began no later than begun, in microseconds.
+func (s *Store) orphanedJobs(ctx context.Context, h holder, begun int64, limit int) ([]Orphan, error) {
 	var rows []jobRow
 	condition, args := h.jobCondition(toMicros(s.now()))
 	err := s.write.NewSelect().Model(&rows).ColumnExpr("?TableColumns").ColumnExpr(lastChunk+" AS chunk_tries").
-		Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", toMicros(begun)).
+		Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", begun).
 		Order("created_at", "seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, err
@@ -202,8 +205,8 @@ func (s *Store) orphanedJobs(ctx context.Context, h holder, begun time.Time, lim
 // most limit of either. If the process does not run them, they are orphaned: the database failed when they were
 // started or when their end was to be written.
 func (s *Store) LeasedCalls(ctx context.Context, lease string, begun time.Time, limit int) ([]Orphan, error) {
-	calls, err := s.orphanedCalls(ctx, holder{Kind: holderProcess, Lease: lease}, begun, limit)
-	jobs, jobsErr := s.orphanedJobs(ctx, holder{Kind: holderWorker, Lease: lease}, begun, limit)
+	calls, err := s.orphanedCalls(ctx, holder{Kind: holderProcess, Lease: lease}, toMicros(begun), limit)
+	jobs, jobsErr := s.orphanedJobs(ctx, holder{Kind: holderWorker, Lease: lease}, toMicros(begun), limit)
 	return append(jobs, calls...), wrapped("read leased calls", errors.Join(err, jobsErr))
 }
 

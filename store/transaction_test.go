@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"relaypdf/store"
 	"relaypdf/store/credit"
@@ -150,6 +151,27 @@ func TestUnknownCommitsAreNotRepeated(t *testing.T) {
 			t.Errorf("answer %d lost: happened %d times in all, %v; want %d", n, got, err, want)
 		}
 	}
+}
+
+// TestOrphansAreFoundWithASetBackClock: a job and a call with a callback that began before the clock was set back are
+// found.
+func TestOrphansAreFoundWithASetBackClock(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.begin(t, f.newJob(t))
+		if _, err := f.ClaimJob(t.Context(), "lease_dead"); err != nil {
+			t.Fatal(err)
+		}
+		call := f.newCall(1000)
+		call.Lease, call.CallbackURL = "lease_dead", "https://example.com/callback"
+		f.begin(t, call)
+		f.clock.Advance(-time.Hour)
+		if jobs, err := f.OrphanedJobs(t.Context(), 10); err != nil || len(jobs) != 1 {
+			t.Errorf("got %d orphaned jobs, %v; want 1", len(jobs), err)
+		}
+		if calls, err := f.OrphanedCalls(t.Context(), 10); err != nil || len(calls) != 1 {
+			t.Errorf("got %d orphaned calls, %v; want 1", len(calls), err)
+		}
+	})
 }
 
 // TestJobsEndWithTheirWorker: a worker whose lease has ended, and whose job is

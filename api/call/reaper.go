@@ -34,12 +34,17 @@ func (p *Pipeline) Reaper() Reaper { return Reaper{p} }
 // does all of this at once, and then each task on its own schedule. Any number of processes may run it. They share
 // the work, except for calls that only their own process can know to be lost.
 func (r Reaper) Run(ctx context.Context) {
-	r.failed(ctx, r.reap(ctx))
+	err := r.reap(ctx)
+	r.failed(ctx, err)
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.store.RunTasks(ctx, r.tasks()) })
 	ticker := time.NewTicker(reapEvery)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
+		if err != nil { // The process that has the task may be dead.
+			err = r.reap(ctx)
+			r.failed(ctx, err)
+		}
 		r.failed(ctx, r.lost(ctx))
 		select {
 		case <-ctx.Done():
