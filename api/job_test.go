@@ -322,6 +322,36 @@ func TestLongCallsAreNotLost(t *testing.T) {
 	})
 }
 
+// TestJobsThatBeginBeforeTheirResponseAreNotLost: a worker takes a job on before the request that created it has ended.
+// The end of the request does not make it a job that nothing works on.
+func TestJobsThatBeginBeforeTheirResponseAreNotLost(t *testing.T) {
+	t.Parallel()
+	begun, responded := make(chan struct{}, 1), make(chan struct{})
+	var s *apitest.Server
+	long := func(ctx context.Context, _ *apitest.EchoInput) error {
+		begun <- struct{}{}
+		<-responded
+		s.Clock.Advance(2 * time.Minute)
+		s.API.Calls.Reaper().Once(ctx)
+		return nil
+	}
+	s = apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(long)}, Change: func(cfg *api.Config) {
+		quiet(cfg)
+		cfg.AfterStep = func(step string) {
+			if step == "hold" {
+				<-begun
+			}
+		}
+	}})
+	s.Work(t)
+	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+	close(responded)
+	if got := s.Await(t, job.ID); got.Status != "completed" {
+		t.Errorf("the job is %+v, want it completed", got)
+	}
+	expectEffects(t, s, append([]string{"call test.echo done charged 2000"}, append(settled, "job ended tries 1", "file echo.txt 1", "blob 1")...)...)
+}
+
 // TestStoppedJobIsReturned: a worker that has to stop puts its job back, and
 // the try does not count.
 func TestStoppedJobIsReturned(t *testing.T) {

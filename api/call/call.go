@@ -114,7 +114,7 @@ type Pipeline struct {
 	rateLimits   bool
 	dev          bool
 	running      sync.WaitGroup // paid calls under way
-	underWay     sync.Map       // ids of the calls that this process works on
+	underWay     sync.Map       // the *paidCall that this process works on, by the id of its call
 }
 
 // New returns a Pipeline.

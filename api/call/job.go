@@ -94,11 +94,11 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	p.running.Add(1)
 	defer p.running.Done()
 	call := job.Call
-	p.underWay.Store(call.ID, nil)
 	c := &paidCall{
 		Pipeline: p, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
 		Request: Request{Caller: Caller{Account: store.Account{ID: call.AccountID}, Kind: ByKey, ID: call.KeyID}},
 	}
+	p.underWay.Store(call.ID, c)
 	c.RequestID = call.RequestID
 	wait := max(0, p.now().Sub(call.CreatedAt))
 	c.times.add("wait", wait)

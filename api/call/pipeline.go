@@ -180,7 +180,8 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		if err != nil && c.held {
 			c.giveUp(ctx, err)
 		}
-		c.underWay.Delete(c.id)
+		// A worker may have taken the call on already: as the job of this request, or as a job that was given up.
+		c.underWay.CompareAndDelete(c.id, c)
 		if c.call != nil {
 			keepInput(ctx, c)
 			c.Free(ctx, c.call)
@@ -411,7 +412,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 	// A client that leaves must not make it unknown whether the hold was written.
 	certain := context.WithoutCancel(ctx)
 	if c.call.Response != schema.Async {
-		c.underWay.Store(c.id, nil)
+		c.underWay.Store(c.id, c)
 		c.held, err = c.begin(ctx, call)
 		return err
 	}

@@ -71,11 +71,14 @@ func (c *chaos) awaitCalm() {
 			return
 		}
 	}
-	c.t.Errorf("after %v %d calls run and %d deliveries are pending", chaosCalm, running, pending)
 	c.showRunning(db)
+	for n, server := range c.servers {
+		c.t.Logf("server %d: %s", n, server.dump())
+	}
+	c.t.Fatalf("after %v %d calls run and %d deliveries are pending", chaosCalm, running, pending)
 }
 
-// showRunning logs who has the calls that run.
+// showRunning logs which process has the calls that run.
 func (c *chaos) showRunning(db *sql.DB) {
 	c.t.Helper()
 	rows, err := db.QueryContext(c.t.Context(), `SELECT calls.id, operation, calls.lease, COALESCE(state, ''), COALESCE(tries, 0), COALESCE(jobs.lease, ''), COALESCE(started_at, 0)

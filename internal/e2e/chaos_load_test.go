@@ -37,6 +37,26 @@ type chaosServer struct {
 	// database's connections break, so that a start may fail.
 	skewed, cut bool
 	heard       func(line []byte) // called with every logged line; nil means none
+
+	logMu sync.Mutex
+	log   []string // the last lines
+}
+
+// loggedLines is the number of lines that are kept of a server's log. The stacks of all goroutines fit.
+const loggedLines = 4000
+
+func (s *chaosServer) keepLine(line string) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	s.log = append(s.log[max(0, len(s.log)-loggedLines):], line)
+}
+
+// dump ends the server with the stacks of its goroutines, and returns the end of its log.
+func (s *chaosServer) dump() string {
+	s.end(syscall.SIGQUIT)
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	return strings.Join(s.log, "\n")
 }
 
 // chaosClocks lists the offsets of wrong clocks.
@@ -65,6 +85,7 @@ func (s *chaosServer) start(more ...string) error {
 				ready <- line.Address
 			}
 			last = lines.Text()
+			s.keepLine(last)
 			if s.heard != nil {
 				s.heard(lines.Bytes())
 			}
