@@ -67,7 +67,7 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 	case "example":
 		candidates = append(candidates, exampleDrawing())
 	case "card":
-		for _, place := range w.listed() {
+		for place := range w.public() {
 			if cardStem(place.path) == stem {
 				candidates = append(candidates, cardDrawing(place))
 			}
@@ -145,7 +145,7 @@ func cardStem(path string) string {
 
 // card returns the name of the preview image for links to a page.
 func (w *Web) card(path string) string {
-	for _, place := range w.listed() {
+	for place := range w.public() {
 		if place.path == path {
 			return cardDrawing(place).nameOf(cardStem(path))
 		}
@@ -202,7 +202,7 @@ func (w *Web) showRobots(v *pageRequest) error {
 func (w *Web) showSitemap(v *pageRequest) error {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
-	for _, p := range w.listed() {
+	for p := range w.public() {
 		fmt.Fprintf(&b, "<url><loc>%s</loc></url>\n", html.EscapeString(w.cfg.BaseURL+p.path))
 	}
 	b.WriteString("</urlset>\n")

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"iter"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -151,9 +152,29 @@ type Drawn struct {
 // Drawer renders sheets. Its errors are ErrBusy, *DocumentError, those of the context, and internal errors.
 type Drawer func(context.Context, RenderRequest) (Drawn, error)
 
-// list returns the public pages, as the sitemap has them.
-func (w *Web) list() []publicPage {
-	list := []publicPage{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
+// public yields the public pages, as the sitemap has them. Those of the operations are last: the first request for them
+// waits until the API is described.
+func (w *Web) public() iter.Seq[publicPage] {
+	return func(yield func(publicPage) bool) {
+		for _, pages := range []func() []publicPage{w.listMainPages, w.listGalleryPages, w.listDocsPages, w.listCustomPages, w.listOperationPages} {
+			for _, p := range pages() {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (w *Web) listMainPages() []publicPage {
+	return []publicPage{
+		{"/", homeTitle, homeDescription}, {pricingPath, "Pricing", pricingDescription}, {statusPath, "Status", statusDescription},
+		{changelogPath, changelogTitle, changelogDescription},
+	}
+}
+
+func (w *Web) listGalleryPages() []publicPage {
+	list := []publicPage{{galleryPath, "PDF templates", galleryDescription}}
 	for _, g := range gallery.Groups() {
 		list = append(list, publicPage{galleryPath + "/" + g.Slug, g.Name, galleryDescription})
 	}
@@ -163,16 +184,27 @@ func (w *Web) list() []publicPage {
 	for _, l := range w.gallery.List("", "") {
 		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
-	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{changelogPath, changelogTitle, changelogDescription}, publicPage{docsPath, docsTitle, docsDescription})
+	return list
+}
+
+func (w *Web) listDocsPages() []publicPage {
+	list := []publicPage{{docsPath, docsTitle, docsDescription}, {referencePath, referenceTitle, referenceDescription}}
 	for _, g := range w.docs.Guides {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}
-	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
-	for _, o := range w.docs.Operations() {
-		list = append(list, publicPage{operationPath(o.ID), o.Summary, o.About()})
-	}
+	return list
+}
+
+func (w *Web) listCustomPages() (list []publicPage) {
 	for _, own := range w.cfg.CustomPages {
 		list = append(list, publicPage{own.Path, own.Title, customPageDescription(own)})
+	}
+	return list
+}
+
+func (w *Web) listOperationPages() (list []publicPage) {
+	for _, o := range w.docs.Operations() {
+		list = append(list, publicPage{operationPath(o.ID), o.Summary, o.About()})
 	}
 	return list
 }

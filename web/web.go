@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
@@ -181,7 +180,6 @@ type Web struct {
 	gallery     *gallery.Gallery
 	drawnImages *drawnImages
 	looks       *looks
-	listed      func() []publicPage // the public pages, listed once when they are first needed
 	oauth       *oauth.Server
 	docs        *docs.Book
 	scs         *scs.SessionManager
@@ -240,7 +238,6 @@ func New(cfg Config) (*Web, error) {
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
 		return nil, err
 	}
-	w.listed = sync.OnceValue(w.list)
 	return w, nil
 }
 
