@@ -3,6 +3,7 @@ package records_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,7 +83,8 @@ func TestRefusals(t *testing.T) {
 		"damaged sheet":  {sheet(t, `<row r="1"><c><v>1</v>`), "is a damaged XLSX file"},
 		"missing text":   {sheet(t, `<row r="1"><c r="A1" t="s"><v>99</v></c></row>`), "refers to a missing text"},
 		"distant column": {sheet(t, `<row r="1"><c r="ZZZ1" t="str"><v>x</v></c></row>`), "has a value after column 1000"},
-		"bomb":           {sheet(t, `<row r="1">`+strings.Repeat(" ", 129<<20)), "too large when unpacked"},
+		"bomb":           {declared(t, title, 129<<20), `with a part of 135266304 bytes, "xl/worksheets/sheet2.xml"; the limit is 134217728`},
+		"untrue size":    {declared(t, strings.Repeat(title, 1000), 100), "is a damaged XLSX file: xl/worksheets/sheet2.xml: zip: not a valid zip file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +131,16 @@ func workbook(rows string) map[string]string {
 func sheet(t testing.TB, rows string) string {
 	t.Helper()
 	return archive(t, workbook(rows))
+}
+
+// declared is a workbook whose archive says that its sheet has a number of bytes.
+func declared(t testing.TB, rows string, size uint32) string {
+	t.Helper()
+	whole := []byte(sheet(t, rows))
+	// The name ends an entry of the central directory, whose fixed part of 46 bytes has the size at 24.
+	entry := bytes.LastIndex(whole, []byte("xl/worksheets/sheet2.xml")) - 46
+	binary.LittleEndian.PutUint32(whole[entry+24:], size)
+	return string(whole)
 }
 
 const title = `<row r="2"><c r="A2" t="s"><v>0</v></c><c r="B2" t="inlineStr"><is><t>v</t></is></c></row>`

@@ -109,31 +109,21 @@ func resolve(target string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+target), "/"))
 }
 
-// limited ends with an *Error when a part is too large.
-type limited struct {
-	r    io.Reader
-	left int64
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fault("is an XLSX file that is too large when unpacked")
+// stream opens a part that is there. A part that has more bytes than the archive says is an error of its reader.
+func (b *workbook) stream(name string, limit uint64) (*xml.Decoder, io.Closer, error) {
+	part := b.parts[name]
+	if part.UncompressedSize64 > limit {
+		return nil, nil, fault("is an XLSX file with a part of %d bytes, %.100q; the limit is %d", part.UncompressedSize64, name, limit)
 	}
-	return n, err
-}
-
-// stream opens a part that is there.
-func (b *workbook) stream(name string, limit int64) (*xml.Decoder, io.Closer, error) {
-	content, err := b.parts[name].Open()
+	content, err := part.Open()
 	if err != nil {
 		return nil, nil, fault("is a damaged XLSX file: %.100v", err)
 	}
-	return xml.NewDecoder(&limited{content, limit}), content, nil
+	return xml.NewDecoder(content), content, nil
 }
 
 // part reads a small part, if it is there.
-func (b *workbook) part(name string, limit int64, to any) error {
+func (b *workbook) part(name string, limit uint64, to any) error {
 	if b.parts[name] == nil {
 		return nil
 	}
@@ -234,7 +224,7 @@ func (b *workbook) readStrings() error {
 }
 
 // each passes the elements of a name in a part to f, which reads each of them up to its end.
-func (b *workbook) each(name string, limit int64, element string, f func(*xml.Decoder, xml.StartElement) error) error {
+func (b *workbook) each(name string, limit uint64, element string, f func(*xml.Decoder, xml.StartElement) error) error {
 	decoder, content, err := b.stream(name, limit)
 	if err != nil {
 		return err
