@@ -38,7 +38,7 @@ func operations(t *testing.T) []*schema.Operation[*operation.Deps] {
 // TestEveryJSONResultIsDescribed checks that the table names the type of every JSON result.
 func TestEveryJSONResultIsDescribed(t *testing.T) {
 	t.Parallel()
-	doc := loadOpenAPI(t, product(t))
+	_, doc := productDocument(t)
 	for _, row := range operations(t) {
 		schema := doc.Paths.Value(row.Path()).Post.Responses.Status(200).Value.Content["application/json"].Schema
 		if got, want := len(schema.Value.AnyOf) > 1, slices.Contains(row.Produces, "application/json") && !row.Bulk; got != want { // A bulk call is a job, or returns a quote.
@@ -109,7 +109,7 @@ func TestResultsMatchTheDocument(t *testing.T) {
 // of their types.
 func TestEventsAreDescribed(t *testing.T) {
 	t.Parallel()
-	doc := loadOpenAPI(t, product(t))
+	_, doc := productDocument(t)
 	job := map[string]any{"id": "file_1", "status": "completed", "url": "https://pdf.example.net/f/1"}
 	wallet := map[string]any{"amountMicrodollars": 2000.0, "balanceMicrodollars": 0.0, "reason": "the wallet does not cover a call"}
 	data := map[string]map[string]any{
@@ -139,7 +139,7 @@ func TestEventsAreDescribed(t *testing.T) {
 // TestCallbacksAreDescribed checks that every operation describes the requests to its callbackUrl.
 func TestCallbacksAreDescribed(t *testing.T) {
 	t.Parallel()
-	doc := loadOpenAPI(t, product(t))
+	_, doc := productDocument(t)
 	for _, row := range operations(t) {
 		ended := doc.Paths.Value(row.Path()).Post.Callbacks["ended"]
 		if ended == nil || ended.Value.Value("{$request.body#/callbackUrl}") == nil {
@@ -158,7 +158,8 @@ func TestCallbacksAreDescribed(t *testing.T) {
 func TestNoObjectHasTwoComponents(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"Template": "TemplateRecord"} // of version 1.0.0
-	for name, component := range loadOpenAPI(t, product(t)).Components.Schemas {
+	_, doc := productDocument(t)
+	for name, component := range doc.Components.Schemas {
 		if strings.HasSuffix(name, "Input") || strings.HasSuffix(name, "Result") || names[name] != "" {
 			continue
 		}

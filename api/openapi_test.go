@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,10 +42,32 @@ func openAPI(t *testing.T, s *apitest.Server) []byte {
 	return []byte(got.Body)
 }
 
+// productDoc is the document of the product, which several tests read. Describing the API and loading the document
+// take seconds with the race detector.
+var productDoc struct {
+	once sync.Once
+	text []byte
+	doc  *openapi3.T
+}
+
+// productDocument returns the document of the product, as text and loaded. It must not be changed.
+func productDocument(t *testing.T) ([]byte, *openapi3.T) {
+	t.Helper()
+	productDoc.once.Do(func() {
+		s := product(t)
+		productDoc.text, productDoc.doc = openAPI(t, s), loadOpenAPI(t, s)
+	})
+	if productDoc.doc == nil {
+		t.Fatal("another test could not load the document")
+	}
+	return productDoc.text, productDoc.doc
+}
+
 func TestOpenAPIGolden(t *testing.T) {
 	t.Parallel()
+	document, _ := productDocument(t)
 	var text bytes.Buffer
-	if err := json.Indent(&text, openAPI(t, product(t)), "", "  "); err != nil {
+	if err := json.Indent(&text, document, "", "  "); err != nil {
 		t.Fatal(err)
 	}
 	apitest.Golden(t, "openapi.golden.json", text.Bytes())
@@ -58,10 +81,7 @@ func TestOpenAPIIsValid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := apitest.New(t, apitest.Options{Operations: operations})
-			doc, err := openapi3.NewLoader().LoadFromData(openAPI(t, s))
-			if err != nil {
-				t.Fatalf("load: %v", err)
-			}
+			doc := loadOpenAPI(t, s)
 			if err := doc.Validate(t.Context()); err != nil {
 				t.Errorf("validate: %v", err)
 			}
@@ -79,10 +99,7 @@ func TestOpenAPIIsValid(t *testing.T) {
 func TestOpenAPIDescribesEveryRoute(t *testing.T) {
 	t.Parallel()
 	s := product(t)
-	doc, err := openapi3.NewLoader().LoadFromData(openAPI(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, doc := productDocument(t)
 	seen := map[string]string{}
 	for _, route := range s.API.Routes() {
 		operation := doc.Paths.Value(route.Path).GetOperation(route.Method)
@@ -129,7 +146,8 @@ func TestOpenAPIPassesRedocly(t *testing.T) {
 		t.Fatalf("%v: run `make setup`, which installs it", err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"openapi.json": openAPI(t, product(t)), "redocly.yaml": []byte(lintRules)} {
+	document, _ := productDocument(t)
+	for name, text := range map[string][]byte{"openapi.json": document, "redocly.yaml": []byte(lintRules)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -202,10 +220,7 @@ func TestErrorsGolden(t *testing.T) {
 func TestAnswersMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	doc, err := openapi3.NewLoader().LoadFromData(openAPI(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := loadOpenAPI(t, s)
 	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 	capped := http.Header{"X-Service-Max-Charge-Microdollars": {"1"}}
 	for _, q := range []struct {
@@ -265,7 +280,7 @@ func TestOpenAPIIsMadeForGenerators(t *testing.T) {
 		Paths      map[string]map[string]struct{ OperationID string }
 		Components struct{ Schemas map[string]any }
 	}
-	text := openAPI(t, product(t))
+	text, _ := productDocument(t)
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}

@@ -755,6 +755,23 @@ func TestNoPageOfTheDocsScrollsSideways(t *testing.T) {
 	}
 }
 
+// drawnImage is the path of an image that is drawn when it is first requested.
+var drawnImage = regexp.MustCompile(`src="(/drawn/[^"]+)"`)
+
+// drawImages requests the images of the public pages until they are drawn. Other tests use the renderer meanwhile, and
+// go first.
+func drawImages(t *testing.T, app *app.App) {
+	t.Helper()
+	for _, path := range publicPages {
+		_, page := fetch(t, app.URL+path)
+		for _, image := range drawnImage.FindAllSubmatch(page, -1) {
+			if response, _ := fetch(t, app.URL+string(image[1])); response.StatusCode != http.StatusOK {
+				t.Fatalf("%s: status %d", image[1], response.StatusCode)
+			}
+		}
+	}
+}
+
 // TestPublicPagesInABrowser looks at the public pages: axe, both themes, three
 // widths, nothing on the console, nothing that moves, and little to load.
 func TestPublicPagesInABrowser(t *testing.T) {
@@ -765,6 +782,7 @@ func TestPublicPagesInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatalf("axe is not there: %v; make setup installs it", err)
 	}
+	drawImages(t, app)
 	visitor := openScreen(t, browser, app)
 	for _, width := range []int{1440, 768, 360} {
 		for _, path := range publicPages {
