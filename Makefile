@@ -3,7 +3,7 @@
 GO       ?= go
 DATA_DIR ?= ./data
 # The race detector makes rendering slow; a test that hangs must still end.
-TEST_TIMEOUT ?= 60m
+TEST_TIMEOUT ?= 80m
 TEST_FLAGS   ?=
 BENCH_FLAGS  ?=
 # How long `make chaos` kills servers. CI takes two minutes.
