@@ -447,8 +447,11 @@ func TestRetentionDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reading.Exec("SELECT 1 FROM calls LIMIT 1"); err != nil {
-		t.Fatal(err)
+	// PostgreSQL must not end it where the machine is slow.
+	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0", "SELECT 1 FROM calls LIMIT 1"} {
+		if _, err := reading.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- retentionTask(t, h.Store).Do(t.Context()) }()
@@ -468,8 +471,8 @@ func TestRetentionDoesNotWait(t *testing.T) {
 		default:
 		}
 	}
-	// The bound is half a second; the rest is a busy machine.
-	if slowest > 2*time.Second {
+	// The bound is half a second; the rest is a busy machine. Without it, readers wait until their own limit of 15 s.
+	if slowest > 10*time.Second {
 		t.Errorf("a reader waited %s", slowest)
 	}
 	if got := h.count(t, "calls"); got != h.rows["calls"] || !strings.Contains(h.log.String(), "month is in use") {
