@@ -156,8 +156,8 @@ type Drawer func(context.Context, RenderRequest) (Drawn, error)
 // waits until the API is described.
 func (w *Web) public() iter.Seq[publicPage] {
 	return func(yield func(publicPage) bool) {
-		for _, pages := range []func() []publicPage{w.listMainPages, w.listGalleryPages, w.listDocsPages, w.listCustomPages, w.listOperationPages} {
-			for _, p := range pages() {
+		for _, list := range []func() []publicPage{w.listed, w.operations} {
+			for _, p := range list() {
 				if !yield(p) {
 					return
 				}
@@ -166,15 +166,9 @@ func (w *Web) public() iter.Seq[publicPage] {
 	}
 }
 
-func (w *Web) listMainPages() []publicPage {
-	return []publicPage{
-		{"/", homeTitle, homeDescription}, {pricingPath, "Pricing", pricingDescription}, {statusPath, "Status", statusDescription},
-		{changelogPath, changelogTitle, changelogDescription},
-	}
-}
-
-func (w *Web) listGalleryPages() []publicPage {
-	list := []publicPage{{galleryPath, "PDF templates", galleryDescription}}
+// list returns the public pages except those of the operations.
+func (w *Web) list() []publicPage {
+	list := []publicPage{{"/", homeTitle, homeDescription}, {galleryPath, "PDF templates", galleryDescription}}
 	for _, g := range gallery.Groups() {
 		list = append(list, publicPage{galleryPath + "/" + g.Slug, g.Name, galleryDescription})
 	}
@@ -184,25 +178,18 @@ func (w *Web) listGalleryPages() []publicPage {
 	for _, l := range w.gallery.List("", "") {
 		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
-	return list
-}
-
-func (w *Web) listDocsPages() []publicPage {
-	list := []publicPage{{docsPath, docsTitle, docsDescription}, {referencePath, referenceTitle, referenceDescription}}
+	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{changelogPath, changelogTitle, changelogDescription}, publicPage{docsPath, docsTitle, docsDescription})
 	for _, g := range w.docs.Guides {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}
-	return list
-}
-
-func (w *Web) listCustomPages() (list []publicPage) {
+	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
 	for _, own := range w.cfg.CustomPages {
 		list = append(list, publicPage{own.Path, own.Title, customPageDescription(own)})
 	}
 	return list
 }
 
-func (w *Web) listOperationPages() (list []publicPage) {
+func (w *Web) listOperations() (list []publicPage) {
 	for _, o := range w.docs.Operations() {
 		list = append(list, publicPage{operationPath(o.ID), o.Summary, o.About()})
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
@@ -180,6 +181,8 @@ type Web struct {
 	gallery     *gallery.Gallery
 	drawnImages *drawnImages
 	looks       *looks
+	listed      func() []publicPage // the public pages except those of the operations, listed once
+	operations  func() []publicPage // those of the operations, listed once
 	oauth       *oauth.Server
 	docs        *docs.Book
 	scs         *scs.SessionManager
@@ -238,6 +241,7 @@ func New(cfg Config) (*Web, error) {
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
 		return nil, err
 	}
+	w.listed, w.operations = sync.OnceValue(w.list), sync.OnceValue(w.listOperations)
 	return w, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
+	"relaypdf/api/operation"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
 	"relaypdf/render/spool"
@@ -28,11 +29,10 @@ var papers = map[string]struct{ width, height float64 }{
 // no API call needs the slot.
 func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
 	drawn, err := a.drawSheet(ctx, sheet)
-	var late *chrome.TimeoutError
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return drawn, err
-	case errors.Is(err, chrome.ErrBusy), errors.As(err, &late) && late.Unstarted:
+	case errors.Is(err, chrome.ErrBusy), operation.Unstarted(err):
 		return web.Drawn{}, web.ErrBusy
 	}
 	if failure := call.Fault(err); failure.Code != apierror.InternalError {
