@@ -107,6 +107,9 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 // does not need.
 const oneBrowser = "RELAYPDF_MEMORY=1GiB"
 
+// withoutOffice leaves LibreOffice out, whose start costs as much as that of all else, from servers that convert nothing.
+const withoutOffice = "RELAYPDF_ENGINES=ocr,ghostscript,verapdf"
+
 // crashServer is a running server process and the lines it prints.
 type crashServer struct {
 	process *exec.Cmd

@@ -104,7 +104,7 @@ func TestReleasesSideBySide(t *testing.T) {
 		defer cancel()
 		start := func(program, role string) *chaosServer {
 			t.Helper()
-			s := &chaosServer{program: program, env: append([]string{"RELAYPDF_ROLES=" + role}, c.env...)}
+			s := &chaosServer{program: program, env: append([]string{"RELAYPDF_ROLES=" + role, withoutOffice}, c.env...)}
 			if err := s.start(); err != nil {
 				t.Fatalf("%s, role %s: %v", program, role, err)
 			}

@@ -21,7 +21,7 @@ func TestRoles(t *testing.T) {
 		c := newCrashBench(t, db)
 		start := func(role string) (s *chaosServer, private string) {
 			told := make(chan string, 1)
-			s = &chaosServer{program: os.Args[0], env: append([]string{actAsProgram + "=1", "RELAYPDF_ROLES=" + role}, c.env...)}
+			s = &chaosServer{program: os.Args[0], env: append([]string{actAsProgram + "=1", withoutOffice, "RELAYPDF_ROLES=" + role}, c.env...)}
 			s.heard = func(line []byte) {
 				var ready struct{ Msg, Metrics string }
 				if json.Unmarshal(line, &ready) == nil && ready.Msg == "ready" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,6 +47,9 @@ type confinement struct {
 	list    *os.File
 	exposed bool
 	listing sync.Mutex // one reads the list
+	// others are the list's processes that are not of the family, as of sifted.
+	others map[int]bool
+	sifted time.Time
 	// mapped is the memory that the fresh process has, in bytes.
 	mapped int64
 	// thread starts and ends all programs.

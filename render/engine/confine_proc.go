@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -75,11 +76,31 @@ type entry struct {
 	relative
 }
 
+// siftPeriod is the interval at which checks of the memory read the entries of all the system's processes. In between
+// they read those of the family, and of processes that are new to the list: where it is the system's, it is long.
+const siftPeriod = time.Second
+
 // family returns this process and all its descendants. None of them can leave:
 // who loses its parent becomes a child of this process.
 func (c *confinement) family() ([]relative, error) {
 	c.listing.Lock()
 	defer c.listing.Unlock()
+	return c.sift(nil)
+}
+
+// recentFamily is family, but that a process whose number belonged to another one within siftPeriod may be missing.
+func (c *confinement) recentFamily() ([]relative, error) {
+	c.listing.Lock()
+	defer c.listing.Unlock()
+	if time.Since(c.sifted) > siftPeriod {
+		c.others, c.sifted = nil, time.Now()
+	}
+	return c.sift(c.others)
+}
+
+// sift returns the family, and notes who else is on the list. It does not read the entries of those who are known not
+// to be of the family.
+func (c *confinement) sift(known map[int]bool) ([]relative, error) {
 	if _, err := c.list.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -95,24 +116,37 @@ func (c *confinement) family() ([]relative, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[int]entry{}
+	all, others := map[int]entry{}, map[int]bool{0: true} // 0 is no process, and the parent of the first
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			if e, err := readEntry(pid); err == nil { // else it has ended by now
-				all[pid] = e
-			}
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if known[pid] {
+			others[pid] = true
+		} else if e, err := readEntry(pid); err == nil { // else it has ended by now
+			all[pid] = e
 		}
 	}
 	var family []relative
 	for pid, e := range all {
-		for up, steps := pid, 0; up != 0 && steps <= len(all); up, steps = all[up].parent, steps+1 {
-			if up == self {
-				e.orphan = e.parent == self
-				family = append(family, e.relative)
+		up := pid
+		for range len(all) {
+			above, listed := all[up]
+			if !listed || up == self || others[up] {
 				break
 			}
+			up = above.parent
+		}
+		switch {
+		case up == self:
+			e.orphan, e.pages = e.parent == self, ownPages(pid)
+			family = append(family, e.relative)
+		case others[up]:
+			others[pid] = true
 		}
 	}
+	c.others = others
 	return family, nil
 }
 
@@ -142,21 +176,26 @@ func readEntry(pid int) (e entry, err error) {
 			return e, err
 		}
 	}
+	return e, nil
+}
+
+// ownPages returns how much memory a process has that it shares with no other, or zero if it has ended by now.
+func ownPages(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("%s/%d/statm", proc, pid))
 	if err != nil {
-		return e, err
+		return 0
 	}
 	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err == nil {
-		e.pages = resident - shared
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+		return 0
 	}
-	return e, nil
+	return resident - shared
 }
 
 // checkMemory reports whether all processes of the child together hold more than
 // limit bytes of memory of their own.
 func (c *confinement) checkMemory(limit int64) error {
-	family, err := c.family()
+	family, err := c.recentFamily()
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type Config struct {
 	// Size is the number of jobs at once. Default: one per core.
 	Size int
 	// Extra is the maximum number of jobs above Size, each of an account that has no other; see queue.Config. There
-	// is a child for each.
+	// is a child for each, which starts with the pool's first job.
 	Extra int
 	// Queue is the maximum number of waiting jobs. Default: 32 for each of Size.
 	Queue int
@@ -102,6 +102,8 @@ type Pool struct {
 	folder  *scratch.Folder
 	queue   *queue.Queue
 	jobs    chan *request
+	// busy wakes the spare workers, once each.
+	busy    chan struct{}
 	once    sync.Once
 	workers sync.WaitGroup
 	// ctx is the pool's life: it ends with Close, and with it everything that
@@ -152,15 +154,15 @@ func Start(cfg Config) (*Pool, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	p := &Pool{
-		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), reported: make(chan struct{}),
+		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), busy: make(chan struct{}, cfg.Extra), reported: make(chan struct{}),
 		queue:    queue.New(queue.Config{Slots: cfg.Size, Extra: cfg.Extra, Limit: cfg.Queue}),
 		failures: make(chan error, startAttempts),
 	}
 	ways := isolations(os.Geteuid() == 0)
 	p.isolations.Store(&ways)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	for range cfg.Size + cfg.Extra {
-		w := worker{pool: p, pause: minPause}
+	for i := range cfg.Size + cfg.Extra {
+		w := worker{pool: p, pause: minPause, spare: i >= cfg.Size}
 		p.workers.Go(w.run)
 	}
 	return p, nil

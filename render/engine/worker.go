@@ -24,6 +24,8 @@ type worker struct {
 	// next receives a child that is being started; nil when none is.
 	next  chan started
 	pause time.Duration
+	// spare means that its first child starts when another worker is given a job, rather than with the server.
+	spare bool
 }
 
 type started struct {
@@ -34,6 +36,13 @@ type started struct {
 // run keeps a child ready and gives it jobs.
 func (w *worker) run() {
 	defer w.close()
+	if w.spare {
+		select {
+		case <-w.pool.busy:
+		case <-w.pool.ctx.Done():
+			return
+		}
+	}
 	w.begin()
 	for w.pool.ctx.Err() == nil {
 		jobs := w.pool.jobs
@@ -110,6 +119,10 @@ func (w *worker) adopt(s started) error {
 
 // take is serve, whose panic fails the one job and costs the child.
 func (w *worker) take(r *request) {
+	select {
+	case w.pool.busy <- struct{}{}:
+	default:
+	}
 	err := guard.Do(func() { w.serve(r) })
 	if err == nil {
 		return

@@ -27,7 +27,7 @@ func hostile() map[string][]byte {
 	nested.Objects = []string{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat("<</Dest", 5_000)}
 	pages := three().Write()
 	kids := strings.Repeat("10 0 R ", 10_000)
-	lie := strings.Replace(string(pages), "/Kids [", "/Kids ["+strings.Repeat(kids, 2), 1)
+	lie := strings.Replace(string(pages), "/Kids [", "/Kids ["+strings.Repeat("10 0 R ", 1000), 1)
 	return map[string][]byte{
 		"outline loop":   loop.Write(),
 		"name tree loop": tree.Write(),
