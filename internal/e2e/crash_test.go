@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,13 +21,13 @@ import (
 )
 
 // TestKilledServerLosesNoMoney kills a real server with SIGKILL after each
-// step of a paid call, restarts it and repeats the call with its key.
+// step of a paid call, restarts it and repeats the calls with their keys.
 func TestKilledServerLosesNoMoney(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
-		c.killAfterEach(c.repeat, "authenticate", "limit", "decode", "authorize", "quote", "admit", "hold", "run", "stored", "settle", "answered")
+		c.killAfterEach(c.repeat, "authenticate limit decode authorize quote admit hold", "run stored settle answered")
 	})
 }
 
@@ -38,7 +39,7 @@ func TestKilledWorkerLosesNoJob(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
 		c.async = true
-		c.killAfterEach(c.repeatJob, "admit", "hold", "claimed", "load", "run", "stored", "settle")
+		c.killAfterEach(c.repeatJob, "admit hold", "claimed load run stored settle")
 	})
 }
 
@@ -50,7 +51,7 @@ func TestKilledPipelineIsRunOnce(t *testing.T) {
 		c := newCrashBench(t, db)
 		c.async, c.path, c.price = true, "/v1/pipelines", 600
 		c.body = `{"response":"async","steps":[{"id":"code","op":"barcodes.create","input":{"type":"qr","text":%q}},{"id":"page","op":"pdf.from-images","input":{"files":[{"step":"code"}]}}]}`
-		c.killAfterEach(c.repeatJob, "hold", "load", "worked", "run", "settle")
+		c.killAfterEach(c.repeatJob, "hold", "load worked run settle")
 		calls, err := c.store.Calls(t.Context(), store.CallFilter{AccountID: c.account.ID})
 		if err != nil || len(calls.Items) != 5 {
 			t.Errorf("there are %d calls, %v; want 5", len(calls.Items), err)
@@ -98,7 +99,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL, "RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
-			oneBrowser,
+			"RELAYPDF_WORKERS=8", oneBrowser, // A worker for each job that hangs.
 		},
 	}
 }
@@ -208,16 +209,20 @@ func (p paidPost) send(ctx context.Context, client *http.Client, body io.Reader)
 	return client.Do(r)
 }
 
-// killAfterEach kills a server after each of the steps, and has the call repeated to
-// the next one, which is killed after the step that follows.
-func (c *crashBench) killAfterEach(repeat func(s *crashServer, step string), steps ...string) {
+// killAfterEach kills a server for each group of steps, when a call of its own hangs after each of them, and has the
+// calls repeated to the next server, which is killed for the group that follows. A worker would go on with a job that
+// hangs after its hold, so this step is the last of its group.
+func (c *crashBench) killAfterEach(repeat func(s *crashServer, step string), groups ...string) {
 	c.t.Helper()
 	server := c.start("none")
-	for _, step := range steps {
-		server.arm(c.t, step)
-		c.kill(server, step)
+	for _, group := range groups {
+		steps := strings.Fields(group)
+		c.kill(server, steps...)
 		server = c.start("none")
-		repeat(server, step)
+		for _, step := range steps {
+			repeat(server, step)
+		}
+		c.expectCharge(steps...)
 	}
 	server.end(syscall.SIGTERM)
 }
@@ -231,22 +236,31 @@ func (s *crashServer) arm(t *testing.T, step string) {
 	s.await(t, "armed "+step)
 }
 
-// kill kills the server when a call to it has passed the step for which it is armed.
-func (c *crashBench) kill(server *crashServer, step string) {
+// kill kills the server when calls to it hang, one after each of the steps.
+func (c *crashBench) kill(server *crashServer, steps ...string) {
+	c.t.Helper()
+	var calls sync.WaitGroup
+	for _, step := range steps {
+		c.hang(server, step, &calls)
+	}
+	server.end(syscall.SIGKILL)
+	calls.Wait()
+}
+
+// hang makes a call that hangs after the step. Calls waits for its end.
+func (c *crashBench) hang(server *crashServer, step string, calls *sync.WaitGroup) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), crashPatience)
-	defer cancel()
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		if response, err := c.post(ctx, server.url, step); err == nil {
+	server.arm(c.t, step)
+	call := *c // The next call changes it.
+	calls.Go(func() {
+		defer cancel()
+		if response, err := call.post(ctx, server.url, step); err == nil {
 			_, _ = io.Copy(io.Discard, response.Body)
 			_ = response.Body.Close()
 		}
-	}()
+	})
 	server.await(c.t, "reached "+step)
-	server.end(syscall.SIGKILL)
-	<-answered
 }
 
 // repeat repeats the call twice to a server that was started after the kill, and checks
@@ -273,13 +287,13 @@ func (c *crashBench) repeat(server *crashServer, step string) {
 			c.t.Fatalf("after %s: repeated call: status %d, %d bytes, %v", step, response.StatusCode, len(body), err)
 		}
 	}
-	c.expectCharge(step)
 }
 
-// expectCharge checks that the wallet paid for one more call.
-func (c *crashBench) expectCharge(step string) {
+// expectCharge checks that the wallet paid for one more call for each of the steps.
+func (c *crashBench) expectCharge(steps ...string) {
 	c.t.Helper()
-	c.spent += c.price
+	c.spent += c.price * credit.Amount(len(steps))
+	step := strings.Join(steps, ", ")
 	account, err := c.store.Account(c.t.Context(), c.account.ID)
 	if err != nil || account.Balance != 5*credit.Dollar-c.spent || account.Held != 0 {
 		c.t.Errorf("after %s: balance %v, held %v, %v; want %v and nothing held", step, account.Balance, account.Held, err, 5*credit.Dollar-c.spent)
@@ -310,7 +324,6 @@ func (c *crashBench) repeatJob(server *crashServer, step string) {
 		c.t.Errorf("after %s: one key made the jobs %v", step, ids)
 	}
 	c.awaitJob(ctx, ids[0], step)
-	c.expectCharge(step)
 }
 
 // awaitJob waits until the job is completed and its file can be had.

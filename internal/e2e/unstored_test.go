@@ -217,14 +217,18 @@ func (h *canaryHunt) run(calls []unstoredCall) {
 	server = h.start("none")
 	for _, call := range calls {
 		h.path = call.path
-		for _, step := range call.steps {
+		var hanging sync.WaitGroup
+		for i, step := range call.steps {
 			// The body is not a format from here on.
 			h.body = strings.ReplaceAll(h.filled(call.body, canary), "%", "%%") + "%.0s"
-			server.arm(h.t, step)
 			h.series = fmt.Sprint(h.kills, "-")
-			h.kill(server, step)
-			server = h.start("none")
+			h.hang(server, step, &hanging)
 			h.kills++
+			if step == "hold" || i == len(call.steps)-1 { // A worker would go on with a job after its hold.
+				server.end(syscall.SIGKILL)
+				hanging.Wait()
+				server = h.start("none")
+			}
 		}
 	}
 	h.awaitEnds(ctx)
