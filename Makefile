@@ -63,8 +63,9 @@ LONGEST := ./render/pdf ./api ./internal/e2e ./render ./render/chrome ./static/g
 # shown when its package ends, so that a run that is cut off has shown it.
 GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format pkgname-and-test-fails --format-icons text --hide-summary skipped
 
-# Packages tested at once: half as many again as there are cores, because tests wait for much that is not computed.
-PACKAGES := $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+# Packages tested at once. With more, a machine that starts programs slowly has its cores busy with so many that tests
+# wait longer than they may.
+PACKAGES := $(shell nproc)
 
 # Whether `make test` runs what internal/slow marks, as CI does.
 SLOW     ?= off

@@ -24,9 +24,6 @@ func rows(b *strings.Builder, n int) {
 // invoice is a document of one page and 5 KB, without script.
 func invoice() string { return document("Invoice 1234", 29) }
 
-// report is a table of 50 pages of Letter paper, without script.
-func report() string { return document("Report", 2000) }
-
 func document(title string, n int) string {
 	var b strings.Builder
 	b.WriteString(head + "<h1>" + title + "</h1><p>ACME Ltd<br>1 Example Street<br>Springfield</p>\n")
