@@ -109,7 +109,7 @@ func newCrashBench(t *testing.T, db storetest.DB) *crashBench {
 const oneBrowser = "RELAYPDF_MEMORY=1GiB"
 
 // withoutOffice leaves LibreOffice out, whose start costs as much as that of all else, from servers that convert nothing.
-const withoutOffice = "RELAYPDF_ENGINES=ocr,ghostscript,verapdf"
+const withoutOffice = "RELAYPDF_ENGINES=ocr,ghostscript"
 
 // crashServer is a running server process and the lines it prints.
 type crashServer struct {
