@@ -240,13 +240,15 @@ func TestClosedWindowEndsItsJob(t *testing.T) {
 	}
 }
 
-func TestPrintingThatFailsIsACrash(t *testing.T) {
+func TestOutputThatFailsIsACrash(t *testing.T) {
 	beyond := &protocolError{Method: "Page.printToPDF", Code: -32000, Message: "Page range exceeds page count"}
-	if got := printFailure(beyond); !errors.Is(got, beyond) {
+	if got := outputFailure(beyond); !errors.Is(got, beyond) {
 		t.Errorf("%v became %v", beyond, got)
 	}
-	if got := printFailure(&protocolError{Method: "Page.printToPDF", Code: -32000, Message: "Printing failed"}); !errors.Is(got, errTargetCrashed) {
-		t.Errorf("printing that failed is %v, want a crash", got)
+	for method, message := range map[string]string{"Page.printToPDF": "Printing failed", "Page.captureScreenshot": "Unable to capture screenshot"} {
+		if got := outputFailure(&protocolError{Method: method, Code: -32000, Message: message}); !errors.Is(got, errTargetCrashed) {
+			t.Errorf("%q is %v, want a crash", message, got)
+		}
 	}
 }
 

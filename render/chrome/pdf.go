@@ -206,7 +206,7 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 		if errors.Is(err, spool.ErrTooLarge) {
 			err = &LimitError{What: "bytes", Max: p.opt.MaxBytes}
 		}
-		return Document{}, printFailure(err)
+		return Document{}, outputFailure(err)
 	}
 	pages, err := countPages(body)
 	if err != nil {
@@ -217,16 +217,6 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 		return Document{}, &LimitError{What: "pages", Max: int64(p.opt.MaxPages)}
 	}
 	return Document{Body: body, Pages: pages}, nil
-}
-
-// printFailure returns a crash for Chromium's response that the renderer could not print: it has no memory left,
-// and dies a moment later.
-func printFailure(err error) error {
-	var refused *protocolError
-	if errors.As(err, &refused) && refused.Message == "Printing failed" {
-		return errTargetCrashed
-	}
-	return err
 }
 
 // countPages returns the number of pages of the printed file.

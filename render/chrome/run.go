@@ -158,6 +158,16 @@ func wrong(err error) bool {
 		!errors.As(err, &refused) && !errors.As(err, &load) && !errors.As(err, &faults)
 }
 
+// outputFailure returns a crash for Chromium's responses that it could not print, as the renderer has no memory left and
+// dies a moment later, or could not capture, as the process that draws has died.
+func outputFailure(err error) error {
+	var refused *protocolError
+	if errors.As(err, &refused) && (refused.Message == "Printing failed" || refused.Message == "Unable to capture screenshot") {
+		return errTargetCrashed
+	}
+	return err
+}
+
 // render takes the document through its steps.
 func (r *running) render(ctx context.Context, pg *page) error {
 	steps := []struct {

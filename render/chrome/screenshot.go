@@ -89,7 +89,7 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 		return Image{}, &LimitError{What: "bytes", Max: o.MaxBytes}
 	}
 	if err != nil {
-		return Image{}, err
+		return Image{}, outputFailure(err)
 	}
 	size, _, err := image.DecodeConfig(body.Open())
 	if err != nil {
