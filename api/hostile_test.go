@@ -28,9 +28,9 @@ import (
 // files, of the queue before them and of fetches.
 const hostilePatience = 4 * time.Minute
 
-// hostileShare is the number of operations of which TestHostileFiles sends a file to one. All together take an hour on a
-// machine that starts programs slowly; TestMutatedFiles sends any file to any operation, and TestHostileDocuments of
-// render/pdf every document to every job.
+// hostileShare means that TestHostileFiles sends a file to one of so many operations. To send it to all took 41 minutes on
+// a machine that starts programs slowly; TestMutatedFiles sends any file to any operation, and TestHostileDocuments of
+// render/pdf sends its own documents to every job.
 const hostileShare = 3
 
 // TestHostileFiles sends hostile files to every operation that accepts files. Each gets an error or a result, and

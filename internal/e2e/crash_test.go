@@ -214,17 +214,41 @@ func (p paidPost) send(ctx context.Context, client *http.Client, body io.Reader)
 // hangs after its hold, so this step is the last of its group.
 func (c *crashBench) killAfterEach(repeat func(s *crashServer, step string), groups ...string) {
 	c.t.Helper()
-	server := c.start("none")
+	server, made := c.start("none"), 0
 	for _, group := range groups {
 		steps := strings.Fields(group)
+		made += len(steps)
 		c.kill(server, steps...)
 		server = c.start("none")
 		for _, step := range steps {
 			repeat(server, step)
 		}
 		c.expectCharge(steps...)
+		c.expectPaidCalls(made)
 	}
 	server.end(syscall.SIGTERM)
+}
+
+// expectPaidCalls checks that so many calls were carried out at their price, and that no other has a charge: what one
+// pays too much does not make up for another.
+func (c *crashBench) expectPaidCalls(want int) {
+	c.t.Helper()
+	calls, err := c.store.Calls(c.t.Context(), store.CallFilter{AccountID: c.account.ID, List: store.List{Limit: store.MaxList}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	paid := 0
+	for _, call := range calls.Items {
+		switch {
+		case call.Status == store.CallDone && call.Charge == c.price:
+			paid++
+		case call.Charge != 0:
+			c.t.Errorf("call %s is %s and cost %v, want %v for one that is done", call.ID, call.Status, call.Charge, c.price)
+		}
+	}
+	if paid != want {
+		c.t.Errorf("%d calls were paid, want %d", paid, want)
+	}
 }
 
 // arm has the next call to a running server hang after the step.

@@ -102,10 +102,11 @@ type Pool struct {
 	folder  *scratch.Folder
 	queue   *queue.Queue
 	jobs    chan *request
-	// busy wakes the spare workers, once each.
-	busy    chan struct{}
-	once    sync.Once
-	workers sync.WaitGroup
+	// used is closed by the first job, even while no child is ready.
+	used     chan struct{}
+	firstJob sync.Once
+	once     sync.Once
+	workers  sync.WaitGroup
 	// ctx is the pool's life: it ends with Close, and with it everything that
 	// a worker waits for.
 	ctx    context.Context
@@ -154,7 +155,7 @@ func Start(cfg Config) (*Pool, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	p := &Pool{
-		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), busy: make(chan struct{}, cfg.Extra), reported: make(chan struct{}),
+		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), used: make(chan struct{}), reported: make(chan struct{}),
 		queue:    queue.New(queue.Config{Slots: cfg.Size, Extra: cfg.Extra, Limit: cfg.Queue}),
 		failures: make(chan error, startAttempts),
 	}
@@ -212,6 +213,7 @@ func (p *Pool) try(ctx context.Context, job Job) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
 	r.ctx, r.begun = ctx, time.Now()
+	p.firstJob.Do(func() { close(p.used) })
 	select {
 	case p.jobs <- r:
 	case <-p.ctx.Done():

@@ -3,9 +3,13 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
@@ -40,6 +44,35 @@ func TestAccountDoesNotHoldEveryEngine(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("a job that was given up: %v", err)
 		}
+	}
+}
+
+// TestSpareChildHelpsWhileTheFirstHangs has the first child hang as it starts: the first job is done by the spare one.
+func TestSpareChildHelpsWhileTheFirstHangs(t *testing.T) {
+	dir := sharedDir(t)
+	hangs := filepath.Join(dir, "hangs")
+	if err := unix.Mkfifo(hangs, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `if mkdir "$1/first" 2>/dev/null; then exec 3<>"$1/hangs"; exec sleep 600; fi; exec "$2" engine`
+	pool := start(t, engine.Config{Size: 1, Extra: 1, Command: []string{"sh", "-c", script, "sh", dir, self}})
+	held := func() bool {
+		fd, err := unix.Open(hangs, unix.O_WRONLY|unix.O_NONBLOCK, 0) // ENXIO without a reader
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return err == nil
+	}
+	eventually(t, "the first child hangs", held)
+	if got := do(t, pool, engine.Job{Name: "echo", Body: []byte("x")}); string(got) != "x" {
+		t.Errorf("the job: got %q", got)
+	}
+	if !held() {
+		t.Error("the job waited until the first child was given up")
 	}
 }
 

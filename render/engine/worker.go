@@ -24,7 +24,7 @@ type worker struct {
 	// next receives a child that is being started; nil when none is.
 	next  chan started
 	pause time.Duration
-	// spare means that its first child starts when another worker is given a job, rather than with the server.
+	// spare means that its first child starts with the pool's first job, rather than with the server.
 	spare bool
 }
 
@@ -38,7 +38,7 @@ func (w *worker) run() {
 	defer w.close()
 	if w.spare {
 		select {
-		case <-w.pool.busy:
+		case <-w.pool.used:
 		case <-w.pool.ctx.Done():
 			return
 		}
@@ -119,10 +119,6 @@ func (w *worker) adopt(s started) error {
 
 // take is serve, whose panic fails the one job and costs the child.
 func (w *worker) take(r *request) {
-	select {
-	case w.pool.busy <- struct{}{}:
-	default:
-	}
 	err := guard.Do(func() { w.serve(r) })
 	if err == nil {
 		return
