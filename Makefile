@@ -67,14 +67,14 @@ GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format pkgname-and-te
 # wait longer than they may.
 PACKAGES := $(shell nproc)
 
-# Whether `make test` runs what internal/slow marks, as CI does.
+# Whether `make test` runs what internal/slow marks, as .ci/nightly does.
 SLOW     ?= off
 
 # TestChaos and TestFleet have targets of their own.
 .PHONY: test
-test: setup build ## Run the tests with the race detector; with SLOW=on those too that take minutes, as CI does.
+test: setup build ## Run the tests with the race detector; with SLOW=on those too that .ci/nightly runs.
 	SLOW_TESTS=$(SLOW) .ci/in-memory $(GOTESTSUM) --packages '$(LONGEST) ./... ./.ci/licenses' -- $(RACE) -p $(PACKAGES) -timeout $(TEST_TIMEOUT) -skip '^Test(Chaos|Fleet)$$' $(TEST_FLAGS)
-	@test '$(SLOW)' = on || echo 'Tests that take minutes were left out: make test SLOW=on, or .ci/run'
+	@test '$(SLOW)' = on || echo 'Slow tests were left out: make test SLOW=on, or .ci/nightly'
 
 .PHONY: quick
 quick: ## Vet, and run the tests that start no browser, office or server: after each edit, in a minute or two.

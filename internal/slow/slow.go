@@ -1,4 +1,4 @@
-// Package slow marks the tests that CI runs and `make test` leaves out (ADR 36).
+// Package slow marks the tests that `make test` leaves out and .ci/nightly runs (ADR 36).
 package slow
 
 import (
