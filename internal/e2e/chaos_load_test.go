@@ -54,9 +54,14 @@ func (s *chaosServer) keepLine(line string) {
 // dump ends the server with the stacks of its goroutines, and returns the end of its log.
 func (s *chaosServer) dump() string {
 	s.end(syscall.SIGQUIT)
+	return s.logged(loggedLines)
+}
+
+// logged returns the last n lines of the log.
+func (s *chaosServer) logged(n int) string {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	return strings.Join(s.log, "\n")
+	return strings.Join(s.log[max(0, len(s.log)-n):], "\n")
 }
 
 // chaosClocks lists the offsets of wrong clocks.
@@ -76,7 +81,6 @@ func (s *chaosServer) start(more ...string) error {
 		return err
 	}
 	ready, gone := make(chan string, 1), make(chan struct{})
-	var last string
 	go func() {
 		defer close(gone)
 		for lines := bufio.NewScanner(logs); lines.Scan(); {
@@ -84,8 +88,7 @@ func (s *chaosServer) start(more ...string) error {
 			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "ready" {
 				ready <- line.Address
 			}
-			last = lines.Text()
-			s.keepLine(last)
+			s.keepLine(lines.Text())
 			if s.heard != nil {
 				s.heard(lines.Bytes())
 			}
@@ -100,7 +103,7 @@ func (s *chaosServer) start(more ...string) error {
 		s.up = true
 		return nil
 	case <-gone:
-		return fmt.Errorf("the server did not start: %s", last)
+		return fmt.Errorf("the server did not start: %s", s.logged(10))
 	case <-time.After(crashPatience):
 		return fmt.Errorf("the server did not start within %v", crashPatience)
 	}

@@ -48,7 +48,8 @@ func startDev(t *testing.T, env ...string) *devServer {
 		actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "RELAYPDF_DATA_DIR=" + filepath.Join(s.dir, "data"),
 		"RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 	}, env...)
-	s.process.Stderr = io.Discard
+	var log bytes.Buffer
+	s.process.Stderr = &log
 	out, err := s.process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,8 @@ func startDev(t *testing.T, env ...string) *devServer {
 	for s.curl == "" {
 		line, err := s.out.ReadString('\n')
 		if err != nil {
-			t.Fatalf("the server ended after %q: %v", banner.String(), err)
+			_ = s.process.Wait()
+			t.Fatalf("the server ended after %q: %v; it logged %s", banner.String(), err, &log)
 		}
 		banner.WriteString(line)
 		s.curl = printedCurl.FindString(banner.String())

@@ -61,8 +61,8 @@ type account struct {
 
 // startBrowser starts Chromium and renders a first document, so that the first
 // job does not wait for fonts and code to load.
-func startBrowser(ctx context.Context, cfg Config, h home, name string) (*browser, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.Times.Start)
+func startBrowser(ctx context.Context, cfg Config, h home, name string, limit time.Duration) (*browser, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	proc, err := startProcess(cfg, h, name)
 	if err != nil {

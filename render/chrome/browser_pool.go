@@ -62,6 +62,9 @@ const (
 	// readyBrowsers is the number of browsers that run even if they are not needed: one in use, and one for the
 	// next account.
 	readyBrowsers = 2
+	// firstStart bounds the first start of a pool, which may read the program and the fonts from a slow disk. No
+	// browser that could serve waits for it.
+	firstStart = 2 * time.Minute
 )
 
 func newBrowserPool(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h home, count *counters) *browserPool {
@@ -318,11 +321,14 @@ func (f *browserPool) ready() {
 func (f *browserPool) launch() (*browser, error) {
 	f.mu.Lock()
 	f.made++
-	name := fmt.Sprintf("profile-%d", f.made)
+	name, limit := fmt.Sprintf("profile-%d", f.made), f.cfg.Times.Start
+	if f.made == 1 {
+		limit = max(limit, firstStart)
+	}
 	f.mu.Unlock()
 	var b *browser
 	err := guard.Try(func() (err error) {
-		b, err = startBrowser(f.ctx, f.cfg, f.home, name)
+		b, err = startBrowser(f.ctx, f.cfg, f.home, name, limit)
 		return err
 	})
 	if err != nil {

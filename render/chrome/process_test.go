@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -212,6 +214,20 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 			t.Errorf("%s: left %v", name, left)
 		}
 	}
+}
+
+// TestFirstStartMayTakeLong: it reads the browser from the disk, and no job could have another one.
+func TestFirstStartMayTakeLong(t *testing.T) {
+	binary, err := FindBinary("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := filepath.Join(tempDir(t), "chromium")
+	if err := os.WriteFile(late, []byte("#!/bin/sh\nsleep 2\nexec "+binary+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := startPool(t, func(c *Config) { c.Binary, c.Times.Start = late, time.Second })
+	contains(t, textOf(t, p, Job{Account: "a", HTML: "works"}), "works")
 }
 
 func TestUnreachableFolderIsNamed(t *testing.T) {
