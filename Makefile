@@ -6,7 +6,7 @@ DATA_DIR ?= ./data
 TEST_TIMEOUT ?= 80m
 TEST_FLAGS   ?=
 BENCH_FLAGS  ?=
-# How long `make chaos` kills servers. CI takes two minutes.
+# How long `make chaos` kills servers. CI takes one minute.
 CHAOS_TIME   ?= 10m
 
 # How long `make fuzz` looks for inputs that break something. CI takes one minute.
@@ -93,7 +93,7 @@ soak: setup build ## Render for long, and compare memory at the start and at the
 chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.
 	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./internal/e2e -args -chaos $(CHAOS_TIME)
 
-# How long `make fleet` hurts the parts of a fleet. CI takes one minute.
+# How long `make fleet` hurts the parts of a fleet.
 FLEET_TIME   ?= 10m
 
 .PHONY: fleet

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -30,7 +31,7 @@ const (
 	// fleetMeasured is the minimum duration of a run whose p95 is compared with the time before: shorter ones have
 	// too few calls, on machines that do other work, too.
 	fleetMeasured  = 5 * time.Minute
-	fleetCustomers = 10
+	fleetCustomers = 4
 	// fleetDistance is the round trip between the second region and the database.
 	fleetDistance = 20 * time.Millisecond
 )
@@ -70,6 +71,7 @@ type fleet struct {
 	answers []fleetAnswer
 	hurt    []fleetSpan // the disturbances, with their times
 	alone   []fleetSpan // which process counted for itself, and when
+	errors  []fleetError
 }
 
 // fleetAnswer is one response as a client saw it.
@@ -80,6 +82,12 @@ type fleetAnswer struct {
 	region          int
 	counted         bool // by the customer whose windows are looked at
 	paid            bool // at once, not as a job
+}
+
+// fleetError is a line that a process logged as an error.
+type fleetError struct {
+	by, line string
+	at       time.Time
 }
 
 // took reports whether the response is that of a call that the limits allowed.
@@ -161,11 +169,17 @@ func (f *fleet) newServer(name string, region int, env []string) *fleetServer {
 	s := &fleetServer{name: name, region: region}
 	s.chaosServer = &chaosServer{program: f.program, env: env, cut: true, heard: func(line []byte) {
 		var said struct {
-			Time time.Time
-			Msg  string
+			Time  time.Time
+			Level slog.Level
+			Msg   string
 		}
 		if json.Unmarshal(line, &said) != nil {
 			return
+		}
+		if said.Level >= slog.LevelError {
+			f.mu.Lock()
+			f.errors = append(f.errors, fleetError{name, string(line), said.Time})
+			f.mu.Unlock()
 		}
 		switch {
 		case strings.HasPrefix(said.Msg, "count rate limits in Redis failed"):
@@ -414,7 +428,7 @@ func (f *fleet) checkAnswers() {
 			}
 		}
 		if cause == "" {
-			f.t.Errorf("status %d by %s between %v and %v, while nothing that it needs was away", a.status, a.by, a.asked, a.answered)
+			f.t.Errorf("status %d by %s between %v and %v, while nothing that it needs was away; it logged %s", a.status, a.by, a.asked, a.answered, f.errorsOf(a))
 		}
 		excused[cause]++
 	}
@@ -422,6 +436,19 @@ func (f *fleet) checkAnswers() {
 	if all[http.StatusOK] < 10 || all[http.StatusAccepted] < 10 || all[http.StatusTooManyRequests] == 0 {
 		f.t.Errorf("answers by status: %v: too few to tell", all)
 	}
+}
+
+// errorsOf returns what the process that gave an answer logged as errors during the call.
+func (f *fleet) errorsOf(a fleetAnswer) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var during []string
+	for _, e := range f.errors {
+		if e.by == a.by && e.at.After(a.asked) && e.at.Before(a.answered) {
+			during = append(during, e.line)
+		}
+	}
+	return strings.Join(during, "\n")
 }
 
 // checkWindows: while all processes of a region count in Redis, no span of ten
