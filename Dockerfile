@@ -63,7 +63,7 @@ EXPOSE 8787
 # waits before it kills: `docker stop -t 40`.
 STOPSIGNAL SIGTERM
 # A worker has the private port only.
-HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
+HEALTHCHECK --interval=15s --timeout=5s --start-period=2m --retries=3 \
 	CMD ["sh", "-c", "curl -fsS -o /dev/null http://127.0.0.1:8787/health/ready || exec curl -fsS -o /dev/null http://127.0.0.1:8788/health/ready"]
 ENTRYPOINT ["relaypdf"]
 CMD ["serve"]
