@@ -250,7 +250,7 @@ func (c *chaosClient) run(ctx context.Context) {
 	for ; ctx.Err() == nil; c.n++ {
 		body := map[string]any{"type": "qr", "text": fmt.Sprintf("%s %d", c.customer.account.ID, c.random.Uint64())}
 		path := "/v1/barcodes"
-		// A conversion takes a process of LibreOffice, and its start as much as a hundred barcodes.
+		// Conversions are rare: each takes a process of LibreOffice, whose starts would be most of the load.
 		switch c.random.IntN(48) {
 		case 0, 1, 2, 3, 4, 5:
 			path, body = "/v1/pdf", map[string]any{"html": fmt.Sprintf("<p>%d</p>", c.random.Uint64())}

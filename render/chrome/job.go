@@ -109,7 +109,7 @@ const (
 // Times holds the time limits of a browser and its documents. Zero means the default for an ordinary machine.
 type Times struct {
 	// Start bounds the start of a browser, which takes 120 ms on an idle machine. Zero means 30 seconds. The first
-	// one has two minutes.
+	// start of a pool has at least two minutes.
 	Start time.Duration
 	// Job is the deadline of a job that names none; zero means 30 seconds.
 	Job time.Duration
