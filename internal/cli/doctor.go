@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,32 +35,33 @@ type finding struct {
 
 // checkup is one check of the machine; it may find several things.
 type checkup struct {
-	name string
-	run  func(context.Context, app.Config) []finding
+	name  string
+	run   func(context.Context, app.Config) []finding
+	needs string // the check without whose success this one would only wait and fail; empty if there is none
 }
 
 // checkups is everything that `relaypdf doctor` looks at, in this order. The
 // last one uses all that the others looked at.
 var checkups = []checkup{
-	{"user", checkUser},
-	{"data folder", checkDataDir},
-	{"disk", checkDisk},
-	{"memory", checkMemory},
-	{"database", checkDatabase},
-	{"files", checkBlobs},
-	{"chromium", checkChromium},
-	{"sandbox", checkSandbox},
-	{"own address", checkOwnAddress},
-	{"fonts", checkFonts},
-	{"ocr", checkOCR},
-	{"webp", checkWebP},
-	{"mupdf", checkMuPDF},
-	{"pdfa", checkPDFA},
-	{"verapdf", checkVeraPDF},
-	{"extra CA", checkExtraCA},
-	{"pages", checkPages},
-	{"clock", checkClock},
-	{"render", checkRender},
+	{name: "user", run: checkUser},
+	{name: "data folder", run: checkDataDir},
+	{name: "disk", run: checkDisk},
+	{name: "memory", run: checkMemory},
+	{name: "database", run: checkDatabase},
+	{name: "files", run: checkBlobs},
+	{name: "chromium", run: checkChromium},
+	{name: "sandbox", run: checkSandbox},
+	{name: "own address", run: checkOwnAddress},
+	{name: "fonts", run: checkFonts},
+	{name: "ocr", run: checkOCR},
+	{name: "webp", run: checkWebP},
+	{name: "mupdf", run: checkMuPDF},
+	{name: "pdfa", run: checkPDFA},
+	{name: "verapdf", run: checkVeraPDF},
+	{name: "extra CA", run: checkExtraCA},
+	{name: "pages", run: checkPages},
+	{name: "clock", run: checkClock},
+	{name: "render", run: checkRender, needs: "chromium"},
 }
 
 // newDoctorCommand finds problems that would keep the service from working.
@@ -79,19 +81,19 @@ func newDoctorCommand() *cobra.Command {
 				say = func(finding) {}
 			}
 			findings := examine(ctx, cmd, say)
-			failed := 0
+			failures := 0
 			for _, f := range findings {
 				if f.Verdict == fail {
-					failed++
+					failures++
 				}
 			}
 			if asJSON {
-				if err := printJSON(out, map[string]any{"ok": failed == 0, "findings": findings}); err != nil {
+				if err := printJSON(out, map[string]any{"ok": failures == 0, "findings": findings}); err != nil {
 					return err
 				}
 			}
-			if failed > 0 {
-				return fmt.Errorf("%d of %d checks failed", failed, len(findings))
+			if failures > 0 {
+				return fmt.Errorf("%d of %d checks failed", failures, len(findings))
 			}
 			return nil
 		},
@@ -113,7 +115,11 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 		return all
 	}
 	for _, c := range checkups {
-		for _, f := range c.run(ctx, config) {
+		found := doubtful("fix "+c.needs+" first", "not checked, because %s failed", c.needs)
+		if c.needs == "" || !failed(all, c.needs) {
+			found = c.run(ctx, config)
+		}
+		for _, f := range found {
 			if f.Check == "" {
 				f.Check = c.name
 			}
@@ -122,6 +128,11 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 		}
 	}
 	return all
+}
+
+// failed reports whether the check found a failure.
+func failed(all []finding, check string) bool {
+	return slices.ContainsFunc(all, func(f finding) bool { return f.Check == check && f.Verdict == fail })
 }
 
 func checkSettings(config app.Config, err error) []finding {

@@ -77,7 +77,6 @@ func TestDoctorSuggestsFixes(t *testing.T) {
 	}{
 		{"settings", "settings", "RELAYPDF_BILLING", []string{data, "--billing", "perhaps"}},
 		{"no browser", "chromium", "/nowhere/chromium", []string{data, "--chromium", "/nowhere/chromium"}},
-		{"no page without a browser", "render", "/nowhere/chromium", []string{data, "--chromium", "/nowhere/chromium"}},
 		{"empty page", "pages", "terms.md: is empty", []string{data, "--pages", pages, "--chromium", "/nowhere"}},
 		{"no folder of pages", "settings", "RELAYPDF_PAGES", []string{data, "--pages", "/nowhere/pages"}},
 		{"books", "ledger", "its wallet entries sum to", []string{tamperedFlag, "--chromium", "/nowhere"}},
@@ -89,6 +88,10 @@ func TestDoctorSuggestsFixes(t *testing.T) {
 			f := d.of(tt.check)
 			if r.code != 1 || d.OK || f.Verdict != fail || !strings.Contains(f.Message, tt.want) || f.Remedy == "" {
 				t.Errorf("got exit code %d and %+v, want a failure with %q and a remedy", r.code, f, tt.want)
+			}
+			want := finding{"render", warn, "not checked, because chromium failed", "fix chromium first"}
+			if f := d.of("render"); tt.check != "settings" && f != want {
+				t.Errorf("got %+v, want %+v: without a browser it would only wait", f, want)
 			}
 		})
 	}
