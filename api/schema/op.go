@@ -85,7 +85,7 @@ func (i Info) Words() []string { return strings.Split(i.Name, ".") }
 // Spec is one row: the facts, a valid example and the code. Env is the environment of a run; In is the input struct,
 // which embeds Common and whose tags are the input's documentation and its rules.
 type Spec[Env, In any] struct {
-	Info
+	Info    Info // not embedded: its methods would be compiled once for each In
 	Example In
 	Run     func(context.Context, Env, *In) (Result, error)
 }

@@ -210,9 +210,9 @@ func TestNamesDerive(t *testing.T) {
 
 func TestTableRefusesBadRows(t *testing.T) {
 	for want, change := range map[string]func(*Spec[struct{}, sampleInput]){
-		"is free":                func(s *Spec[struct{}, sampleInput]) { s.Price = 0 },
-		"not words":              func(s *Spec[struct{}, sampleInput]) { s.Name = "Sample" },
-		"lacks a summary":        func(s *Spec[struct{}, sampleInput]) { s.Summary = "" },
+		"is free":                func(s *Spec[struct{}, sampleInput]) { s.Info.Price = 0 },
+		"not words":              func(s *Spec[struct{}, sampleInput]) { s.Info.Name = "Sample" },
+		"lacks a summary":        func(s *Spec[struct{}, sampleInput]) { s.Info.Summary = "" },
 		"its example is invalid": func(s *Spec[struct{}, sampleInput]) { s.Example.URL = s.Example.HTML },
 	} {
 		spec := sampleSpec()

@@ -16,13 +16,17 @@ import (
 
 // Request binds a request to the struct In: members with a tag such as in:"query" come from the path, query or
 // header, and the others are the members of a JSON body.
-type Request[In any] struct {
+type Request[In any] struct{ *request }
+
+// request is a Request whose type is a value.
+type request struct {
 	// Params are the members that the body does not hold, in their order.
 	Params []Param
 	// Body describes the body; nil if the route has none.
 	Body *jsonschema.Schema
 
 	params, body *rule
+	input        reflect.Type
 }
 
 // Param is a member of a request that its body does not hold.
@@ -38,15 +42,20 @@ type Param struct {
 type Value struct{ Name, Text string }
 
 // NewRequest compiles the schema of a struct type, once in a process. The schemas are read-only.
-func NewRequest[In any]() (*Request[In], error) { return once(compileRequest[In]) }
+func NewRequest[In any]() (*Request[In], error) {
+	compiled, err := requests.of(reflect.TypeFor[In]())
+	if err != nil {
+		return nil, err
+	}
+	return &Request[In]{compiled}, nil
+}
 
-func compileRequest[In any]() (*Request[In], error) {
-	shape := reflect.TypeFor[In]()
-	doc := describe(shape, false)
+func compileRequest(input reflect.Type) (*request, error) {
+	doc := describe(input, false)
 	places := map[string]string{}
 	ignored := map[string]bool{}
-	collectPlaces(shape, places, ignored)
-	r := &Request[In]{}
+	collectPlaces(input, places, ignored)
+	r := &request{input: input}
 	params, body := part(doc), part(doc)
 	for name, member := range members(doc) {
 		to := body
@@ -111,6 +120,15 @@ func jsonNames(shape reflect.Type) (names []string) {
 // Bind reads the parameters, including unknown ones, and the body, unless the route has none. Its error lists the
 // validation errors of both.
 func (r *Request[In]) Bind(ctx context.Context, params []Value, body io.Reader) (*In, error) {
+	bound, err := r.bind(ctx, params, body)
+	if err != nil {
+		return nil, err
+	}
+	in, _ := bound.(*In)
+	return in, nil
+}
+
+func (r *request) bind(ctx context.Context, params []Value, body io.Reader) (any, error) {
 	text, err := r.encode(params)
 	if err != nil {
 		return nil, err
@@ -126,14 +144,9 @@ func (r *Request[In]) Bind(ctx context.Context, params []Value, body io.Reader) 
 		}
 	}
 	faults.sort()
-	in := new(In)
-	if err := assign(tree, in); err != nil && len(faults) == 0 {
+	in := reflect.New(r.input).Interface()
+	if err := fill(&faults, in, tree); err != nil {
 		return nil, err
-	}
-	if in, ok := any(in).(checked); ok {
-		if err := merge(&faults, in.Validate()); err != nil {
-			return nil, err
-		}
 	}
 	if len(faults) > 0 {
 		return nil, faults
@@ -161,7 +174,7 @@ func readPart(ctx context.Context, text io.Reader, rule *rule, tree map[string]a
 
 // encode writes parameters as a JSON object, numbers where their schema asks
 // for them.
-func (r *Request[In]) encode(params []Value) ([]byte, error) {
+func (r *request) encode(params []Value) ([]byte, error) {
 	var b bytes.Buffer
 	for i, p := range params {
 		b.WriteByte("{,"[min(i, 1)])
@@ -187,7 +200,7 @@ func (r *Request[In]) encode(params []Value) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (r *Request[In]) numeric(name string) bool {
+func (r *request) numeric(name string) bool {
 	i := slices.IndexFunc(r.Params, func(p Param) bool { return p.Name == name })
 	return i >= 0 && r.Params[i].Schema.Type == "integer"
 }

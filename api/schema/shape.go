@@ -14,41 +14,54 @@ import (
 
 // Shape binds inputs to the struct In, whose tags are their documentation and
 // rules: of operations, and of any other route.
-type Shape[In any] struct {
+type Shape[In any] struct{ *shape }
+
+// shape is a Shape whose type is a value: code with a type parameter is compiled once for each type.
+type shape struct {
 	// Schema describes the input, in JSON Schema 2020-12, without references.
 	Schema *jsonschema.Schema
 	rule   *rule
+	input  reflect.Type
 }
 
 // NewShape compiles the schema of a struct type, once in a process. The schema is read-only.
-func NewShape[In any]() (*Shape[In], error) { return once(compileShape[In]) }
-
-func compileShape[In any]() (*Shape[In], error) {
-	doc := InputSchema(reflect.TypeFor[In]())
-	rules, err := newRule(doc)
+func NewShape[In any]() (*Shape[In], error) {
+	compiled, err := shapes.of(reflect.TypeFor[In]())
 	if err != nil {
 		return nil, err
 	}
-	return &Shape[In]{Schema: doc, rule: rules}, nil
+	return &Shape[In]{compiled}, nil
 }
 
-// compiled caches the compiled form of types, by the type of the outcome. The commands, the routes and their
-// descriptions use the same types.
-var compiled sync.Map
+func compileShape(input reflect.Type) (*shape, error) {
+	doc := InputSchema(input)
+	rules, err := newRule(doc)
+	return &shape{Schema: doc, rule: rules, input: input}, err
+}
 
-// once returns the compiled form from the cache, or compiles and stores it.
-func once[T any](compile func() (*T, error)) (*T, error) {
-	key := reflect.TypeFor[T]()
-	if kept, ok := compiled.Load(key); ok {
+// cache holds the compiled forms of types. The commands, the routes and their descriptions use the same types.
+type cache[T any] struct {
+	compile func(reflect.Type) (*T, error)
+	made    sync.Map // reflect.Type → *T
+}
+
+var (
+	shapes   = cache[shape]{compile: compileShape}
+	requests = cache[request]{compile: compileRequest}
+)
+
+// of returns the compiled form from the cache, or compiles and stores it.
+func (c *cache[T]) of(input reflect.Type) (*T, error) {
+	if kept, ok := c.made.Load(input); ok {
 		if made, ok := kept.(*T); ok {
 			return made, nil
 		}
 	}
-	made, err := compile()
+	made, err := c.compile(input)
 	if err != nil {
 		return nil, err
 	}
-	compiled.Store(key, made)
+	c.made.Store(input, made)
 	return made, nil
 }
 
@@ -60,12 +73,13 @@ func (s *Shape[In]) Bind(ctx context.Context, body io.Reader) (*In, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bound.in, nil
+	in, _ := bound.in.(*In)
+	return in, nil
 }
 
 // Check returns the Faults of a JSON text as Bind does, but reads nothing from it and applies no rules besides the
 // schema. It returns nil if there are none.
-func (s *Shape[In]) Check(text []byte) error {
+func (s *shape) Check(text []byte) error {
 	d := newDecoder(context.Background(), bytes.NewReader(text), s.rule, Files{})
 	_, err := d.read()
 	if err == nil {
@@ -76,14 +90,14 @@ func (s *Shape[In]) Check(text []byte) error {
 }
 
 // bound is an input that was read.
-type bound[In any] struct {
-	in    *In
+type bound struct {
+	in    any // a pointer to the input's type
 	tree  any // as decoded, with its files in place
 	close func() error
 }
 
 // bind reads an input. The errors of bindSteps, which binds the inputs of its steps, are listed with the others.
-func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindSteps func(in *In, tree any) error) (_ *bound[In], err error) {
+func (s *shape) bind(ctx context.Context, body io.Reader, files Files, bindSteps func(in, tree any) error) (_ *bound, err error) {
 	d := newDecoder(ctx, body, s.rule, files)
 	done := func() error {
 		files.Share.Close()
@@ -104,18 +118,13 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindS
 	}
 	signLast(&d.faults, tree)
 	d.faults.sort()
-	in := new(In)
+	in := reflect.New(s.input).Interface()
 	if tree != nil {
-		if err := assign(tree, in); err != nil && len(d.faults) == 0 {
+		if err := fill(&d.faults, in, tree); err != nil {
 			return nil, err
 		}
-		if in, ok := any(in).(checked); ok {
-			if err := merge(&d.faults, in.Validate()); err != nil {
-				return nil, err
-			}
-		}
 	}
-	if of, ok := any(in).(interface{ common() *Common }); ok {
+	if of, ok := in.(commonFields); ok {
 		if err := merge(&d.faults, of.common().validate()); err != nil {
 			return nil, err
 		}
@@ -133,7 +142,18 @@ func (s *Shape[In]) bind(ctx context.Context, body io.Reader, files Files, bindS
 	if len(d.faults) > 0 {
 		return nil, d.faults
 	}
-	return &bound[In]{in: in, tree: tree, close: done}, nil
+	return &bound{in: in, tree: tree, close: done}, nil
+}
+
+// fill sets the fields of the struct that in points to from a decoded input, and adds the faults of its own rules.
+func fill(faults *Faults, in, tree any) error {
+	if err := assign(tree, in); err != nil && len(*faults) == 0 {
+		return err
+	}
+	if in, ok := in.(checked); ok {
+		return merge(faults, in.Validate())
+	}
+	return nil
 }
 
 // merge adds the faults that the input's own rules found, except in fields

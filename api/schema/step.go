@@ -360,7 +360,7 @@ func signLast(faults *Faults, tree any) {
 }
 
 // signing returns the shape with the field options.sign.
-func (s *Shape[In]) signing() (*Shape[In], error) {
+func (s *shape) signing() (*shape, error) {
 	advanced := map[string]any{"x-advanced": true}
 	sign, err := newRule(&jsonschema.Schema{
 		Type: "object", Format: operationFormat, Extras: advanced,
@@ -374,11 +374,11 @@ func (s *Shape[In]) signing() (*Shape[In], error) {
 		return nil, err
 	}
 	rule := s.rule.withMember(optionsField, options.withMember(signField, sign))
-	return &Shape[In]{Schema: rule.doc, rule: rule}, nil
+	return &shape{Schema: rule.doc, rule: rule, input: s.input}, nil
 }
 
 // without returns the shape without one of its members.
-func (s *Shape[In]) without(name string) *Shape[In] {
+func (s *shape) without(name string) *shape {
 	if s.rule.members[name] == nil {
 		return s
 	}
@@ -389,10 +389,10 @@ func (s *Shape[In]) without(name string) *Shape[In] {
 }
 
 // with returns the shape with another schema of a field; nil leaves the field out of the schema.
-func (s *Shape[In]) with(name string, field *jsonschema.Schema) *Shape[In] {
+func (s *shape) with(name string, field *jsonschema.Schema) *shape {
 	rule := *s.rule
 	rule.doc = withMember(s.Schema, name, field)
-	return &Shape[In]{Schema: rule.doc, rule: &rule}
+	return &shape{Schema: rule.doc, rule: &rule, input: s.input}
 }
 
 // withMember returns a copy of a rule with another rule of a member.
@@ -419,7 +419,7 @@ func withMember(of *jsonschema.Schema, name string, member *jsonschema.Schema) *
 }
 
 // asJob returns the shape of the input of a call that is always a job.
-func (s *Shape[In]) asJob() *Shape[In] {
+func (s *shape) asJob() *shape {
 	field, _ := s.Schema.Properties.Get(responseField)
 	response := *field
 	response.Default, response.Description = Async, "Form of the response: async. The call is always a job to poll."

@@ -90,95 +90,124 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }
 
-// shape returns the shape of the input, with the fields for steps that the operation accepts.
-func (s Spec[Env, In]) shape(varies bool) (shape *Shape[In], err error) {
-	shape, err = NewShape[In]()
-	switch {
-	case err != nil:
-		return nil, err
-	case s.Flow || varies || slices.Equal(s.Produces, []string{mediaJSON}):
-		shape = shape.without(thenField)
-	case slices.Contains(s.Produces, mediaPDF) && !s.Signs:
-		shape, err = shape.signing()
-	}
-	if err == nil && s.Bulk {
-		shape = shape.asJob()
-	}
-	return shape, err
+// row is a Spec whose input type is a value.
+type row[Env any] struct {
+	Info
+
+	example any
+	input   reflect.Type
+	run     func(context.Context, Env, any) (Result, error)
 }
 
 func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
-	_, varies := any(new(In)).(priced[Env])
-	shape, err := s.shape(varies)
-	if err != nil {
-		return nil, fmt.Errorf("operation %s: %w", s.Name, err)
+	r := row[Env]{Info: s.Info, example: s.Example, input: reflect.TypeFor[In]()}
+	if s.Run != nil {
+		r.run = func(ctx context.Context, env Env, in any) (Result, error) {
+			input, _ := in.(*In)
+			return s.Run(ctx, env, input)
+		}
 	}
-	if s.Flow {
-		s.Produces = table.products()
+	return r.compile(table)
+}
+
+// shape returns the shape of the input, with the fields for steps that the operation accepts.
+func (r row[Env]) shape(varies bool) (*shape, error) {
+	s, err := shapes.of(r.input)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Flow || varies || slices.Equal(r.Produces, []string{mediaJSON}):
+		s = s.without(thenField)
+	case slices.Contains(r.Produces, mediaPDF) && !r.Signs:
+		s, err = s.signing()
+	}
+	if err == nil && r.Bulk {
+		s = s.asJob()
+	}
+	return s, err
+}
+
+func (r row[Env]) compile(table *Table[Env]) (*Operation[Env], error) {
+	_, varies := reflect.New(r.input).Interface().(priced[Env])
+	shape, err := r.shape(varies)
+	if err != nil {
+		return nil, fmt.Errorf("operation %s: %w", r.Name, err)
+	}
+	if r.Flow {
+		r.Produces = table.products()
 	}
 	operation := &Operation[Env]{
-		Info: s.Info, Schema: shape.Schema, Input: reflect.TypeFor[In](), Example: s.Example, Varies: varies || s.Bulk,
+		Info: r.Info, Schema: shape.Schema, Input: r.input, Example: r.example, Varies: varies || r.Bulk,
 	}
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]
-		bound, err := shape.bind(ctx, body, files, func(in *In, tree any) (err error) {
-			steps, err = table.bindSteps(ctx, s.Info, in, tree, files)
+		bound, err := shape.bind(ctx, body, files, func(in, tree any) (err error) {
+			steps, err = table.bindSteps(ctx, r.Info, in, tree, files)
 			return err
 		})
 		if err != nil {
 			return nil, errors.Join(err, closeSteps(steps))
 		}
-		call := &Call[Env]{
-			Common: commonOf(bound.in),
-			schema: shape.Schema,
-			name:   s.Name,
-			input:  bound.tree,
-			in:     bound.in,
-			close:  func() error { return errors.Join(bound.close(), closeSteps(steps)) },
-			Steps:  steps,
-			Flow:   s.Flow,
-			media:  s.Produces[0],
-			run:    func(ctx context.Context, env Env) (Result, error) { return s.Run(ctx, env, bound.in) },
-			pin: func(ctx context.Context, env Env) error {
-				in, ok := any(bound.in).(pinned[Env])
-				if !ok {
-					return nil
-				}
-				input, err := tree(bound.tree)
-				if err != nil {
-					return err
-				}
-				if changed, err := in.Pin(ctx, env, input); err != nil || !changed {
-					return err
-				}
-				fixed := new(In)
-				if err := assign(input, fixed); err != nil {
-					return err
-				}
-				if in, ok := any(fixed).(checked); ok {
-					if err := in.Validate(); err != nil {
-						return err
-					}
-				}
-				*bound.in = *fixed
-				return nil
-			},
-			admit: func(env Env) error {
-				if in, ok := any(bound.in).(admitted[Env]); ok {
-					return in.Admit(env)
-				}
-				return nil
-			},
-		}
-		if in, ok := any(bound.in).(priced[Env]); ok {
-			call.price = in.Price
-		}
-		if in, ok := any(bound.in).(producer); ok {
-			call.media = in.Produces()
-		}
-		return call, nil
+		return r.call(shape, bound, steps), nil
 	}
-	return operation, s.check(operation, table)
+	return operation, r.check(operation, table)
+}
+
+// call is the call of an input.
+func (r row[Env]) call(shape *shape, bound *bound, steps []Step[Env]) *Call[Env] {
+	call := &Call[Env]{
+		Common: commonOf(bound.in),
+		schema: shape.Schema,
+		name:   r.Name,
+		input:  bound.tree,
+		in:     bound.in,
+		close:  func() error { return errors.Join(bound.close(), closeSteps(steps)) },
+		Steps:  steps,
+		Flow:   r.Flow,
+		media:  r.Produces[0],
+		run:    func(ctx context.Context, env Env) (Result, error) { return r.run(ctx, env, bound.in) },
+		pin:    func(ctx context.Context, env Env) error { return pin(ctx, env, bound) },
+		admit: func(env Env) error {
+			if in, ok := bound.in.(admitted[Env]); ok {
+				return in.Admit(env)
+			}
+			return nil
+		},
+	}
+	if in, ok := bound.in.(priced[Env]); ok {
+		call.price = in.Price
+	}
+	if in, ok := bound.in.(producer); ok {
+		call.media = in.Produces()
+	}
+	return call
+}
+
+// pin fixes the meaning of names in an input, and reads the changed input into the same struct.
+func pin[Env any](ctx context.Context, env Env, bound *bound) error {
+	in, ok := bound.in.(pinned[Env])
+	if !ok {
+		return nil
+	}
+	input, err := tree(bound.tree)
+	if err != nil {
+		return err
+	}
+	if changed, err := in.Pin(ctx, env, input); err != nil || !changed {
+		return err
+	}
+	place := reflect.ValueOf(bound.in).Elem()
+	fixed := reflect.New(place.Type())
+	if err := assign(input, fixed.Interface()); err != nil {
+		return err
+	}
+	if in, ok := fixed.Interface().(checked); ok {
+		if err := in.Validate(); err != nil {
+			return err
+		}
+	}
+	place.Set(fixed.Elem())
+	return nil
 }
 
 // mediaJSON is the content type of results that are no files.
@@ -213,32 +242,32 @@ func commonOf(in any) Common {
 var wellFormed = regexp.MustCompile(`^[a-z]+(\.[a-z]+(-[a-z]+)*)+$`)
 
 // check holds the row to the table's rules.
-func (s Spec[Env, In]) check(operation *Operation[Env], table *Table[Env]) error {
+func (r row[Env]) check(operation *Operation[Env], table *Table[Env]) error {
 	var faults []error
 	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("operation "+s.Name+": "+format, args...))
+		faults = append(faults, fmt.Errorf("operation "+r.Name+": "+format, args...))
 	}
-	if !wellFormed.MatchString(s.Name) {
+	if !wellFormed.MatchString(r.Name) {
 		fault("its name is not words joined by dots")
 	}
-	if s.Summary == "" || s.Run == nil || len(s.Produces) == 0 && !s.Flow {
+	if r.Summary == "" || r.run == nil || len(r.Produces) == 0 && !r.Flow {
 		fault("it lacks a summary, a run or what it produces")
 	}
 	switch {
-	case s.Price < 0, s.Price == 0 && !s.Unbilled:
+	case r.Price < 0, r.Price == 0 && !r.Unbilled:
 		fault("it is free, and not marked as unbilled")
-	case s.Price > 0 && s.Unbilled:
+	case r.Price > 0 && r.Unbilled:
 		fault("it is marked as unbilled, and has a price")
 	}
-	if _, ok := any(new(In)).(commonFields); !ok {
+	if _, ok := reflect.New(r.input).Interface().(commonFields); !ok {
 		fault("its input does not embed op.Common")
 		return errors.Join(faults...)
 	}
 	for _, path := range undocumented(operation.Schema, "") {
 		fault("field %s has no description", path)
 	}
-	example, err := json.Marshal(s.Example)
-	if alone := s.Flow && len(table.rows) == 0; err == nil && !alone { // The steps of an example need their operations.
+	example, err := json.Marshal(r.example)
+	if alone := r.Flow && len(table.rows) == 0; err == nil && !alone { // The steps of an example need their operations.
 		_, err = operation.Bind(context.Background(), bytes.NewReader(example), Files{})
 	}
 	if err != nil {
