@@ -1,19 +1,25 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"relaypdf/internal/guard"
 )
@@ -29,6 +35,9 @@ const (
 	redisReturn = 2 * time.Second
 	// redisPause is the pause after Redis did not respond: longer than Redis may take to execute earlier requests.
 	redisPause = time.Second
+	// redisIdle is the age from which an unused connection is tested before it is used again: servers and load
+	// balancers close idle connections.
+	redisIdle = 30 * time.Second
 	// addKeys is the batch size in which keys are added to Redis when it is available again.
 	addKeys = 256
 )
@@ -37,7 +46,7 @@ const (
 // not respond, each process counts for itself. When it responds again, each process adds its own events under their
 // original names, so that no event is counted twice, even if Redis has not lost them.
 type Redis struct {
-	client *redis.Client
+	pool   *redis.Pool
 	script *redis.Script
 	memory *memory
 	log    *slog.Logger
@@ -75,36 +84,76 @@ type unsure struct {
 // NewRedis returns a Limiter on the Redis at address: redis://, rediss:// or
 // unix://. It need not be there yet.
 func NewRedis(address string, log *slog.Logger) (*Redis, error) {
-	options, err := redis.ParseURL(address)
+	dial, server, err := parseAddress(address)
 	if err != nil {
-		return nil, errors.New("is not a Redis address; write it like redis://host:6379/0")
+		return nil, err
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = redisReturn, redisReturn, redisReturn
-	options.PoolTimeout, options.ContextTimeoutEnabled = redisTimeout, true // Checks bring less.
-	options.MaxRetries = -1                                                 // an event that was counted twice would be one too many
-	options.DialerRetries = 1
-	redis.SetLogger(silent{}) // failures are logged here, once
 	r := &Redis{
-		script: redis.NewScript(script), memory: newMemory(nil, maxKeys), log: log,
+		script: redis.NewScript(1, script), memory: newMemory(nil, maxKeys), log: log,
 		process: rand.Text(), start: time.Now(), patience: redisTimeout,
 	}
 	r.run.Store("")
-	options.OnConnect = r.connected
-	r.client = redis.NewClient(options)
+	conns := 10 * runtime.GOMAXPROCS(0)
+	r.pool = &redis.Pool{
+		MaxActive: conns, MaxIdle: conns, Wait: true,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			c, err := redis.DialURLContext(ctx, server, redis.DialContextFunc(dial), redis.DialWriteTimeout(r.patience))
+			if err != nil {
+				return nil, err
+			}
+			if err := r.connected(ctx, c); err != nil {
+				return nil, errors.Join(err, c.Close())
+			}
+			return c, nil
+		},
+		TestOnBorrowContext: func(ctx context.Context, c redis.Conn, used time.Time) error {
+			if time.Since(used) < redisIdle {
+				return nil
+			}
+			_, err := redis.DoContext(c, ctx, "PING")
+			return err
+		},
+	}
 	r.work, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
 
-// silent is a logger of go-redis that logs nothing.
-type silent struct{}
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-func (silent) Printf(context.Context, string, ...any) {}
+// parseAddress returns how to connect to the Redis at address, and its URL for redigo. The context limits a TLS
+// handshake too, which redigo's own does not.
+func parseAddress(address string) (dial dialFunc, server string, err error) {
+	wrong := errors.New("is not a Redis address; write it like redis://host:6379/0")
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, "", wrong
+	}
+	switch u.Scheme {
+	case "redis":
+		dial = new(net.Dialer).DialContext
+	case "rediss":
+		dial = new(tls.Dialer).DialContext
+	case "unix":
+		path := u.Path
+		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+		u.Path = ""
+	default:
+		return nil, "", wrong
+	}
+	if _, err := strconv.ParseUint(cmp.Or(strings.TrimPrefix(u.Path, "/"), "0"), 10, 16); err != nil {
+		return nil, "", wrong
+	}
+	u.Scheme = "redis"
+	return dial, u.String(), nil
+}
 
 // Close ends the connections.
 func (r *Redis) Close() error {
 	r.stop()
 	r.returning.Wait()
-	return r.client.Close()
+	return r.pool.Close()
 }
 
 // Shared reports whether Redis answered last, so limits hold for all processes.
@@ -174,12 +223,17 @@ func (r *Redis) failed(ctx context.Context, err error) {
 
 // connected fails if Redis was restarted since this process counted there: Redis may be empty and must get the
 // remembered events first. A Redis that does not report its start counts as unchanged.
-func (r *Redis) connected(ctx context.Context, c *redis.Conn) error {
-	run := c.InfoMap(ctx, "server").Item("Server", "run_id")
+func (r *Redis) connected(ctx context.Context, c redis.Conn) error {
+	info, _ := redis.String(redis.DoContext(c, ctx, "INFO", "server")) // Users may lack the permission.
+	_, run, _ := strings.Cut(info, "run_id:")
+	run, _, _ = strings.Cut(run, "\r\n")
 	if run != "" && !r.run.CompareAndSwap("", run) && r.run.Load() != run {
 		return errors.New("Redis was started anew")
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return c.Err()
 }
 
 // awaitReturn tries to add the counted events to Redis until that succeeds.
@@ -242,20 +296,14 @@ func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (add
 		additions = append(additions, addition{u.key, []any{0, r.nameOf(u.name), "-"}})
 	}
 	for chunk := range slices.Chunk(additions, addKeys) {
-		ctx, cancel := context.WithTimeout(r.work, patience)
-		answers := make([]*redis.Cmd, 0, len(chunk))
-		_, err := r.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			for _, a := range chunk {
-				answers = append(answers, r.script.EvalSha(ctx, pipe, []string{a.key}, append([]any{2, r.deadline(patience)}, a.arguments...)...))
-			}
-			return nil
+		answers, err := r.pipe(patience, len(chunk), func(c redis.Conn, i int) error {
+			return r.script.SendHash(c, append([]any{chunk[i].key, 2, r.deadline(patience)}, chunk[i].arguments...)...)
 		})
-		cancel()
 		if err != nil {
 			return added, last, err
 		}
 		for _, answer := range answers {
-			if numbers, err := answer.Int64Slice(); err != nil || len(numbers) != 2 || numbers[1] != 1 {
+			if numbers, err := redis.Int64s(answer, nil); err != nil || len(numbers) != 2 || numbers[1] != 1 {
 				return added, last, errors.Join(errLate, err)
 			}
 		}
@@ -263,18 +311,42 @@ func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (add
 	return added, last, nil
 }
 
+// pipe sends n commands at once, and returns their answers.
+func (r *Redis) pipe(patience time.Duration, n int, send func(c redis.Conn, i int) error) ([]any, error) {
+	ctx, cancel := context.WithTimeout(r.work, patience)
+	defer cancel()
+	c, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	for i := range n {
+		if err := send(c, i); err != nil {
+			return nil, err
+		}
+	}
+	return redis.Values(redis.DoContext(c, ctx, ""))
+}
+
 // sync loads the script into Redis and asks for the time.
 func (r *Redis) sync(patience time.Duration) error {
 	r.run.Store("") // Nothing is counted there before all is added.
-	ctx, cancel := context.WithTimeout(r.work, patience)
-	defer cancel()
-	if err := r.script.Load(ctx, r.client).Err(); err != nil {
+	asked := time.Since(r.start)
+	answers, err := r.pipe(patience, 2, func(c redis.Conn, i int) error {
+		if i == 0 {
+			return c.Send("SCRIPT", "LOAD", script)
+		}
+		return c.Send("TIME")
+	})
+	if err != nil {
 		return err
 	}
-	asked := time.Since(r.start)
-	at, err := r.client.Time(ctx).Result()
-	if err == nil {
-		r.ahead.Store(at.UnixMicro() - asked.Microseconds())
+	if refused, ok := answers[0].(redis.Error); ok {
+		return refused
+	}
+	at, err := redis.Int64s(answers[1], nil)
+	if err == nil && len(at) == 2 {
+		r.ahead.Store(at[0]*1e6 + at[1] - asked.Microseconds())
 	}
 	return err
 }
@@ -297,7 +369,12 @@ var errLate = errors.New("Redis was asked too late")
 func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, name uint64) (verdict Verdict, at int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	arguments := []any{do, nil, r.nameOf(name)}
+	c, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return verdict, 0, err
+	}
+	defer c.Close()
+	arguments := []any{key, do, nil, r.nameOf(name)}
 	for _, w := range windows {
 		arguments = append(arguments, w.Limit, w.Length.Microseconds())
 	}
@@ -305,8 +382,8 @@ func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, n
 	// Redis's clock may be unknown, or have been set: its answer shows it.
 	for range 2 {
 		asked := time.Since(r.start)
-		arguments[1] = r.deadline(r.patience)
-		answer, err = r.script.Run(ctx, r.client, []string{key}, arguments...).Int64Slice()
+		arguments[2] = r.deadline(r.patience)
+		answer, err = redis.Int64s(r.script.DoContext(ctx, c, arguments...))
 		if err != nil {
 			return verdict, 0, err
 		}

@@ -2,8 +2,11 @@ package ratelimit
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"relaypdf/internal/slow"
 	"relaypdf/store/storetest"
@@ -28,23 +31,46 @@ type server struct {
 	cmd    *exec.Cmd
 }
 
-func startRedis(t *testing.T, socket string) *server {
+func startRedis(t *testing.T, socket string, settings ...string) *server {
 	t.Helper()
-	cmd := exec.CommandContext(context.Background(), "redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", filepath.Dir(socket))
+	cmd := exec.CommandContext(context.Background(), "redis-server", append([]string{
+		"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", filepath.Dir(socket),
+	}, settings...)...)
 	// It ends with the test process, however that ends.
 	if err := storetest.Start(cmd); err != nil {
 		t.Fatalf("%v: run `make setup`", err)
 	}
 	s := &server{socket: socket, cmd: cmd}
 	t.Cleanup(s.stop)
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	defer client.Close()
-	for deadline := time.Now().Add(patience); client.Ping(t.Context()).Err() != nil; <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		if _, err := askRedis(t, socket, "PING"); err == nil {
+			return s
+		}
 		if time.Now().After(deadline) {
 			t.Fatal("Redis does not answer")
 		}
 	}
-	return s
+}
+
+// askRedis sends a command on a connection of its own.
+func askRedis(t *testing.T, socket, command string, arguments ...any) (any, error) {
+	t.Helper()
+	conn, err := redis.DialContext(t.Context(), "unix", socket, redis.DialReadTimeout(patience))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.Do(command, arguments...)
+}
+
+// timeLeft returns when the key expires.
+func timeLeft(t *testing.T, socket, key string) time.Duration {
+	t.Helper()
+	left, err := redis.Int64(askRedis(t, socket, "PTTL", key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(left) * time.Millisecond
 }
 
 func (s *server) stop() {
@@ -71,13 +97,7 @@ const patience = 2 * time.Minute
 func newRedis(t *testing.T, socket string, to *storetest.Log) *Redis {
 	t.Helper()
 	r := newHasty(t, socket, to)
-	options := r.client.Options()
-	if err := r.client.Close(); err != nil {
-		t.Fatal(err)
-	}
 	r.patience = patience
-	options.ReadTimeout, options.WriteTimeout, options.DialTimeout, options.PoolTimeout = patience, patience, patience, patience
-	r.client = redis.NewClient(options)
 	return r
 }
 
@@ -261,13 +281,11 @@ func TestRedisAnswersLikeMemory(t *testing.T) {
 	if clock.Before(start.Add(-time.Second)) {
 		t.Errorf("Redis's time is %v", clock)
 	}
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	defer client.Close()
-	if left := client.PTTL(t.Context(), "rl:fra:a").Val(); left <= 0 || left > 2*time.Hour+2*time.Second {
+	if left := timeLeft(t, socket, "rl:fra:a"); left <= 0 || left > 2*time.Hour+2*time.Second {
 		t.Errorf("the key expires after %v, want with its longest window", left)
 	}
-	if n := client.DBSize(t.Context()).Val(); n != 1 {
-		t.Errorf("Redis has %d keys, want 1", n)
+	if n, err := redis.Int(askRedis(t, socket, "DBSIZE")); err != nil || n != 1 {
+		t.Errorf("Redis has %d keys (%v), want 1", n, err)
 	}
 }
 
@@ -332,8 +350,6 @@ func TestRedisComesBack(t *testing.T) {
 	slow.Test(t)
 	socket := socketPath(t)
 	current := startRedis(t, socket)
-	admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ReadTimeout: time.Minute})
-	defer admin.Close()
 	lines := new(storetest.Log)
 	processes := []*Redis{newHasty(t, socket, lines), newHasty(t, socket, lines)}
 	shared := func() bool { return processes[0].Shared() && processes[1].Shared() }
@@ -424,7 +440,7 @@ func TestRedisComesBack(t *testing.T) {
 				}
 			}
 		}
-		members, err := admin.ZRange(t.Context(), key, 0, -1).Result()
+		members, err := redis.Strings(askRedis(t, socket, "ZRANGE", key, 0, -1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -447,7 +463,7 @@ func TestRedisComesBack(t *testing.T) {
 				t.Errorf("%s: allowed %v after the return, want %v", fault, got, room)
 			}
 		}
-		if left := admin.PTTL(t.Context(), key).Val(); left < 59*time.Minute {
+		if left := timeLeft(t, socket, key); left < 59*time.Minute {
 			t.Errorf("%s: the key expires after %v, want with its window", fault, left)
 		}
 	}
@@ -471,12 +487,12 @@ func TestRedisCountsNothingLate(t *testing.T) {
 		}
 	}
 	late := time.Now().Add(-time.Second).UnixMicro()
-	answer, err := r.script.Run(t.Context(), r.client, []string{"rl:fra:key"}, count, late, "late", 5, time.Hour.Microseconds()).Int64Slice()
+	answer, err := redis.Int64s(askRedis(t, socket, "EVAL", script, 1, "rl:fra:key", count, late, "late", 5, time.Hour.Microseconds()))
 	if err != nil || len(answer) != 2 || answer[1] != -1 {
 		t.Errorf("got %v, %v; want a refusal", answer, err)
 	}
-	if n := r.client.ZCard(t.Context(), "rl:fra:key").Val(); n != 3 || r.Alone() != 0 {
-		t.Errorf("%d events are counted, %d checks made alone; want 3 and none", n, r.Alone())
+	if n, err := redis.Int(askRedis(t, socket, "ZCARD", "rl:fra:key")); err != nil || n != 3 || r.Alone() != 0 {
+		t.Errorf("%d events are counted (%v), %d checks made alone; want 3 and none", n, err, r.Alone())
 	}
 }
 
@@ -507,7 +523,59 @@ func TestRedisThatHangs(t *testing.T) {
 }
 
 func TestRedisAddressIsNotRepeated(t *testing.T) {
-	if _, err := NewRedis("http://user:secret@host", nil); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("error %v, want one without the address", err)
+	for _, address := range []string{"http://user:secret@host", "redis://:secret@host/cache", "redis://:secret%@host"} {
+		if _, err := NewRedis(address, nil); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("error %v, want one without the address", err)
+		}
+	}
+}
+
+// TestRedisURL counts as a user with a password in a database other than the first, with and without TLS.
+func TestRedisURL(t *testing.T) {
+	socket := socketPath(t)
+	web := httptest.NewTLSServer(nil) // for its certificate of 127.0.0.1
+	web.Close()
+	secret, err := x509.MarshalPKCS8PrivateKey(web.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := filepath.Join(filepath.Dir(socket), "pair.pem")
+	content := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
+	if err := os.WriteFile(pair, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain, encrypted := storetest.FreePort(t), storetest.FreePort(t)
+	startRedis(t, socket, "--bind", "127.0.0.1", "--port", plain, "--tls-port", encrypted,
+		"--tls-cert-file", pair, "--tls-key-file", pair, "--tls-ca-cert-file", pair, "--tls-auth-clients", "no", "--user", "ada", "on", ">p@ss", "~*", "+@all")
+	window := Window{"hour", 3, time.Hour}
+	take := func(address string) (verdict Verdict, shared bool) {
+		t.Helper()
+		r, err := NewRedis(address, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		r.patience = patience
+		if verdict, err = r.Take(t.Context(), "rl:fra:key", window); err != nil {
+			t.Fatal(err)
+		}
+		return verdict, r.Shared()
+	}
+	t.Setenv("SSL_CERT_FILE", pair)
+	for i, address := range []string{"redis://ada:p%40ss@127.0.0.1:" + plain + "/3", "rediss://ada:p%40ss@127.0.0.1:" + encrypted + "/3"} {
+		if verdict, shared := take(address); !shared || verdict.States[0].Remaining != 2-i {
+			t.Errorf("%s: got %+v, shared %v; want %d left in Redis", address, verdict, shared, 2-i)
+		}
+	}
+	for _, address := range []string{
+		"redis://ada:wrong@127.0.0.1:" + plain, "redis://127.0.0.1:" + encrypted,
+		"rediss://ada:p%40ss@localhost:" + encrypted, // not in the certificate
+	} {
+		if verdict, shared := take(address); shared || !verdict.Allowed {
+			t.Errorf("%s: got %+v, shared %v; want a count of its own", address, verdict, shared)
+		}
+	}
+	if n, err := redis.Int(askRedis(t, socket, "DBSIZE")); err != nil || n != 0 {
+		t.Errorf("the first database has %d keys (%v), want none", n, err)
 	}
 }

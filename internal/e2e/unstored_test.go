@@ -23,8 +23,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/pkg/sftp"
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/crypto/ssh"
 
 	"relaypdf/api/wire"
@@ -98,7 +98,7 @@ type canaryHunt struct {
 
 	to              unstoredTo
 	temporary       string
-	redis           *redis.Client
+	redis           redis.Conn
 	logs            *lockedBuffer
 	kills, canaries int
 }
@@ -146,7 +146,9 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = link.Close() })
-	h.redis = redis.NewClient(&redis.Options{Addr: link.Address})
+	if h.redis, err = redis.DialContext(t.Context(), "tcp", link.Address); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = h.redis.Close() })
 	if err := h.store.StoredInputs().Want(t.Context(), h.account.ID, true); err != nil {
 		t.Fatal(err)
@@ -321,13 +323,13 @@ func (h *canaryHunt) search(text string) (places []string) {
 	}
 	look("the logs", h.logs.bytes())
 	h.rows(look)
-	keys, err := h.redis.Keys(h.t.Context(), "*").Result()
+	keys, err := redis.Strings(h.redis.Do("KEYS", "*"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for _, key := range keys {
-		dump, err := h.redis.Dump(h.t.Context(), key).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
+		dump, err := redis.String(h.redis.Do("DUMP", key))
+		if err != nil && !errors.Is(err, redis.ErrNil) {
 			h.t.Fatal(err)
 		}
 		look("Redis: "+key, []byte(key+dump))
