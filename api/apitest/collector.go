@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -36,7 +35,7 @@ func NewCollector(t testing.TB) *Collector {
 	c := &Collector{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		var got collector.ExportTraceServiceRequest
+		var got otlp.TracesData // the bytes of an ExportTraceServiceRequest
 		if err == nil {
 			err = proto.Unmarshal(body, &got)
 		}

@@ -3,16 +3,18 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -39,10 +41,13 @@ type Config struct {
 }
 
 // New returns a Tracer. It does not contact the collector: while the collector does not respond, spans are dropped
-// and an error is logged. The SDK reads other OTEL_ variables itself, such as those for headers, sampling and
-// batches.
+// and an error is logged. The SDK reads other OTEL_ variables itself, such as those for sampling and batches.
 func New(ctx context.Context, c Config) (*Tracer, error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.URL+"/v1/traces"))
+	collector, err := newCollector(c.URL+"/v1/traces", cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")))
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptrace.New(ctx, collector)
 	if err != nil {
 		return nil, err
 	}

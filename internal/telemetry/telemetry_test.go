@@ -1,0 +1,59 @@
+package telemetry
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestCollectorGetsSpans sends a span with the headers of the environment, to a collector that accepts it and to one that
+// does not.
+func TestCollectorGetsSpans(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=a%20b%3Dc, team = blue,")
+	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
+		var got otlp.TracesData
+		var headers http.Header
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err == nil {
+				err = proto.Unmarshal(body, &got)
+			}
+			if err != nil || r.URL.Path != "/v1/traces" {
+				t.Errorf("%s got %v", r.URL.Path, err)
+			}
+			headers = r.Header
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "no such key")
+		}))
+		defer server.Close()
+		var log bytes.Buffer
+		tracer, err := New(t.Context(), Config{URL: server.URL, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, span := tracer.Receive(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody), "a page")
+		span.End()
+		err = tracer.Close(t.Context())
+		refused := status != http.StatusOK
+		if text := log.String(); refused != strings.Contains(text, `403 Forbidden: \"no such key\"`) {
+			t.Errorf("%d: the log is %q (%v)", status, text, err)
+		}
+		if spans := got.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans(); len(spans) != 1 || spans[0].GetName() != "a page" {
+			t.Errorf("got the spans %v", spans)
+		}
+		if headers.Get("Api-Key") != "a b=c" || headers.Get("Team") != "blue" || headers.Get("Content-Type") != "application/x-protobuf" {
+			t.Errorf("got the headers %v", headers)
+		}
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "secret")
+	if _, err := New(t.Context(), Config{URL: "http://localhost"}); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v, want an error that does not quote the headers", err)
+	}
+}
