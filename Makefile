@@ -86,8 +86,8 @@ bench: setup build ## Measure ours against the browser's floor.
 	$(GO) run ./cmd/bench $(BENCH_FLAGS)
 
 .PHONY: soak
-soak: setup build ## Render for long, and compare memory at the start and at the end.
-	$(GO) run ./cmd/bench -soak $(BENCH_FLAGS)
+soak: setup assets ## Render 10,000 documents, and compare the memory at the end with that after 1,000.
+	$(GO) test -count=1 -timeout 60m -run TestSoak -v ./internal/e2e -args -soak 10000
 
 .PHONY: chaos
 chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.

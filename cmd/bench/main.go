@@ -16,11 +16,10 @@ import (
 )
 
 func main() {
-	opt := bench.Options{Out: os.Stdout, Progress: os.Stderr, Env: os.Environ()}
+	opt := bench.Options{Out: os.Stdout, Progress: os.Stderr}
 	binary := flag.String("bin", "bin/relaypdf", "the program to measure; `make build` makes it")
 	flag.StringVar(&opt.Dir, "dir", "", "parent of the data folders (default the system's temporary folder)")
 	flag.BoolVar(&opt.Short, "short", false, "measure every figure from too few calls, in a minute")
-	flag.BoolVar(&opt.Soak, "soak", false, "make 10,000 documents, and compare the memory at the end with that after 1,000")
 	only := flag.String("run", "", "measure only the parts whose names match this regular expression")
 	flag.Parse()
 	var err error

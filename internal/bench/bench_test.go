@@ -7,9 +7,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,17 +27,12 @@ func TestShortRun(t *testing.T) {
 	}
 	parent := t.TempDir()
 	var out, progress bytes.Buffer
-	opt := Options{Binary: binary, Dir: parent, Short: true, Env: os.Environ(), Out: &out, Progress: &progress}
+	opt := Options{Binary: binary, Dir: parent, Short: true, Out: &out, Progress: &progress}
 	rows, err := Run(t.Context(), opt)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
-	opt.Soak = true
-	soak, err := Run(t.Context(), opt)
-	if err != nil || len(soak) != 1 {
-		t.Fatalf("the soak has %d rows, want one: %v", len(soak), err)
-	}
-	checkRows(t, append(rows, soak...))
+	checkRows(t, rows)
 	t.Log(progress.String())
 	if want := 47; len(rows) != want {
 		t.Errorf("%d rows, want %d:\n%s", len(rows), want, out.String())
@@ -162,15 +159,24 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestProcessTree(t *testing.T) {
-	line := []byte("42 (a name) with) S 7 42 42 0 -1 4194560 1 2 3 4 100 50 20 10 20 0 1 0\n")
-	if got := parseStat(line); got != 1800*time.Millisecond {
-		t.Errorf("the times sum to %v, want 1.8s", got)
+// TestProcessorTimes adds the time of a child that runs and of one that has ended.
+func TestProcessorTimes(t *testing.T) {
+	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sh -c '"+work+"'; sh -c '"+work+"; echo; sleep 600; :' & wait")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := parseStat([]byte("42 (x) S 7")); got != 0 {
-		t.Errorf("half a line has %v", got)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if got := memoryOf(os.Getpid()); got < 1 {
-		t.Errorf("this process has %v MB", got)
+	defer func() { _, _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL), cmd.Wait() }()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	ended := cpuOf(cmd.Process.Pid)
+	if ended <= 0 || cpuOf(os.Getpid()) < ended {
+		t.Errorf("the children took %v, and this process and they %v", ended, cpuOf(os.Getpid()))
 	}
 }

@@ -45,7 +45,7 @@ func (l *lab) bulk(ctx context.Context) ([]Row, error) {
 		var next atomic.Int64
 		return repeat(ctx, 2, n, func(ctx context.Context, _ int) error {
 			data := records[next.Add(1)-1]
-			_, err := l.client.post(ctx, l.keys[0], newRequest("/v1/pdf", map[string]any{"templateId": slug, "templateData": data}, pdfMagic))
+			_, err := l.client.do(ctx, l.keys[0], newRequest("/v1/pdf", map[string]any{"templateId": slug, "templateData": data}, pdfMagic))
 			return err
 		})
 	}}
@@ -70,7 +70,7 @@ func (l *lab) publish(ctx context.Context, slug, html string) error {
 		newRequest("/v1/templates", map[string]any{"name": "bench", "slug": slug, "html": html}, nil),
 		newRequest("/v1/templates/"+slug+"/publish", map[string]any{}, nil),
 	} {
-		if _, err := l.client.post(ctx, l.keys[0], r); err != nil {
+		if _, err := l.client.do(ctx, l.keys[0], r); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (l *lab) await(ctx context.Context, r request) error {
 		ID, Status string
 		Failed     int
 	}
-	content, err := l.client.post(ctx, l.keys[0], r)
+	content, err := l.client.do(ctx, l.keys[0], r)
 	for err == nil {
 		if err := json.Unmarshal(content, &job); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (l *lab) await(ctx context.Context, r request) error {
 			return nil
 		}
 		<-time.After(bulkPoll)
-		content, err = l.client.do(ctx, http.MethodGet, l.keys[0], request{path: "/v1/jobs/" + job.ID})
+		content, err = l.client.do(ctx, l.keys[0], request{method: http.MethodGet, path: "/v1/jobs/" + job.ID})
 	}
 	return err
 }

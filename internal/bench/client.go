@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,9 +31,9 @@ func newClient(url string) *client {
 
 // request is one call.
 type request struct {
-	path  string
-	body  []byte
-	magic []byte // how the result begins
+	method, path string // a POST without a method
+	body         []byte
+	magic        []byte // how the result begins
 }
 
 // newRequest is a call with any input.
@@ -48,13 +49,9 @@ func pdfRequest(html string) request {
 
 var errBusy = errors.New("status 429")
 
-// post makes a call, which must succeed, and returns its whole result.
-func (c *client) post(ctx context.Context, key string, r request) ([]byte, error) {
-	return c.do(ctx, http.MethodPost, key, r)
-}
-
-func (c *client) do(ctx context.Context, method, key string, r request) ([]byte, error) {
-	q, err := http.NewRequestWithContext(ctx, method, c.url+r.path, bytes.NewReader(r.body))
+// do makes a call, which must succeed, and returns its whole result.
+func (c *client) do(ctx context.Context, key string, r request) ([]byte, error) {
+	q, err := http.NewRequestWithContext(ctx, cmp.Or(r.method, http.MethodPost), c.url+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +77,7 @@ func (c *client) do(ctx context.Context, method, key string, r request) ([]byte,
 // call is work that makes one call.
 func (c *client) call(key string, r request) work {
 	return func(ctx context.Context, _ int) error {
-		_, err := c.post(ctx, key, r)
+		_, err := c.do(ctx, key, r)
 		return err
 	}
 }

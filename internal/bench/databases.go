@@ -80,7 +80,7 @@ func (l *lab) onDatabase(ctx context.Context, kind string, measure func(database
 
 // serve starts the program on the database.
 func (d database) serve(ctx context.Context, l *lab, settings ...string) (*server, error) {
-	return startServer(ctx, l.Options, d.dir, append(settings, "RELAYPDF_DATABASE_URL="+d.url)...)
+	return startServer(ctx, l.Binary, d.dir, append(settings, "RELAYPDF_DATABASE_URL="+d.url)...)
 }
 
 // commit is a transaction that is written to the disk.
@@ -89,8 +89,7 @@ func (d database) commit(ctx context.Context, _ int) error {
 	return err
 }
 
-// jobs measures jobs, webhooks and one hot account by barcodes, whose run is next to
-// nothing.
+// jobs measures jobs, webhooks and one hot account by barcodes, whose run is next to nothing.
 func (l *lab) jobs(ctx context.Context) ([]Row, error) {
 	var got atomic.Int64
 	receiver := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
@@ -123,7 +122,7 @@ func (l *lab) jobs(ctx context.Context) ([]Row, error) {
 		}
 		rows = append(rows, rateRow("jobs of 7 accounts, "+d.kind, "the same calls answered at once", Goal{}, direct, jobs))
 
-		if _, err := c.post(ctx, d.keys[0], newRequest("/v1/webhooks", map[string]string{"url": receiver.URL}, nil)); err != nil {
+		if _, err := c.do(ctx, d.keys[0], newRequest("/v1/webhooks", map[string]string{"url": receiver.URL}, nil)); err != nil {
 			return rows, err
 		}
 		expected := int64(0)
@@ -158,7 +157,7 @@ func (d database) batch(c *client, first, n int, r request, done func() bool) *s
 	var next atomic.Int64
 	return &side{size: n, do: func(ctx context.Context, _ int) error {
 		err := repeat(ctx, 8, n, func(ctx context.Context, _ int) error {
-			_, err := c.post(ctx, d.keys[int(next.Add(1))%(inTurn-1)*first+first], r)
+			_, err := c.do(ctx, d.keys[int(next.Add(1))%(inTurn-1)*first+first], r)
 			return err
 		})
 		for err == nil && !done() {

@@ -41,8 +41,7 @@ const bars = document.getElementById('bars').getContext('2d');
 </script></body>`, 1)
 }
 
-// chapters is a document of n pages, each a chapter with a heading, text and a
-// table.
+// chapters is a document of n pages, each a chapter with a heading, text and a table.
 func chapters(n int) string {
 	var b strings.Builder
 	b.WriteString(head)

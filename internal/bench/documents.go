@@ -75,7 +75,7 @@ func (l *lab) accessible(name, html string) func(context.Context) ([]Row, error)
 		sides, sizes := make([]*side, len(options)), make([]float64, len(options))
 		for i, o := range options {
 			sides[i] = &side{do: func(ctx context.Context, _ int) error {
-				made, err := l.client.post(ctx, l.keys[0], newRequest("/v1/pdf", map[string]any{"html": html, "options": o}, pdfMagic))
+				made, err := l.client.do(ctx, l.keys[0], newRequest("/v1/pdf", map[string]any{"html": html, "options": o}, pdfMagic))
 				sizes[i] = float64(len(made)) / 1000
 				return err
 			}}
@@ -106,7 +106,7 @@ func (l *lab) accounts(ctx context.Context) ([]Row, error) {
 	call := pdfRequest(invoice())
 	floor := &side{do: l.floor.newContext(invoice()), root: l.floor.cmd.Process.Pid}
 	ours := &side{root: l.server.pid, do: func(ctx context.Context, _ int) error {
-		_, err := l.client.post(ctx, l.keys[1+next.Add(1)%inTurn], call)
+		_, err := l.client.do(ctx, l.keys[1+next.Add(1)%inTurn], call)
 		return err
 	}}
 	err := l.compare(ctx, 2, floor, ours)
@@ -186,7 +186,7 @@ func (l *lab) start(ctx context.Context) ([]Row, error) {
 			if err != nil {
 				return nil, err
 			}
-			_, err = newClient(s.url).post(ctx, d.keys[0], pdfRequest(invoice()))
+			_, err = newClient(s.url).do(ctx, d.keys[0], pdfRequest(invoice()))
 			ours.latencies = append(ours.latencies, time.Since(begin))
 			if err := errors.Join(err, s.stop()); err != nil {
 				return nil, err
@@ -194,40 +194,4 @@ func (l *lab) start(ctx context.Context) ([]Row, error) {
 		}
 		return []Row{timeRow("start to first PDF", "bare browser, from its start to a PDF", Goal{Plus: 1000}, floor, ours)}, nil
 	})
-}
-
-// soak makes 10,000 documents of several kinds for several accounts, and compares the
-// memory of the program's process tree with that after the first thousand.
-func (l *lab) soak(ctx context.Context) ([]Row, error) {
-	// More at once than small machines have slots, so that the queue is in use too.
-	const atOnce, steps, payers = 4, 10, 4
-	calls := make([]request, 20) // one account makes all of them, one after the other
-	for i := range calls {
-		calls[i] = pdfRequest(invoice())
-	}
-	for _, i := range []int{3, 8, 13} {
-		calls[i] = pdfRequest(scripted())
-	}
-	for i, html := range map[int]string{5: invoice(), 15: invoice(), 18: scripted()} {
-		calls[i] = newRequest("/v1/images", map[string]string{"html": html}, []byte("\x89PNG"))
-	}
-	var next atomic.Int64
-	mixed := func(ctx context.Context, _ int) error {
-		n := int(next.Add(1))
-		_, err := l.client.post(ctx, l.keys[1+n/len(calls)%payers], calls[n%len(calls)])
-		return err
-	}
-	step, begin := choose(l, 1000, 20), time.Now()
-	var memory []float64
-	for i := range steps {
-		if err := repeat(ctx, atOnce, step, mixed); err != nil {
-			return nil, err
-		}
-		memory = append(memory, memoryOf(l.server.pid))
-		l.say("%d documents, %.0f MB", (i+1)*step, memory[i])
-	}
-	return []Row{{
-		Name: fmt.Sprintf("memory after %d documents", steps*step), Floor: fmt.Sprintf("after %d documents", step), Unit: "MB", Goal: Goal{Times: 1.2},
-		FloorFigure: memory[0], OurFigure: memory[steps-1], Note: fmt.Sprintf("%.0f s", time.Since(begin).Seconds()),
-	}}, nil
 }

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// editors measures users who type in the template editor, by links for frames of other
-// sites, which ask for the same as members' own editor. After a pause the editor asks
-// for the pages.
+// editors measures users who type in the template editor, by links for frames of other sites, which ask for the same
+// as members' own editor. After a pause the editor asks for the pages.
 func (l *lab) editors(ctx context.Context) ([]Row, error) {
 	typing := choose(l, 20, 3)
 	users := make([]*editor, typing)
@@ -71,10 +70,10 @@ type editor struct {
 // newEditor makes a template, and a link to its editor.
 func (l *lab) newEditor(ctx context.Context, key string, i int) (*editor, error) {
 	slug := fmt.Sprintf("typed-%d-%d", i, time.Now().UnixNano())
-	if _, err := l.client.post(ctx, key, newRequest("/v1/templates", map[string]any{"name": "typed", "slug": slug, "html": "x"}, nil)); err != nil {
+	if _, err := l.client.do(ctx, key, newRequest("/v1/templates", map[string]any{"name": "typed", "slug": slug, "html": "x"}, nil)); err != nil {
 		return nil, err
 	}
-	answer, err := l.client.post(ctx, key, newRequest("/v1/templates/"+slug+"/sessions", map[string]any{
+	answer, err := l.client.do(ctx, key, newRequest("/v1/templates/"+slug+"/sessions", map[string]any{
 		"capabilities": []string{"edit", "data", "options", "preview"}, "origin": "https://app.example.com",
 	}, nil))
 	if err != nil {
@@ -122,11 +121,11 @@ func (e *editor) pause(ctx context.Context) error {
 	checked := make(chan error, 1)
 	check := newRequest(e.path+"/check", map[string]any{"html": e.html()}, nil)
 	go func() {
-		_, err := e.post(ctx, "", check)
+		_, err := e.do(ctx, "", check)
 		checked <- err
 	}()
 	patient := map[string]any{"timeout": 60_000} // Previews step back behind all else on the machine.
-	answer, err := e.post(ctx, "", newRequest(e.path+"/pages?scale=1", map[string]any{"html": e.html(), "sampleData": map[string]any{"name": "Ada"}, "options": patient}, nil))
+	answer, err := e.do(ctx, "", newRequest(e.path+"/pages?scale=1", map[string]any{"html": e.html(), "sampleData": map[string]any{"name": "Ada"}, "options": patient}, nil))
 	var drawn struct{ Pages int }
 	if err == nil {
 		err = json.Unmarshal(answer, &drawn)

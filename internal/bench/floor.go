@@ -48,8 +48,7 @@ func (p pipe) Send(data []byte) error {
 	return err
 }
 
-// startFloor starts the browser. Nothing listens on its proxy: the documents of the
-// floor are complete in themselves.
+// startFloor starts the browser. Nothing listens on its proxy: the documents of the floor are complete in themselves.
 func startFloor(ctx context.Context) (*floor, error) {
 	cmd, remove, err := chrome.Command(ctx, chrome.Config{Proxy: "http://127.0.0.1:0"})
 	if err != nil {

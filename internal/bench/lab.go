@@ -4,7 +4,7 @@
 // The service is the real executable, a child process with its own data folder, SQLite, keys and money, called over
 // HTTP on persistent connections:
 //
-//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Out: os.Stdout, Progress: os.Stderr, Env: os.Environ()})
+//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Out: os.Stdout, Progress: os.Stderr})
 package bench
 
 import (
@@ -20,13 +20,10 @@ import (
 
 // Options select the measurements of a run and their target.
 type Options struct {
-	Binary string         // the program to measure
-	Dir    string         // parent of the data folders; empty is the system's
-	Short  bool           // every figure from too few calls
-	Soak   bool           // only the memory over 10,000 documents
-	Only   *regexp.Regexp // names of the parts to measure; nil is all
-	// Env is the environment of this process. The service gets PATH, TMPDIR and RELAYPDF_MEMORY of it.
-	Env           []string
+	Binary        string         // the program to measure
+	Dir           string         // parent of the data folders; empty is the system's
+	Short         bool           // every figure from too few calls
+	Only          *regexp.Regexp // names of the parts to measure; nil is all
 	Out, Progress io.Writer
 }
 
@@ -40,11 +37,7 @@ func Run(ctx context.Context, opt Options) (rows []Row, err error) {
 		return nil, err
 	}
 	defer l.close()
-	parts := l.parts()
-	if opt.Soak {
-		parts = []part{{"soak", l.soak}}
-	}
-	for _, p := range parts {
+	for _, p := range l.parts() {
 		if opt.Only != nil && !opt.Only.MatchString(p.name) || ctx.Err() != nil {
 			continue
 		}
@@ -102,7 +95,7 @@ func newLab(ctx context.Context, opt Options) (_ *lab, err error) {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
-	if l.server, err = startServer(ctx, opt, l.dir); err != nil {
+	if l.server, err = startServer(ctx, l.Binary, l.dir); err != nil {
 		return nil, err
 	}
 	l.opened(l.server.stop)

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // work makes one document; worker is the number of the concurrent caller.
@@ -23,9 +26,8 @@ type side struct {
 	timed     int // the documents that cpu is of
 }
 
-// interleave measures the sides in alternating rounds, so that a drift of the machine
-// meets both. A round keeps atOnce callers busy for span, each with one document after
-// the other; with a span of one nanosecond each makes one.
+// interleave measures the sides in alternating rounds, so that a drift of the machine meets both. A round keeps
+// atOnce callers busy for span, each with one document after the other; with a span of one nanosecond each makes one.
 func interleave(ctx context.Context, rounds, atOnce, warm int, span time.Duration, sides ...*side) error {
 	for _, s := range sides {
 		if err := repeat(ctx, atOnce, warm, s.do); err != nil {
@@ -48,8 +50,7 @@ func (s *side) round(ctx context.Context, atOnce int, span time.Duration) error 
 	if err != nil {
 		return err
 	}
-	// The time of a process that ended and that no parent waited for is lost; the
-	// round then reports nothing.
+	// The time of a process that ended and that no parent waited for is lost; the round then reports nothing.
 	if cpu := cpuOf(s.root) - before; cpu > 0 {
 		s.cpu += cpu
 		s.timed += len(latencies)
@@ -86,23 +87,19 @@ func timeRow(name, against string, goal Goal, floor, ours *side) Row {
 	}
 }
 
-// closedLoop keeps c callers busy for a time and returns when their last documents are
-// done. The rate is the sum of the callers' own, so that the wait for the slowest does
-// not count against it.
+// closedLoop keeps c callers busy for a time and returns when their last documents are done. The rate is the sum of
+// the callers' own, so that the wait for the slowest does not count against it.
 func closedLoop(ctx context.Context, c int, d time.Duration, do work) (latencies []time.Duration, rate float64, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	callers, ctx := errgroup.WithContext(ctx)
 	var mu sync.Mutex
-	var callers sync.WaitGroup
 	for w := range c {
-		callers.Go(func() {
+		callers.Go(func() error {
 			var mine []time.Duration
 			start := time.Now()
 			last := start
 			for last.Sub(start) < d {
 				if err := do(ctx, w); err != nil {
-					cancel(err)
-					return
+					return err
 				}
 				now := time.Now()
 				mine = append(mine, now.Sub(last))
@@ -112,38 +109,31 @@ func closedLoop(ctx context.Context, c int, d time.Duration, do work) (latencies
 			defer mu.Unlock()
 			latencies = append(latencies, mine...)
 			rate += float64(len(mine)) / last.Sub(start).Seconds()
+			return nil
 		})
 	}
-	callers.Wait()
-	return latencies, rate, context.Cause(ctx)
+	err = callers.Wait()
+	return latencies, rate, err
 }
 
 // repeat makes n documents, c at once.
 func repeat(ctx context.Context, c, n int, do work) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan struct{}, n)
-	for range n {
-		next <- struct{}{}
-	}
-	close(next)
-	var callers sync.WaitGroup
+	callers, ctx := errgroup.WithContext(ctx)
+	var begun atomic.Int64
 	for w := range c {
-		callers.Go(func() {
-			for range next {
+		callers.Go(func() error {
+			for begun.Add(1) <= int64(n) {
 				if err := do(ctx, w); err != nil {
-					cancel(err)
-					return
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	callers.Wait()
-	return context.Cause(ctx)
+	return callers.Wait()
 }
 
-// percentile returns the smallest value that p of 100 do not exceed, and zero of
-// nothing. It sorts its argument.
+// percentile returns the smallest value that p of 100 do not exceed, and zero of nothing. It sorts its argument.
 func percentile(values []time.Duration, p int) time.Duration {
 	if len(values) == 0 {
 		return 0
@@ -158,11 +148,7 @@ func median(values []float64) float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

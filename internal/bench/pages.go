@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"encoding/base32"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,8 +17,7 @@ import (
 // The size of the account whose pages are measured: a year of calls.
 const pageCalls, pageDays = 1_000_000, 365
 
-// pages measures the dashboard of a large account on both databases, against the same
-// pages of a new one.
+// pages measures the dashboard of a large account on both databases, against the same pages of a new one.
 func (l *lab) pages(ctx context.Context) ([]Row, error) {
 	return l.onDatabases(ctx, func(d database) (_ []Row, err error) {
 		keyOfLarge, accountOfLarge, err := d.store.KeyBySecret(ctx, d.keys[1])
@@ -50,7 +51,8 @@ func (l *lab) pages(ctx context.Context) ([]Row, error) {
 		}
 		var slowest Row
 		for _, path := range paths {
-			floor, ours := &side{do: visit(users[0], "/dashboard"+path)}, &side{do: visit(users[1], "/dashboard"+path)}
+			page := request{method: http.MethodGet, path: "/dashboard" + path}
+			floor, ours := &side{do: users[0].call("", page)}, &side{do: users[1].call("", page)}
 			if err := interleave(ctx, choose(l, 60, 3), 1, choose(l, 5, 1), time.Nanosecond, floor, ours); err != nil {
 				return nil, err
 			}
@@ -100,30 +102,18 @@ func (d database) signIn(ctx context.Context, url string, i int) (*client, error
 	jar, _ := cookiejar.New(nil) // It never fails.
 	user := newClient(url)
 	user.http.Jar = jar
-	_, err = user.post(ctx, "", request{path: "/login/link?token=" + token})
+	_, err = user.do(ctx, "", request{path: "/login/link?token=" + token})
 	// A page that leads elsewhere is not the one that is measured.
 	user.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return user, err
 }
 
-// visit asks for a page.
-func visit(user *client, path string) work {
-	return func(ctx context.Context, _ int) error {
-		_, err := user.do(ctx, http.MethodGet, "", request{path: path})
-		return err
-	}
-}
+// crockford is the alphabet of IDs.
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz")
 
-// idAt returns the beginning of IDs of a time, without the kind.
+// idAt returns the beginning of IDs of a time, without the kind: the 50 lower bits of its milliseconds.
 func idAt(at time.Time) string {
-	const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
-	var text [10]byte
-	left := at.UnixMilli()
-	for i := range text {
-		text[len(text)-1-i] = crockford[left%32]
-		left /= 32
-	}
-	return string(text[:]) + "loc"
+	return crockford.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli())<<14))[:10] + "loc"
 }
 
 // fillDay makes n calls of a day, and their postings. One call in 50 has failed.

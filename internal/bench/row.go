@@ -21,8 +21,7 @@ type Row struct {
 	FloorFigure, OurFigure float64
 }
 
-// Goal bounds our figure by Times × the floor's figure + Plus. The zero Goal is
-// none.
+// Goal bounds our figure by Times × the floor's figure + Plus. The zero Goal is none.
 type Goal struct{ Times, Plus float64 }
 
 // ok reports whether the goal is reached.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,19 +98,15 @@ document.save(scriptArgs[1], "garbage,compress");
 
 // with returns an input with more fields.
 func with(input map[string]any, more ...any) map[string]any {
-	all := map[string]any{}
-	for name, value := range input {
-		all[name] = value
-	}
+	all := maps.Clone(input)
 	for i := 0; i+1 < len(more); i += 2 {
 		all[fmt.Sprint(more[i])] = more[i+1]
 	}
 	return all
 }
 
-// fixtures are the files that the tools work on, in a folder of their own. The PDFs are
-// the service's. Two files that are merged differ: qpdf reads a file once that it is
-// given twice.
+// fixtures are the files that the tools work on, in a folder of their own. The PDFs are the service's. Two files that
+// are merged differ: qpdf reads a file once that it is given twice.
 type fixtures struct {
 	dir   string
 	files map[string][]byte
@@ -156,7 +153,7 @@ func newFixtures(ctx context.Context, l *lab) (_ *fixtures, err error) {
 
 // make adds a file that the service makes.
 func (f *fixtures) make(ctx context.Context, l *lab, name string, r request) error {
-	content, err := l.client.post(ctx, l.keys[0], r)
+	content, err := l.client.do(ctx, l.keys[0], r)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", name, err)
 	}
