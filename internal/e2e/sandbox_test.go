@@ -200,10 +200,11 @@ func usesC() bool {
 }
 
 // hostileBrowser returns a browser that first reads files of others, and does not start if that works or if it may
-// use all memory.
+// use all memory. It prints its version to anyone, as doctor asks for that outside of the sandbox.
 func hostileBrowser(t *testing.T, dir string, secrets []string) string {
 	t.Helper()
-	script := "#!/bin/sh\nfor f in " + strings.Join(secrets, " ") + ` /proc/$PPID/environ; do
+	const version = `[ "$1" != --version ] || exec /usr/lib/chromium/chromium-headless-shell --version`
+	script := "#!/bin/sh\n" + version + "\nfor f in " + strings.Join(secrets, " ") + ` /proc/$PPID/environ; do
 	if cat "$f" 2>/dev/null | grep -a STOLEN >&2; then exit 7; fi
 done
 if [ "$(ulimit -d)" = unlimited ]; then echo "the kernel bounds no memory" >&2; exit 8; fi

@@ -98,7 +98,7 @@ type canaryHunt struct {
 
 	to              unstoredTo
 	temporary       string
-	redis           redis.Conn
+	redis           string // socket
 	logs            *lockedBuffer
 	kills, canaries int
 }
@@ -141,15 +141,12 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 	if err := errors.Join(os.Chmod(filepath.Dir(h.temporary), 0o711), os.Chmod(h.temporary, 0o777|os.ModeSticky)); err != nil {
 		t.Fatal(err)
 	}
-	link, err := storetest.NewLink(t.Context(), "unix", startFleetRedis(t, h.temporary).socket, 0)
+	h.redis = startFleetRedis(t, h.temporary).socket
+	link, err := storetest.NewLink(t.Context(), "unix", h.redis, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = link.Close() })
-	if h.redis, err = redis.DialContext(t.Context(), "tcp", link.Address); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.redis.Close() })
 	if err := h.store.StoredInputs().Want(t.Context(), h.account.ID, true); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +227,7 @@ func (h *canaryHunt) run(calls []unstoredCall) {
 				server.end(syscall.SIGKILL)
 				hanging.Wait()
 				server = h.start("none")
+				h.awaitEnds(ctx) // Jobs of the killed server would hang at the next step too, and occupy all workers.
 			}
 		}
 	}
@@ -323,12 +321,17 @@ func (h *canaryHunt) search(text string) (places []string) {
 	}
 	look("the logs", h.logs.bytes())
 	h.rows(look)
-	keys, err := redis.Strings(h.redis.Do("KEYS", "*"))
+	conn, err := redis.DialContext(h.t.Context(), "unix", h.redis)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close()
+	keys, err := redis.Strings(conn.Do("KEYS", "*"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for _, key := range keys {
-		dump, err := redis.String(h.redis.Do("DUMP", key))
+		dump, err := redis.String(conn.Do("DUMP", key))
 		if err != nil && !errors.Is(err, redis.ErrNil) {
 			h.t.Fatal(err)
 		}
