@@ -17,6 +17,9 @@ import (
 
 func main() {
 	opt := bench.Options{Out: os.Stdout, Progress: os.Stderr}
+	for _, name := range []string{"PATH", "TMPDIR", "RELAYPDF_MEMORY"} {
+		opt.Env = append(opt.Env, name+"="+os.Getenv(name))
+	}
 	binary := flag.String("bin", "bin/relaypdf", "the program to measure; `make build` makes it")
 	flag.StringVar(&opt.Dir, "dir", "", "parent of the data folders (default the system's temporary folder)")
 	flag.BoolVar(&opt.Short, "short", false, "measure every figure from too few calls, in a minute")

@@ -2,6 +2,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,6 +70,7 @@ type Config struct {
 	AIOutput                             credit.Amount            // for a million tokens that it writes
 	LogLevel                             slog.Level
 	OTLPURL                              string        // of a collector of traces; empty: none are made
+	OTLPHeaders                          string        // name=value,name=value for the collector, from OpenTelemetry's variable
 	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
 	ShutdownTimeout                      time.Duration
 	SecretKey                            string   // of the secrets at rest; empty: in a file next to SQLite
@@ -125,7 +127,7 @@ func parseEnviron(environ []string) map[string]string {
 
 func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 	file, errs := openConfigFile(flags, host)
-	c := Config{Container: host.container}
+	c := Config{Container: host.container, OTLPHeaders: cmp.Or(host.env["OTEL_EXPORTER_OTLP_TRACES_HEADERS"], host.env["OTEL_EXPORTER_OTLP_HEADERS"])}
 	for i := range settings {
 		row := &settings[i]
 		value := row.find(flags, host, file)

@@ -27,7 +27,7 @@ func TestShortRun(t *testing.T) {
 	}
 	parent := t.TempDir()
 	var out, progress bytes.Buffer
-	opt := Options{Binary: binary, Dir: parent, Short: true, Out: &out, Progress: &progress}
+	opt := Options{Binary: binary, Dir: parent, Short: true, Env: os.Environ(), Out: &out, Progress: &progress}
 	rows, err := Run(t.Context(), opt)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())

@@ -80,7 +80,7 @@ func (l *lab) onDatabase(ctx context.Context, kind string, measure func(database
 
 // serve starts the program on the database.
 func (d database) serve(ctx context.Context, l *lab, settings ...string) (*server, error) {
-	return startServer(ctx, l.Binary, d.dir, append(settings, "RELAYPDF_DATABASE_URL="+d.url)...)
+	return startServer(ctx, l.Options, d.dir, append(settings, "RELAYPDF_DATABASE_URL="+d.url)...)
 }
 
 // commit is a transaction that is written to the disk.

@@ -4,7 +4,7 @@
 // The service is the real executable, a child process with its own data folder, SQLite, keys and money, called over
 // HTTP on persistent connections:
 //
-//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Out: os.Stdout, Progress: os.Stderr})
+//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Env: os.Environ(), Out: os.Stdout, Progress: os.Stderr})
 package bench
 
 import (
@@ -24,6 +24,7 @@ type Options struct {
 	Dir           string         // parent of the data folders; empty is the system's
 	Short         bool           // every figure from too few calls
 	Only          *regexp.Regexp // names of the parts to measure; nil is all
+	Env           []string       // of the service, besides its settings: PATH and the like
 	Out, Progress io.Writer
 }
 
@@ -95,7 +96,7 @@ func newLab(ctx context.Context, opt Options) (_ *lab, err error) {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
-	if l.server, err = startServer(ctx, l.Binary, l.dir); err != nil {
+	if l.server, err = startServer(ctx, opt, l.dir); err != nil {
 		return nil, err
 	}
 	l.opened(l.server.stop)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"relaypdf/internal/guard"
 )
 
 // work makes one document; worker is the number of the concurrent caller.
@@ -90,7 +90,7 @@ func timeRow(name, against string, goal Goal, floor, ours *side) Row {
 // closedLoop keeps c callers busy for a time and returns when their last documents are done. The rate is the sum of
 // the callers' own, so that the wait for the slowest does not count against it.
 func closedLoop(ctx context.Context, c int, d time.Duration, do work) (latencies []time.Duration, rate float64, err error) {
-	callers, ctx := errgroup.WithContext(ctx)
+	callers, ctx := guard.WithContext(ctx)
 	var mu sync.Mutex
 	for w := range c {
 		callers.Go(func() error {
@@ -118,7 +118,7 @@ func closedLoop(ctx context.Context, c int, d time.Duration, do work) (latencies
 
 // repeat makes n documents, c at once.
 func repeat(ctx context.Context, c, n int, do work) error {
-	callers, ctx := errgroup.WithContext(ctx)
+	callers, ctx := guard.WithContext(ctx)
 	var begun atomic.Int64
 	for w := range c {
 		callers.Go(func() error {

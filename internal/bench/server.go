@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,18 +28,15 @@ type server struct {
 
 // startServer starts the program on the data in dir, with more settings such as
 // RELAYPDF_X=y, and returns when it is ready.
-func startServer(ctx context.Context, binary, dir string, settings ...string) (*server, error) {
+func startServer(ctx context.Context, opt Options, dir string, settings ...string) (*server, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, binary, "serve")
+	cmd := exec.CommandContext(ctx, opt.Binary, "serve")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 40 * time.Second // Then it is killed.
-	cmd.Env = append([]string{
+	cmd.Env = slices.Concat(opt.Env, []string{
 		"HOME=" + dir, "RELAYPDF_DATA_DIR=" + dir, "RELAYPDF_LISTEN=127.0.0.1:0",
 		"RELAYPDF_METRICS_LISTEN=127.0.0.1:0", "RELAYPDF_RATE_LIMITS=off",
-	}, settings...)
-	for _, name := range []string{"PATH", "TMPDIR", "RELAYPDF_MEMORY"} {
-		cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
-	}
+	}, settings)
 	logs, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

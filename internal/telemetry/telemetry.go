@@ -3,12 +3,10 @@
 package telemetry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -35,7 +33,9 @@ type Tracer struct {
 type Config struct {
 	// URL is the collector's, as OTEL_EXPORTER_OTLP_ENDPOINT names it: spans go to
 	// /v1/traces below it.
-	URL             string
+	URL string
+	// Headers are those of its requests, as in OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value.
+	Headers         string
 	Version, Region string
 	Logger          *slog.Logger
 }
@@ -43,7 +43,7 @@ type Config struct {
 // New returns a Tracer. It does not contact the collector: while the collector does not respond, spans are dropped
 // and an error is logged. The SDK reads other OTEL_ variables itself, such as those for sampling and batches.
 func New(ctx context.Context, c Config) (*Tracer, error) {
-	collector, err := newCollector(c.URL+"/v1/traces", cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")))
+	collector, err := newCollector(c.URL+"/v1/traces", c.Headers)
 	if err != nil {
 		return nil, err
 	}

@@ -13,10 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestCollectorGetsSpans sends a span with the headers of the environment, to a collector that accepts it and to one that
+// TestCollectorGetsSpans sends a span with headers, to a collector that accepts it and to one that
 // does not.
 func TestCollectorGetsSpans(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Api-Key=a%20b%3Dc, team = blue,")
 	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
 		var got otlp.TracesData
 		var headers http.Header
@@ -32,9 +31,9 @@ func TestCollectorGetsSpans(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "no such key")
 		}))
-		defer server.Close()
+		t.Cleanup(server.Close)
 		var log bytes.Buffer
-		tracer, err := New(t.Context(), Config{URL: server.URL, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		tracer, err := New(t.Context(), Config{URL: server.URL, Headers: "Api-Key=a%20b%3Dc, team = blue,", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,8 +51,7 @@ func TestCollectorGetsSpans(t *testing.T) {
 			t.Errorf("got the headers %v", headers)
 		}
 	}
-	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "secret")
-	if _, err := New(t.Context(), Config{URL: "http://localhost"}); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := New(t.Context(), Config{URL: "http://localhost", Headers: "secret"}); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v, want an error that does not quote the headers", err)
 	}
 }
