@@ -24,9 +24,10 @@ import (
 type Collector struct {
 	URL string
 
-	mu    sync.Mutex
-	raw   []byte
-	spans []*otlp.Span
+	mu     sync.Mutex
+	raw    []byte
+	spans  []*otlp.Span
+	header http.Header // of the last request
 }
 
 // NewCollector starts a collector that ends with its test.
@@ -46,7 +47,7 @@ func NewCollector(t testing.TB) *Collector {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.raw = append(c.raw, body...)
+		c.raw, c.header = append(c.raw, body...), r.Header
 		for _, resource := range got.GetResourceSpans() {
 			for _, scope := range resource.GetScopeSpans() {
 				c.spans = append(c.spans, scope.GetSpans()...)
@@ -73,6 +74,13 @@ func (c *Collector) Tracer(t testing.TB) (tracer *telemetry.Tracer, flush func()
 			t.Errorf("send the last spans: %v", err)
 		}
 	}
+}
+
+// Header returns the header of the last request.
+func (c *Collector) Header() http.Header {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.header
 }
 
 // Raw returns all received bytes, unchanged.

@@ -46,7 +46,10 @@ const (
 // not respond, each process counts for itself. When it responds again, each process adds its own events under their
 // original names, so that no event is counted twice, even if Redis has not lost them.
 type Redis struct {
+	// pool is replaced when Redis fails: its idle connections may be dead, and would fail one after the other.
 	pool   *redis.Pool
+	dial   dialFunc
+	server string // URL
 	script *redis.Script
 	memory *memory
 	log    *slog.Logger
@@ -89,20 +92,28 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 		return nil, err
 	}
 	r := &Redis{
-		script: redis.NewScript(1, script), memory: newMemory(nil, maxKeys), log: log,
+		dial: dial, server: server, script: redis.NewScript(1, script), memory: newMemory(nil, maxKeys), log: log,
 		process: rand.Text(), start: time.Now(), patience: redisTimeout,
 	}
 	r.run.Store("")
+	r.pool = r.newPool()
+	r.work, r.stop = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// newPool returns a pool without connections.
+func (r *Redis) newPool() *redis.Pool {
 	conns := 10 * runtime.GOMAXPROCS(0)
-	r.pool = &redis.Pool{
+	return &redis.Pool{
 		MaxActive: conns, MaxIdle: conns, Wait: true,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			c, err := redis.DialURLContext(ctx, server, redis.DialContextFunc(dial), redis.DialWriteTimeout(r.patience))
+			c, err := redis.DialURLContext(ctx, r.server, redis.DialContextFunc(r.dial), redis.DialWriteTimeout(r.patience))
 			if err != nil {
 				return nil, err
 			}
 			if err := r.connected(ctx, c); err != nil {
-				return nil, errors.Join(err, c.Close())
+				_ = c.Close() // It fails if the connection is broken.
+				return nil, err
 			}
 			return c, nil
 		},
@@ -114,18 +125,16 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 			return err
 		},
 	}
-	r.work, r.stop = context.WithCancel(context.Background())
-	return r, nil
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// parseAddress returns how to connect to the Redis at address, and its URL for redigo. The context limits a TLS
-// handshake too, which redigo's own does not.
+// parseAddress returns a dial function and the URL for redigo. With that function the context also limits the TLS
+// handshake.
 func parseAddress(address string) (dial dialFunc, server string, err error) {
 	wrong := errors.New("is not a Redis address; write it like redis://host:6379/0")
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || u.Opaque != "" || u.RawQuery != "" {
 		return nil, "", wrong
 	}
 	switch u.Scheme {
@@ -145,7 +154,7 @@ func parseAddress(address string) (dial dialFunc, server string, err error) {
 	if _, err := strconv.ParseUint(cmp.Or(strings.TrimPrefix(u.Path, "/"), "0"), 10, 16); err != nil {
 		return nil, "", wrong
 	}
-	u.Scheme = "redis"
+	u.Scheme, u.Host = "redis", net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
 	return dial, u.String(), nil
 }
 
@@ -153,6 +162,9 @@ func parseAddress(address string) (dial dialFunc, server string, err error) {
 func (r *Redis) Close() error {
 	r.stop()
 	r.returning.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = true // Checks that come later count in memory.
 	return r.pool.Close()
 }
 
@@ -217,6 +229,8 @@ func (r *Redis) failed(ctx context.Context, err error) {
 		return
 	}
 	r.down = true
+	_ = r.pool.Close() // It fails if the connections are broken.
+	r.pool = r.newPool()
 	r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
 	r.returning.Go(func() { guard.Loop(r.work, r.log, "return of Redis", func(context.Context) { r.awaitReturn() }) })
 }
@@ -224,9 +238,7 @@ func (r *Redis) failed(ctx context.Context, err error) {
 // connected fails if Redis was restarted since this process counted there: Redis may be empty and must get the
 // remembered events first. A Redis that does not report its start counts as unchanged.
 func (r *Redis) connected(ctx context.Context, c redis.Conn) error {
-	info, _ := redis.String(redis.DoContext(c, ctx, "INFO", "server")) // Users may lack the permission.
-	_, run, _ := strings.Cut(info, "run_id:")
-	run, _, _ = strings.Cut(run, "\r\n")
+	run := runOf(redis.DoContext(c, ctx, "INFO", "server"))
 	if run != "" && !r.run.CompareAndSwap("", run) && r.run.Load() != run {
 		return errors.New("Redis was started anew")
 	}
@@ -234,6 +246,15 @@ func (r *Redis) connected(ctx context.Context, c redis.Conn) error {
 		return err
 	}
 	return c.Err()
+}
+
+// runOf reads the identifier of Redis's start in its answer to INFO; empty if it did not report that, which users may
+// lack the permission for.
+func runOf(answer any, err error) string {
+	info, _ := redis.String(answer, err)
+	_, run, _ := strings.Cut(info, "run_id:")
+	run, _, _ = strings.Cut(run, "\r\n")
+	return run
 }
 
 // awaitReturn tries to add the counted events to Redis until that succeeds.
@@ -321,6 +342,9 @@ func (r *Redis) pipe(patience time.Duration, n int, send func(c redis.Conn, i in
 	}
 	defer c.Close()
 	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if err := send(c, i); err != nil {
 			return nil, err
 		}
@@ -328,15 +352,14 @@ func (r *Redis) pipe(patience time.Duration, n int, send func(c redis.Conn, i in
 	return redis.Values(redis.DoContext(c, ctx, ""))
 }
 
-// sync loads the script into Redis and asks for the time.
+// sync loads the script into Redis, and asks for the time and for the start of Redis.
 func (r *Redis) sync(patience time.Duration) error {
 	r.run.Store("") // Nothing is counted there before all is added.
 	asked := time.Since(r.start)
-	answers, err := r.pipe(patience, 2, func(c redis.Conn, i int) error {
-		if i == 0 {
-			return c.Send("SCRIPT", "LOAD", script)
-		}
-		return c.Send("TIME")
+	commands := [][]any{{"SCRIPT", "LOAD", script}, {"TIME"}, {"INFO", "server"}}
+	answers, err := r.pipe(patience, len(commands), func(c redis.Conn, i int) error {
+		name, _ := commands[i][0].(string)
+		return c.Send(name, commands[i][1:]...)
 	})
 	if err != nil {
 		return err
@@ -348,6 +371,7 @@ func (r *Redis) sync(patience time.Duration) error {
 	if err == nil && len(at) == 2 {
 		r.ahead.Store(at[0]*1e6 + at[1] - asked.Microseconds())
 	}
+	r.run.Store(runOf(answers[2], nil))
 	return err
 }
 
@@ -367,7 +391,11 @@ var errLate = errors.New("Redis was asked too late")
 
 // ask makes one check, and returns Redis's time of it in microseconds.
 func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, name uint64) (verdict Verdict, at int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	if err := ctx.Err(); err != nil {
+		return verdict, 0, err
+	}
+	// A client that leaves costs no connection.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience)
 	defer cancel()
 	c, err := r.pool.GetContext(ctx)
 	if err != nil {

@@ -473,6 +473,42 @@ func TestRedisComesBack(t *testing.T) {
 	}
 }
 
+// TestRestartWithIdleConnections restarts Redis while a process has idle connections to it. The first check fails over
+// to memory, and the first attempt to return succeeds: it does not try the dead connections one after the other.
+func TestRestartWithIdleConnections(t *testing.T) {
+	socket := socketPath(t)
+	server := startRedis(t, socket)
+	r := newRedis(t, socket, new(storetest.Log))
+	const conns = 8
+	open := make([]redis.Conn, conns)
+	for i := range open {
+		var err error
+		if open[i], err = r.pool.GetContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range open {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if idle := r.pool.IdleCount(); idle != conns {
+		t.Fatalf("%d connections are idle, want %d", idle, conns)
+	}
+	server.stop()
+	_ = os.Remove(socket)
+	startRedis(t, socket)
+	if _, err := r.Take(t.Context(), "rl:fra:key", Window{"hour", 6, time.Hour}); err != nil || r.Shared() {
+		t.Fatalf("%v, shared %v; want a check that notices the restart", err, r.Shared())
+	}
+	r.stop() // the goroutine that would return later
+	r.returning.Wait()
+	r.work = t.Context()
+	if added, err := r.comeBack(); err != nil || added != 1 || !r.Shared() {
+		t.Errorf("added %d, %v, shared %v; want the one event in Redis", added, err, r.Shared())
+	}
+}
+
 // TestRedisCountsNothingLate: a command that Redis runs after its sender has given up counts nothing, and a changed
 // clock of Redis is detected.
 func TestRedisCountsNothingLate(t *testing.T) {
@@ -523,7 +559,7 @@ func TestRedisThatHangs(t *testing.T) {
 }
 
 func TestRedisAddressIsNotRepeated(t *testing.T) {
-	for _, address := range []string{"http://user:secret@host", "redis://:secret@host/cache", "redis://:secret%@host"} {
+	for _, address := range []string{"http://user:secret@host", "redis://:secret@host/cache", "redis://:secret%@host", "redis://:secret@host/0?db=3", "redis:user:secret@host"} {
 		if _, err := NewRedis(address, nil); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("error %v, want one without the address", err)
 		}
@@ -573,6 +609,13 @@ func TestRedisURL(t *testing.T) {
 	} {
 		if verdict, shared := take(address); shared || !verdict.Allowed {
 			t.Errorf("%s: got %+v, shared %v; want a count of its own", address, verdict, shared)
+		}
+	}
+	for address, want := range map[string]string{
+		"redis://[::1]": "redis://[::1]:6379", "rediss://:p@h/2": "redis://:p@h:6379/2", "unix:///run/redis.sock": "redis://localhost:6379",
+	} {
+		if _, server, err := parseAddress(address); err != nil || server != want {
+			t.Errorf("%s: got %s, %v; want %s", address, server, err, want)
 		}
 	}
 	if n, err := redis.Int(askRedis(t, socket, "DBSIZE")); err != nil || n != 0 {

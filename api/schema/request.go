@@ -18,7 +18,7 @@ import (
 // header, and the others are the members of a JSON body.
 type Request[In any] struct{ *request }
 
-// request is a Request whose type is a value.
+// request is a Request without the type parameter.
 type request struct {
 	// Params are the members that the body does not hold, in their order.
 	Params []Param

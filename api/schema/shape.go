@@ -16,7 +16,7 @@ import (
 // rules: of operations, and of any other route.
 type Shape[In any] struct{ *shape }
 
-// shape is a Shape whose type is a value: code with a type parameter is compiled once for each type.
+// shape is a Shape without the type parameter, for which code would be compiled once for each type.
 type shape struct {
 	// Schema describes the input, in JSON Schema 2020-12, without references.
 	Schema *jsonschema.Schema

@@ -90,7 +90,7 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
 }
 
-// row is a Spec whose input type is a value.
+// row is a Spec without the type parameter of its input.
 type row[Env any] struct {
 	Info
 

@@ -103,7 +103,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	}
 	if config.OTLPURL != "" {
 		if a.tracer, err = telemetry.New(ctx, telemetry.Config{URL: config.OTLPURL, Headers: config.OTLPHeaders, Version: Version, Region: config.Region, Logger: log}); err != nil {
-			return nil, fmt.Errorf("RELAYPDF_OTLP_URL: %w", err)
+			return nil, fmt.Errorf("start traces: %w", err)
 		}
 		log = a.tracer.Logger(log)
 		a.log = log

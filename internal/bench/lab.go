@@ -4,7 +4,7 @@
 // The service is the real executable, a child process with its own data folder, SQLite, keys and money, called over
 // HTTP on persistent connections:
 //
-//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Env: os.Environ(), Out: os.Stdout, Progress: os.Stderr})
+//	rows, err := bench.Run(ctx, bench.Options{Binary: "/usr/bin/relaypdf", Env: []string{"PATH=/usr/bin:/bin"}, Out: os.Stdout, Progress: os.Stderr})
 package bench
 
 import (

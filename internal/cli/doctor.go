@@ -37,7 +37,7 @@ type finding struct {
 type checkup struct {
 	name  string
 	run   func(context.Context, app.Config) []finding
-	needs string // the check without whose success this one would only wait and fail; empty if there is none
+	needs string // name of a check that must not fail before this one runs; empty: none
 }
 
 // checkups is everything that `relaypdf doctor` looks at, in this order. The
@@ -115,7 +115,7 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 		return all
 	}
 	for _, c := range checkups {
-		found := doubtful("fix "+c.needs+" first", "not checked, because %s failed", c.needs)
+		found := doubtful("fix "+c.needs+", then run relaypdf doctor again", "skipped, because the check %s failed", c.needs)
 		if c.needs == "" || !failed(all, c.needs) {
 			found = c.run(ctx, config)
 		}

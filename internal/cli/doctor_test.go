@@ -89,7 +89,7 @@ func TestDoctorSuggestsFixes(t *testing.T) {
 			if r.code != 1 || d.OK || f.Verdict != fail || !strings.Contains(f.Message, tt.want) || f.Remedy == "" {
 				t.Errorf("got exit code %d and %+v, want a failure with %q and a remedy", r.code, f, tt.want)
 			}
-			want := finding{"render", warn, "not checked, because chromium failed", "fix chromium first"}
+			want := finding{"render", warn, "skipped, because the check chromium failed", "fix chromium, then run relaypdf doctor again"}
 			if f := d.of("render"); tt.check != "settings" && f != want {
 				t.Errorf("got %+v, want %+v: without a browser it would only wait", f, want)
 			}

@@ -200,7 +200,7 @@ func usesC() bool {
 }
 
 // hostileBrowser returns a browser that first reads files of others, and does not start if that works or if it may
-// use all memory. It prints its version to anyone, as doctor asks for that outside of the sandbox.
+// use all memory. It always prints its version, because doctor asks for it outside the sandbox.
 func hostileBrowser(t *testing.T, dir string, secrets []string) string {
 	t.Helper()
 	const version = `[ "$1" != --version ] || exec /usr/lib/chromium/chromium-headless-shell --version`

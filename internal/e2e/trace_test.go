@@ -22,7 +22,7 @@ func TestTracesOfTheProgram(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	collector := apitest.NewCollector(t)
-	server := startDev(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
+	server := startDev(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=a%20b")
 	const span = "00f067aa0ba902b7"
 	file := ""
 	calls := []struct{ path, body, parts string }{
@@ -51,6 +51,9 @@ func TestTracesOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = server.process.Wait()
+	if key := collector.Header().Get("Api-Key"); key != "a b" {
+		t.Errorf("the collector got the key %q", key)
+	}
 	for i, c := range calls {
 		tree := collector.Tree(traceOf(i), span)
 		_, run, ran := strings.Cut(tree, "\n  run\n")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"golang.org/x/net/http/httpguts"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -33,19 +34,25 @@ type collector struct {
 // newCollector returns the collector at a URL. The headers are a list as in OTEL_EXPORTER_OTLP_HEADERS:
 // "api-key=secret,team=a%20b".
 func newCollector(target, headers string) (*collector, error) {
-	c := &collector{url: target, headers: http.Header{}, client: &http.Client{Timeout: exportTimeout}}
+	c := &collector{url: target, headers: http.Header{}, client: &http.Client{Timeout: exportTimeout, CheckRedirect: stay}}
 	for pair := range strings.SplitSeq(headers, ",") {
 		name, value, named := strings.Cut(pair, "=")
 		text, err := url.PathUnescape(strings.TrimSpace(value))
-		if name = strings.TrimSpace(name); err == nil && named && name != "" {
+		name = strings.TrimSpace(name)
+		switch {
+		case strings.TrimSpace(pair) == "":
+		case err != nil || !named || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text):
+			return nil, errors.New("the headers for the collector (OTEL_EXPORTER_OTLP_HEADERS or OTEL_EXPORTER_OTLP_TRACES_HEADERS) must be a list like name=value,name=value, with values escaped as in URLs")
+		default:
 			c.headers.Set(name, text)
-		} else if strings.TrimSpace(pair) != "" {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS must be a list like name=value,name=value, with values escaped as in URLs")
 		}
 	}
 	c.headers.Set("Content-Type", "application/x-protobuf")
 	return c, nil
 }
+
+// stay refuses redirects: they would send the headers and the spans to another server.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Start is a part of otlptrace.Client.
 func (c *collector) Start(context.Context) error { return nil }

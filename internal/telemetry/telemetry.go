@@ -34,7 +34,7 @@ type Config struct {
 	// URL is the collector's, as OTEL_EXPORTER_OTLP_ENDPOINT names it: spans go to
 	// /v1/traces below it.
 	URL string
-	// Headers are those of its requests, as in OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value.
+	// Headers are sent with each request, in the format of OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value.
 	Headers         string
 	Version, Region string
 	Logger          *slog.Logger

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 // TestCollectorGetsSpans sends a span with headers, to a collector that accepts it and to one that
 // does not.
 func TestCollectorGetsSpans(t *testing.T) {
-	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
+	for _, status := range []int{http.StatusOK, http.StatusForbidden, http.StatusTemporaryRedirect} {
 		var got otlp.TracesData
 		var headers http.Header
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,6 +29,7 @@ func TestCollectorGetsSpans(t *testing.T) {
 				t.Errorf("%s got %v", r.URL.Path, err)
 			}
 			headers = r.Header
+			w.Header().Set("Location", "https://elsewhere.example.com/")
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "no such key")
 		}))
@@ -41,7 +43,7 @@ func TestCollectorGetsSpans(t *testing.T) {
 		span.End()
 		err = tracer.Close(t.Context())
 		refused := status != http.StatusOK
-		if text := log.String(); refused != strings.Contains(text, `403 Forbidden: \"no such key\"`) {
+		if text := log.String(); refused != strings.Contains(text, fmt.Sprintf(`%d %s: \"no such key\"`, status, http.StatusText(status))) {
 			t.Errorf("%d: the log is %q (%v)", status, text, err)
 		}
 		if spans := got.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans(); len(spans) != 1 || spans[0].GetName() != "a page" {
@@ -51,7 +53,9 @@ func TestCollectorGetsSpans(t *testing.T) {
 			t.Errorf("got the headers %v", headers)
 		}
 	}
-	if _, err := New(t.Context(), Config{URL: "http://localhost", Headers: "secret"}); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("got %v, want an error that does not quote the headers", err)
+	for _, headers := range []string{"secret", "a b=secret", "key=secret%0A", "key=secret%"} {
+		if _, err := New(t.Context(), Config{URL: "http://localhost", Headers: headers}); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v, want an error that does not quote the headers", headers, err)
+		}
 	}
 }
