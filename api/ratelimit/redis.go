@@ -127,15 +127,23 @@ func (r *Redis) newPool() *redis.Pool {
 	}
 }
 
+// ErrAddress is the error of an address that is not one of a Redis.
+var ErrAddress = errors.New("is not a Redis address; write it like redis://host:6379/0")
+
+// CheckAddress returns the error of NewRedis for the address.
+func CheckAddress(address string) error {
+	_, _, err := parseAddress(address)
+	return err
+}
+
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // parseAddress returns a dial function and the URL for redigo. With that function the context also limits the TLS
 // handshake.
 func parseAddress(address string) (dial dialFunc, server string, err error) {
-	wrong := errors.New("is not a Redis address; write it like redis://host:6379/0")
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || u.RawQuery != "" {
-		return nil, "", wrong
+		return nil, "", ErrAddress
 	}
 	switch u.Scheme {
 	case "redis":
@@ -149,10 +157,10 @@ func parseAddress(address string) (dial dialFunc, server string, err error) {
 		}
 		u.Path = ""
 	default:
-		return nil, "", wrong
+		return nil, "", ErrAddress
 	}
 	if _, err := strconv.ParseUint(cmp.Or(strings.TrimPrefix(u.Path, "/"), "0"), 10, 16); err != nil {
-		return nil, "", wrong
+		return nil, "", ErrAddress
 	}
 	u.Scheme, u.Host = "redis", net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
 	return dial, u.String(), nil

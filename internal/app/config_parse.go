@@ -22,6 +22,7 @@ import (
 	"relaypdf/api"
 	"relaypdf/api/middleware"
 	"relaypdf/api/operation"
+	"relaypdf/api/ratelimit"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 	"relaypdf/web"
@@ -84,10 +85,10 @@ func parsePostgresURL(text string) (string, error) {
 
 func parseRedisURL(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Host == "" {
-		return "", errors.New("is not a Redis address; write it like redis://host:6379/0")
+	if err != nil || u.Scheme == "unix" || u.Host == "" {
+		return "", ratelimit.ErrAddress
 	}
-	return text, nil
+	return text, ratelimit.CheckAddress(text)
 }
 
 func parseList(text string) ([]string, error) {

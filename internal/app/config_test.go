@@ -242,6 +242,7 @@ func TestErrors(t *testing.T) {
 		badSize   = " is not a size; write it like 100MiB"
 		badBase   = " must be a plain address without user, query and fragment, like https://pdf.example.com"
 		badTime   = " is not a length of time; write it like 30s or 2m"
+		badRedis  = " is not a Redis address; write it like redis://host:6379/0"
 		badDB     = " is not a database; write sqlite:///absolute/path.db or postgres://user:password@host/name"
 	)
 	for _, tt := range []struct{ variable, value, want string }{
@@ -252,7 +253,11 @@ func TestErrors(t *testing.T) {
 		{"BASE_URL", "https://u@a", `"https://u@a"` + badBase},
 		{"DATABASE_URL", "mysql://u:hunter2@db/x", "the value (hidden)" + badDB},
 		{"DATABASE_URL", "sqlite://", "the value (hidden)" + badDB},
-		{"REDIS_URL", "db:6379", "the value (hidden) is not a Redis address; write it like redis://host:6379/0"},
+		{"REDIS_URL", "db:6379", "the value (hidden)" + badRedis},
+		{"REDIS_URL", "redis://db?db=3", "the value (hidden)" + badRedis},
+		{"REDIS_URL", "redis://db/cache", "the value (hidden)" + badRedis},
+		{"REDIS_URL", "unix://db/socket", "the value (hidden)" + badRedis},
+		{"REDIS_URL", "redis:///0", "the value (hidden)" + badRedis},
 		{"BLOBS", "s3://bucket?bucket=b", `"s3://bucket?bucket=b" has the unknown parameter bucket; it can have endpoint, public and region`},
 		{"BLOBS", "s3://key:secret@bucket", "the value (hidden) must hold no keys; set RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY"},
 		{"BLOBS", "file:here", `"file:here" is not a place of files; write file:/absolute/folder or s3://bucket/prefix`},
