@@ -198,13 +198,12 @@ func pin[Env any](ctx context.Context, env Env, bound *bound) error {
 	}
 	place := reflect.ValueOf(bound.in).Elem()
 	fixed := reflect.New(place.Type())
-	if err := assign(input, fixed.Interface()); err != nil {
+	var faults Faults
+	if err := fill(&faults, fixed.Interface(), input); err != nil {
 		return err
 	}
-	if in, ok := fixed.Interface().(checked); ok {
-		if err := in.Validate(); err != nil {
-			return err
-		}
+	if len(faults) > 0 {
+		return faults
 	}
 	place.Set(fixed.Elem())
 	return nil
