@@ -115,8 +115,10 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 		return all
 	}
 	for _, c := range checkups {
-		found := doubtful("fix "+c.needs+", then run relaypdf doctor again", "skipped, because the check %s failed", c.needs)
-		if c.needs == "" || !failed(all, c.needs) {
+		var found []finding
+		if failed(all, c.needs) {
+			found = doubtful("fix "+c.needs+", then run relaypdf doctor again", "skipped, because the check %s failed", c.needs)
+		} else {
 			found = c.run(ctx, config)
 		}
 		for _, f := range found {
