@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -17,8 +16,6 @@ import (
 	"github.com/prometheus/procfs"
 
 	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
 
@@ -33,20 +30,9 @@ func TestSoak(t *testing.T) {
 	const accounts, atOnce, steps = 4, 4, 10 // more at once than slots, so that the queue is in use too
 	db := storetest.SQLite(t)
 	var keys []string
-	s := db.Open(t, nil)
+	books := &chaos{t: t, store: db.Open(t, nil)}
 	for i := range accounts {
-		account, err := s.CreateAccount(t.Context(), fmt.Sprintf("soak%d@example.com", i), 0)
-		if err == nil {
-			err = s.Credit(t.Context(), account.ID, 1000*credit.Dollar, "soak")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, key, err := s.CreateKey(t.Context(), store.NewKey{AccountID: account.ID, Name: "soak"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, key)
+		keys = append(keys, books.newCustomer(fmt.Sprintf("soak%d@example.com", i)).key)
 	}
 	server := &chaosServer{program: plainProgram(t), env: []string{
 		actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
@@ -111,10 +97,9 @@ func soakCall(ctx context.Context, address, key string, i int) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && !strings.HasPrefix(string(content), magic) {
-		err = fmt.Errorf("document %d: status %d: %.300q", i, response.StatusCode, content)
+	answer, err := readChaos(response)
+	if err == nil && !strings.HasPrefix(string(answer.body), magic) {
+		err = fmt.Errorf("document %d: status %d: %.300q", i, answer.status, answer.body)
 	}
 	return err
 }
