@@ -227,6 +227,10 @@ func toolError(err error) *apierror.Error {
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
 		return &apierror.Error{Code: apierror.InvalidRequest, Message: "Nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail}}
+	case errors.As(err, &document) && document.cause.Kind == pdf.NotInvoice:
+		// A document of another kind, which is named.
+		detail := document.detail()
+		return &apierror.Error{Code: apierror.InvalidRequest, Message: detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail}}
 	case errors.As(err, &document):
 		detail := document.detail()
 		return &apierror.Error{

@@ -1,7 +1,6 @@
 package einvoice
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 )
@@ -14,9 +13,6 @@ type Document struct {
 	// Findings are the deviations of the XML from the structure of its profile.
 	Findings []Finding
 }
-
-// ErrNotInvoice means that an XML document is neither a Cross Industry Invoice nor an Invoice or CreditNote of UBL.
-var ErrNotInvoice = errors.New("not an e-invoice: its root is neither CrossIndustryInvoice nor Invoice or CreditNote of UBL 2")
 
 // Read reads an e-invoice. It returns ErrXML or ErrNotInvoice for what is none. Deviations from the structure of the
 // profile are findings, and the rest of the document is read all the same.
@@ -32,7 +28,7 @@ func Read(document []byte) (*Document, error) {
 		}
 	}
 	if r.dialect < 0 {
-		return nil, ErrNotInvoice
+		return nil, foreign(root)
 	}
 	invoice := new(Invoice)
 	// The currencies first, on which other places depend.

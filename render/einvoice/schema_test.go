@@ -1,6 +1,7 @@
 package einvoice
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,6 +104,48 @@ func TestOtherDocumentsAreRefused(t *testing.T) {
 	} {
 		if read, err := Read([]byte(document)); err == nil {
 			t.Errorf("%s: %+v", name, read)
+		}
+	}
+}
+
+// TestForeignDocumentsAreNamed reads documents of other standards, and of other versions.
+func TestForeignDocumentsAreNamed(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]string{
+		`<r:CrossIndustryDocument xmlns:r="urn:ferd:CrossIndustryDocument:invoice:1p0"/>`:                       "ZUGFeRD 1",
+		`<CrossIndustryInvoice xmlns="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:2"/>`:            "another version than D16B",
+		`<SCRDMCCBDACIOMessageStructure xmlns="urn:un:unece:uncefact:data:SCRDMCCBDACIOMessageStructure:100"/>`: "Order-X",
+		`<p:FatturaElettronica xmlns:p="http://ivaservizi.agenziaentrate.gov.it/docs/xsd/fatture/v1.2"/>`:       "FatturaPA",
+		`<eb:Invoice xmlns:eb="http://www.ebinterface.at/schema/6p1/"/>`:                                        "ebInterface",
+		`<Invoice xmlns="http://isdoc.cz/namespace/2013"/>`:                                                     "ISDOC",
+		`<Facturae xmlns="http://www.facturae.gob.es/formato/Versiones/Facturaev3_2_2.xml"/>`:                   "Facturae",
+		`<Order xmlns="urn:oasis:names:specification:ubl:schema:xsd:Order-2"/>`:                                 "UBL document Order",
+		`<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-1.0"/>`:                           "Invoice-1.0",
+		`<Invoice/>`: "its root Invoice has the namespace",
+		`<html/>`:    "its root is html",
+	} {
+		if _, err := Read([]byte(document)); !errors.Is(err, ErrNotInvoice) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", document, err)
+		}
+	}
+}
+
+// TestDocumentTypesAreRefused reads invoices with a DOCTYPE, which the next reader might follow.
+func TestDocumentTypesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, syntax := range []Syntax{CII, UBL} {
+		document, err := Write(generate(0), syntax, EN16931)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, body, _ := strings.Cut(string(document), "\n")
+		for _, doctype := range []string{
+			`<!DOCTYPE Invoice>`, `<!DOCTYPE Invoice SYSTEM "http://127.0.0.1/x.dtd">`, `<!DOCTYPE Invoice [<!ENTITY a SYSTEM "file:///etc/passwd">]>`,
+			`<!DOCTYPE Invoice [<!ENTITY % a "b">]>`, "<!-- x --> <!DOCTYPE\nInvoice PUBLIC \"a\" \"b\">",
+		} {
+			if _, err := Read([]byte(head + doctype + body)); !errors.Is(err, ErrXML) || !strings.Contains(err.Error(), "DOCTYPE") {
+				t.Errorf("%s %s: got %v", syntax, doctype, err)
+			}
 		}
 	}
 }

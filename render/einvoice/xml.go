@@ -17,6 +17,8 @@ type node struct {
 	children []*node
 	// read means that the text is in the invoice.
 	read bool
+	// space is the namespace of a root.
+	space string
 }
 
 type attr struct {
@@ -82,6 +84,7 @@ func parseXML(document []byte) (*node, error) {
 				parent.children = append(parent.children, n)
 			} else {
 				root = n
+				root.space = t.Name.Space
 			}
 			texts[len(stack)] = texts[len(stack)][:0]
 			stack = append(stack, n)
@@ -91,6 +94,9 @@ func parseXML(document []byte) (*node, error) {
 		case xml.EndElement:
 			stack[len(stack)-1].text = string(texts[len(stack)-1])
 			stack = stack[:len(stack)-1]
+		case xml.Directive:
+			// Nothing here loads what it names or expands its entities, but the next reader of the document may.
+			return nil, fmt.Errorf("%w: it has a document type declaration (DOCTYPE), which e-invoices must not have", ErrXML)
 		case xml.CharData:
 			if len(stack) > 0 {
 				texts[len(stack)-1] = append(texts[len(stack)-1], t...)

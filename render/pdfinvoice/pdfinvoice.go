@@ -33,8 +33,9 @@ type Invoice struct {
 	Modified time.Time
 }
 
-// names are the file names that e-invoices have in PDFs: those of XRechnung, Factur-X, and ZUGFeRD 2.0.
-var names = []string{"xrechnung.xml", "factur-x.xml", "zugferd-invoice.xml"}
+// names are the file names that e-invoices have in PDFs: those of XRechnung, Factur-X, and ZUGFeRD. An order of Order-X
+// is found too, so that the reader of the XML can name it.
+var names = []string{"xrechnung.xml", "factur-x.xml", "zugferd-invoice.xml", "order-x.xml"}
 
 // Filename returns the name that the XML has in the PDF.
 func Filename(profile einvoice.Profile) string {
