@@ -34,7 +34,7 @@ const ToolsetsParam = "toolsets"
 func agentRoute(a *API) route {
 	return route{
 		params: []schema.Param{{Name: ToolsetsParam, In: "query", Schema: &jsonschema.Schema{
-			Type: "string", Description: "Toolsets whose tools are listed and may be called, separated by commas, or all. Default: default.", Examples: []any{"default,forms"},
+			Type: "string", Description: "Toolsets whose tools are listed, separated by commas, or all. Default: default. All tools can be called.", Examples: []any{"default,forms"},
 		}}},
 		routeSpec: routeSpec{
 			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Send a Model Context Protocol message",

@@ -41,12 +41,12 @@ var agentUse = map[string]agent{
 	},
 	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use when an upload or a result must not stay available until it expires."},
 
-	"GET /v1/webhooks": {name: "webhooks_list", use: "Use when you need the endpoints that receive events."},
+	"GET /v1/webhooks": {name: "webhooks_list", listed: byDefault, use: "Use when you need the endpoints that receive events."},
 	"POST /v1/webhooks": {
-		name: "webhooks_create", hidden: []string{"secret"},
+		name: "webhooks_create", listed: byDefault, hidden: []string{"secret"},
 		use: "Use when a server must be notified about finished jobs. The signing secret stays hidden: the user rotates it in the dashboard. Not for waiting: use jobs_wait.",
 	},
-	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", use: "Use when an endpoint must stop receiving events."},
+	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", listed: byDefault, use: "Use when an endpoint must stop receiving events."},
 
 	"GET /v1/connections": {name: "connections_list", use: "Use when deliverTo needs the ID of a stored bucket or SFTP server. The user creates connections in the dashboard."},
 

@@ -145,18 +145,24 @@ func plainError(err error) string {
 }
 
 // offer lets a tool read local files for its file fields, and write its result to a file.
-func (f *folders) offer(t *tool) {
-	input, ok := t.described.InputSchema.(*jsonschema.Schema)
-	if !ok {
-		return
+func (f *folders) offer(t *tool) error {
+	// The listed input refers to those of other tools, so it does not have all places of files.
+	input, err := t.input()
+	if err != nil {
+		return err
 	}
 	takes := addPaths(input)
 	if t.Operation == nil && !takes {
-		return
+		return nil
 	}
-	if t.Operation != nil {
-		input.Properties.Set(saveMember, &jsonschema.Schema{Type: "string", Description: "Path of a new local file for the result."})
+
+	if listed, ok := t.described.InputSchema.(*jsonschema.Schema); ok && !t.unlisted {
+		addPaths(listed)
+		if t.Operation != nil {
+			listed.Properties.Set(saveMember, &jsonschema.Schema{Type: "string", Description: "Path of a new local file for the result."})
+		}
 	}
+
 	inner := t.run
 	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 		arguments, save, err := f.prepare(input, arguments, t.Operation != nil)
@@ -168,6 +174,7 @@ func (f *folders) offer(t *tool) {
 		}
 		return f.saved(ctx, s, save, func() (*sdk.CallToolResult, error) { return inner(ctx, s, arguments) })
 	}
+	return nil
 }
 
 // addPaths adds a path next to each file in a schema and reports whether there are any.

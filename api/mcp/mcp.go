@@ -9,9 +9,9 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -63,7 +63,7 @@ const instructions = `Makes, converts and processes documents: PDFs from HTML, w
 
 Each paid call costs the price in the tool's description, from a prepaid wallet; a failed call costs nothing. A result is a public URL that works for 24 hours: give it to the user, or its id to another tool as fileId. Every paid tool accepts expiresIn, in seconds, and maxDownloads, which limit that URL. For work that may take longer than 30 s, send async: true, then call jobs_wait. A refused call names the invalid fields and the valid values: correct them and call again. After rate_limited, wait for retryAfterSeconds; after payment_required, ask the user to add funds.
 
-Tools are in toolsets: %s. This list has the tools of %s. For others, ask the user to connect with %s.`
+Tools are in toolsets: %s. This list has the tools of %s. The others can be called too; to list them, ask the user to connect with %s.`
 
 // newServer creates the server of the protocol.
 func newServer(c Config) (*sdk.Server, error) {
@@ -81,7 +81,9 @@ func newServer(c Config) (*sdk.Server, error) {
 	}
 	for _, t := range tools {
 		if c.Folders != nil {
-			c.Folders.offer(t)
+			if err := c.Folders.offer(t); err != nil {
+				return nil, err
+			}
 		}
 		server.AddTool(t.described, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			if c.Progress {
@@ -92,20 +94,26 @@ func newServer(c Config) (*sdk.Server, error) {
 	}
 	s.addResources(server, c.Documents)
 	addPrompts(server)
-	server.AddReceivingMiddleware(c.hintUnlisted)
+	server.AddReceivingMiddleware(listOnly(tools))
 	server.AddReceivingMiddleware(s.recovered)
 	return server, nil
 }
 
-// hintUnlisted refuses calls of tools that are in other toolsets than the selected ones.
-func (c Config) hintUnlisted(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
-		if call, ok := q.GetParams().(*sdk.CallToolParamsRaw); ok {
-			if toolset := c.Tools.unlisted[call.Name]; toolset != "" {
-				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: fmt.Sprintf("unknown tool %q: it is in the toolset %s, which is not selected. Connect with %s", call.Name, toolset, c.Choose(c.Tools.Names+","+toolset))}
+// listOnly leaves the tools that the client has not selected out of the list.
+func listOnly(tools []*tool) func(sdk.MethodHandler) sdk.MethodHandler {
+	unlisted := map[string]bool{}
+	for _, t := range tools {
+		unlisted[t.Name] = t.unlisted
+	}
+
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
+			result, err := next(ctx, method, q)
+			if list, ok := result.(*sdk.ListToolsResult); ok && list != nil {
+				list.Tools = slices.DeleteFunc(list.Tools, func(t *sdk.Tool) bool { return unlisted[t.Name] })
 			}
+			return result, err
 		}
-		return next(ctx, method, q)
 	}
 }
 

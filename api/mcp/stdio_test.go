@@ -57,12 +57,18 @@ type line struct {
 // done by a service.
 func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Deps]) (*line, *apitest.Server) {
 	t.Helper()
+	return startSelected(t, "all", roots, rows...)
+}
+
+// startSelected is startLocal with the given toolsets.
+func startSelected(t *testing.T, toolsets string, roots []string, rows ...schema.Row[*operation.Deps]) (*line, *apitest.Server) {
+	t.Helper()
 	var tools mcp.Selection
 	s := newServer(t, func(cfg *api.Config) {
 		open(cfg)
 		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) {
 			var err error
-			if tools, err = mcp.Select(d.Tools(), "all"); err != nil {
+			if tools, err = mcp.Select(d.Tools(), toolsets); err != nil {
 				return nil, err
 			}
 			return mcp.NewHandler(d, documents, cfg.Logger)
@@ -172,6 +178,27 @@ func TestLocalFiles(t *testing.T) {
 	}
 	if left, err = filepath.Glob(filepath.Join(outside, "*")); err != nil || len(left) != 1 {
 		t.Errorf("the folder outside has %v", left)
+	}
+}
+
+// TestUnlistedToolsReadLocalFiles: tools outside of the list run too, and accept local files wherever they accept files.
+func TestUnlistedToolsReadLocalFiles(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "a.txt"), "hello")
+	l, s := startSelected(t, "default", []string{root}, operation.Rows...)
+	var made struct{ ID string }
+	l.use(t, "zip_create", `{"files":[{"filename":"a.txt","path":"a.txt"}],"saveTo":"a.zip"}`).into(t, &made)
+	saved, err := os.ReadFile(filepath.Join(root, "a.zip"))
+	if err != nil || string(saved) != s.Content(t, made.ID) {
+		t.Errorf("saved %d bytes: %v", len(saved), err)
+	}
+	// The list describes assets once, with pdf_create.
+	for _, tool := range []string{"pdf_create", "images_create", "templates_preview"} {
+		f := l.use(t, tool, `{"html":"a","assets":[{"filename":"b","path":"none.txt"}]}`).failure(t)
+		if len(f.Details) != 1 || f.Details[0].Field != "assets[0].path" {
+			t.Errorf("%s: %+v", tool, f)
+		}
 	}
 }
 

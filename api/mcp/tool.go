@@ -20,7 +20,9 @@ type tool struct {
 	api.Tool
 
 	// pictured is set if the tool shows images of results on request.
-	pictured  bool
+	pictured bool
+	// unlisted is set if the client has not selected the tool. Its description is of no use to anyone.
+	unlisted  bool
 	described *sdk.Tool
 	run       func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error)
 }
@@ -32,7 +34,7 @@ const (
 	resultMember  = "result"
 )
 
-// describeTools makes tools of the selected routes.
+// describeTools makes tools of the routes. Those that are not selected have an empty description.
 func describeTools(selected Selection) ([]*tool, error) {
 	var tools []*tool
 	seen := onceOnly{map[string]string{}, map[string]bool{}, map[string]bool{}}
@@ -53,6 +55,12 @@ func describeTools(selected Selection) ([]*tool, error) {
 		if t.Name == jobTool {
 			tools = append(tools, waiting(t))
 		}
+	}
+
+	for _, route := range selected.unlisted {
+		t := &tool{Tool: route, unlisted: true, described: &sdk.Tool{Name: route.Name, InputSchema: &jsonschema.Schema{Type: "object"}}}
+		t.run, t.pictured = t.call, t.draws()
+		tools = append(tools, t)
 	}
 	return tools, nil
 }

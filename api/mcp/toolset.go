@@ -15,20 +15,19 @@ const (
 	allToolsets    = "all"
 )
 
-// Selection is the tools that a client lists and calls.
+// Selection is the tools that a client lists, and the others, which it can call all the same.
 type Selection struct {
 	// Names are the selected toolsets, separated by commas, in one order.
 	Names string
 
-	listed   []api.Tool
-	unlisted map[string]string // the toolsets of the other tools, by tool
-	toolsets []string          // that there are
+	listed, unlisted []api.Tool
+	toolsets         []string // that there are
 }
 
 // Select returns the tools of toolsets, whose names are separated by commas. No name selects the default toolset. The
 // error names the unknown toolset and the valid ones.
 func Select(tools []api.Tool, names string) (Selection, error) {
-	s := Selection{unlisted: map[string]string{}, toolsets: Toolsets(tools)}
+	s := Selection{toolsets: Toolsets(tools)}
 	wanted := strings.FieldsFunc(names, func(c rune) bool { return c == ',' || c == ' ' })
 	if len(wanted) == 0 {
 		wanted = []string{defaultToolset}
@@ -47,7 +46,7 @@ func Select(tools []api.Tool, names string) (Selection, error) {
 		if all || t.Always || t.Default && slices.Contains(wanted, defaultToolset) || slices.Contains(wanted, t.Toolset) {
 			s.listed = append(s.listed, t)
 		} else {
-			s.unlisted[t.Name] = t.Toolset
+			s.unlisted = append(s.unlisted, t)
 		}
 	}
 	return s, nil
