@@ -39,7 +39,7 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## Install what the program and its tests need (Debian, Ubuntu), and only what is missing.
+setup: ## Install what the program and its tests need (Debian 12, 13), and only what is missing.
 	@.ci/setup test
 
 .PHONY: run
