@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ type crafted struct {
 	info    string
 	trailer string
 	behind  string // appended to the file
+	pixels  string // of images; empty means secretPixels
 }
 
 // craftedPage is a page of 300 × 400 points.
@@ -58,7 +60,18 @@ func (c *crafted) form(content, resources string) string {
 
 // image adds a gray image of 40 × 40 pixels.
 func (c *crafted) image(entries string) string {
-	return c.stream("/Type /XObject /Subtype /Image /Width 40 /Height 40 /ColorSpace /DeviceGray /BitsPerComponent 8 "+entries, secretPixels())
+	return c.stream("/Type /XObject /Subtype /Image /Width 40 /Height 40 /ColorSpace /DeviceGray /BitsPerComponent 8 "+entries, cmp.Or(c.pixels, secretPixels()))
+}
+
+// framedPixels are those of secretPixels around a part of one gray.
+func framedPixels() string {
+	pixels := []byte(secretPixels())
+	for i := range pixels {
+		if x, y := i%40, i/40; x >= 8 && x < 32 && y >= 8 && y < 32 {
+			pixels[i] = 40
+		}
+	}
+	return string(pixels)
 }
 
 // secretPixels returns the pixels of a 40 × 40 image that must not remain.

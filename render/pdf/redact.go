@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"relaypdf/render/engine"
 	"relaypdf/render/pdffile"
@@ -131,8 +132,8 @@ type redaction struct {
 	args       RedactArgs
 	secrets    secrets
 	pageImages []int // pages that have become some
-	// papers are the pages with areas as they are shown, by number.
-	papers map[int]paper
+	// papers are the pages as they are shown, by number.
+	papers []paper
 	// touched lists the images with redacted areas, by their hashes, and gone the redacted places on pages.
 	touched map[string]bool
 	gone    redactedPlaces
@@ -140,17 +141,27 @@ type redaction struct {
 
 // run makes the document one without the secrets.
 func (r *redaction) run(ctx context.Context) error {
-	const flat, open, applied, bare = "flat.pdf", "open.pdf", "applied.pdf", "bare.pdf"
+	const flat, open, erased, applied, bare = "flat.pdf", "open.pdf", "erased.pdf", "applied.pdf", "bare.pdf"
 	if err := r.flattenPages(ctx, flat); err != nil {
+		return err
+	}
+	if err := r.readPapers(flat); err != nil {
 		return err
 	}
 	found, err := r.look(ctx, flat, open, true)
 	if err != nil {
 		return err
 	}
-	input := applyInput{Input: open, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
+	input := applyInput{Input: erased, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
 	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.beside {
 		return &Error{Kind: Nothing, Text: "has no match. For scanned pages call pdf.ocr first"}
+	}
+
+	if r.touched, r.gone, err = r.touchedImages(open, found); err != nil {
+		return err
+	}
+	if input.Images, err = r.erase(open, erased, found); err != nil {
+		return err
 	}
 	if len(r.args.Areas) > 0 {
 		input.Bare = bare
@@ -159,15 +170,10 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 	r.name = applied
-	if _, err := r.scrub(r.name); err != nil {
+	if _, err := r.scrub(r.name, false); err != nil {
 		return err
 	}
-	if err := r.readPapers(); err != nil {
-		return err
-	}
-	if r.touched, r.gone, err = r.touchedImages(open, found); err != nil {
-		return err
-	}
+
 	const check = "check.pdf"
 	left, err := r.look(ctx, r.name, check, false)
 	if err != nil {
@@ -180,7 +186,7 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 	if r.name != applied {
-		if _, err = r.scrub(r.name); err != nil {
+		if _, err = r.scrub(r.name, false); err != nil {
 			return err
 		}
 		if left, err = r.look(ctx, r.name, check, false); err != nil {
@@ -226,13 +232,17 @@ type openInput struct {
 
 // readInput are the arguments of the script that reads pages of one, from First to before
 // End, which are counted from 0: Output is how the names of their files begin, Texts the file
-// of the texts that no page shows.
+// of the texts that no page shows. Areas are those of pages by their number, from 0, in MuPDF's points.
 type readInput struct {
-	Input  string `json:"input"`
-	Output string `json:"output"`
-	Texts  string `json:"texts"`
-	First  int    `json:"first"`
-	End    int    `json:"end"`
+	Input    string           `json:"input"`
+	Output   string           `json:"output"`
+	Texts    string           `json:"texts"`
+	First    int              `json:"first"`
+	End      int              `json:"end"`
+	Areas    map[string][]box `json:"areas"`
+	Em       int              `json:"em"` // size of the glyphs on the sheet of them
+	MarkGray float64          `json:"markGray"`
+	MarkY    float64          `json:"markY"`
 }
 
 // applyInput are the arguments of the script that takes things out.
@@ -242,35 +252,39 @@ type applyInput struct {
 	Bare   string            `json:"bare"` // without content over the areas
 	Color  [3]float64        `json:"color"`
 	Texts  map[string]string `json:"texts"` // of objects, and their replacement
+	Images []erasedImage     `json:"images"`
 	Pages  []applyPage       `json:"pages"`
 }
 
-// applyPage holds the content to remove from a page: see foundPage; areas by their left, top, width and height.
+// applyPage holds what is covered on a page: see foundPage; areas by their left, top, width and height.
 type applyPage struct {
-	Page    int          `json:"page"`
-	Letters [][]float64  `json:"letters"`
-	Cores   [][]float64  `json:"cores"`
-	Covers  [][]float64  `json:"covers"`
-	Areas   [][4]float64 `json:"areas"`
+	Page   int          `json:"page"`
+	Covers [][]float64  `json:"covers"`
+	Areas  [][4]float64 `json:"areas"`
 }
 
 // looked is the result of searching a document.
 type looked struct {
 	pages map[int]foundPage // by number, from 1; those with something
 	kept  []pageLetters     // of all pages: the letters to keep
-	texts map[string]string
+	// codes are those of the pages that lose something, gone the ones that go, and numbers those of the operations of
+	// streams.
+	codes   []*pageCodes
+	gone    []map[int]bool
+	numbers map[string]int
+	texts   map[string]string
 	// True if there are attachments, or metadata that match: both are removed.
 	beside bool
 }
 
 // scrub rewrites a file of the job's folder without content that no page shows, and reports whether that content
-// contained secrets.
-func (r *redaction) scrub(name string) (found bool, err error) {
+// contained secrets. See scrubber for meanings.
+func (r *redaction) scrub(name string, meanings bool) (found bool, err error) {
 	content, err := os.ReadFile(r.work.Path(name))
 	if err != nil {
 		return false, fmt.Errorf("scrub: %w", err)
 	}
-	content, found, err = scrub(content, r.secrets)
+	content, found, err = scrub(content, r.secrets, meanings)
 	if err != nil {
 		return false, r.fail(Damaged, fmt.Errorf("scrub: %w", err))
 	}
@@ -293,9 +307,11 @@ func (r *redaction) inspect(name string, source bool) (where string, err error) 
 }
 
 // look opens a document as another file without hidden content, and finds the secrets in it. For the source, it
-// first removes content that no page shows.
+// first removes content that no page shows, and finds what is in the areas.
 func (r *redaction) look(ctx context.Context, name, open string, source bool) (looked, error) {
-	found := looked{pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), texts: map[string]string{}}
+	found := looked{
+		pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), codes: make([]*pageCodes, r.pages), gone: make([]map[int]bool, r.pages), texts: map[string]string{},
+	}
 	const metadata = "metadata.xml"
 	var err error
 	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), openInput{name, open, redactRoom, metadata})
@@ -303,7 +319,7 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 		return found, err
 	}
 	if source {
-		hidden, err := r.scrub(open)
+		hidden, err := r.scrub(open, true)
 		if err != nil {
 			return found, err
 		}
@@ -320,21 +336,9 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 	if _, matches := r.secrets.blacken(string(said)); matches {
 		found.beside = true
 	}
-	const textsFile = "texts.json"
-	marked := make([]foundPage, r.pages)
-	err = inRuns(ctx, r.pages, func(ctx context.Context, run, from, to int) error {
-		return r.readRun(ctx, run, readInput{Input: open, Output: "letters-", Texts: textsFile, First: from, End: to}, func(n int, page pageLetters) {
-			gone := page.secret(r.secrets)
-			marked[n], found.kept[n] = page.found(gone), page.without(gone)
-		})
-	})
-	if err != nil {
+
+	if err := r.search(ctx, open, source, &found); err != nil {
 		return found, err
-	}
-	for n, page := range marked {
-		if len(page.covers) > 0 {
-			found.pages[n+1] = page
-		}
 	}
 	texts, err := takeJSON[[]string](r.document, textsFile)
 	if err != nil {
@@ -348,8 +352,92 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 	return found, nil
 }
 
+// textsFile has the texts of a document's objects.
+const textsFile = "texts.json"
+
+// search finds the secrets on the pages of an opened document, and what is in the areas.
+func (r *redaction) search(ctx context.Context, open string, source bool, found *looked) error {
+	const probe = "marked.pdf"
+	f, pages, err := r.readPages(open)
+	if err != nil {
+		return err
+	}
+	update, numbers, err := withMarks(f)
+	if err != nil {
+		return r.fail(Damaged, err)
+	}
+	found.numbers = numbers
+	if err := r.writeUpdated(open, probe, update); err != nil {
+		return err
+	}
+
+	areas := map[string][]box{}
+	for _, a := range r.args.Areas {
+		room := floats(f.Target(pages[a.Page-1].Entries["/MediaBox"]))
+		if source && len(room) == 4 {
+			b, key := r.areaBox(a, 0), strconv.Itoa(a.Page-1)
+			areas[key] = append(areas[key], box{b[0] - room[0], room[3] - b[3], b[2] - room[0], room[3] - b[1]})
+		}
+	}
+
+	says := false
+	if source {
+		if says, err = contains(r.work.Path(open), "/ActualText"); err != nil {
+			return err
+		}
+		if !says {
+			if says, err = sayings(f, r.secrets); err != nil {
+				return r.fail(Damaged, err)
+			}
+		}
+	}
+	marks := make([]foundPage, r.pages)
+	var reading sync.Mutex // of f
+	take := func(n int, codes pageCodes) error {
+		var said map[int]bool
+		if says {
+			reading.Lock()
+			defer reading.Unlock()
+			var err error
+			if said, err = spoken(f, pages[n], codes, numbers, r.secrets); err != nil {
+				return &Error{Kind: Remains, Text: "cannot be redacted: it has " + err.Error(), Page: n + 1, cause: err}
+			}
+		}
+
+		letters, here := codes.letters(), areas[strconv.Itoa(n)]
+		secret := letters.secret(r.secrets, said)
+		gone := letters.codes(secret)
+		for _, area := range here {
+			for i, c := range codes.codes {
+				if c.within(area) {
+					gone[i] = true
+				}
+			}
+		}
+		marks[n], found.kept[n] = letters.found(secret), letters.without(gone)
+		if len(gone)+len(here) > 0 {
+			found.codes[n], found.gone[n] = &codes, gone
+		}
+		return nil
+	}
+	err = inRuns(ctx, r.pages, func(ctx context.Context, run, from, to int) error {
+		input := readInput{Input: probe, Output: "glyphs-", Texts: textsFile, First: from, End: to, Areas: areas, Em: sheetEm, MarkGray: markGray, MarkY: markY}
+		return r.readRun(ctx, run, input, take)
+	})
+	if err != nil {
+		return err
+	}
+
+	for n, page := range marks {
+		if len(page.covers) > 0 {
+			found.pages[n+1] = page
+		}
+	}
+	return nil
+}
+
 // readRun reads some pages, and passes each with its number from 0.
-func (r *redaction) readRun(ctx context.Context, run int, input readInput, f func(int, pageLetters)) error {
+func (r *redaction) readRun(ctx context.Context, run int, input readInput, f func(int, pageCodes) error) error {
 	pages, err := runScript[int](ctx, r.document, fmt.Sprintf("read-%d.js", run), redactReadScript, input)
 	if err != nil {
 		return err
@@ -358,16 +446,21 @@ func (r *redaction) readRun(ctx context.Context, run int, input readInput, f fun
 		return r.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, r.pages))
 	}
 	for n := input.First; n < input.End; n++ {
-		name := fmt.Sprintf("%s%d.json", input.Output, n)
-		said, err := takeJSON[saidLetters](r.document, name)
+		name := fmt.Sprintf("%s%d", input.Output, n)
+		text, err := takeJSON[string](r.document, name+".json")
 		if err != nil {
 			return err
 		}
-		page, err := said.page()
+		codes, err := readCodes(text)
+		if err == nil {
+			err = codes.readInk(r.work.Path(name + ".png"))
+		}
 		if err != nil {
 			return r.fail(Damaged, fmt.Errorf("%s: %w", name, err))
 		}
-		f(n, page)
+		if err := f(n, codes); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -388,16 +481,16 @@ func takeJSON[T any](d *document, name string) (value T, err error) {
 func (r *redaction) marks(found looked) []applyPage {
 	pages := []applyPage{}
 	for n := 1; n <= r.pages; n++ {
-		page := applyPage{Page: n, Letters: [][]float64{}, Cores: [][]float64{}, Covers: [][]float64{}, Areas: [][4]float64{}}
+		page := applyPage{Page: n, Covers: [][]float64{}, Areas: [][4]float64{}}
 		if here, ok := found.pages[n]; ok {
-			page.Letters, page.Cores, page.Covers = here.letters, here.cores, here.covers
+			page.Covers = here.covers
 		}
 		for _, a := range r.args.Areas {
 			if a.Page == n {
 				page.Areas = append(page.Areas, [4]float64{a.X, a.Y, a.Width, a.Height})
 			}
 		}
-		if len(page.Letters)+len(page.Areas) > 0 {
+		if len(page.Covers)+len(page.Areas) > 0 {
 			pages = append(pages, page)
 		}
 	}
@@ -407,20 +500,16 @@ func (r *redaction) marks(found looked) []applyPage {
 // pictureDPI is the resolution of pages that become images.
 const pictureDPI = 200
 
-// readPapers reads how the pages with areas are shown.
-func (r *redaction) readPapers() error {
-	numbers := r.emptied()
-	if len(numbers) == 0 {
-		return nil
-	}
-	f, pages, err := r.readPages(r.name)
+// readPapers reads how the pages are shown.
+func (r *redaction) readPapers(name string) error {
+	f, pages, err := r.readPages(name)
 	if err != nil {
 		return err
 	}
 	s := &structure{File: f}
-	r.papers = make(map[int]paper, len(numbers))
-	for _, n := range numbers {
-		r.papers[n] = s.paper(pages[n-1].Entries)
+	r.papers = make([]paper, len(pages)+1)
+	for i, page := range pages {
+		r.papers[i+1] = s.paper(page.Entries)
 	}
 	return nil
 }
@@ -432,8 +521,8 @@ func (p paper) resolution(dpi, pixels float64) int {
 	return max(1, int(min(dpi*p.unit, most)))
 }
 
-// flatten turns pages into images if something, such as a line, is still drawn in a redacted area: covering it
-// would only hide it.
+// flatten turns pages into images if something, such as a line, is still drawn in a redacted area, or an image in a
+// redacted place that is part of a pattern or of a mask: covering it would only hide it.
 func (r *redaction) flatten(ctx context.Context, bare string) error {
 	var pages []picturePage
 	outlined, err := r.outlined(bare)
@@ -445,7 +534,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 		return err
 	}
 	unsure := slices.Concat(outlined, images)
-	for _, page := range r.emptied() {
+	for _, page := range unique(append(r.emptied(), images...)) {
 		if !slices.Contains(unsure, page) {
 			blank, err := r.blank(ctx, bare, page)
 			if err != nil {
@@ -528,11 +617,14 @@ func (r *redaction) blank(ctx context.Context, name string, page int) (bool, err
 // errLeft means that something could still be found in a document.
 var errLeft = errors.New("is left in the result")
 
-// inPlace fails where letters that were to stay are somewhere else now.
+// inPlace fails where letters that were to stay are somewhere else now, or gone.
 func (l looked) inPlace(before looked) error {
 	for i, page := range l.kept {
-		if page.moved(before.kept[i]) {
+		if !page.allIn(before.kept[i]) {
 			return &Error{Kind: Remains, Text: "cannot be redacted: other text would move", Page: i + 1}
+		}
+		if !before.kept[i].allIn(page) {
+			return &Error{Kind: Remains, Text: "cannot be redacted: other text would be lost", Page: i + 1}
 		}
 	}
 	return nil

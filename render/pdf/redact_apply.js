@@ -1,8 +1,7 @@
-// Takes text and pixels off pages that redact_open.js has opened, and closes them again.
+// Takes pixels off images of pages that redact_open.js has opened, covers them, and closes them again.
 // It stands behind draw.js; see applyInput for the arguments.
 
 var root = doc.getTrailer().get("Root");
-var textOnly = 0, textAndPixels = 2;
 
 // original is a page as it was before it was opened, as far as boxes go.
 function original(page) {
@@ -24,90 +23,45 @@ function corners(a, size) {
 	return out;
 }
 
-// flipped takes corners from a page's coordinates to MuPDF's, or back.
-function flipped(quad, b) {
-	var out = [];
-	for (var i = 0; i < 8; i += 2) out.push(quad[i] - b[0], b[3] - quad[i + 1]);
-	return out;
-}
-
+// unflipped takes corners from MuPDF's coordinates to a page's.
 function unflipped(quad, b) {
 	var out = [];
 	for (var i = 0; i < 8; i += 2) out.push(quad[i] + b[0], b[3] - quad[i + 1]);
 	return out;
 }
 
-// around is the rectangle around corners.
-function around(q) {
-	return [Math.min(q[0], q[2], q[4], q[6]), Math.min(q[1], q[3], q[5], q[7]), Math.max(q[0], q[2], q[4], q[6]), Math.max(q[1], q[3], q[5], q[7])];
+// covered returns the covers of a page in its coordinates.
+function covered(p) {
+	var object = doc.findPage(p.page - 1), open = shown(object), size = upright(original(object)), quads = [], i;
+	for (i = 0; i < p.covers.length; i++) quads.push(unflipped(p.covers[i], open));
+	for (i = 0; i < p.areas.length; i++) quads.push(corners(p.areas[i], size));
+	return quads;
 }
 
-function union(a, b) { return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])]; }
-
-function touch(a, b) { return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]; }
-
-// pictures are the places of the images on a page.
-function pictures(page) {
-	var found = [];
-	page.toStructuredText("preserve-images").walk({ onImageBlock: function (bounds) { found.push(bounds); } });
-	return found;
-}
-
-// take takes what is at places off a page.
-function take(page, quads, how) {
-	if (!quads.length) return;
-	var mark = page.createAnnotation("Redact"), all = around(quads[0]);
-	for (var i = 1; i < quads.length; i++) all = union(all, around(quads[i]));
-	mark.setRect(all);
-	mark.setQuadPoints(quads);
-	page.applyRedactions(false, how);
-}
-
-// redact takes letters and areas off a page, and returns where in its coordinates.
-function redact(p) {
-	var object = doc.findPage(p.page - 1), open = shown(object), size = upright(original(object)), page = doc.loadPage(p.page - 1);
-	var pixels = [], covered = [], images = pictures(page), i, k;
-	for (i = 0; images.length && i < p.letters.length; i++)
-		for (k = 0; k < images.length; k++) if (touch(images[k], around(p.letters[i]))) { pixels.push(p.letters[i]); break; }
-	for (i = 0; i < p.covers.length; i++) covered.push(unflipped(p.covers[i], open));
-	for (i = 0; i < p.areas.length; i++) {
-		var area = corners(p.areas[i], size);
-		pixels.push(flipped(area, open));
-		covered.push(area);
+// blank makes the new version of an image: one without pixels at some places. It is drawn on a page of its own, off
+// which MuPDF takes them. An image that is wholly in a place goes.
+function blank(image) {
+	var objects = doc.newDictionary(), resources = doc.newDictionary(), mark = doc.newDictionary(), marks = doc.newArray(), quads = doc.newArray();
+	var last = doc.countPages(), bounds = [-1e5, -1e5, 1e5, 1e5], i, k;
+	objects.put("I", doc.newIndirect(image.image, 0));
+	resources.put("XObject", objects);
+	for (i = 0; i < image.places.length; i++) {
+		var p = image.places[i], q = [p[0], p[3], p[2], p[3], p[0], p[1], p[2], p[1]];
+		for (k = 0; k < 8; k++) quads.push(doc.newReal(q[k]));
 	}
-	take(page, p.cores, textOnly);
-	take(page, pixels, textAndPixels);
-	return covered;
-}
-
-// anchored gives each block of text a matrix of its own to begin with: MuPDF moves what
-// follows a block that it has emptied, where that has none. It returns nothing where
-// there are no such blocks.
-function anchored(b) {
-	var out = new Buffer(), from = 0, any = false;
-	function upTo(end) { for (; from < end; from++) out.writeByte(b[from]); }
-	eachWord(b, function (word, start, end) {
-		if (word !== "BT") return;
-		upTo(end);
-		out.write(" 1 0 0 1 0 0 Tm");
-		any = true;
-	});
-	upTo(b.length);
-	return any ? out : null;
-}
-
-// anchor gives the blocks of text of pages, and of forms, which pages share, theirs.
-function anchor(pages) {
-	for (var i = 0; i < pages.length; i++) {
-		var page = doc.findPage(pages[i].page - 1), better = anchored(content(page));
-		if (better) page.put("Contents", doc.addStream(better, doc.newDictionary()));
-	}
-	for (i = 1; pages.length && i < doc.countObjects(); i++) {
-		var form = doc.newIndirect(i, 0), body = form.resolve();
-		if (!body || !form.isStream() || String(body.get("Subtype")) !== "/Form") continue;
-		better = anchored(form.readStream());
-		if (better) form.writeStream(better);
-	}
+	mark.put("Type", doc.newName("Annot"));
+	mark.put("Subtype", doc.newName("Redact"));
+	mark.put("Rect", rectangle(bounds));
+	mark.put("QuadPoints", quads);
+	marks.push(doc.addObject(mark));
+	var page = doc.addPage(bounds, 0, resources, "q " + numbers(image.matrix) + " cm /I Do Q");
+	page.put("Annots", marks);
+	doc.insertPage(-1, page);
+	var textAndPixels = 2;
+	doc.loadPage(last).applyRedactions(false, textAndPixels);
+	var left = has(page, "Resources"), drawn = left ? has(left, "XObject") : null;
+	if (drawn && drawn.isDictionary()) each(drawn, function (key) { doc.newIndirect(image.holder, 0).resolve().put(image.name, drawn.get(key)); });
+	doc.deletePage(last);
 }
 
 // close gives a page its boxes and its turn back.
@@ -178,8 +132,8 @@ function rename(places) {
 
 var covers = [], renamed = {}, i;
 rename(root.get("Dests"));
-anchor(args.pages);
-for (i = 0; i < args.pages.length; i++) covers.push(redact(args.pages[i]));
+for (i = 0; i < args.pages.length; i++) covers.push(covered(args.pages[i]));
+for (i = 0; args.images && i < args.images.length; i++) blank(args.images[i]);
 for (i = 1; i < doc.countObjects(); i++) {
 	var object = doc.newIndirect(i, 0), held = object.resolve();
 	var better = held && held.isString() ? told(args.texts, held.asString()) : undefined;

@@ -34,7 +34,8 @@ var categories = map[string]string{ //nolint:gochecknoglobals // never changed
 
 // rewriting is the content of one stream while it is rewritten to contain only visible content.
 type rewriting struct {
-	s *scrubber
+	s         *scrubber
+	resources pdffile.Dict
 	// used are the names that the content takes from its Resources, by category.
 	used map[string]map[string]bool
 	// codes are the codes of the visible glyphs, by the name of the font.
@@ -47,13 +48,13 @@ type rewriting struct {
 }
 
 // rewrite returns content without comments, unknown operators and private properties.
-func (s *scrubber) rewrite(content []byte) *rewriting {
+func (s *scrubber) rewrite(content []byte, resources pdffile.Dict) *rewriting {
 	var r *rewriting
 	s.found = s.found || len(s.secrets.binary(content, fewestRaw)) > 0 && bytes.ContainsRune(content, '%')
 	for _, noSaid := range []bool{false, true} {
-		r = &rewriting{s: s, used: map[string]map[string]bool{}, codes: map[string]map[byte]bool{}, fonts: []string{""}, noSaid: noSaid}
+		r = &rewriting{s: s, resources: resources, used: map[string]map[string]bool{}, codes: map[string]map[byte]bool{}, fonts: []string{""}, noSaid: noSaid}
 		pdffile.ReadContent(content, r.operation)
-		if !s.secrets.in(r.said.String()) {
+		if !s.secrets.in(r.said.String()) || s.meanings {
 			break // otherwise several properties together could contain a secret
 		}
 		s.found = true
@@ -75,7 +76,7 @@ func (r *rewriting) operation(op pdffile.Operation) {
 		return
 	}
 	kinds, known := operators[op.Operator]
-	if !known {
+	if !known || r.missing(op) {
 		return
 	}
 	operands := op.Operands
@@ -97,6 +98,15 @@ func (r *rewriting) operation(op pdffile.Operation) {
 	}
 	r.font(op.Operator, clean)
 	r.out = pdffile.AppendOperation(r.out, pdffile.Operation{Operator: op.Operator, Operands: clean})
+}
+
+// missing reports whether an operation names a resource that does not exist: some readers show nothing of such a page.
+func (r *rewriting) missing(op pdffile.Operation) bool {
+	if op.Operator != "gs" && op.Operator != "Do" && op.Operator != "sh" || len(op.Operands) == 0 {
+		return false
+	}
+	name, _ := op.Operands[len(op.Operands)-1].(string)
+	return r.s.Target(r.s.Entry(r.resources[categories[op.Operator]])[name]) == nil
 }
 
 // operand returns an operand of a kind, or the null value of that kind.
@@ -163,7 +173,7 @@ func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 			text, _ := v.(string)
 			_, hit := r.s.secrets.cleanString(text)
 			r.s.found = r.s.found || hit
-			if strings.HasPrefix(text, "b:") && !hit && !r.noSaid {
+			if strings.HasPrefix(text, "b:") && (!hit || r.s.meanings) && !r.noSaid {
 				kept[key] = v
 				if key != "/Lang" {
 					r.said.WriteString(pdffile.Text(text))

@@ -71,6 +71,11 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 			kept[key] = s.dict(s.Entry(v))
 			continue
 		}
+		if text, ok := v.(string); ok && key == "/ActualText" && s.meanings && pdffile.Reference(v) == "" {
+			_, hit := s.secrets.cleanString(text)
+			s.found, kept[key] = s.found || hit, v
+			continue
+		}
 		if better := s.value(v); better != nil {
 			kept[s.name(key)] = better
 		}
@@ -182,6 +187,9 @@ var (
 
 // text removes secrets from a stream with text: the meaning of glyphs, and the names in a font or a colour profile.
 func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
+	if isMap(plain, entries) && s.meanings {
+		return plain
+	}
 	if isMap(plain, entries) {
 		plain = mapComments.ReplaceAll(plain, nil)
 		return mapStrings.ReplaceAllFunc(plain, func(text []byte) []byte {
@@ -196,6 +204,9 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 		for _, span := range s.secrets.binary(plain[region[0]:region[1]], fewestRegion) {
 			spans = append(spans, [2]int{region[0] + span[0], region[0] + span[1]})
 		}
+	}
+	if isProfile(plain, entries) {
+		spans = append(spans, s.secrets.binary(plain, fewestBinary)...) // its numbers are no words
 	}
 	if len(spans) == 0 {
 		return plain
@@ -254,10 +265,15 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 		regions = tableRegions(plain, tables{first: 12, size: 16, count: number(4, 2), offset: 8, length: 12, tags: "name meta DSIG"}, number)
 	case entries["/Subtype"] == "/Type1C" || entries["/Subtype"] == "/CIDFontType0C":
 		regions = append(regions, compactRegions(plain, number)...)
-	case entries["/N"] != nil && entries["/Type"] == nil && len(plain) > profileHeader: // a profile of colours
+	case isProfile(plain, entries):
 		regions = tableRegions(plain, tables{first: profileHeader + 4, size: 12, count: number(profileHeader, 4), offset: 4, length: 8, tags: "desc cprt dmnd dmdd vued"}, number)
 	}
 	return regions
+}
+
+// isProfile reports whether a stream is a profile of colours.
+func isProfile(plain []byte, entries pdffile.Dict) bool {
+	return entries["/N"] != nil && entries["/Type"] == nil && len(plain) > profileHeader
 }
 
 // profileHeader is the length of a colour profile's header in bytes.

@@ -34,8 +34,11 @@ const (
 	drawImage = "q 100 0 0 100 100 200 cm /I Do Q\n"
 )
 
-// overImage covers what drawImage draws.
-var overImage = RedactArgs{Areas: []RedactArea{{Page: 1, X: 90, Y: 90, Width: 120, Height: 120}}}
+// overImage covers what drawImage draws, and inImage the part of it that is of one gray.
+var (
+	overImage = RedactArgs{Areas: []RedactArea{{Page: 1, X: 90, Y: 90, Width: 120, Height: 120}}}
+	inImage   = RedactArgs{Areas: []RedactArea{{Page: 1, X: 130, Y: 130, Width: 40, Height: 40}}}
+)
 
 var byTerm = RedactArgs{Terms: []string{"falkenberg"}}
 
@@ -150,7 +153,7 @@ func hiddenContent() (all []hideout) {
 	text := func(s string) string { return "BT " + helvetica + s + " ET\n" }
 	plain("a mile off the page", text("20000 20000 Td (Falkenberg) Tj")+visible)
 	plain("below the page", text("20 -20000 Td (Falkenberg) Tj")+visible)
-	add("a hundred miles off the page", byTerm, true, craft(text("20000000 20000000 Td (Falkenberg) Tj")+visible))
+	plain("a hundred miles off the page", text("20000000 20000000 Td (Falkenberg) Tj")+visible)
 	plain("a comment", "% Falkenberg\n"+visible)
 	plain("a comment on a page without the word", text("20 300 Td (other) Tj % Falkenberg\n"))
 	plain("an inline Alt", "/Figure << /MCID 0 /Alt (of Falkenberg) >> BDC 0 0 9 9 re f EMC "+visible)
@@ -162,7 +165,7 @@ func hiddenContent() (all []hideout) {
 	plain("an operand of nothing", "(Falkenberg) 0 0 9 9 re f "+visible)
 	plain("an operator of no standard", "BX (Falkenberg) secret EX "+visible)
 	plain("behind the last operator", visible+"(Falkenberg)")
-	add("without a size", byTerm, true, craft("BT /F1 0 Tf 20 200 Td (Falkenberg) Tj ET "+visible))
+	plain("without a size", "BT /F1 0 Tf 20 200 Td (Falkenberg) Tj ET "+visible)
 	plain("clipped", "q 0 0 1 1 re W n "+text("20 200 Td (Falkenberg) Tj")+"Q "+visible)
 	plain("as a clip", "q "+text("7 Tr 20 200 Td (Falkenberg) Tj")+"Q "+visible)
 	plain("invisible", text("3 Tr 20 200 Td (Falkenberg) Tj"))
@@ -314,15 +317,24 @@ func hiddenPictures(t *testing.T) (all []hideout) {
 		c := one(content, "", f)
 		all = append(all, hideout{name: name, content: c.write(), args: overImage, pages: len(c.pages)})
 	}
+	// framed images have a part of one gray: an area there is as blank as one without an image.
+	framed := func(name string, content string, f func(c *crafted)) {
+		add(name, content, f)
+		c := one(content, "", func(c *crafted) {
+			c.pixels = framedPixels()
+			f(c)
+		})
+		all = append(all, hideout{name: name + ", in a part of one gray", content: c.write(), args: inImage, pages: len(c.pages)})
+	}
 	list := func(ref string) string { return "/XObject << /I " + ref + " >>" }
-	add("an image twice", drawImage+"q 1 0 0 1 20000 20000 cm /I Do Q q 0 0 1 1 re W n 0.001 0 0 0.001 0 0 cm /I Do Q", func(c *crafted) { c.pages[0].resources = list(c.image("")) })
-	add("an image in a hidden layer", "/OC /L BDC "+drawImage+"EMC", func(c *crafted) {
+	framed("an image twice", drawImage+"q 1 0 0 1 20000 20000 cm /I Do Q q 0 0 1 1 re W n 0.001 0 0 0.001 0 0 cm /I Do Q", func(c *crafted) { c.pages[0].resources = list(c.image("")) })
+	framed("an image in a hidden layer", "/OC /L BDC "+drawImage+"EMC", func(c *crafted) {
 		group := c.add("<< /Type /OCG /Name (Layer) >>")
 		c.catalog = "/OCProperties << /OCGs [" + group + "] /D << /OFF [" + group + "] /Order [" + group + "] >> >>"
 		c.pages[0].resources = list(c.image("")) + " /Properties << /L " + group + " >>"
 	})
-	add("an image under a white box", drawImage+"1 g 50 150 200 200 re f", func(c *crafted) { c.pages[0].resources = list(c.image("")) })
-	add("an image whose soft mask is the picture", drawImage, func(c *crafted) {
+	framed("an image under a white box", drawImage+"1 g 50 150 200 200 re f", func(c *crafted) { c.pages[0].resources = list(c.image("")) })
+	framed("an image whose soft mask is the picture", drawImage, func(c *crafted) {
 		mask := c.image("")
 		c.pages[0].resources = list(c.stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /SMask "+mask, "\x00"))
 	})
@@ -331,14 +343,52 @@ func hiddenPictures(t *testing.T) (all []hideout) {
 		mask := c.stream("/Type /XObject /Subtype /Image /ImageMask true /Width 40 /Height 40 /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms << /K -1 /Columns 40 /Rows 40 >>", string(bits))
 		c.pages[0].resources = list(c.stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Mask "+mask, "\x00"))
 	})
-	add("a soft mask that is an image", "/G gs 50 150 200 200 re f", func(c *crafted) {
+	framed("a soft mask that is an image", "/G gs 50 150 200 200 re f", func(c *crafted) {
 		c.pages[0].resources = "/ExtGState << /G << /SMask << /S /Luminosity /G " + c.stream("/Type /XObject /Subtype /Form /BBox [0 0 300 400] /Group << /S /Transparency /CS /DeviceGray >> /Resources << "+list(c.image(""))+" >>", drawImage) + " >> >> >>"
 	})
-	add("a pattern of images", "/Pattern cs /T scn 100 200 100 100 re f", func(c *crafted) {
+	framed("a pattern of images", "/Pattern cs /T scn 100 200 100 100 re f", func(c *crafted) {
 		c.pages[0].resources = "/Pattern << /T " + c.stream("/Type /Pattern /PatternType 1 /PaintType 1 /TilingType 1 /BBox [0 0 300 400] /XStep 300 /YStep 400 /Resources << "+list(c.image(""))+" >>", drawImage) + " >>"
 	})
 	inline := "q 100 0 0 100 100 200 cm BI /W 40 /H 40 /CS /G /BPC 8 /F /AHx ID " + hex.EncodeToString([]byte(secretPixels())) + "> EI Q"
 	add("an image in the content", inline, nil)
+	tile := func(c *crafted, entries, resources, content string) string {
+		return c.stream("/Type /Pattern /PatternType 1 /TilingType 1 /BBox [0 0 300 400] /XStep 300 /YStep 400 "+entries+" /Resources << "+resources+" >>", content)
+	}
+	framed("a pattern of a form with an image", "/Pattern cs /T scn 100 200 100 100 re f", func(c *crafted) {
+		c.pages[0].resources = "/Pattern << /T " + tile(c, "/PaintType 1", "/XObject << /X "+c.form(drawImage, list(c.image("")))+" >>", "/X Do") + " >>"
+	})
+	framed("a pattern of images in a form", "q 1 0 0 1 50 0 cm /X Do Q", func(c *crafted) {
+		c.pages[0].resources = "/XObject << /X " + c.form("/Pattern cs /T scn 50 200 100 100 re f", "/Pattern << /T "+tile(c, "/PaintType 1 /Matrix [1 0 0 1 -50 0]", list(c.image("")), drawImage)+" >>") + " >>"
+	})
+	framed("lines of a pattern of images", "/Pattern CS /T SCN 100 w 100 250 m 200 250 l S", func(c *crafted) {
+		c.pages[0].resources = "/Pattern << /T " + tile(c, "/PaintType 1", list(c.image("")), drawImage) + " >>"
+	})
+	framed("a soft mask of a pattern of images", "/G gs 50 150 200 200 re f", func(c *crafted) {
+		pattern := "/Pattern << /T " + tile(c, "/PaintType 1", list(c.image("")), drawImage) + " >>"
+		c.pages[0].resources = "/ExtGState << /G << /SMask << /S /Luminosity /G " + c.stream("/Type /XObject /Subtype /Form /BBox [0 0 300 400] /Group << /S /Transparency /CS /DeviceGray >> /Resources << "+pattern+" >>", "/Pattern cs /T scn 100 200 100 100 re f") + " >> >> >>"
+	})
+	framed("a soft mask within a soft mask", "/G gs 50 150 200 200 re f", func(c *crafted) {
+		mask := func(resources, content string) string {
+			return "/ExtGState << /G << /SMask << /S /Luminosity /G " + c.stream("/Type /XObject /Subtype /Form /BBox [0 0 300 400] /Group << /S /Transparency /CS /DeviceGray >> /Resources << "+resources+" >>", content) + " >> >> >>"
+		}
+		c.pages[0].resources = mask(mask(list(c.image("")), drawImage), "/G gs 1 g 0 0 300 400 re f")
+	})
+	framed("an image as the soft mask of another, which is smaller", drawImage, func(c *crafted) {
+		c.pages[0].resources = list(c.stream("/Type /XObject /Subtype /Image /Width 8 /Height 8 /ColorSpace /DeviceGray /BitsPerComponent 8 /SMask "+c.image(""), strings.Repeat("\x00", 64)))
+	})
+	framed("an image as the soft mask of a stencil in a pattern", "/Pattern cs /T scn 100 200 100 100 re f", func(c *crafted) {
+		black := c.stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /SMask "+c.image(""), "\x00")
+		c.pages[0].resources = "/Pattern << /T " + tile(c, "/PaintType 1", list(black), drawImage) + " >>"
+	})
+	framed("a glyph that is an image", "BT /T3 100 Tf 100 200 Td (a) Tj ET", func(c *crafted) {
+		font := c.add("<< /Type /Font /Subtype /Type3 /FontBBox [0 0 1 1] /FontMatrix [1 0 0 1 0 0] /FirstChar 97 /LastChar 97 /Widths [1] /Encoding << /Type /Encoding /Differences [97 /a] >>" +
+			" /Resources << " + list(c.image("")) + " >> /CharProcs << /a " + c.stream("", "1 0 d0 /I Do") + " >> >>")
+		c.pages[0].resources = "ref << /Font << /F1 3 0 R /T3 " + font + " >> >>"
+	})
+	framed("the appearance of a comment", "", func(c *crafted) {
+		look := c.stream("/Type /XObject /Subtype /Form /BBox [0 0 100 100] /Resources << "+list(c.image(""))+" >>", "q 100 0 0 100 0 0 cm /I Do Q")
+		c.pages[0].entries = "/Annots [<< /Type /Annot /Subtype /Stamp /F 4 /Rect [100 200 200 300] /AP << /N " + look + " >> >>]"
+	})
 	bits, err := hex.DecodeString(bars)
 	if err != nil {
 		t.Fatal(err)
@@ -373,7 +423,7 @@ func hiddenPictures(t *testing.T) (all []hideout) {
 	all[len(all)-1].secret = "133.25"
 	add("white lines", "1 1 1 RG 120 220 m 133.25 277.125 190 200 140 240 c S", nil)
 	all[len(all)-1].secret = "133.25"
-	add("an image that two forms draw", "/A Do /B Do", func(c *crafted) {
+	framed("an image that two forms draw", "/A Do /B Do", func(c *crafted) {
 		image := list(c.image(""))
 		c.pages[0].resources = "/XObject << /A " + c.form(drawImage, image) + " /B " + c.form("q 1 0 0 1 20000 0 cm "+drawImage+"Q", image) + " >>"
 	})

@@ -2,55 +2,28 @@ package pdf
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
+
+	"golang.org/x/text/unicode/bidi"
 )
 
 // cornerNumbers is the number of values of a letter's corners: x and y of its top left, top right, bottom left and
 // bottom right.
 const cornerNumbers = 8
 
-// pageLetters are the letters of a page. Quads are their corners in points.
+// pageLetters are the letters of a page. Quads are their corners in points, and Codes the codes of the content that
+// show them: none for a space or the end of a line that only readers see.
 type pageLetters struct {
 	Text  []string
 	Quads []float64
-}
-
-// saidLetters holds the letters of a page as the script writes them. Quads are in hundredths of a point, separated
-// by spaces.
-type saidLetters struct {
-	Text  []string `json:"text"`
-	Quads string   `json:"quads"`
-}
-
-func (s saidLetters) page() (pageLetters, error) {
-	p := pageLetters{Text: s.Text, Quads: make([]float64, 0, cornerNumbers*len(s.Text))}
-	for number := range strings.FieldsSeq(s.Quads) {
-		n, err := strconv.ParseFloat(number, 64)
-		if err != nil {
-			return p, err
-		}
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			n = 0
-		}
-		p.Quads = append(p.Quads, n/100)
-	}
-	if len(p.Quads) != cornerNumbers*len(p.Text) {
-		return p, fmt.Errorf("%d corners of %d letters", len(p.Quads), len(p.Text))
-	}
-	return p, nil
+	Codes [][]int
 }
 
 // foundPage holds the content to remove from a page, by corners.
 type foundPage struct {
-	// letters has one entry for each letter, or one for all letters of a word that is upright or sideways: MuPDF
-	// compares all letters of a page with each entry.
+	// letters has one entry for each letter, or one for all letters of a word that is upright or sideways.
 	letters [][]float64
-	// cores are the same without their edges, which may touch their neighbours.
-	cores [][]float64
 	// covers are letters that follow one another, together.
 	covers [][]float64
 }
@@ -100,43 +73,88 @@ func (p pageLetters) standing() (letters []string, numbers []int) {
 	return letters, numbers
 }
 
-// secret returns the numbers of the letters that are to go, in order.
-func (p pageLetters) secret(s secrets) []int {
+// secret returns the numbers of the letters that are to go, in order: those of secrets, and of codes that are known to
+// say one.
+func (p pageLetters) secret(s secrets, said map[int]bool) []int {
 	gone := s.find(p.Text)
-	letters, numbers := p.standing()
-	for _, at := range s.find(letters) {
-		if numbers[at] >= 0 {
-			gone = append(gone, numbers[at])
+	for n, codes := range p.Codes {
+		if slices.ContainsFunc(codes, func(code int) bool { return said[code] }) {
+			gone = append(gone, n)
 		}
 	}
+	letters, numbers := p.standing()
+	gone = append(gone, chosen(s.find(letters), numbers)...)
+	if slices.ContainsFunc(p.Text, isRightToLeft) {
+		// Many documents have such lines from the left, as they are seen.
+		letters, numbers = p.backwards(letters, numbers)
+		gone = append(gone, chosen(s.find(letters), numbers)...)
+	}
+
 	gone = p.whole(gone)
 	slices.Sort(gone)
 	return slices.Compact(gone)
 }
 
-// thin reports whether a letter has no width, like all letters of a ligature except the first.
-func (p pageLetters) thin(n int) bool {
-	q := p.quad(n)
-	return p.Text[n] != "\n" && math.Hypot(q[2]-q[0], q[3]-q[1]) < 0.01
+// chosen returns the numbers at some places; negative ones are left out.
+func chosen(places, numbers []int) (some []int) {
+	for _, at := range places {
+		if numbers[at] >= 0 {
+			some = append(some, numbers[at])
+		}
+	}
+	return some
+}
+
+func isRightToLeft(letter string) bool {
+	for _, r := range letter {
+		class, _ := bidi.LookupRune(r)
+		return class.Class() == bidi.R || class.Class() == bidi.AL
+	}
+	return false
+}
+
+// backwards returns letters from the last to the first. The letters of one code stay in their order.
+func (p pageLetters) backwards(letters []string, numbers []int) (reversed []string, reversedNumbers []int) {
+	for end := len(letters); end > 0; {
+		start := end - 1
+		for start > 0 && numbers[start] >= 0 && numbers[start-1] >= 0 && p.sameCode(numbers[start-1], numbers[start]) {
+			start--
+		}
+		reversed, reversedNumbers = append(reversed, letters[start:end]...), append(reversedNumbers, numbers[start:end]...)
+		end = start
+	}
+	return reversed, reversedNumbers
+}
+
+// sameCode reports whether one code shows two letters.
+func (p pageLetters) sameCode(a, b int) bool {
+	return len(p.Codes) > 0 && len(p.Codes[a]) > 0 && len(p.Codes[b]) > 0 && p.Codes[a][0] == p.Codes[b][0]
 }
 
 // whole adds letters that are drawn together with the given ones: redacting a part of a ligature redacts all of it.
 func (p pageLetters) whole(numbers []int) []int {
-	const most = 3 // letters after the first
 	for _, n := range numbers {
-		first := n
-		for first > 0 && n-first < most && p.thin(first) {
-			first--
-		}
-		if p.Text[first] == "\n" || p.thin(first) {
-			continue
-		}
-		numbers = append(numbers, first)
-		for next := first + 1; next < len(p.Text) && next-first <= most && p.thin(next); next++ {
+		for next := n + 1; next < len(p.Text) && p.sameCode(n, next); next++ {
 			numbers = append(numbers, next)
+		}
+		for before := n - 1; before >= 0 && p.sameCode(n, before); before-- {
+			numbers = append(numbers, before)
 		}
 	}
 	return numbers
+}
+
+// codes returns the codes that show some letters.
+func (p pageLetters) codes(numbers []int) map[int]bool {
+	codes := map[int]bool{}
+	for _, n := range numbers {
+		if n < len(p.Codes) {
+			for _, code := range p.Codes[n] {
+				codes[code] = true
+			}
+		}
+	}
+	return codes
 }
 
 // found returns the corners of letters.
@@ -144,16 +162,21 @@ func (p pageLetters) found(numbers []int) (f foundPage) {
 	before, inWord := math.MinInt, false
 	for _, n := range numbers {
 		quad := p.quad(n)
-		next := n == before+1 && follows(f.covers[len(f.covers)-1], quad)
+		next := (n == before+1 || n == before+2 && p.between(before+1)) && follows(f.covers[len(f.covers)-1], quad)
 		f.covers = addQuad(f.covers, quad, next)
 		space := p.Text[n] == " "
 		if !space {
 			inWord = inWord && next && straight(quad)
-			f.letters, f.cores = addQuad(f.letters, quad, inWord), addQuad(f.cores, core(quad), inWord)
+			f.letters = addQuad(f.letters, quad, inWord)
 		}
 		before, inWord = n, !space
 	}
 	return f
+}
+
+// between reports whether a letter is a space that only readers see.
+func (p pageLetters) between(n int) bool {
+	return n < len(p.Codes) && p.Text[n] == " " && len(p.Codes[n]) == 0
 }
 
 // addQuad adds corners to others, or to the last of them.
@@ -169,20 +192,6 @@ func addQuad(quads [][]float64, quad []float64, join bool) [][]float64 {
 // straight reports whether corners form a rectangle with edges parallel to those of the page.
 func straight(q []float64) bool {
 	return q[0] == q[4] && q[2] == q[6] && q[1] == q[3] && q[5] == q[7] || q[0] == q[2] && q[4] == q[6] && q[1] == q[5] && q[3] == q[7]
-}
-
-// core is a letter without its edges.
-func core(quad []float64) []float64 {
-	const share = 0.4
-	var x, y float64
-	for i := 0; i < cornerNumbers; i += 2 {
-		x, y = x+quad[i]/4, y+quad[i+1]/4
-	}
-	var c []float64
-	for i := 0; i < cornerNumbers; i += 2 {
-		c = append(c, x+(quad[i]-x)*share, y+(quad[i+1]-y)*share)
-	}
-	return c
 }
 
 // follows reports whether a letter comes after others on the same line.
@@ -202,11 +211,10 @@ func follows(row, letter []float64) bool {
 	return ahead > 0 && top < slack && bottom < slack
 }
 
-// without returns the letters but some.
-func (p pageLetters) without(numbers []int) (left pageLetters) {
+// without returns the letters but those of some codes.
+func (p pageLetters) without(gone map[int]bool) (left pageLetters) {
 	for n, text := range p.Text {
-		if len(numbers) > 0 && numbers[0] == n {
-			numbers = numbers[1:]
+		if slices.ContainsFunc(p.Codes[n], func(code int) bool { return gone[code] }) {
 			continue
 		}
 		if text != " " && text != "\n" {
@@ -216,8 +224,8 @@ func (p pageLetters) without(numbers []int) (left pageLetters) {
 	return left
 }
 
-// moved reports whether there are letters that were not in their places before.
-func (p pageLetters) moved(before pageLetters) bool {
+// allIn reports whether each letter is among others, in its place.
+func (p pageLetters) allIn(others pageLetters) bool {
 	type place struct {
 		text string
 		x, y int
@@ -227,9 +235,10 @@ func (p pageLetters) moved(before pageLetters) bool {
 		return place{l.Text[n], int(math.Round((q[0] + q[6]) / 2)), int(math.Round((q[1] + q[7]) / 2))}
 	}
 	known := map[place]bool{}
-	for n := range before.Text {
-		known[at(before, n)] = true
+	for n := range others.Text {
+		known[at(others, n)] = true
 	}
+
 	for n := range p.Text {
 		here, near := at(p, n), false
 		for dx := -1; dx <= 1; dx++ {
@@ -238,8 +247,8 @@ func (p pageLetters) moved(before pageLetters) bool {
 			}
 		}
 		if !near {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }

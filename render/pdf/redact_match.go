@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"regexp"
-	"sort"
 	"strings"
 	"unicode"
 
@@ -12,6 +11,7 @@ import (
 // secrets holds the terms and patterns to remove.
 type secrets struct {
 	terms    []string // as fold writes them
+	joined   []string // those of several words, with signs of addresses between the words
 	patterns []*regexp.Regexp
 }
 
@@ -20,6 +20,11 @@ func newSecrets(terms, patterns []string) (s secrets, err error) {
 	for _, term := range terms {
 		if folded := fold([]string{term}, false); len(folded.text) > 0 {
 			s.terms = append(s.terms, folded.text)
+		}
+		if words := strings.Fields(term); len(words) > 1 {
+			for _, sign := range []string{"+", "-", "_", "."} {
+				s.joined = append(s.joined, fold(lettersOf(strings.Join(words, sign)), false).text)
+			}
 		}
 	}
 	for _, pattern := range patterns {
@@ -43,9 +48,14 @@ type folded struct {
 func fold(letters []string, joinLines bool) folded {
 	var text strings.Builder
 	var from []int
-	for i, letter := range letters {
+	for i := 0; i < len(letters); i++ {
+		letter, first := letters[i], i
 		if joinLines && isHyphen(letter) && i+1 < len(letters) && letters[i+1] == "\n" {
 			continue
+		}
+		for i+1 < len(letters) && isMark(letters[i+1]) && letters[first] != "\n" {
+			i++
+			letter += letters[i]
 		}
 		for _, r := range norm.NFKC.String(letter) {
 			const softHyphen = '\u00ad'
@@ -60,11 +70,19 @@ func fold(letters []string, joinLines bool) folded {
 			before := text.Len()
 			text.WriteRune(least)
 			for range text.Len() - before {
-				from = append(from, i)
+				from = append(from, first)
 			}
 		}
 	}
 	return folded{text.String(), from}
+}
+
+// isMark reports whether a letter is a mark that combines with the letter before it.
+func isMark(letter string) bool {
+	for _, r := range letter {
+		return unicode.Is(unicode.Mn, r)
+	}
+	return false
 }
 
 func isHyphen(letter string) bool {
@@ -74,7 +92,7 @@ func isHyphen(letter string) bool {
 // find returns the numbers of the letters that are to go, in order. A line of them
 // ends with "\n".
 func (s secrets) find(letters []string) []int {
-	hit := map[int]bool{}
+	hit := make([]bool, len(letters))
 	for _, joinLines := range []bool{false, true} {
 		f := fold(letters, joinLines)
 		for _, term := range s.terms {
@@ -94,23 +112,29 @@ func (s secrets) find(letters []string) []int {
 		s.findPatterns(letters, lineEnd, hit)
 	}
 	var found []int
-	for i := range hit {
-		if letters[i] != "\n" {
+	for i := range letters {
+		// A mark goes with its letter.
+		hit[i] = hit[i] || i > 0 && hit[i-1] && isMark(letters[i]) && letters[i-1] != "\n"
+		if hit[i] && letters[i] != "\n" {
 			found = append(found, i)
 		}
 	}
-	sort.Ints(found)
 	return found
 }
 
 // findPatterns marks the letters that patterns match where lines end with something.
-func (s secrets) findPatterns(letters []string, lineEnd string, hit map[int]bool) {
+func (s secrets) findPatterns(letters []string, lineEnd string, hit []bool) {
 	if len(s.patterns) == 0 {
 		return
 	}
 	var text strings.Builder
 	var from []int
-	for i, letter := range letters {
+	for i := 0; i < len(letters); i++ {
+		letter, first := letters[i], i
+		for i+1 < len(letters) && isMark(letters[i+1]) && letters[first] != "\n" {
+			i++
+			letter += letters[i]
+		}
 		if letter == "\n" {
 			letter = lineEnd
 		} else {
@@ -118,7 +142,7 @@ func (s secrets) findPatterns(letters []string, lineEnd string, hit map[int]bool
 		}
 		text.WriteString(letter)
 		for range len(letter) {
-			from = append(from, i)
+			from = append(from, first)
 		}
 	}
 	for _, p := range s.patterns {
@@ -143,8 +167,13 @@ func lettersOf(text string) []string {
 func (s secrets) blacken(text string) (string, bool) {
 	letters := lettersOf(text)
 	found := s.find(letters)
-	for _, i := range found {
+	return blackened(letters, found), len(found) > 0
+}
+
+// blackened joins letters, with marks in the place of some.
+func blackened(letters []string, places []int) string {
+	for _, i := range places {
 		letters[i] = "█"
 	}
-	return strings.Join(letters, ""), len(found) > 0
+	return strings.Join(letters, "")
 }

@@ -2,23 +2,41 @@ package pdf
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"relaypdf/render/pdffile"
 )
 
-// places walks over the drawn objects of pages with their positions: images, and painted outlines.
+// places walks over the drawn objects of pages with their positions: images, and painted outlines. What patterns and
+// soft masks have is among them.
 type places struct {
 	*pdffile.File
 
-	// image gets the hashes of an image and of its masks, and the rectangle around it.
-	image func(hashes []string, at box)
+	// image gets the hashes of an image and of its masks, the rectangle around it, and how it is seen.
+	image func(hashes []string, at box, how sight)
 	// path gets the rectangle around a painted outline, and whether the outline is just an upright rectangle.
 	path   func(at box, plain bool)
 	hashes map[string][]string
 	steps  int
+	images int
+	// bare are patterns without images.
+	bare map[string]bool
+	how  sight
+	// within is the outline that the pattern fills which is walked over: its own positions say little.
+	within *box
 }
+
+// sight is how a page shows an object: itself, repeated in a pattern, or as a soft mask of something else.
+type sight int
+
+const (
+	drawn sight = iota
+	patterned
+	masking
+)
 
 // maxSteps bounds how much is walked over: forms may draw forms many times.
 const maxSteps = 20_000_000
@@ -40,13 +58,22 @@ func (p *places) resources(node pdffile.Dict) pdffile.Dict {
 	return p.Entry(node["/Resources"])
 }
 
-// pen is the current outline, with the transformation of coordinates to the page's.
+// pen is the current outline, with the transformation of coordinates to the page's, the clip, and the patterns that
+// outlines are filled and stroked with.
 type pen struct {
-	matrix  affine
-	around  box
-	points  int
-	upright bool
+	matrix       affine
+	around       box
+	points       int
+	upright      bool
+	clips        bool // by the current outline
+	clip         box
+	fill, stroke any
 }
+
+// everywhere is the clip of a page.
+var everywhere = box{-maxCoordinate, -maxCoordinate, maxCoordinate, maxCoordinate} //nolint:gochecknoglobals // never changed
+
+const maxCoordinate = 1e9
 
 func (n *pen) to(x, y float64) {
 	x, y = n.matrix.at(x, y)
@@ -59,7 +86,7 @@ func (n *pen) to(x, y float64) {
 
 // content walks over content.
 func (p *places) content(content []byte, resources pdffile.Dict, matrix affine, depth int) (err error) {
-	n, saved := pen{matrix: matrix, upright: true}, []affine{}
+	n, saved := pen{matrix: matrix, upright: true, clip: everywhere}, []pen{}
 	objects := p.Entry(resources["/XObject"])
 	pdffile.ReadContent(content, func(op pdffile.Operation) {
 		if p.steps++; p.steps > maxSteps && err == nil {
@@ -69,34 +96,112 @@ func (p *places) content(content []byte, resources pdffile.Dict, matrix affine, 
 			return
 		}
 		v := numbersOf(op.Operands)
+		name := ""
+		if len(op.Operands) > 0 {
+			name, _ = op.Operands[len(op.Operands)-1].(string)
+		}
+
 		switch op.Operator {
 		case "q":
-			saved = append(saved, n.matrix)
+			saved = append(saved, n)
 		case "Q":
 			if len(saved) > 0 {
-				n.matrix, saved = saved[len(saved)-1], saved[:len(saved)-1]
+				n, saved = saved[len(saved)-1], saved[:len(saved)-1]
 			}
 		case "cm":
 			if len(v) == 6 {
 				n.matrix = affine(v).then(n.matrix)
 			}
 		case "Do":
-			if len(op.Operands) > 0 {
-				name, _ := op.Operands[len(op.Operands)-1].(string)
-				err = p.object(objects[name], resources, n.matrix, depth)
-			}
+			err = p.object(objects[name], resources, n.matrix, depth)
 		case "BI":
 			p.draw([]string{hash(op.Image)}, n.matrix)
+		case "gs":
+			err = p.mask(p.Entry(p.Entry(resources["/ExtGState"])[name]), resources, n.matrix, depth)
+		case "sh":
+			p.shade(p.Entry(p.Entry(resources["/Shading"])[name]), n.clip)
+		case "g", "rg", "k", "cs", "sc", "scn":
+			n.fill = p.Entry(resources["/Pattern"])[name]
+		case "G", "RG", "K", "CS", "SC", "SCN":
+			n.stroke = p.Entry(resources["/Pattern"])[name]
 		default:
-			p.outline(&n, op.Operator, v)
+			err = p.outline(&n, op.Operator, v, resources, matrix, depth)
 		}
 	})
 	return err
 }
 
+// mask walks over the soft mask that a graphics state sets.
+func (p *places) mask(state, resources pdffile.Dict, matrix affine, depth int) error {
+	group := p.Entry(state["/SMask"])["/G"]
+	if group == nil {
+		return nil
+	}
+	how := p.how
+	defer func() { p.how = how }()
+	p.how = masking
+	return p.object(group, resources, matrix, depth+1)
+}
+
+// shade reports a shading that may be a picture: one of a function of both coordinates, or of a mesh.
+func (p *places) shade(shading pdffile.Dict, at box) {
+	const axial, radial = 2, 3
+	if kind := p.Target(shading["/ShadingType"]); kind != float64(axial) && kind != float64(radial) && p.path != nil {
+		p.path(p.at(at), false)
+	}
+}
+
+// at returns where something is seen.
+func (p *places) at(own box) box {
+	if p.within != nil {
+		return *p.within
+	}
+	return own
+}
+
+// pattern walks over a pattern that an outline is painted with.
+func (p *places) pattern(v any, around box, resources pdffile.Dict, matrix affine, depth int) error {
+	ref, entries := pdffile.Reference(v), p.Entry(v)
+	const tiling = 1
+	switch {
+	case entries == nil:
+		return nil
+	case p.Target(entries["/PatternType"]) != float64(tiling):
+		p.shade(p.Entry(entries["/Shading"]), around)
+		return nil
+	}
+	if p.path != nil {
+		p.path(p.at(around), false)
+	}
+
+	if p.bare[ref] {
+		return nil // a page may be filled with it many times
+	}
+
+	within, how, images := p.within, p.how, p.images
+	defer func() { p.within, p.how = within, how }()
+	if within == nil {
+		p.within = &around
+	}
+	if how == drawn {
+		p.how = patterned
+	}
+	err := p.object(ref, resources, matrix, depth+1)
+	if p.images == images && err == nil {
+		if p.bare == nil {
+			p.bare = map[string]bool{}
+		}
+		p.bare[ref] = true
+	}
+	return err
+}
+
 // outline walks over the operators of outlines.
-func (p *places) outline(n *pen, operator string, v []float64) {
+func (p *places) outline(n *pen, operator string, v []float64, resources pdffile.Dict, matrix affine, depth int) (err error) {
 	switch operator {
+	case "W", "W*":
+		n.clips = true
+		return nil
 	case "m", "l", "c", "v", "y":
 		for i := 0; i+1 < len(v); i += 2 {
 			n.to(v[i], v[i+1])
@@ -110,19 +215,30 @@ func (p *places) outline(n *pen, operator string, v []float64) {
 			n.to(v[0]+v[2], v[1]+v[3])
 			n.upright = n.upright && n.points == 4 && (n.matrix[1] == 0 && n.matrix[2] == 0 || n.matrix[0] == 0 && n.matrix[3] == 0)
 		}
-	case "S", "s", "f", "F", "f*", "B", "B*", "b", "b*":
-		if n.points > 0 && p.path != nil {
-			p.path(n.around, n.upright)
+	case "S", "s", "f", "F", "f*", "B", "B*", "b", "b*", "n":
+		if n.points > 0 && operator != "n" {
+			if p.path != nil {
+				p.path(p.at(n.around), n.upright && p.how == drawn)
+			}
+			if strings.ContainsAny(operator, "fFBb") {
+				err = p.pattern(n.fill, n.around, resources, matrix, depth)
+			}
+			if strings.ContainsAny(operator, "sSBb") {
+				err = errors.Join(err, p.pattern(n.stroke, n.around, resources, matrix, depth))
+			}
 		}
-		n.points, n.upright = 0, true
-	case "n":
-		n.points, n.upright = 0, true
+		if n.clips && n.points > 0 {
+			n.clip, _ = n.clip.and(n.around)
+		}
+		n.points, n.upright, n.clips = 0, true, false
 	}
+	return err
 }
 
 func (p *places) draw(hashes []string, matrix affine) {
+	p.images++
 	if p.image != nil {
-		p.image(hashes, matrix.around(0, 0, 1, 1))
+		p.image(hashes, p.at(matrix.around(0, 0, 1, 1)), p.how)
 	}
 }
 
@@ -214,7 +330,7 @@ func (b box) touches(other box) bool {
 	return b[0] < other[2] && other[0] < b[2] && b[1] < other[3] && other[1] < b[3]
 }
 
-// redactedPlaces are the rectangles that go, by page: areas, and letters.
+// redactedPlaces are the rectangles that go, by page: those of letters, and behind them the areas.
 type redactedPlaces map[int][]box
 
 // places returns the redacted places on the pages of an opened document.
@@ -225,7 +341,7 @@ func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found looked) 
 		if len(room) != 4 {
 			continue
 		}
-		for _, q := range here.cores {
+		for _, q := range here.letters {
 			b := box{q[0], q[1], q[0], q[1]}
 			for i := 2; i < cornerNumbers; i += 2 {
 				b = box{min(b[0], q[i]), min(b[1], q[i+1]), max(b[2], q[i]), max(b[3], q[i+1])}
@@ -233,10 +349,20 @@ func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found looked) 
 			all[number] = append(all[number], box{b[0] + room[0], room[3] - b[3], b[2] + room[0], room[3] - b[1]})
 		}
 	}
-	for _, a := range r.args.Areas {
-		all[a.Page] = append(all[a.Page], r.areaBox(a, 0))
+	for _, number := range r.emptied() {
+		all[number] = append(all[number], r.areasOf(number)...)
 	}
 	return all
+}
+
+// areasOf returns the areas of a page in its coordinates.
+func (r *redaction) areasOf(number int) (boxes []box) {
+	for _, a := range r.args.Areas {
+		if a.Page == number {
+			boxes = append(boxes, r.areaBox(a, 0))
+		}
+	}
+	return boxes
 }
 
 // areaBox returns an area in the coordinates of its page, reduced by an edge in points.
@@ -274,9 +400,11 @@ func (r *redaction) touchedImages(open string, found looked) (touched map[string
 	gone, touched = r.places(f, pages, found), map[string]bool{}
 	p := &places{File: f}
 	for number, boxes := range gone {
-		p.image = func(hashes []string, at box) {
-			for _, b := range boxes {
-				if !b.touches(at) {
+		areas := r.areasOf(number)
+		p.image = func(hashes []string, at box, how sight) {
+			for i, b := range boxes {
+				// Words are not thought to be in the shadows that soft masks make around them.
+				if !b.touches(at) || how == masking && i < len(boxes)-len(areas) {
 					continue
 				}
 				for _, h := range hashes {
@@ -306,12 +434,12 @@ func (r *redaction) leftImages() (left []int, err error) {
 	p := &places{File: f}
 	for i, page := range pages {
 		shown := s.paper(page.Entries).box
-		p.image = func(hashes []string, at box) {
+		p.image = func(hashes []string, at box, how sight) {
 			const least = 2 // points
 			seen, ok := shown.and(at)
 			ok = ok && seen[2]-seen[0] > least && seen[3]-seen[1] > least
 			for _, b := range r.gone[i+1] {
-				ok = ok && !b.touches(at)
+				ok = ok && (!b.touches(at) || how == masking && len(r.areasOf(i+1)) == 0)
 			}
 			for _, h := range hashes {
 				if r.touched[h] && !ok {

@@ -22,6 +22,9 @@ type scrubber struct {
 	type3   []*glyphs
 	names   map[string]string // that have become others
 	found   bool              // something was taken out
+	// meanings is true where secrets stay in what content says of itself, and fonts of their glyphs, until it is known
+	// which glyphs these are.
+	meanings bool
 }
 
 // glyphs is a Type 3 font; the result has only its visible glyphs.
@@ -33,8 +36,8 @@ type glyphs struct {
 	done      bool
 }
 
-// scrub returns the rewritten document, and whether it contained secrets.
-func scrub(content []byte, s secrets) (out []byte, found bool, err error) {
+// scrub returns the rewritten document, and whether it contained secrets. See scrubber for meanings.
+func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, err error) {
 	f, err := pdffile.Read(content)
 	if err != nil {
 		return nil, false, err
@@ -44,7 +47,7 @@ func scrub(content []byte, s secrets) (out []byte, found bool, err error) {
 		return nil, false, err
 	}
 	u, root := pdffile.NewDocument()
-	sc := &scrubber{File: f, update: u, secrets: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}}
+	sc := &scrubber{File: f, update: u, secrets: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}, meanings: meanings}
 	tree, kids := u.Reserve(), []any{}
 	for _, page := range pages {
 		sc.refs[page.Ref] = u.Reserve()
@@ -169,7 +172,7 @@ func (s *scrubber) content(v any) (all []byte, err error) {
 
 // own returns rewritten content, and Resources with the inherited entries that it uses.
 func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.Dict) {
-	r := s.rewrite(content)
+	r := s.rewrite(content, resources)
 	kept := pdffile.Dict{}
 	for _, category := range []string{"/XObject", "/Font", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties"} {
 		entries, part := s.Entry(resources[category]), pdffile.Dict{}

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 
 	"relaypdf/render/pdffile"
 )
@@ -75,6 +78,10 @@ func foldPlain(text string) (folded string, plain bool) {
 
 // unpercent undoes the encoding of addresses, as often as it was done.
 func unpercent(text string) string {
+	return strings.ToValidUTF8(string(unpercentBytes(text)), "\uFFFD")
+}
+
+func unpercentBytes(text string) []byte {
 	const often = 3
 	for range often {
 		if !strings.Contains(text, "%") {
@@ -92,7 +99,78 @@ func unpercent(text string) string {
 		}
 		text = string(out)
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return []byte(text)
+}
+
+// punycode matches a part of a host that stands for letters beyond ASCII.
+var punycode = regexp.MustCompile(`(?i)xn--[a-z0-9-]+`)
+
+// addresses returns what a text may say as an address: with its percent signs and, if it has no spaces, its hosts
+// decoded. The text itself is not among it.
+func addresses(text string) (all []string) {
+	if text == "" || strings.ContainsAny(text, " \n") {
+		if plain := unpercent(text); plain != text {
+			return []string{plain}
+		}
+		return nil
+	}
+	raw := unpercentBytes(text)
+	spellings := []string{string(raw)}
+	if !utf8.Valid(raw) {
+		spellings = []string{strings.ToValidUTF8(string(raw), "\uFFFD"), rawText(raw)}
+	} else if latin := rawText([]byte(text)); latin != text {
+		spellings = append(spellings, latin)
+	}
+	for _, spelling := range spellings {
+		spelling = punycode.ReplaceAllStringFunc(spelling, func(host string) string {
+			if plain, err := idna.Punycode.ToUnicode(strings.ToLower(host)); err == nil {
+				return plain
+			}
+			return host
+		})
+		if spelling != text {
+			all = append(all, spelling)
+		}
+	}
+	return all
+}
+
+// inAddress returns a text without the secrets that it has as an address, and whether there were any.
+func (s secrets) inAddress(text string) (better string, hit bool) {
+	const often = 4 // each time may leave what another spelling says
+	for range often {
+		before := text
+		for _, spelling := range append([]string{text}, addresses(text)...) {
+			clean, coded := s.blackenAddress(spelling)
+			if !coded {
+				continue
+			}
+			if hit = true; spelling != text {
+				clean = repercent(clean)
+			}
+			text = clean
+			break
+		}
+		if text == before {
+			break
+		}
+	}
+	return text, hit
+}
+
+// blackenAddress is blacken for a text in which there may be other signs than spaces between words.
+func (s secrets) blackenAddress(text string) (string, bool) {
+	text, hit := s.blacken(text)
+	if strings.ContainsAny(text, " \n") || !strings.ContainsAny(text, "+-_.") {
+		return text, hit
+	}
+
+	letters := lettersOf(text)
+	gone := secrets{terms: s.joined}.find(letters)
+	if len(s.patterns) > 0 {
+		gone = append(gone, secrets{patterns: s.patterns}.find(lettersOf(strings.ReplaceAll(text, "+", " ")))...)
+	}
+	return blackened(letters, gone), hit || len(gone) > 0
 }
 
 // repercent writes an address so that it has no letters which addresses have not.
@@ -147,9 +225,12 @@ func (s secrets) cleanString(v string) (string, bool) {
 		return v, false
 	}
 	better, hit := s.blacken(text)
-	if plain := unpercent(better); plain != better {
-		if best, coded := s.blacken(plain); coded {
-			better, hit = repercent(best), true
+	if address, coded := s.inAddress(better); coded {
+		better, hit = address, true
+	}
+	if !hit && utf8.Valid(raw) {
+		if best, unmarked := s.blacken(string(raw)); unmarked { // UTF-8 without its mark, as in many addresses
+			better, hit = best, true
 		}
 	}
 	if !hit && s.inOddWritings(raw) {
@@ -173,7 +254,8 @@ func (s secrets) inName(name string) bool {
 	if knownNames()[name] || len(name) < 2 {
 		return false
 	}
-	return s.in(strings.ToValidUTF8(name, "\uFFFD")) || s.in(rawText([]byte(name))) || s.in(unpercent(name))
+	_, coded := s.inAddress(strings.ToValidUTF8(name, "\uFFFD"))
+	return coded || s.in(strings.ToValidUTF8(name, "\uFFFD")) || s.in(rawText([]byte(name)))
 }
 
 // binary returns the places of terms, in ASCII or UTF-16, in bytes other than text.

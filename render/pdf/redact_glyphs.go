@@ -1,0 +1,395 @@
+package pdf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
+	"golang.org/x/text/unicode/norm"
+
+	"relaypdf/render/pdffile"
+)
+
+// MuPDF reads the glyphs of pages from a copy in which every operation that shows text follows a mark: a
+// rectangle whose left edge is the operation's number. So each glyph is known with its code in the content.
+const (
+	markGray = 0.34567
+	markY    = -98765.5
+)
+
+// showingOperations are the operators that show text.
+var showingOperations = map[string]bool{"Tj": true, "TJ": true, "'": true, `"`: true} //nolint:gochecknoglobals // never changed
+
+// withMarks returns the update of a document that marks its operations, and the number of the first operation of each of its streams.
+func withMarks(f *pdffile.File) (update *pdffile.Update, numbers map[string]int, err error) {
+	numbers = map[string]int{}
+	update, next := f.NewUpdate(), 0
+	mark := func(ref string) error {
+		stream, ok := f.Stream(ref)
+		if _, known := numbers[ref]; known || !ok {
+			return nil
+		}
+		plain, rest, err := plainStream(f, stream)
+		if err != nil || rest != "" {
+			return fmt.Errorf("content %s: %w", ref, errFilter)
+		}
+
+		numbers[ref] = next
+		var out []byte
+		pdffile.ReadContent(plain, func(op pdffile.Operation) {
+			switch {
+			case showingOperations[op.Operator]:
+				out = fmt.Appendf(out, "%v g %d %v 1 1 re f\n", markGray, next, markY)
+				next++
+			case op.Operator == "Tr": // so that each text is drawn once
+				op.Operands = []any{pdffile.Number("0")}
+			}
+			out = pdffile.AppendOperation(out, op)
+			if op.Operator == "ET" {
+				out = fmt.Appendf(out, "%v g -1 %v 1 1 re f\n", markGray, markY)
+			}
+		})
+		update.Set(ref, pdffile.Stream{Entries: pdffile.Without(stream.Entries, "/Filter", "/DecodeParms", "/Length"), Content: out})
+		return nil
+	}
+
+	refs, err := contentStreams(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, ref := range refs {
+		if err := mark(ref); err != nil {
+			return nil, nil, err
+		}
+	}
+	return update, numbers, nil
+}
+
+// contentStreams returns the streams with operations: those of pages, forms, patterns and glyphs.
+func contentStreams(f *pdffile.File) (refs []string, err error) {
+	pages, err := f.Pages(MaxPages)
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		refs = append(refs, contentRefs(f, page)...)
+	}
+
+	for _, ref := range f.References() {
+		value, body, err := f.Object(ref)
+		if err != nil {
+			return nil, err
+		}
+		entries, _ := value.(pdffile.Dict)
+		switch {
+		case body != 0 && isContent(entries):
+			refs = append(refs, ref)
+		case entries["/Subtype"] == "/Type3":
+			for _, glyph := range f.Entry(entries["/CharProcs"]) {
+				refs = append(refs, pdffile.Reference(glyph))
+			}
+		}
+	}
+	return refs, nil
+}
+
+// contentRefs returns the streams of a page's content.
+func contentRefs(f *pdffile.File, page pdffile.Page) (refs []string) {
+	for _, v := range parts(page.Entries["/Contents"], f.Target(page.Entries["/Contents"])) {
+		refs = append(refs, pdffile.Reference(v))
+	}
+	return refs
+}
+
+// shownCode is a code of content that shows a glyph. Positions are MuPDF's: in points, from the page's top left.
+type shownCode struct {
+	text string
+	x, y float64
+	*glyphSpace
+	advance float64 // in its units
+	ink     *box    // in its units, upwards from its origin
+	cell    int32   // in the sheet of glyphs; -1 means none
+}
+
+// glyphSpace is what the glyphs of a text share: the matrix of their unit, which is the size of their font.
+type glyphSpace struct {
+	matrix   [4]float64
+	vertical bool
+}
+
+// at returns a point of a code's glyph on its page.
+func (c shownCode) at(x, y float64) (float64, float64) {
+	m := c.matrix
+	return c.x + m[0]*x + m[2]*y, c.y + m[1]*x + m[3]*y
+}
+
+// The height of letters above and below their line, in units of their size. Fonts declare heights up to several
+// lines, for their tallest glyph.
+const (
+	letterAscent  = 0.9
+	letterDescent = -0.22
+)
+
+// quad returns the corners of a code's letter: see pageLetters.
+func (c shownCode) quad() []float64 {
+	corners := [][2]float64{{0, letterAscent}, {c.advance, letterAscent}, {0, letterDescent}, {c.advance, letterDescent}}
+	if c.vertical {
+		// Its line goes down: the top of the line is at its right.
+		corners = [][2]float64{{1, letterAscent}, {1, letterDescent}, {0, letterAscent}, {0, letterDescent}}
+	}
+	q := make([]float64, 0, cornerNumbers)
+	for _, corner := range corners {
+		x, y := c.at(corner[0], corner[1])
+		q = append(q, x, y)
+	}
+	return q
+}
+
+// codeRun are the codes of one execution of an operation.
+type codeRun struct{ operation, first, end int }
+
+// pageCodes are the codes that a page shows, in the order of its content.
+type pageCodes struct {
+	codes []shownCode
+	runs  []codeRun
+}
+
+// readCodes reads what the script wrote of a page.
+func readCodes(text string) (p pageCodes, err error) {
+	space := &glyphSpace{}
+	p.runs = []codeRun{{operation: -1}}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		numbers := make([]float64, len(words))
+		for i, word := range words {
+			if i == 0 && (word == "M" || word == "R") {
+				continue
+			}
+			if numbers[i], err = strconv.ParseFloat(word, 64); err != nil {
+				return p, err
+			}
+		}
+		last := &p.runs[len(p.runs)-1]
+
+		switch {
+		case words[0] == "M" && len(words) == 6:
+			space = &glyphSpace{matrix: [4]float64(numbers[1:5]), vertical: numbers[5] == 1}
+		case words[0] == "R" && len(words) == 2:
+			last.end = len(p.codes)
+			p.runs = append(p.runs, codeRun{operation: int(numbers[1]), first: len(p.codes)})
+		case len(words) == 6:
+			text := string(rune(numbers[0]))
+			if numbers[1] == 0 && len(p.codes) > last.first {
+				p.codes[len(p.codes)-1].text += text
+				continue
+			}
+			p.codes = append(p.codes, shownCode{text: text, x: numbers[2], y: numbers[3], glyphSpace: space, advance: numbers[4], cell: int32(numbers[5])})
+		default:
+			return p, fmt.Errorf("a line of glyphs: %.40q", line)
+		}
+	}
+	p.runs[len(p.runs)-1].end = len(p.codes)
+	return p, nil
+}
+
+// sheetEm is the size of glyphs on the sheet of them in pixels, sheetCell that of a cell, and sheetColumns is the
+// number of cells in a row. A glyph's origin is an em from the left and two and a half from the top.
+const (
+	sheetEm      = 32
+	sheetCell    = 4 * sheetEm
+	sheetColumns = 16
+)
+
+// readInk reads where the codes of a page have ink from the sheet of their glyphs, if there is one.
+func (p pageCodes) readInk(path string) error {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	sheet, err := png.Decode(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	known := map[int32]*box{}
+	for i, c := range p.codes {
+		if c.cell < 0 {
+			continue
+		}
+		if _, ok := known[c.cell]; !ok {
+			known[c.cell] = inkOf(sheet, int(c.cell))
+		}
+		p.codes[i].ink = known[c.cell]
+	}
+	return os.Remove(path)
+}
+
+// inkOf returns where a cell is not white, around its glyph's origin; nil if it is all white.
+func inkOf(sheet image.Image, cell int) *box {
+	left, top := cell%sheetColumns*sheetCell, cell/sheetColumns*sheetCell
+	found := image.Rectangle{}
+	for y := top; y < top+sheetCell; y++ {
+		for x := left; x < left+sheetCell; x++ {
+			const dark = 0xc0
+			if gray, _ := color.GrayModel.Convert(sheet.At(x, y)).(color.Gray); gray.Y < dark {
+				found = found.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	if found.Empty() {
+		return nil
+	}
+	em := func(pixels int) float64 { return float64(pixels) / sheetEm }
+	return &box{em(found.Min.X-left) - 1, 2.5 - em(found.Max.Y-top), em(found.Max.X-left) - 1, 2.5 - em(found.Min.Y-top)}
+}
+
+// within reports whether a code is in an area: its middle, or its ink. An area is a rectangle, in MuPDF's points.
+func (c shownCode) within(area box) bool {
+	const edge = 0.5 // points, for what only touches the area
+	inner := area
+	for side := range 2 {
+		if inset := min(edge, (area[side+2]-area[side])/4); inset > 0 {
+			inner[side], inner[side+2] = area[side]+inset, area[side+2]-inset
+		}
+	}
+
+	x, y := c.at(c.advance/2, (letterAscent+letterDescent)/2)
+	if c.vertical {
+		x, y = c.at(0.5, (letterAscent+letterDescent)/2)
+	}
+	if x > inner[0] && x < inner[2] && y > inner[1] && y < inner[3] {
+		return true
+	}
+	if c.ink == nil {
+		return false
+	}
+	m := affine{c.matrix[0], c.matrix[1], c.matrix[2], c.matrix[3], c.x, c.y}
+	return overlap(m, *c.ink, inner)
+}
+
+// overlap reports whether a transformed rectangle and one that is not have a part in common: no axis of either
+// separates them.
+func overlap(m affine, a, b box) bool {
+	if around := box(m.around(a[0], a[1], a[2], a[3])); !around.touches(b) {
+		return false
+	}
+	determinant := m[0]*m[3] - m[1]*m[2]
+	if math.Abs(determinant) < 1e-9 {
+		return true
+	}
+	back := affine{m[3] / determinant, -m[1] / determinant, -m[2] / determinant, m[0] / determinant, 0, 0}
+	e, f := back.at(-m[4], -m[5])
+	back[4], back[5] = e, f
+	return box(back.around(b[0], b[1], b[2], b[3])).touches(a)
+}
+
+// letters returns the letters of a page in the order of its content, with the ends of lines and the spaces that
+// readers see between them.
+func (p pageCodes) letters() pageLetters {
+	l := &lineReader{}
+	for i, c := range p.codes {
+		l.code(i, c)
+	}
+	return l.pageLetters
+}
+
+// lineReader divides codes into lines, as MuPDF's reader does.
+type lineReader struct {
+	pageLetters
+
+	any        bool
+	direction  [2]float64 // of the line
+	vertical   bool
+	penX, penY float64 // the end of the last letter
+	last       string
+	rtl        bool
+}
+
+// code adds the letters of a code.
+func (l *lineReader) code(number int, c shownCode) {
+	const smallGap, largeGap, lineHeight = 0.15, 0.8, 0.8 // of a letter's size
+	q := c.quad()
+	startX, startY, endX, endY := c.x, c.y, c.x+c.advance*c.matrix[0], c.y+c.advance*c.matrix[1]
+	if c.vertical {
+		startX, startY, endX, endY = q[4], q[5], q[6], q[7]
+	}
+	direction := [2]float64{endX - startX, endY - startY}
+	if direction == [2]float64{} {
+		direction = [2]float64{c.matrix[0], c.matrix[1]}
+	}
+	if length := math.Hypot(direction[0], direction[1]); length > 0 {
+		direction = [2]float64{direction[0] / length, direction[1] / length}
+	}
+	size := math.Sqrt(math.Abs(c.matrix[0]*c.matrix[3] - c.matrix[1]*c.matrix[2]))
+	first, length := utf8.DecodeRuneInString(c.text)
+	text := c.text[:length]
+	if isLigature(first) {
+		text = norm.NFKC.String(text)
+	}
+
+	switch class, _ := bidi.LookupRune(first); class.Class() {
+	case bidi.R, bidi.AL:
+		l.rtl = true
+	case bidi.L:
+		l.rtl = false
+	}
+
+	same := l.any && l.vertical == c.vertical && direction[0]*l.direction[0]+direction[1]*l.direction[1] > 0.999
+	space := false
+	if same {
+		if math.Abs(endX-l.penX) < 1e-4 && math.Abs(endY-l.penY) < 1e-4 && l.last == text && len(l.Codes) > 0 {
+			l.Codes[len(l.Codes)-1] = append(l.Codes[len(l.Codes)-1], number) // drawn twice, to be bold
+			return
+		}
+		dx, dy := startX-l.penX, startY-l.penY
+		gap, off := direction[0]*dx+direction[1]*dy, direction[0]*dy-direction[1]*dx
+		switch {
+		case math.Abs(off) >= size*lineHeight:
+			same = false
+		case l.rtl || math.Abs(gap) < size*smallGap:
+		case math.Abs(gap) > size*largeGap:
+			same = false
+		default:
+			space = gap > 0 && l.last != " " && !c.vertical
+		}
+	}
+	if l.any && !same {
+		l.add("\n", nil, make([]float64, cornerNumbers))
+	}
+	if space {
+		l.add(" ", nil, []float64{l.penX, l.penY, startX, startY, l.penX, l.penY, startX, startY})
+	}
+
+	// The letters of a ligature after its first have no width.
+	thin := []float64{q[2], q[3], q[2], q[3], q[6], q[7], q[6], q[7]}
+	for i, r := range text + c.text[length:] {
+		if i == 0 {
+			l.add(string(r), []int{number}, q)
+		} else {
+			l.add(string(r), []int{number}, thin)
+		}
+	}
+	l.any, l.vertical, l.direction, l.penX, l.penY, l.last = true, c.vertical, direction, endX, endY, text
+}
+
+func (l *lineReader) add(text string, codes []int, quad []float64) {
+	l.Text, l.Codes, l.Quads = append(l.Text, text), append(l.Codes, codes), append(l.Quads, quad...)
+}
+
+// isLigature reports whether a character is a Latin ligature, which readers take for its letters.
+func isLigature(r rune) bool { return r >= 0xFB00 && r <= 0xFB06 }
