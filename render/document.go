@@ -105,7 +105,7 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 	}
 	job, err := a.prepare(ctx, src, page, style)
 	if err != nil {
-		return chrome.Document{}, err
+		return chrome.Document{}, a.failure(ctx, page, err)
 	}
 	job.Account = a.id
 	lacking, err := letterheads(ctx, a, src, page, &opt)
@@ -114,7 +114,7 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 	}
 	doc, err := a.render.browser.PDF(ctx, job, opt.print())
 	if err != nil {
-		return chrome.Document{}, a.render.refusal(ctx, err)
+		return chrome.Document{}, a.failure(ctx, page, err)
 	}
 	doc.Warnings = append(lacking, doc.Warnings...)
 	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
@@ -130,12 +130,25 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt chrome.Screenshot) (chrome.Image, error) {
 	job, err := a.prepare(ctx, src, page, markup.MarkdownOptions{})
 	if err != nil {
-		return chrome.Image{}, err
+		return chrome.Image{}, a.failure(ctx, page, err)
 	}
 	job.Account = a.id
 	opt.MaxBytes = MaxBytes
 	image, err := a.render.browser.Screenshot(ctx, job, opt)
-	return image, a.render.refusal(ctx, err)
+	return image, a.failure(ctx, page, err)
+}
+
+// MinTimeout is a timeout that is long enough for most documents. A job that runs into a shorter one returns a
+// *chrome.TimeoutError that is Short.
+const MinTimeout = time.Second
+
+// failure completes the error of a job of the browser with what only the caller's settings show.
+func (a *Account) failure(ctx context.Context, page Page, err error) error {
+	var late *chrome.TimeoutError
+	if errors.As(err, &late) && page.Timeout > 0 && page.Timeout < MinTimeout {
+		late.Short, late.Unstarted, late.After = true, false, page.Timeout
+	}
+	return a.render.refusal(ctx, err)
 }
 
 // print returns the settings in the browser's type.

@@ -349,3 +349,24 @@ func TestCheckPageRanges(t *testing.T) {
 		t.Error("3-1 was accepted")
 	}
 }
+
+// TestShortTimeouts: a timeout that no document can keep is the cause that the error names, and costs the account no
+// slots.
+func TestShortTimeouts(t *testing.T) {
+	r := start(t, Config{})
+	for _, source := range []Source{{HTML: "<p>x"}, {HTML: "<script>1</script>"}, {HTML: `<img src="https://nowhere.invalid/x.png">`}, {Markdown: "# x"}} {
+		for range 5 {
+			_, err := r.For(account).PDF(t.Context(), source, Page{Timeout: time.Millisecond}, letter)
+			var late *chrome.TimeoutError
+			if !errors.As(err, &late) || !late.Short || late.Unstarted || late.After != time.Millisecond || late.Slowed != 0 {
+				t.Fatalf("%+v: %v (%+v), want a short timeout that slows nobody", source, err, late)
+			}
+		}
+	}
+
+	_, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<p>x"}, Page{Timeout: time.Millisecond}, chrome.Screenshot{})
+	var late *chrome.TimeoutError
+	if !errors.As(err, &late) || !late.Short {
+		t.Errorf("an image: %v", err)
+	}
+}

@@ -110,6 +110,8 @@ func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duratio
 		return u.String(), err
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case lookup.Err() != nil && timeout < lookupTimeout:
+		return "", &chrome.TimeoutError{Step: "looking up the host name", After: timeout}
 	case errors.As(err, &unknown) || lookup.Err() != nil:
 		return "", &chrome.LoadError{URL: u.String(), Reason: "net::ERR_NAME_NOT_RESOLVED"}
 	}
@@ -141,7 +143,8 @@ const markdownJob = "markdown"
 // convert turns Markdown into a document in a separate process, because some short inputs never finish.
 func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (doc markup.MarkdownDocument, err error) {
 	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
-	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: timeout})
+	// A shorter limit would count as the account's overload. What the conversion takes is not left for the browser.
+	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: max(timeout, MinTimeout)})
 	var late *engine.TimeoutError
 	switch {
 	case err == nil:

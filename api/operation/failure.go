@@ -118,6 +118,10 @@ func renderError(err error) *apierror.Error {
 	case errors.As(err, &timeout) && timeout.Still:
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
 			"waitForSelector%s matched no element, and the page runs no script that could add one. Check the selector.", wantText(timeout))}
+	case errors.As(err, &timeout) && timeout.Short:
+		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
+			"Rendering timed out after %v while %s: options.timeout is too short. Set at least %d ms, at most %d ms.",
+			timeout.After, timeout.Step.Doing(), render.MinTimeout.Milliseconds(), maxTimeout)}
 	case errors.As(err, &timeout) && timeout.Unstarted:
 		return &apierror.Error{Code: apierror.RenderFailed, Message: fmt.Sprintf(
 			"Rendering did not start within %v because the server is overloaded. Retry the request.", timeout.After.Round(100*time.Millisecond))}
@@ -177,8 +181,11 @@ func faultsError(faults []chrome.Warning) *apierror.Error {
 	return e
 }
 
-// largerText returns advice to use less memory, if memory limits an image.
+// largerText returns advice to use another type, if the type or the memory that it needs limits an image.
 func largerText(size *chrome.SizeError) string {
+	if size.MaxSide == maxWebPSide && size.Width*size.Height <= size.MaxPixels {
+		return fmt.Sprintf(" The WebP format has this limit: png and jpeg can have %d per side.", maxSide)
+	}
 	if size.MaxPixels >= maxPixels {
 		return ""
 	}

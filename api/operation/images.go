@@ -14,6 +14,8 @@ import (
 const (
 	// maxSide and maxPixels are the limits of an image in device pixels.
 	maxSide, maxPixels = 16_384, 100_000_000
+	// maxWebPSide is the limit of the WebP format.
+	maxWebPSide = 16_383
 	// The viewport that a page is laid out in when none is given, in CSS pixels.
 	defaultViewportWidth, defaultViewportHeight = 1280, 720
 	defaultQuality                              = 80
@@ -34,7 +36,7 @@ type ImageInput struct {
 type ImageOptions struct {
 	Type                  string   `json:"type,omitempty" jsonschema:"enum=png,enum=jpeg,enum=webp,default=png" jsonschema_extras:"x-common=true" jsonschema_description:"Image format."`
 	Quality               int      `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=80" jsonschema_description:"Quality of a jpeg or webp, from 1 to 100; ignored for png."`
-	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, capture the whole page, not only the viewport. Lazy images are loaded. At most 16384 pixels per side and 100 megapixels."`
+	FullPage              bool     `json:"fullPage,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, capture the whole page, not only the viewport. Lazy images are loaded. At most 16384 pixels per side (webp 16383) and 100 megapixels."`
 	Viewport              Viewport `json:"viewport,omitzero" jsonschema_description:"Browser window that lays out the page."`
 	Device                string   `json:"device,omitempty" jsonschema:"enum=iPhone SE,enum=iPhone XR,enum=iPhone 12 Pro,enum=iPhone 14 Pro Max,enum=Pixel 7,enum=Galaxy S8+,enum=Galaxy S20 Ultra,enum=iPad Mini,enum=iPad Air,enum=iPad Pro,enum=Surface Pro 7" jsonschema_description:"Device that provides the window size, scale and touch, unless viewport or mobile sets them."`
 	Mobile                *bool    `json:"mobile,omitempty" jsonschema_description:"If true, lay the page out as a phone does: with its viewport meta tag and touch. Default: true with device, false otherwise."`
@@ -72,9 +74,9 @@ func (in *ImageInput) Validate() error {
 	}
 	o := &in.Options
 	view := o.viewport()
-	view.checkImage(&faults, "options.viewport", float64(view.Width), float64(view.Height))
+	o.checkImage(&faults, "options.viewport", float64(view.Width), float64(view.Height))
 	if o.Clip != nil {
-		view.checkImage(&faults, "options.clip", o.Clip.Width, o.Clip.Height)
+		o.checkImage(&faults, "options.clip", o.Clip.Width, o.Clip.Height)
 		if o.FullPage {
 			faults.Add("options.clip", "is mutually exclusive with options.fullPage")
 		}
@@ -109,13 +111,18 @@ func (o *ImageOptions) viewport() Viewport {
 	}
 }
 
-// checkImage faults an area, in CSS pixels, whose image would be too large at
-// the viewport's scale. One outside the schema's own limits has its fault.
-func (v Viewport) checkImage(faults *schema.Faults, field string, width, height float64) {
-	w, h := math.Ceil(width*v.DeviceScaleFactor), math.Ceil(height*v.DeviceScaleFactor)
+// checkImage faults an area, in CSS pixels, whose image would be too large for its type at the viewport's scale. One
+// outside the schema's own limits has its fault.
+func (o *ImageOptions) checkImage(faults *schema.Faults, field string, width, height float64) {
+	scale, side, of := o.viewport().DeviceScaleFactor, maxSide, ""
+	if o.Type == "webp" {
+		side, of = maxWebPSide, " of a webp"
+	}
+
+	w, h := math.Ceil(width*scale), math.Ceil(height*scale)
 	switch {
-	case w > maxSide || h > maxSide:
-		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d per side", w, h, maxSide)
+	case w > float64(side) || h > float64(side):
+		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d per side%s", w, h, side, of)
 	case w*h > maxPixels:
 		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d megapixels", w, h, maxPixels/1_000_000)
 	}

@@ -232,6 +232,10 @@ func TestInputsRefuse(t *testing.T) {
 		{"images.create", with(`"type":"gif"`), []string{`options.type must be one of png, jpeg, webp; got "gif"`}},
 		{"images.create", with(`"quality":101`), []string{"options.quality must be between 1 and 100; got 101"}},
 		{"images.create", with(`"quality":0`), []string{"options.quality must be between 1 and 100; got 0"}},
+		{"images.create", with(`"type":"webp","viewport":{"width":16384,"height":5}`), []string{
+			"options.viewport is too large: with its deviceScaleFactor the image has 16384 × 5 pixels; at most 16383 per side of a webp"}},
+		{"images.create", with(`"type":"webp","clip":{"x":0,"y":0,"width":5,"height":16384}`), []string{
+			"options.clip is too large: with its deviceScaleFactor the image has 5 × 16384 pixels; at most 16383 per side of a webp"}},
 		{"images.create", with(`"viewport":{"width":16385}`), []string{"options.viewport.width must be between 1 and 16384; got 16385"}},
 		{"images.create", with(`"viewport":{"width":2000,"deviceScaleFactor":9}`), []string{
 			"options.viewport is too large: with its deviceScaleFactor the image has 18000 × 6480 pixels; at most 16384 per side"}},

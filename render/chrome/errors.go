@@ -61,6 +61,8 @@ type TimeoutError struct {
 	After time.Duration
 	// Unstarted is true if no page was ready in time, so nothing of the document was loaded.
 	Unstarted bool
+	// Short is true if the caller's timeout is too short for most documents, so that the timeout is the cause.
+	Short bool
 	// Want is the selector or the function that was waited for in that step.
 	Want string
 	// Still is true if the job did not wait, because the document lacks the wanted element and has no script that

@@ -18,6 +18,9 @@ type task struct {
 	work     func(ctx context.Context, p *page) error
 }
 
+// fairTimeout is the timeout from which on a job at its deadline counts against its account.
+const fairTimeout = time.Second
+
 // run carries a job through queue, page, load and task, and returns the faults of
 // its document.
 func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, err error) {
@@ -36,7 +39,8 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	defer func() {
 		var late *TimeoutError
 		timedOut := errors.As(err, &late)
-		slot.Release(timedOut)
+		// A job with a short timeout of its own did not occupy its slot.
+		slot.Release(timedOut && job.Timeout >= fairTimeout)
 		if timedOut {
 			late.Slowed = p.queue.Slowed(job.Account)
 		}

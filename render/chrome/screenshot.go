@@ -17,6 +17,7 @@ import (
 
 const (
 	defaultMaxSide   = 16_384 // the longest side that Chromium's own surfaces can have
+	maxWebPSide      = 16_383 // the longest side of a WebP, which has 14 bits for it
 	defaultMaxPixels = 100_000_000
 	// pngPixelBytes is the memory that a browser process needs per pixel of a PNG: several copies of the pixels,
 	// and the file, which is as large if the image cannot be compressed. Other files are small.
@@ -49,6 +50,9 @@ func (o Screenshot) normalized() (Screenshot, error) {
 	}
 	if o.MaxSide == 0 {
 		o.MaxSide = defaultMaxSide
+	}
+	if o.Type == "webp" {
+		o.MaxSide = min(o.MaxSide, maxWebPSide)
 	}
 	if o.MaxPixels == 0 {
 		o.MaxPixels = defaultMaxPixels
@@ -90,6 +94,10 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	}
 	if err != nil {
 		return Image{}, outputFailure(err)
+	}
+	// Chromium returns nothing if its encoder fails.
+	if body.Size() == 0 {
+		return Image{}, errTargetCrashed
 	}
 	size, _, err := image.DecodeConfig(body.Open())
 	if err != nil {

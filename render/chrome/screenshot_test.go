@@ -95,6 +95,12 @@ func TestScreenshotRefusesImpossibleSizes(t *testing.T) {
 		"empty clip":   {"x", Screenshot{Clip: &Rect{Width: 0, Height: 5}}},
 		"minus clip":   {"x", Screenshot{Clip: &Rect{Width: -4, Height: 5}}},
 		"own max side": {"x", Screenshot{MaxSide: 799}},
+		// A WebP has at most 16,383 pixels a side.
+		"webp viewport":  {"x", Screenshot{Type: "webp", Viewport: Viewport{Width: 16384, Height: 10}}},
+		"webp clip":      {"x", Screenshot{Type: "webp", Clip: &Rect{Width: 16384, Height: 5}, CaptureBeyondViewport: true}},
+		"webp full page": {`<body style="margin:0;height:16384px">`, Screenshot{Type: "webp", FullPage: true}},
+		"webp selector":  {`<body style="margin:0;height:16384px">`, Screenshot{Type: "webp", Selector: "body"}},
+		"webp scaled":    {`<body style="margin:0;height:8191.5px">`, Screenshot{Type: "webp", FullPage: true, Viewport: Viewport{Width: 100, Height: 100, Scale: 2}}},
 	}
 	for name, c := range cases {
 		_, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: c.html}, c.opt)
@@ -103,7 +109,13 @@ func TestScreenshotRefusesImpossibleSizes(t *testing.T) {
 			t.Errorf("%s: %v, want a SizeError", name, err)
 		}
 	}
-	_, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: "x"}, Screenshot{MaxBytes: 10})
+	img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: `<body style="margin:0;height:16383px">`}, Screenshot{Type: "webp", FullPage: true, Viewport: Viewport{Width: 10, Height: 10}})
+	if err != nil || img.Height != 16383 {
+		t.Errorf("the largest WebP: %d pixels high, %v", img.Height, err)
+	} else {
+		img.Body.Close()
+	}
+	_, err = p.Screenshot(t.Context(), Job{Account: "a", HTML: "x"}, Screenshot{MaxBytes: 10})
 	if !errors.Is(err, ErrTooLarge) {
 		t.Errorf("10 bytes at most: %v, want ErrTooLarge", err)
 	}
