@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ecdsa"
+	_ "crypto/md5" //nolint:gosec // to name weak signatures
 	"crypto/rand"
 	"crypto/rsa"
 	_ "crypto/sha1" //nolint:gosec // to name weak signatures, and for old timestamps
 	_ "crypto/sha256"
+	_ "crypto/sha3"
 	_ "crypto/sha512"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -30,6 +32,7 @@ var (
 	oidESSv2       = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 47}
 	oidRSA         = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}
 	oidPSS         = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 10}
+	oidMGF1        = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 8}
 	oidECKey       = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
 )
 
@@ -37,14 +40,26 @@ var (
 type algorithm struct {
 	hash            crypto.Hash
 	oid, rsa, ecdsa asn1.ObjectIdentifier
+	weak            bool // documents of the same hash can be made
 }
 
 func algorithms() []algorithm {
+	// The algorithms of NIST, RSA and ANSI.
+	nist := func(arcs ...int) asn1.ObjectIdentifier { return append([]int{2, 16, 840, 1, 101, 3, 4}, arcs...) }
+	pkcs1 := func(arc int) asn1.ObjectIdentifier { return []int{1, 2, 840, 113549, 1, 1, arc} }
+	ansi := func(arcs ...int) asn1.ObjectIdentifier { return append([]int{1, 2, 840, 10045, 4}, arcs...) }
 	return []algorithm{
-		{hash: crypto.SHA256, oid: asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}, rsa: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11}, ecdsa: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}},
-		{hash: crypto.SHA384, oid: asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 2}, rsa: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 12}, ecdsa: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 3}},
-		{hash: crypto.SHA512, oid: asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 3}, rsa: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 13}, ecdsa: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 4}},
-		{hash: crypto.SHA1, oid: asn1.ObjectIdentifier{1, 3, 14, 3, 2, 26}, rsa: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 5}, ecdsa: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 1}},
+		{hash: crypto.SHA256, oid: nist(2, 1), rsa: pkcs1(11), ecdsa: ansi(3, 2)},
+		{hash: crypto.SHA384, oid: nist(2, 2), rsa: pkcs1(12), ecdsa: ansi(3, 3)},
+		{hash: crypto.SHA512, oid: nist(2, 3), rsa: pkcs1(13), ecdsa: ansi(3, 4)},
+		{hash: crypto.SHA224, oid: nist(2, 4), rsa: pkcs1(14), ecdsa: ansi(3, 1)},
+		{hash: crypto.SHA512_256, oid: nist(2, 6), rsa: pkcs1(16)},
+		{hash: crypto.SHA3_224, oid: nist(2, 7), rsa: nist(3, 13), ecdsa: nist(3, 9)},
+		{hash: crypto.SHA3_256, oid: nist(2, 8), rsa: nist(3, 14), ecdsa: nist(3, 10)},
+		{hash: crypto.SHA3_384, oid: nist(2, 9), rsa: nist(3, 15), ecdsa: nist(3, 11)},
+		{hash: crypto.SHA3_512, oid: nist(2, 10), rsa: nist(3, 16), ecdsa: nist(3, 12)},
+		{hash: crypto.SHA1, oid: []int{1, 3, 14, 3, 2, 26}, rsa: pkcs1(5), ecdsa: ansi(1), weak: true},
+		{hash: crypto.MD5, oid: []int{1, 2, 840, 113549, 2, 5}, rsa: pkcs1(4), weak: true},
 	}
 }
 
@@ -60,12 +75,21 @@ func algorithmOf(hash crypto.Hash) (algorithm, bool) {
 
 // hashOf returns the hash with an identifier, either its own or that of a signature with it; 0 if it is unknown.
 func hashOf(oid asn1.ObjectIdentifier) crypto.Hash {
+	if len(oid) == 0 {
+		return 0
+	}
 	for _, a := range algorithms() {
 		if oid.Equal(a.oid) || oid.Equal(a.rsa) || oid.Equal(a.ecdsa) {
 			return a.hash
 		}
 	}
 	return 0
+}
+
+// isWeak reports whether documents of the same hash can be made.
+func isWeak(hash crypto.Hash) bool {
+	a, _ := algorithmOf(hash)
+	return a.weak
 }
 
 func digest(hash crypto.Hash, parts ...[]byte) []byte {
@@ -183,7 +207,7 @@ func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 // Sign returns the CMS of a document with a digest. It has no signing time, which PAdES has in the PDF.
 func (s *Signer) Sign(documentDigest []byte) ([]byte, error) {
 	a, ok := algorithmOf(s.Hash)
-	if !ok || a.hash == crypto.SHA1 {
+	if !ok || a.weak {
 		return nil, fail(BadKey, "must sign SHA-256 or a stronger hash")
 	}
 	attributes, err := s.attributes(a, documentDigest)

@@ -544,11 +544,18 @@ func TestPartialLists(t *testing.T) {
 	}
 }
 
-// TestAttributesWithSeveralValues are refused.
+// TestAttributesWithSeveralValues: readers would use different ones.
 func TestAttributesWithSeveralValues(t *testing.T) {
 	t.Parallel()
-	raw := must(asn1.Marshal(attribute{oidDigest, set(asn1.ClassUniversal, asn1.TagSet, []byte{4, 1, 1}, []byte{4, 1, 2})}))
-	if _, err := readAttributes(raw); err == nil {
-		t.Error("an attribute with two values is accepted")
+	one := must(asn1.Marshal(attribute{oidDigest, set(asn1.ClassUniversal, asn1.TagSet, []byte{4, 1, 1})}))
+	two := must(asn1.Marshal(attribute{oidDigest, set(asn1.ClassUniversal, asn1.TagSet, []byte{4, 1, 1}, []byte{4, 1, 2})}))
+	for name, raw := range map[string][]byte{"two values": two, "twice": append(one, one...)} {
+		read, err := readAttributes(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read.one(oidDigest); err == nil {
+			t.Errorf("%s: a value is accepted", name)
+		}
 	}
 }

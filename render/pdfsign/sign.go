@@ -140,7 +140,7 @@ func signatureChains(contents []byte, trust []*x509.Certificate) (chains [][]*x5
 		return nil
 	}
 	chains = append(chains, completed([]*x509.Certificate{m.signer}, slices.Concat(m.certificates, trust)))
-	if raw := m.token(); raw != nil {
+	for _, raw := range m.tokens() {
 		chains = append(chains, tokenChain(raw, trust))
 	}
 	return chains

@@ -87,7 +87,7 @@ func checkWithOpenSSL(t testing.TB, a authority, signed []byte) {
 	content := save("content", append(bytes.Clone(signed[:place.start]), signed[place.after:place.end]...))
 	cms := save("cms", der(t, place.contents))
 	pdftest.Tool(t, "openssl", "cms", "-verify", "-inform", "DER", "-in", cms, "-content", content, "-binary", "-out", os.DevNull, "-CAfile", a.Path("chain.pem"), "-purpose", "any", "-cades")
-	if raw := m.token(); raw != nil {
+	for _, raw := range m.tokens() {
 		pdftest.Tool(t, "openssl", "ts", "-verify", "-token_in", "-in", save("token", raw), "-data", save("signature", m.info.Signature),
 			"-CAfile", a.Path("root.pem"), "-untrusted", a.Path("chain.pem"))
 	}

@@ -45,7 +45,7 @@ type timestampInfo struct {
 	Policy   asn1.ObjectIdentifier
 	Imprint  imprint
 	Serial   *big.Int
-	Time     time.Time `asn1:"generalized"`
+	At       asn1.RawValue
 	Accuracy struct {
 		Seconds int `asn1:"optional"`
 		Millis  int `asn1:"optional,tag:0"`
@@ -76,14 +76,22 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 		return nil, err
 	}
 	var got timestampResponse
-	if _, err := asn1.Unmarshal(response, &got); err != nil {
+	der, _, err := fromBER(response)
+	if err == nil {
+		_, err = asn1.Unmarshal(der, &got)
+	}
+	if err != nil {
 		return nil, fail(BadResponse, "did not return a timestamp")
 	}
 	const granted, grantedWithChanges = 0, 1
 	if status := got.Status.Status; status != granted && status != grantedWithChanges {
 		return nil, fail(BadResponse, "refused the request (PKIStatus %d of RFC 3161)", status)
 	}
-	token, err := readToken(got.Token.FullBytes)
+	raw := got.Token.FullBytes
+	if sent := itemsOf(response); len(sent) > 1 {
+		raw = sent[1] // as the authority has signed it
+	}
+	token, err := readToken(raw)
 	if err == nil {
 		err = token.of(asked.Imprint.Digest)
 	}
@@ -93,7 +101,7 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 	if token.info.Nonce == nil || token.info.Nonce.Cmp(asked.Nonce) != 0 {
 		return nil, fail(BadResponse, "returned a timestamp for another request")
 	}
-	return got.Token.FullBytes, nil
+	return raw, nil
 }
 
 // token is a timestamp whose signature is right.
@@ -101,6 +109,7 @@ type token struct {
 	*message
 
 	info timestampInfo
+	at   time.Time
 }
 
 // readToken reads a timestamp, and checks its signature and the purpose of its certificate.
@@ -113,13 +122,20 @@ func readToken(raw []byte, others ...*x509.Certificate) (*token, error) {
 	if !m.contentType.Equal(oidTSTInfo) || m.content == nil {
 		return nil, errToken
 	}
-	if _, err := asn1.Unmarshal(m.content, &t.info); err != nil {
+	der, _, err := fromBER(m.content)
+	if err == nil {
+		_, err = asn1.Unmarshal(der, &t.info)
+	}
+	if err == nil {
+		t.at, err = time.Parse("20060102150405Z0700", string(t.info.At.Bytes)) // with any fraction of a second
+	}
+	if err != nil || t.info.At.Tag != asn1.TagGeneralizedTime {
 		return nil, errToken
 	}
 	if err := m.verify(digest(m.hash, m.content)); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(m.signer.ExtKeyUsage, x509.ExtKeyUsageTimeStamping) {
+	if m.defect == nil && !slices.Contains(m.signer.ExtKeyUsage, x509.ExtKeyUsageTimeStamping) {
 		return nil, errTokenPurpose
 	}
 	return t, nil
@@ -136,8 +152,14 @@ func (t *token) of(want []byte) error {
 // ofBytes checks that a timestamp is of bytes.
 func (t *token) ofBytes(parts ...[]byte) error {
 	hash := hashOf(t.info.Imprint.Hash.Algorithm)
-	if hash == crypto.SHA1 || hash == 0 {
+	if hash == 0 {
+		return unsupported(algorithmName(t.info.Imprint.Hash.Algorithm))
+	}
+	if err := t.of(digest(hash, parts...)); err != nil {
+		return err
+	}
+	if isWeak(hash) {
 		return errWeak
 	}
-	return t.of(digest(hash, parts...))
+	return nil
 }

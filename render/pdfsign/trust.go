@@ -1,6 +1,7 @@
 package pdfsign
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/asn1"
 	"errors"
@@ -23,7 +24,7 @@ func (v *verifier) prove() {
 		}
 		s.moment = proof
 		if s.Kind == TimestampKind {
-			s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
+			s.Time, s.TimeSource = s.token.at, FromTimestamp
 			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && s.Revocation != Revoked && !s.Time.After(proof.Add(clockSkew)) {
 				proof = s.Time
 			}
@@ -36,21 +37,23 @@ func (v *verifier) prove() {
 
 // date establishes the time of a signature, which is proven by its timestamp or claimed by the signer.
 func (v *verifier) date(s *examined, proof time.Time) {
-	if s.token != nil {
+	for i, t := range s.tokens {
 		stamped := &examined{moment: proof}
-		v.checkTrust(stamped, s.token.message, x509.ExtKeyUsageTimeStamping)
+		v.checkTrust(stamped, t.message, x509.ExtKeyUsageTimeStamping)
 		if stamped.Trusted && stamped.Revocation != Revoked {
-			s.moment = s.token.info.Time
+			s.token, s.moment, s.doubt = t, t.at, ""
+			s.Time, s.TimeSource = t.at, FromTimestamp
+			return
 		}
-		s.Time, s.TimeSource = s.token.info.Time, FromTimestamp
-		switch {
-		case !stamped.Trusted:
-			s.TimeSource = FromSigner
-			s.doubt = "its timestamp is not trusted: " + stamped.doubt
-		case stamped.Revocation == Revoked:
-			s.TimeSource = FromSigner
+		if i > 0 {
+			continue
+		}
+		s.token, s.Time, s.TimeSource = t, t.at, FromSigner
+		if s.doubt = "its timestamp is not trusted: " + stamped.doubt; stamped.Trusted {
 			s.doubt = "its timestamp is not trusted: the certificate of its authority was revoked"
 		}
+	}
+	if s.token != nil {
 		return
 	}
 	s.Time, s.TimeSource = s.message.claimedTime(), FromSigner
@@ -86,16 +89,33 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 		}
 	}
 	others = append(others, v.known...)
-	intermediates := x509.NewCertPool()
-	for _, c := range others {
-		intermediates.AddCert(c)
-	}
-	signer := *m.signer
-	signer.UnhandledCriticalExtensions = nil // such as those of qualified certificates, which change no signature
-	chains, err := signer.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: s.moment, KeyUsages: []x509.ExtKeyUsage{usage}})
 	owner := "the signer"
 	if usage == x509.ExtKeyUsageTimeStamping {
 		owner = "the timestamp authority"
+	}
+	if m.defect != nil {
+		s.doubt = "the certificate of " + owner + " is not well-formed: " + m.defect.Error()
+		s.Chain = []*x509.Certificate{m.signer}
+		return
+	}
+	signer := *m.signer
+	signer.UnhandledCriticalExtensions = nil // such as those of qualified certificates, which change no signature
+	find := func() ([][]*x509.Certificate, error) {
+		intermediates := x509.NewCertPool()
+		for _, c := range others {
+			intermediates.AddCert(c)
+		}
+		return signer.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: s.moment, KeyUsages: []x509.ExtKeyUsage{usage}})
+	}
+	chains, err := find()
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		names := namesOf(append(slices.Clone(others), v.trust.Roots...))
+		signer = *names.renamed(&signer)
+		for i, c := range others {
+			others[i] = names.renamed(c)
+		}
+		chains, err = find()
 	}
 	if err != nil {
 		s.doubt = distrust(err, owner, m.signer, s.moment)
@@ -115,6 +135,31 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 	if s.Revocation == Unknown {
 		v.unproven = append(v.unproven, s.Chain)
 	}
+}
+
+// subjects are the names of certificates, by their text. The package x509 compares names by their bytes.
+type subjects map[string][]byte
+
+func namesOf(certificates []*x509.Certificate) subjects {
+	names := subjects{}
+	for _, c := range certificates {
+		if name, ok := canonicalName(c.RawSubject); ok {
+			names[name] = c.RawSubject
+		}
+	}
+	return names
+}
+
+// renamed returns a certificate with the name of its issuer as the issuer has it.
+func (s subjects) renamed(c *x509.Certificate) *x509.Certificate {
+	name, _ := canonicalName(c.RawIssuer)
+	subject, known := s[name]
+	if !known || bytes.Equal(subject, c.RawIssuer) {
+		return c
+	}
+	copied := *c
+	copied.RawIssuer = subject
+	return &copied
 }
 
 // forDocuments reports whether the purposes of a certificate allow signatures of documents. All owners of a domain have a
@@ -170,7 +215,7 @@ func distrust(err error, owner string, c *x509.Certificate, at time.Time) string
 func (v *verifier) judge(s *examined) {
 	decide := func(verdict Verdict, reason string) { s.Verdict, s.Reason = verdict, reason }
 	switch {
-	case s.weak:
+	case isUndecided(s.err):
 		decide(Undecided, sentence(s.err.Error()))
 		return
 	case s.err != nil:

@@ -171,10 +171,10 @@ type examined struct {
 	field   *field
 	signed  *pdffile.File // the document as it was signed
 	message *message
-	token   *token // of a timestamp, or of a signature's timestamp
-	err     error  // that makes it invalid
-	weak    bool   // err is that its algorithm is unsupported or not secure
-	doubt   string // about trust
+	token   *token   // of a timestamp, or the one of a signature that counts
+	tokens  []*token // of a signature
+	err     error    // that makes it invalid, unless it is an undecidedError
+	doubt   string   // about trust
 	moment  time.Time
 }
 
@@ -192,7 +192,6 @@ var (
 	errOutside    = errors.New("the signature is not part of the bytes that it covers")
 	errRevision   = errors.New("the bytes that the signature covers are not a document")
 	errEncryption = errors.New("the encryption was changed after signing")
-	errFormat     = errors.New("the signature has an unsupported format")
 	errNotItself  = errors.New("the signature was replaced after signing")
 )
 
@@ -262,7 +261,7 @@ func (v *verifier) examine(f *field) *examined {
 	switch format {
 	case subFilterPAdES, subFilterTimestamp, subFilterPKCS7:
 	default:
-		s.err, s.weak = errFormat, true
+		s.err = undecided("the signature has an unsupported format: %q", strings.TrimPrefix(format, "/"))
 		return s
 	}
 	if s.err = v.checkRevision(s); s.err != nil {
@@ -270,7 +269,6 @@ func (v *verifier) examine(f *field) *examined {
 	}
 	s.err = v.checkMessage(s, format)
 	s.Intact = s.err == nil
-	s.weak = errors.Is(s.err, errWeak) || errors.Is(s.err, errAlgorithm)
 	return s
 }
 
@@ -322,17 +320,23 @@ func (v *verifier) checkMessage(s *examined, format string) (err error) {
 	if err := s.message.verify(digest(s.message.hash, before, after)); err != nil {
 		return err
 	}
-	if s.message.content != nil || !s.message.contentType.Equal(oidData) {
+	switch {
+	case !s.message.contentType.Equal(oidData):
 		return errContentType
+	case s.message.content != nil:
+		return errContent
 	}
-	if raw := s.message.token(); raw != nil {
+	for _, raw := range s.message.tokens() {
 		t, err := readToken(raw, v.known...)
 		if err == nil {
 			err = t.ofBytes(s.message.info.Signature)
 		}
-		if err == nil {
-			s.token = t
-		} else {
+		switch {
+		case err == nil:
+			s.tokens = append(s.tokens, t)
+		case isUndecided(err):
+			s.doubt = "its timestamp cannot be verified: " + err.Error()
+		default:
 			s.doubt = "its timestamp is invalid: " + err.Error()
 		}
 	}
