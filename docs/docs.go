@@ -30,7 +30,7 @@ var Groups = []Group{
 		"concepts/how-it-works", "concepts/render-modes", "concepts/jobs", "concepts/money", "concepts/accounts-and-keys", "concepts/security",
 	}},
 	{Title: "Guides", Pages: []string{
-		"guides/headers-and-footers", "guides/tables-of-contents", "guides/page-breaks", "guides/fonts", "guides/markdown", "guides/accessible-pdfs", "guides/e-invoices", "guides/compare", "guides/signatures", "guides/charts", "guides/templates",
+		"guides/headers-and-footers", "guides/tables-of-contents", "guides/page-breaks", "guides/fonts", "guides/markdown", "guides/office-documents", "guides/accessible-pdfs", "guides/e-invoices", "guides/compare", "guides/signatures", "guides/charts", "guides/templates",
 		"guides/flows", "guides/bulk", "guides/webhooks", "guides/agents", "guides/dashboard", "guides/command-line", "guides/clients",
 	}},
 	{Title: "Reference", Pages: []string{

@@ -37,6 +37,8 @@ type Conversion struct {
 	To       office.Target
 	// Print holds the settings of a PDF result.
 	Print ConvertPrint
+	// Results selects which stored results of the document are calculated again.
+	Results office.Results
 	// Markdown holds the print settings of Markdown that becomes a PDF or images. Nil means the document's own
 	// paper size, or else Letter.
 	Markdown *MarkdownPrint
@@ -290,7 +292,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		}
 	}
 	made, err = a.convertLinked(ctx, office.Conversion{
-		Account: a.id, Content: c.Content, Source: source, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
+		Account: a.id, Content: c.Content, Source: source, Name: c.Name, Results: c.Results, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
 	if err == nil && c.Print.PDFA != 0 && len(c.Print.Standards) == 0 {
@@ -316,6 +318,9 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 	}
 	for _, address := range about.Nowhere {
 		p.lacks(address, "was omitted: the URL is not a public image")
+	}
+	for _, w := range about.Warnings {
+		p.lacking = append(p.lacking, chrome.Warning{Code: w.Code, Message: w.Message}.Bounded())
 	}
 	return Converted{Body: body, Warnings: p.lacking[:min(len(p.lacking), chrome.MaxWarnings)]}, err
 }

@@ -20,6 +20,7 @@ import (
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
 	"relaypdf/render/office"
+	"relaypdf/render/officefile"
 	"relaypdf/render/pagerange"
 	"relaypdf/render/pdfmeta"
 	"relaypdf/store/credit"
@@ -45,17 +46,18 @@ type ConvertInput struct {
 
 // ConvertOptions are the options of convert.create.
 type ConvertOptions struct {
-	PageRanges string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, list them in document order."`
-	Landscape  *bool   `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
-	FitToWidth bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
-	Sheets     []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
-	Quality    int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
-	Password   string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
-	PDFA       string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and reports errors of the document."`
-	Comments   bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
-	Changes    string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
-	TOC        bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
-	HTML       string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
+	PageRanges  string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, list them in document order."`
+	Landscape   *bool   `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
+	FitToWidth  bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
+	Sheets      []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
+	Quality     int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
+	Password    string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
+	PDFA        string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and reports errors of the document."`
+	Comments    bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
+	Changes     string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
+	Recalculate string  `json:"recalculate,omitempty" jsonschema:"enum=missing,enum=always,default=missing" jsonschema_description:"Formulas of a spreadsheet to calculate. missing: those without a stored result, or all if the file says that its results are outdated. always: all. A formula that cannot be calculated keeps its stored result, with a warning."`
+	TOC         bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
+	HTML        string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
 	StandardsOptions
 }
@@ -100,6 +102,9 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 
 // validate faults options that cannot be.
 func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office.Target) {
+	if engine == engineWebKit && o.Recalculate != "" {
+		faults.Add("options.recalculate", "requires engine libreoffice")
+	}
 	for _, option := range []struct {
 		name  string
 		given bool
@@ -217,6 +222,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
 	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test && !deps.Inner}
 	conversion.Print.Metadata = in.Metadata.info()
+	conversion.Results = office.Results{Recalculate: officefile.Recalculation(in.Options.Recalculate)}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))

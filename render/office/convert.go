@@ -2,6 +2,7 @@ package office
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,16 +12,19 @@ import (
 	"os"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/officefile"
 )
 
 // convertArgs are the arguments of a convertJob. Its only input is called
 // inputName, its output is the document.
 type convertArgs struct {
 	Source   Source
+	Name     string
 	To       Target
 	Password string
 	MaxPages int
 	Print    Print
+	Results
 	// PageSizes and Linked are Conversion's.
 	PageSizes []PageSize
 	Linked    map[string]string
@@ -37,6 +41,12 @@ type Print struct {
 	Comments bool
 	// Tagged adds the structure for screen readers.
 	Tagged bool
+}
+
+// Results selects which results are calculated again that a document has stored.
+type Results struct {
+	// Recalculate is for the formulas of spreadsheets; empty means RecalculateMissing.
+	Recalculate officefile.Recalculation
 }
 
 // filterData returns the options of LibreOffice's export filters.
@@ -62,7 +72,15 @@ type Made struct {
 	Missing []Reference
 	// Nowhere are links of such that lead to no image; the first of them.
 	Nowhere []string
+	// Warnings are about the content of the result.
+	Warnings []Warning
 }
+
+// Warning is a difference between a document and its conversion.
+type Warning struct{ Code, Message string }
+
+// ValueRecalculated is the code of the warnings about results of formulas.
+const ValueRecalculated = "value_recalculated"
 
 const inputName = "input"
 
@@ -81,22 +99,21 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 			return json.Marshal(Made{Missing: linked.missing})
 		}
 	}
+
 	output := "output." + string(args.To)
-	o, err := newOrder(w, args, output)
+	d, err := r.prepare(w, args)
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.ask(o)
+	result, err := d.make(output)
 	if err != nil {
-		return nil, err
-	}
-	if err := made.failure(args.To); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(w.Path(output)); errors.Is(err, fs.ErrNotExist) {
 		return nil, &Error{Reason: Damaged, Detail: "nothing was written"}
 	}
-	result := Made{Kind: made.Kind, Nowhere: linked.nowhere}
+
+	result.Nowhere = linked.nowhere
 	switch args.To {
 	case ToPDF:
 		if result.Pages, err = countPages(w.Path(output)); err == nil && result.Pages > args.MaxPages {
@@ -115,34 +132,30 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 	return json.Marshal(result)
 }
 
-// newOrder prepares the input, and returns the order for LibreOffice.
-func newOrder(w *engine.Work, args convertArgs, output string) (o order, err error) {
-	input := inputName + extensions[args.Source.Format]
-	if input != inputName {
-		if err := os.Rename(w.Path(inputName), w.Path(input)); err != nil {
-			return o, err
-		}
+// order returns the order for LibreOffice to write an output; none means that it only opens the document.
+func (d *document) order(input, output string) order {
+	args := d.args
+	o := order{
+		Input: input, Password: args.Password, ImportFilter: importFilters[args.Source.Format], ExportFilters: map[Kind]string{},
+		// Only PDFs are read as pages with positioned objects.
+		KeepPages: args.Source.Format == FormatPDF, PageSizes: args.PageSizes,
 	}
-	o = order{
-		Input: w.Path(input), Output: w.Path(output), Password: args.Password,
-		ImportFilter: importFilters[args.Source.Format], ExportFilters: map[Kind]string{},
+	if output != "" {
+		o.Output = d.work.Path(output)
 	}
 	for kind, filters := range exportFilters {
 		if filter := filters[args.To]; filter != "" {
 			o.ExportFilters[kind] = filter
 		}
 	}
-	// Only PDFs are read as pages with positioned objects.
-	o.KeepPages = args.Source.Format == FormatPDF
-	o.PageSizes = args.PageSizes
 	if args.To == ToPDF {
 		o.Layout, o.FilterData = args.Print.Layout, args.Print.filterData()
 	}
 	if args.To == ToHTML {
 		o.ExportOptions = "EmbedImages"
 	}
-	err = prepareText(w.Path(input), args, &o)
-	return o, err
+	o.ImportFilter, o.ImportOptions, o.FitColumns = cmp.Or(d.text.filter, o.ImportFilter), d.text.options, d.text.fitColumns
+	return o
 }
 
 // failure returns the error that an answer is, or nil.

@@ -87,7 +87,7 @@ func (s Source) Check(to Target) error {
 func (k Kind) Drawn() bool { return k == KindSlides || k == KindPDF || k == KindImage }
 
 // importFilters maps formats to LibreOffice's import filters, where LibreOffice must not guess. HTML and CSV need
-// more options; see (*running).convert.
+// more options; see prepareText.
 var importFilters = map[Format]string{
 	FormatRTF:  "Rich Text Format",
 	FormatHTML: "HTML (StarWriter)",
@@ -101,10 +101,4 @@ var exportFilters = map[Kind]map[Target]string{
 	KindDocument: {ToPDF: "writer_pdf_Export", ToDOCX: "MS Word 2007 XML", ToHTML: "HTML (StarWriter)"},
 	KindSheet:    {ToPDF: "calc_pdf_Export", ToXLSX: "Calc MS Excel 2007 XML", ToHTML: "HTML (StarCalc)"},
 	KindSlides:   {ToPDF: "impress_pdf_Export"},
-}
-
-// extensions maps formats to the extension of the input's name in the job's folder. LibreOffice uses it when it has
-// to guess.
-var extensions = map[Format]string{
-	FormatRTF: ".rtf", FormatHTML: ".html", FormatText: ".txt", FormatCSV: ".csv", FormatPDF: ".pdf",
 }

@@ -226,10 +226,12 @@ func atWork(t *testing.T, among []int) int {
 	return found
 }
 
-// hasInput reports whether the folder of a LibreOffice process's job holds one's input.
+// hasInput reports whether the folder of a LibreOffice process's job holds one's input, or the folder with it.
 func hasInput(office int) bool {
-	inputs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root/work/job/input*", office))
-	return len(inputs) > 0
+	folder := fmt.Sprintf("/proc/%d/root/work/job/", office)
+	_, before := os.Stat(folder + inputName)
+	_, named := os.Stat(folder + sourceDir)
+	return before == nil || named == nil
 }
 
 // eventually waits for what nothing signals.

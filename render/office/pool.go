@@ -138,12 +138,15 @@ type PageSize [2]int
 // Conversion is one document to convert.
 type Conversion struct {
 	// Account is the account of the document.
-	Account  string
-	Content  engine.Content
-	Source   Source
+	Account string
+	Content engine.Content
+	Source  Source
+	// Name is the document's file name, which its fields may print.
+	Name     string
 	To       Target
 	Password string // that opens the document
 	Print    Print  // how a PDF is made
+	Results  Results
 	// PageSizes are the sizes of a PDF's pages in order.
 	PageSizes []PageSize
 	// Linked maps the URLs of images that a Word document links to, to their names among Files; empty means
@@ -171,7 +174,7 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	}
 	job := engine.Job{
 		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true, Observe: c.Observe,
-		Args:  convertArgs{Source: c.Source, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSizes: c.PageSizes, Linked: c.Linked},
+		Args:  convertArgs{Source: c.Source, Name: c.Name, Results: c.Results, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSizes: c.PageSizes, Linked: c.Linked},
 		Files: append([]engine.File{{Name: inputName, Content: c.Content}}, c.Files...), MaxOutput: c.MaxBytes,
 	}
 	result, err := engines.Run(ctx, job)

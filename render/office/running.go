@@ -62,7 +62,7 @@ type order struct {
 	// ID is the number of the response.
 	ID            int    `json:"id"`
 	Input         string `json:"input"`
-	Output        string `json:"output"`
+	Output        string `json:"output,omitempty"` // none: the document is only opened
 	Password      string `json:"password,omitempty"`
 	ImportFilter  string `json:"importFilter,omitempty"`
 	ImportOptions string `json:"importOptions,omitempty"`
@@ -75,6 +75,9 @@ type order struct {
 	// KeepPages keeps content on its page in the export, whose pages have the sizes PageSizes.
 	KeepPages bool       `json:"keepPages,omitempty"`
 	PageSizes []PageSize `json:"pageSizes,omitempty"`
+	// Recalculate calculates all formulas of a spreadsheet. Formulas is the path of an officefile.Formulas.
+	Recalculate bool   `json:"recalculate,omitempty"`
+	Formulas    string `json:"formulas,omitempty"`
 	// Layout changes how a PDF is laid out, and FilterData how it is written.
 	Layout
 	FilterData map[string]any `json:"filterData,omitempty"`
@@ -110,6 +113,18 @@ type answer struct {
 	Kind  Kind   `json:"kind"`
 	Error string `json:"error"`
 	Text  string `json:"text"`
+	// Cells are cells of a spreadsheet by what became of them.
+	Cells struct {
+		// Failed have an error and no stored result, Kept an error in place of which the stored result is, and Changed a
+		// result that differs from the stored one.
+		Failed, Kept, Changed cellList
+	} `json:"cells"`
+}
+
+// cellList is a number of cells, and the first of them.
+type cellList struct {
+	Count int      `json:"count"`
+	First []string `json:"first"`
 }
 
 // start starts LibreOffice and the worker, and returns when they can execute orders. The child ends as soon as one

@@ -19,31 +19,38 @@ const (
 	german  = 1031 // 1.234,50
 )
 
-// prepareText makes text of an input readable: it rewrites it in UTF-8 and adds the import
-// options to the order.
-func prepareText(path string, args convertArgs, o *order) error {
-	prepare, ok := map[Format]func([]byte, convertArgs, *order) []byte{
+// textImport says how LibreOffice reads a document that is text.
+type textImport struct {
+	// filter replaces the usual import filter if it is not empty.
+	filter, options string
+	// fitColumns lays out a table that has no layout.
+	fitColumns bool
+}
+
+// prepareText makes text of an input readable: it rewrites it in UTF-8.
+func prepareText(path string, args convertArgs) (how textImport, err error) {
+	prepare, ok := map[Format]func([]byte, convertArgs, *textImport) []byte{
 		FormatText: preparePlain, FormatHTML: prepareHTML, FormatCSV: prepareCSV,
 	}[args.Source.Format]
 	if !ok {
-		return nil
+		return how, nil
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("input: %w", err)
+		return how, fmt.Errorf("input: %w", err)
 	}
-	return os.WriteFile(path, prepare(content, args, o), 0o600)
+	return how, os.WriteFile(path, prepare(content, args, &how), 0o600)
 }
 
-func preparePlain(content []byte, _ convertArgs, o *order) []byte {
-	o.ImportOptions = "UTF8"
+func preparePlain(content []byte, _ convertArgs, how *textImport) []byte {
+	how.options = "UTF8"
 	return toUTF8(content, "")
 }
 
 // prepareHTML writes all characters outside ASCII as references, so that the declared encoding does not matter.
-func prepareHTML(content []byte, args convertArgs, o *order) []byte {
+func prepareHTML(content []byte, args convertArgs, how *textImport) []byte {
 	if args.To == ToXLSX {
-		o.ImportFilter, o.ImportOptions = "calc_HTML_WebQuery", fmt.Sprint(english, " false")
+		how.filter, how.options = "calc_HTML_WebQuery", fmt.Sprint(english, " false")
 	}
 	var out bytes.Buffer
 	for _, c := range string(toUTF8(content, "text/html")) {
@@ -82,8 +89,8 @@ func toUTF8(content []byte, contentType string) []byte {
 var separators = [...]rune{',', ';', '\t', '|'}
 
 // prepareCSV detects the field separator, the format of numbers and the columns that only look like numbers.
-func prepareCSV(content []byte, _ convertArgs, o *order) []byte {
-	o.FitColumns = true
+func prepareCSV(content []byte, _ convertArgs, how *textImport) []byte {
+	how.fitColumns = true
 	content = toUTF8(content, "")
 	separator, declared := declaredSeparator(content)
 	if declared {
@@ -97,7 +104,7 @@ func prepareCSV(content []byte, _ convertArgs, o *order) []byte {
 		language = german
 	}
 	const quote, utf8Charset, firstLine = '"', 76, 1
-	o.ImportOptions = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false", separator, quote, utf8Charset, firstLine, columns.formats(), language)
+	how.options = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false", separator, quote, utf8Charset, firstLine, columns.formats(), language)
 	return content
 }
 

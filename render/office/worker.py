@@ -5,6 +5,8 @@
 # Jobs and answers are JSON objects, one a line. A job names its files by path.
 # An answer has "kind", what was opened, or "error".
 import json
+import os
+import re
 import sys
 import time
 
@@ -27,6 +29,13 @@ FITTED_COLUMNS = 256
 # com.sun.star.text.RelOrientation.PAGE_FRAME and ControlCharacter.PARAGRAPH_BREAK.
 OF_THE_PAGE = 7
 PARAGRAPH_BREAK = 0
+
+# com.sun.star.sheet.FormulaResult.STRING and ERROR.
+FORMULA_TEXT = 2
+FORMULA_ERROR = 4
+
+# How many cells an answer describes.
+DESCRIBED_CELLS = 3
 
 # The export to Word fails now and then right after things have been moved, and
 # does not the next time.
@@ -268,6 +277,151 @@ def keep_pages(document, sizes):
     document.refresh()
 
 
+class Cells:
+    """The formulas of a spreadsheet, and the results that its file has stored."""
+
+    def __init__(self, document, path, formulas):
+        self.document = document
+        folder, name = os.path.split(path)
+        self.folder = uno.systemPathToFileUrl(folder) + "/"
+        self.file = "(%s|%s)" % (re.escape(name), re.escape(uno.systemPathToFileUrl(path)[len(self.folder):]))
+        self.name = "[%s]" % name
+        self.unknown = {sheet: set(refs) for sheet, refs in (formulas["Unknown"] or {}).items()}
+        self.stored = {}
+        for entry in formulas["Stored"] or ():
+            value = {"n": float, "s": str, "b": lambda text: text == "1"}[entry["kind"]](entry["value"])
+            self.stored.setdefault(entry["sheet"], {})[entry["ref"]] = value
+        self.failed, self.kept, self.changed = CellList(), CellList(), CellList()
+
+    def settle(self, recalculated):
+        """Puts the stored results in place of errors, and of other results unless all
+        were to be calculated."""
+        while self.restore_errors(recalculated, after_others=False) or self.restore_errors(recalculated, after_others=True):
+            pass
+        for sheet in self.document.Sheets:
+            if sheet.Name in self.stored:
+                self.compare(sheet, self.stored[sheet.Name], recalculated)
+            unknown = self.unknown.get(sheet.Name)
+            for ref in self.errors(sheet) if unknown else ():
+                if ref in unknown:
+                    self.failed.add(sheet, ref, lambda: sheet.getCellRangeByName(ref).String)
+            if unknown or recalculated:
+                self.hide_path(sheet)
+
+    def hide_path(self, sheet):
+        """Formulas see the name of the file, but not where it is on this machine."""
+        for area in sheet.queryFormulaCells(FORMULA_TEXT):
+            for row, values in enumerate(area.DataArray):
+                for column, value in enumerate(values):
+                    if isinstance(value, str) and self.folder in value:
+                        before, _, after = value.partition(self.folder)
+                        after = re.sub(r"^\[?%s\]?'?(#\$)?" % self.file, "", after)
+                        put(area.getCellByPosition(column, row), before.rstrip("'") + self.name + after)
+
+    def errors(self, sheet):
+        for area in sheet.queryFormulaCells(FORMULA_ERROR).RangeAddresses:
+            for column in range(area.StartColumn, area.EndColumn + 1):
+                for row in range(area.StartRow, area.EndRow + 1):
+                    yield ref_of(column, row)
+
+    def restore_errors(self, recalculated, after_others):
+        """Formulas that only take an error from others have a result once that is gone."""
+        restored = False
+        for sheet in self.document.Sheets:
+            values = self.stored.get(sheet.Name)
+            for ref in list(self.errors(sheet)) if values else ():
+                cell = sheet.getCellRangeByName(ref)
+                if ref not in values or not cell.getError():
+                    continue
+                if not after_others and cell.queryPrecedents(False).queryFormulaCells(FORMULA_ERROR).Count:
+                    continue
+                if recalculated:
+                    self.kept.add(sheet, ref, lambda: cell.String)
+                put(cell, values.pop(ref))
+                restored = True
+        return restored
+
+    def compare(self, sheet, values, recalculated):
+        cursor = sheet.createCursor()
+        cursor.gotoEndOfUsedArea(False)
+        end = cursor.RangeAddress
+        data = sheet.getCellRangeByPosition(0, 0, end.EndColumn, end.EndRow).DataArray
+        for ref, value in values.items():
+            column, row = position_of(ref)
+            if row > end.EndRow or column > end.EndColumn or same(data[row][column], value):
+                continue
+            if recalculated:
+                self.changed.add(sheet, ref, lambda: "%s instead of %s" % (shown(data[row][column]), shown(value)))
+            else:
+                put(sheet.getCellRangeByName(ref), value)
+
+    def report(self):
+        return {"failed": self.failed.report(), "kept": self.kept.report(), "changed": self.changed.report()}
+
+
+class CellList:
+    """A number of cells, and descriptions of the first of them."""
+
+    def __init__(self):
+        self.count, self.first = 0, []
+
+    def add(self, sheet, ref, describe):
+        self.count += 1
+        if len(self.first) < DESCRIBED_CELLS:
+            self.first.append(("%s!%s (%s)" % (sheet.Name, ref, describe()[:60]))[:100])
+
+    def report(self):
+        return {"count": self.count, "first": self.first}
+
+
+def put(cell, value):
+    if isinstance(value, str):
+        cell.String = value
+    elif isinstance(value, bool):
+        cell.Formula = "=TRUE()" if value else "=FALSE()"
+    else:
+        cell.Value = value
+
+
+def same(a, b):
+    if not isinstance(a, str) and not isinstance(b, str):
+        return abs(a - b) <= 1e-9 * max(1, abs(a), abs(b))
+    return a == b
+
+
+def shown(value):
+    return value if isinstance(value, str) else "%.15g" % value
+
+
+def ref_of(column, row):
+    letters = ""
+    column += 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return letters + str(row + 1)
+
+
+def position_of(ref):
+    letters = ref.rstrip("0123456789")
+    column = 0
+    for letter in letters:
+        column = column * 26 + ord(letter) - ord("A") + 1
+    return column - 1, int(ref[len(letters):]) - 1
+
+
+def settle_cells(document, job):
+    """Calculates what is to be calculated, and reports on it."""
+    if job.get("recalculate"):
+        document.calculateAll()
+    if not job.get("formulas"):
+        return None
+    with open(job["formulas"], encoding="utf-8") as file:
+        cells = Cells(document, job["input"], json.load(file))
+    cells.settle(bool(job.get("recalculate")))
+    return cells.report()
+
+
 def store(document, job, values):
     for tries_left in reversed(range(STORE_TRIES)):
         try:
@@ -293,7 +447,9 @@ def convert(context, desktop, job):
             keep_pages(document, job.get("pageSizes", []))
         if job.get("sheets") and kind != "spreadsheet":
             raise JobFailed("no_such_sheet", json.dumps({"sheet": job["sheets"][0], "sheets": []}))
+        answer = {"kind": kind}
         if kind == "spreadsheet":
+            answer["cells"] = settle_cells(document, job)
             if job.get("sheets"):
                 choose_sheets(document, job["sheets"])
             lay_out_sheets(document, job)
@@ -304,8 +460,9 @@ def convert(context, desktop, job):
         values = {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True}
         if job.get("filterData"):
             values["FilterData"] = uno.Any("[]com.sun.star.beans.PropertyValue", properties(job["filterData"]))
-        store(document, job, values)
-        return {"kind": kind}
+        if job.get("output"):
+            store(document, job, values)
+        return answer
     finally:
         document.close(True)
 

@@ -1,0 +1,213 @@
+package office
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"relaypdf/internal/guard"
+	"relaypdf/render/engine"
+	"relaypdf/render/officefile"
+)
+
+// document is the input of a conversion, as LibreOffice reads it.
+type document struct {
+	running *running
+	work    *engine.Work
+	args    convertArgs
+	// source is the path of the document as it came, and input that of the document as LibreOffice reads it.
+	source, input string
+	text          textImport
+	formulas      officefile.Formulas
+}
+
+// sourceDir and inputDir are the folders of a job with the two forms of a document. In both, the document has its own
+// name, which its fields may print.
+const (
+	sourceDir = "source"
+	inputDir  = "prepared"
+)
+
+// prepare names the input, and rewrites it as LibreOffice is to read it.
+func (r *running) prepare(w *engine.Work, args convertArgs) (*document, error) {
+	name := documentName(args.Name, args.Source.Format)
+	// LibreOffice prints these characters of a file name in the form of URLs.
+	onDisk := strings.NewReplacer("%", "_", "#", "_").Replace(name)
+	d := &document{running: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk)}
+	d.input = d.source
+	err := errors.Join(os.Mkdir(w.Path(sourceDir), 0o700), os.Mkdir(w.Path(inputDir), 0o700), os.Rename(w.Path(inputName), d.source))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.keepResults(name); err != nil {
+		return nil, err
+	}
+	d.text, err = prepareText(d.input, args)
+	return d, err
+}
+
+// keepResults replaces what LibreOffice would calculate by the results that the document has stored. A document that
+// cannot be read stays as it is: LibreOffice reports what is wrong.
+func (d *document) keepResults(name string) error {
+	var keep func(from, to, name string, which officefile.Recalculation) (officefile.Formulas, error)
+	switch d.args.Source {
+	case Source{KindSheet, FormatOOXML}:
+		keep = officefile.KeepXLSX
+	case Source{KindSheet, FormatODF}:
+		keep = officefile.KeepODS
+	case Source{KindSealed, FormatCompound}:
+		keep = officefile.KeepXLS
+	default:
+		return nil
+	}
+	prepared := filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
+	err := guard.Try(func() (err error) {
+		d.formulas, err = keep(d.source, prepared, name, d.args.Recalculate)
+		return err
+	})
+	if err != nil {
+		d.formulas = officefile.Formulas{}
+		fmt.Fprintln(os.Stderr, "stored results:", err)
+	}
+	if d.formulas.Written {
+		d.input = prepared
+	}
+	return nil
+}
+
+// make has LibreOffice write the output.
+func (d *document) make(output string) (Made, error) {
+	if d.args.To == ToXLSX && d.formulas.Count > 0 {
+		return d.makeWorkbook(output)
+	}
+	return d.convert(d.input, output)
+}
+
+// convert has LibreOffice convert one form of the document.
+func (d *document) convert(input, output string) (made Made, err error) {
+	o := d.order(input, output)
+	if o.Recalculate = d.formulas.Recalculate; d.formulas.Count > 0 && input == d.input {
+		o.Formulas = d.work.Path("formulas.json")
+		list, err := json.Marshal(d.formulas)
+		if err == nil {
+			err = os.WriteFile(o.Formulas, list, 0o600)
+		}
+		if err != nil {
+			return made, err
+		}
+	}
+	a, err := d.running.ask(o)
+	if err != nil {
+		return made, err
+	}
+	return Made{Kind: a.Kind, Warnings: a.warnings()}, a.failure(d.args.To)
+}
+
+// makeWorkbook makes an XLSX file with the formulas of the document and their stored results. A document that is an
+// XLSX file keeps everything else that it has.
+func (d *document) makeWorkbook(output string) (made Made, err error) {
+	const values = "values.xlsx"
+	to := d.work.Path(output)
+	if d.args.Source.Format != FormatOOXML {
+		const formulas = "formulas.xlsx"
+		if _, err := d.convert(d.source, formulas); err != nil {
+			return made, err
+		}
+		if made, err = d.convert(d.input, values); err != nil {
+			return made, err
+		}
+		return made, officefile.FillXLSX(d.work.Path(formulas), d.work.Path(values), to, officefile.FillAll)
+	}
+
+	if d.formulas.Missing == 0 && !d.formulas.Recalculate {
+		if made, err = d.convert(d.input, ""); err != nil { // only to find out whether it can be opened
+			return made, err
+		}
+		return made, officefile.CopyXLSX(d.source, to)
+	}
+	if made, err = d.convert(d.input, values); err != nil {
+		return made, err
+	}
+	which := officefile.FillMissing
+	if d.formulas.Recalculate {
+		which = officefile.FillCalculated
+	}
+	return made, officefile.FillXLSX(d.source, d.work.Path(values), to, which)
+}
+
+// warnings returns what became of the formulas of a spreadsheet.
+func (a answer) warnings() (list []Warning) {
+	for _, c := range []struct {
+		cells cellList
+		text  string
+	}{
+		{a.Cells.Failed, "formulas without a stored result return errors"},
+		{a.Cells.Kept, "formulas that cannot be calculated show their stored results"},
+		{a.Cells.Changed, "formulas show other results than the stored ones"},
+	} {
+		if c.cells.Count > 0 {
+			list = append(list, Warning{ValueRecalculated, c.text + ": " + c.cells.String()})
+		}
+	}
+	return list
+}
+
+// String lists the cells.
+func (l cellList) String() string {
+	text := strings.Join(l.First, ", ")
+	if more := l.Count - len(l.First); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// documentExtensions are the extensions that a document of a format may have.
+var documentExtensions = map[Format][]string{
+	FormatOOXML:    {".docx", ".docm", ".dotx", ".dotm", ".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"},
+	FormatODF:      {".odt", ".ott", ".ods", ".ots", ".odp", ".otp", ".odg", ".otg"},
+	FormatCompound: {".doc", ".dot", ".xls", ".xlt", ".ppt", ".pps", ".pot", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm"},
+	FormatRTF:      {".rtf", ".doc"},
+	FormatHTML:     {".html", ".htm", ".xhtml"},
+	FormatMarkdown: {".md", ".markdown"},
+	FormatText:     {".txt"},
+	FormatCSV:      {".csv", ".tsv", ".tab"},
+	FormatPDF:      {".pdf"},
+	FormatImage:    {".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".webp"},
+}
+
+// documentName returns the file name under which LibreOffice reads a document: its own, but without the extension of
+// another format, for which LibreOffice could take the document.
+func documentName(name string, format Format) string {
+	const longest = 200
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, name[strings.LastIndexAny(name, `/\`)+1:]))
+
+	extension := path.Ext(name)
+	stem := strings.TrimSuffix(name, extension)
+	for of, known := range documentExtensions {
+		if of != format && slices.Contains(known, strings.ToLower(extension)) && !slices.Contains(documentExtensions[format], strings.ToLower(extension)) {
+			extension = ""
+		}
+	}
+	if strings.Trim(stem, ". ") == "" {
+		stem = "document"
+	}
+	for len(stem)+len(extension) > longest && stem != "" {
+		_, last := utf8.DecodeLastRuneInString(stem)
+		stem = stem[:len(stem)-last]
+	}
+	if stem+extension == "" || len(extension) > longest {
+		return "document"
+	}
+	return stem + extension
+}
