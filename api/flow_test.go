@@ -119,6 +119,8 @@ func TestPipelineFaults(t *testing.T) {
 		{pipelines, flow("", flowStep("a", "pdf.rotate", `{`+file+`,"degrees":90}`), flowStep("b", "pdf.rotate", `{`+file+`,"degrees":90}`)), "steps[0].id"},
 		{pipelines, flow("", flowStep("a", "pdf.rotate", `{"step":"a","degrees":90}`)), "steps[0].input.step"},
 		{pipelines, flow("", flowStep("a", "pdf.rotate", `{"fileId":"step:b","degrees":90}`)), "steps[0].input.fileId"},
+		{"/v1/pdf/rotate", `{"fileId":"step:a","degrees":90}`, "fileId"},
+		{"/v1/pdf/merge", `{"files":[{` + file + `},{"fileId":"step:previous"}],"then":[{"op":"pdf.rotate","input":{"degrees":90}}]}`, "files[1].fileId"},
 		{pipelines, flow(`,"then":[]`, flowStep("a", "pdf.rotate", `{`+file+`,"degrees":90}`)), "then"},
 		{pipelines, `{"steps":[]}`, "steps"},
 		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.rotate","input":{"degrees":1}},{"op":"pdf.stamp","input":{}}]}`, "then[0].input.degrees"},

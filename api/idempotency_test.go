@@ -17,6 +17,8 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/api/operation"
 	"relaypdf/api/schema"
+	"relaypdf/store"
+	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
 
@@ -65,6 +67,40 @@ func TestReplay(t *testing.T) {
 				t.Errorf("%s: the replay changed the effects from %v to %v", q.body, effects, got)
 			}
 		}
+	})
+}
+
+// TestReplayCostsNothing: what refuses a new call for its price does not refuse the response of an earlier one.
+func TestReplayCostsNothing(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		t.Helper()
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
+		first := withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
+		again := func(why, key, body, maxCharge string) apitest.Response {
+			t.Helper()
+			h := http.Header{"Idempotency-Key": {key}}
+			if maxCharge != "" {
+				h.Set("X-Service-Max-Charge-Microdollars", maxCharge)
+			}
+			got := s.Send(t, apitest.Request{Path: echo, Body: body, Header: h})
+			if key == "k" && (got.Status != http.StatusOK || got.Body != first.Body || got.Header.Get("Idempotent-Replayed") != "true") {
+				t.Errorf("%s: status %d: %s, want the replay", why, got.Status, got.Body)
+			}
+			return got
+		}
+		again("a lower cap", "k", `{"text":"a"}`, "1")
+		again("a new key", "new", `{"text":"a"}`, "1").Refused(t, apierror.PaymentRequired)
+		if d := again("another request", "k2", `{"text":"b"}`, "0").Refused(t, apierror.PaymentRequired).Details; len(d) != 1 || d[0].Field != "X-Service-Max-Charge-Microdollars" {
+			t.Errorf("the cap is reported as %+v", d)
+		}
+		none := credit.Amount(0)
+		if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: s.Account.ID}, store.Limits{MaxJob: &none, MaxDay: &none}); err != nil {
+			t.Fatal(err)
+		}
+		again("limits of the account", "k", `{"text":"a"}`, "")
+		again("both", "k", `{"text":"a"}`, "0")
+		again("a new key", "new", `{"text":"a"}`, "").Refused(t, apierror.PaymentRequired)
 	})
 }
 

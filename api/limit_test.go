@@ -134,7 +134,7 @@ func TestMinuteLimitOfFundedWallets(t *testing.T) {
 		s.Clock.Advance(10 * time.Second)
 	}
 	got := echoOnce(t, s, s.Secret).OK(t).Header.Values("RateLimit-Policy")
-	if want := `"burst";q=5;w=10|"minute";q=60;w=60`; strings.Join(got, "|") != want {
+	if want := `"burst";q=5;w=10, "minute";q=60;w=60`; strings.Join(got, "|") != want {
 		t.Errorf("RateLimit-Policy is %s, want %s", got, want)
 	}
 }
@@ -148,9 +148,9 @@ func TestRateLimitHeaders(t *testing.T) {
 			t.Errorf("RateLimit is %s, want %s", fields, want)
 		}
 	}
-	check(echoOnce(t, s, s.Secret).OK(t), `"burst";r=4;t=10|"minute";r=19;t=60`)
+	check(echoOnce(t, s, s.Secret).OK(t), `"burst";r=4;t=10, "minute";r=19;t=60`)
 	s.Clock.Advance(2500 * time.Millisecond)
-	check(echoOnce(t, s, s.Secret).OK(t), `"burst";r=3;t=8|"minute";r=18;t=58`)
+	check(echoOnce(t, s, s.Secret).OK(t), `"burst";r=3;t=8, "minute";r=18;t=58`)
 	for range 3 {
 		echoOnce(t, s, s.Secret).OK(t)
 	}
@@ -158,7 +158,7 @@ func TestRateLimitHeaders(t *testing.T) {
 	if wait := retryAfter(t, refused); wait != 8*time.Second {
 		t.Errorf("Retry-After is %v, want 8s", wait)
 	}
-	check(refused, `"burst";r=0;t=8|"minute";r=15;t=58`)
+	check(refused, `"burst";r=0;t=8, "minute";r=15;t=58`)
 	names(t, refused, "burst", "allows 5 requests per 10 seconds", "8 seconds")
 	for range 3 {
 		s.Clock.Advance(10 * time.Second)
@@ -168,7 +168,7 @@ func TestRateLimitHeaders(t *testing.T) {
 	}
 	// Both windows are full, and the minute is so for longer.
 	refused = echoOnce(t, s, s.Secret)
-	check(refused, `"minute";r=0;t=28|"burst";r=0;t=10`)
+	check(refused, `"minute";r=0;t=28, "burst";r=0;t=10`)
 	names(t, refused, "minute", "allows 20 requests per 60 seconds", "28 seconds")
 }
 

@@ -3,6 +3,8 @@ package api
 import (
 	"time"
 
+	"github.com/invopop/jsonschema"
+
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -28,16 +30,33 @@ type deliveryQuery struct {
 	Cursor     string `json:"cursor,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"nextCursor of the previous page."`
 	EndpointID string `json:"endpointId,omitempty" in:"query" jsonschema:"maxLength=255" jsonschema_description:"Filter by endpoint ID."`
 	Status     string `json:"status,omitempty" in:"query" jsonschema:"enum=pending,enum=delivered,enum=failed" jsonschema_description:"Filter by status."`
-	Event      string `json:"event,omitempty" in:"query" jsonschema:"maxLength=64" jsonschema_description:"Filter by event type."`
+	Event      event  `json:"event,omitempty" in:"query" jsonschema_description:"Filter by event type."`
 	Before     string `json:"before,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Filter by creation time: earlier than this date, or time in RFC 3339."`
 	After      string `json:"after,omitempty" in:"query" jsonschema:"maxLength=64,example=2026-01-31" jsonschema_description:"Filter by creation time: at or after this date, or time in RFC 3339."`
 }
 
-// Validate checks that the parameters are times.
+// event is the type of the event of a delivery.
+type event string
+
+// JSONSchema lists the types.
+func (event) JSONSchema() *jsonschema.Schema {
+	doc := &jsonschema.Schema{Type: "string"}
+	for _, kind := range append(store.EventTypes(), store.EventTest, store.EventCallback) {
+		doc.Enum = append(doc.Enum, kind)
+	}
+	return doc
+}
+
+// Validate checks that the parameters are times, and that there are times between them.
 func (q deliveryQuery) Validate() error {
 	var faults schema.Faults
 	checkTime(&faults, "before", q.Before)
 	checkTime(&faults, "after", q.After)
+	before, _ := parseTime(q.Before)
+	after, _ := parseTime(q.After)
+	if len(faults) == 0 && q.Before != "" && q.After != "" && !after.Before(before) {
+		faults.Add("after", "must be earlier than before")
+	}
 	return faults.OrNil()
 }
 
@@ -50,14 +69,14 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 	}
 	return store.DeliveryFilter{
 		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after},
-		AccountID: accountID, EndpointID: q.EndpointID, Status: q.Status, EventType: q.Event,
+		AccountID: accountID, EndpointID: q.EndpointID, Status: q.Status, EventType: string(q.Event),
 	}
 }
 
 // checkTime adds an error for a parameter that is given and is not a time.
 func checkTime(faults *schema.Faults, name, text string) {
 	if _, ok := parseTime(text); text != "" && !ok {
-		faults.Add(name, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z")
+		faults.Add(name, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z, from 1970 to 9999")
 	}
 }
 

@@ -58,7 +58,7 @@ func TestLists(t *testing.T) {
 		upload := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"})).ID
 		for path, want := range map[string]int{
 			"/v1/jobs": 3, "/v1/jobs?status=completed": 3, "/v1/jobs?status=failed": 0, "/v1/jobs?status=processing": 0,
-			"/v1/jobs?operation=test.echo": 3, "/v1/jobs?operation=pdf.create": 0, "/v1/jobs?limit=1": 1,
+			"/v1/jobs?operation=test.echo": 3, "/v1/jobs?operation=test.json": 0, "/v1/jobs?limit=1": 1,
 			"/v1/files": 4, "/v1/files?limit=3": 3, "/v1/webhooks/deliveries": 0,
 		} {
 			if n := strings.Count(get(path).OK(t).Body, `"id":`); n != want {
@@ -94,6 +94,20 @@ func TestListFaults(t *testing.T) {
 		"/v1/files?cursor=%00":                   "cursor",
 		"/v1/billing/usage?from=x&to=y&verbose=": "from to verbose",
 		"/v1/webhooks/deliveries?before=x&after=2026-13-01&status=lost": "after before status",
+		// Filters that match nothing, ever.
+		"/v1/jobs?operation=test.ech":                                         "operation",
+		"/v1/jobs?status=":                                                    "status",
+		"/v1/files?limit=":                                                    "limit",
+		"/v1/webhooks/deliveries?event=job.complete":                          "event",
+		"/v1/webhooks/deliveries?endpointId=zz":                               "endpointId",
+		"/v1/webhooks/deliveries?endpointId=we_01kkbswhg0loc768a301za5j449bg": "endpointId",
+		"/v1/webhooks/deliveries?after=2026-02-02&before=2026-02-01":          "after",
+		"/v1/webhooks/deliveries?before=1969-12-31":                           "before",
+		"/v1/webhooks/deliveries?after=9999-12-31T23:59:59-01:00":             "after",
+		"/v1/billing/usage?to=9999-12-31":                                     "to",
+		"/v1/billing/usage?to=0000-01-01":                                     "to",
+		"/v1/jobs?operation=a%00b&status=%00&limit=%00":                       "limit operation status",
+		"/v1/templates?category=%FF&search=%00":                               "category search",
 	} {
 		answer := s.Send(t, apitest.Request{Method: http.MethodGet, Path: query})
 		var got []string
@@ -104,6 +118,9 @@ func TestListFaults(t *testing.T) {
 		if fmt.Sprint(got) != "["+fields+"]" {
 			t.Errorf("%s: the faults are of %v, want %s", query, got, fields)
 		}
+	}
+	if hint := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs?operation=test.ech"}).Failure(t).Message; !strings.Contains(hint, "did you mean test.echo?") {
+		t.Errorf("the message is %q, want the operation that was meant", hint)
 	}
 	if hint := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs?limt=5"}).Failure(t).Message; !strings.Contains(hint, "did you mean limit?") {
 		t.Errorf("the message is %q, want the name that was meant", hint)

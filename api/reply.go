@@ -145,29 +145,36 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	return undelivered(err)
 }
 
+// Headers with the state of the rate limits (IETF draft). Each is one line with a list: many clients read only one line.
+const rateHeader, ratePolicyHeader = "RateLimit", "RateLimit-Policy"
+
 // setRefusingWindow lists the windows of a refusal before the windows of other limits.
 func setRefusingWindow(h http.Header, verdict ratelimit.Verdict) {
-	if others := h.Values("RateLimit"); len(others) > 0 && strings.HasPrefix(others[0], strconv.Quote(verdict.Refused)+";") {
+	limits, policies := h.Get(rateHeader), h.Get(ratePolicyHeader)
+	if strings.HasPrefix(limits, strconv.Quote(verdict.Refused)+";") {
 		return
 	}
-	limits, policies := h.Values("RateLimit"), h.Values("RateLimit-Policy")
-	h.Del("RateLimit")
-	h.Del("RateLimit-Policy")
+
 	setRateHeaders(h, verdict)
-	h["Ratelimit"], h["Ratelimit-Policy"] = append(h["Ratelimit"], limits...), append(h["Ratelimit-Policy"], policies...)
+	if limits != "" {
+		h.Set(rateHeader, h.Get(rateHeader)+", "+limits)
+		h.Set(ratePolicyHeader, h.Get(ratePolicyHeader)+", "+policies)
+	}
 }
 
-// setRateHeaders sends the state of the rate limits in the IETF fields. The limit that refused the request comes
-// first.
+// setRateHeaders sends the state of the rate limits. The limit that refused the request comes first.
 func setRateHeaders(h http.Header, verdict ratelimit.Verdict) {
-	rank := func(s ratelimit.WindowState) int {
+	var limits, policies []string
+	for _, s := range verdict.States {
+		at := len(limits)
 		if s.Name == verdict.Refused {
-			return 0
+			at = 0
 		}
-		return 1
+		limits = slices.Insert(limits, at, fmt.Sprintf("%q;r=%d;t=%d", s.Name, s.Remaining, int((s.Reset+time.Second-1)/time.Second)))
+		policies = slices.Insert(policies, at, fmt.Sprintf("%q;q=%d;w=%d", s.Name, s.Limit, int(s.Length.Seconds())))
 	}
-	for _, s := range slices.SortedStableFunc(slices.Values(verdict.States), func(a, b ratelimit.WindowState) int { return rank(a) - rank(b) }) {
-		h.Add("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", s.Name, s.Limit, int(s.Length.Seconds())))
-		h.Add("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", s.Name, s.Remaining, int((s.Reset+time.Second-1)/time.Second)))
+	if len(limits) > 0 {
+		h.Set(rateHeader, strings.Join(limits, ", "))
+		h.Set(ratePolicyHeader, strings.Join(policies, ", "))
 	}
 }

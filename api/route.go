@@ -210,13 +210,13 @@ func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schem
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		i := slices.IndexFunc(params, func(p schema.Param) bool { return p.Name == name && p.In == "query" })
 		switch text := query.Get(name); {
-		case i < 0 && open, i >= 0 && text == "" && len(query[name]) == 1:
+		case i < 0 && open:
 		case i < 0 && slices.ContainsFunc(params, func(p schema.Param) bool { return p.Name == name }):
 			faults.Add(name, "is not a query parameter")
 		case len(query[name]) > 1:
 			faults.Add(name, "is given more than once")
 		default:
-			values = append(values, schema.Value{Name: name, Text: strings.ToValidUTF8(text, "\uFFFD")})
+			values = append(values, schema.Value{Name: name, Text: text})
 		}
 	}
 	return values, faults

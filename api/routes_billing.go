@@ -36,11 +36,13 @@ func (q usageQuery) Validate() error {
 	return faults.OrNil()
 }
 
-// parseTime reads a date, or a time in RFC 3339.
+// parseTime reads a date, or a time in RFC 3339, of the years 1970 to 9999 in UTC. JSON has no later times, and IDs no
+// earlier ones.
 func parseTime(text string) (at time.Time, ok bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339Nano} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), true
+		at, err := time.Parse(layout, text)
+		if at = at.UTC(); err == nil && at.Year() >= 1970 && at.Year() <= 9999 {
+			return at, true
 		}
 	}
 	return at, false
@@ -57,6 +59,8 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 		from = at
 	}
 	switch {
+	case to.Sub(now) > maxUsageSpan:
+		return from, to, apierror.Invalid("to", "must be at most 366 days from now")
 	case !from.Before(to):
 		return from, to, apierror.Invalid("from", "must be before to")
 	case to.Sub(from) > maxUsageSpan:

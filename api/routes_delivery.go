@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -25,11 +26,23 @@ func showDelivery(d store.Delivery) wire.Delivery {
 
 func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {
 	page, err := a.store.Deliveries(ctx, in.filter(caller.Account.ID))
+	if err == nil && in.EndpointID != "" && len(page.Items) == 0 {
+		err = a.checkEndpoint(ctx, caller.Account.ID, in.EndpointID)
+	}
 	answer := wire.DeliveryList{Deliveries: make([]wire.Delivery, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, delivery := range page.Items {
 		answer.Deliveries[i] = showDelivery(delivery)
 	}
 	return answer, err
+}
+
+// checkEndpoint refuses the ID of an endpoint that the account never had: no delivery has it.
+func (a *API) checkEndpoint(ctx context.Context, accountID, id string) error {
+	had, err := a.store.HadWebhook(ctx, accountID, id)
+	if err == nil && !had {
+		err = apierror.Invalid("endpointId", "must be the ID of a webhook endpoint of this account. GET /v1/webhooks lists them")
+	}
+	return err
 }
 
 func (a *API) getDelivery(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {

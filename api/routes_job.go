@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"relaypdf/api/apierror"
 	"relaypdf/api/call"
 	"relaypdf/api/wire"
 	"relaypdf/store"
@@ -115,6 +116,9 @@ var storedStatus = map[string]string{
 }
 
 func (a *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
+	if in.Operation != "" && a.table.Lookup(in.Operation) == nil {
+		return wire.JobList{}, apierror.Invalid("operation", "must be the name of an operation, such as pdf.create"+a.table.Near(in.Operation))
+	}
 	page, err := a.store.Jobs(ctx, store.CallFilter{
 		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),
 	})

@@ -181,6 +181,14 @@ func (s *Store) Webhook(ctx context.Context, accountID, id string) (Webhook, err
 	return row.webhook(s.now()), nil
 }
 
+// HadWebhook reports whether the account has an endpoint with that ID, or had one that was deleted.
+func (s *Store) HadWebhook(ctx context.Context, accountID, id string) (bool, error) {
+	if !storable(id) {
+		return false, nil
+	}
+	return s.read.NewSelect().Model((*webhookRow)(nil)).Where("id = ? AND account_id = ?", id, accountID).Exists(ctx)
+}
+
 // liveWebhook reads an endpoint of the account that is not deleted, or returns
 // ErrNotFound.
 func liveWebhook(ctx context.Context, db bun.IDB, accountID, id string) (webhookRow, error) {

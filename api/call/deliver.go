@@ -33,9 +33,9 @@ func (c *paidCall) checkDestination(ctx context.Context) error {
 	field := to.Field() + ".connection"
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return c.replayOr(ctx, apierror.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account; got "+strconv.Quote(to.Connection())))
+		return apierror.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account; got "+strconv.Quote(to.Connection()))
 	case errors.Is(err, delivery.ErrNoHostKey):
-		return c.replayOr(ctx, apierror.Invalid(field, "names a connection without a host key. Test it first, or set its hostKey"))
+		return apierror.Invalid(field, "names a connection without a host key. Test it first, or set its hostKey")
 	}
 	return err
 }

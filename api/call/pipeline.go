@@ -312,14 +312,15 @@ func (c *paidCall) authorize(ctx context.Context) error {
 			return operation.StepFailure(part, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + name + ". Use one that includes this operation."})
 		}
 	}
-	if err := c.checkLink(ctx); err != nil {
-		return err
-	}
-	if err := c.checkDestination(ctx); err != nil {
-		return err
-	}
-	if err := c.checkIdentities(ctx); err != nil {
-		return err
+	return c.replayOr(ctx, c.checkNames(ctx))
+}
+
+// checkNames checks that the account may use what the call names, and the limits of tests.
+func (c *paidCall) checkNames(ctx context.Context) error {
+	for _, check := range []func(context.Context) error{c.checkLink, c.checkDestination, c.checkIdentities} {
+		if err := check(ctx); err != nil {
+			return err
+		}
 	}
 	if !c.test() {
 		return nil
@@ -335,14 +336,19 @@ func (c *paidCall) authorize(ctx context.Context) error {
 	return c.limitTests(ctx, 1)
 }
 
-// quoteCall prices the call, and refuses it when the client's cap is lower. A test is free.
+// quoteCall prices the call, and refuses it when the client's cap is lower.
 func (c *paidCall) quoteCall(ctx context.Context) error {
+	return c.replayOr(ctx, c.checkPrice(ctx))
+}
+
+// checkPrice sets the price of the call. A test is free.
+func (c *paidCall) checkPrice(ctx context.Context) error {
 	if c.test() && !c.Operation.Bulk {
 		return nil
 	}
 	price, err := operation.PriceOf(ctx, c.env(), c.Operation.Name, c.call)
 	if err != nil {
-		return c.replayOr(ctx, err)
+		return err
 	}
 	if c.records = price.Records; c.test() {
 		return c.limitTestRecords(ctx)
@@ -360,15 +366,16 @@ func (c *paidCall) quoteCall(ctx context.Context) error {
 // pin fixes the version of a template, so that a job does not use a version that was published after it was
 // accepted.
 func (c *paidCall) pin(ctx context.Context) error {
-	if err := c.call.Pin(ctx, c.env()); err != nil {
-		return c.replayOr(ctx, err)
-	}
-	return nil
+	return c.replayOr(ctx, c.call.Pin(ctx, c.env()))
 }
 
-// admit refuses a call that the run would refuse at once, before the call costs a hold and its release. The response
-// of an earlier call needs no run, so a call that may be a repeat continues.
-func (c *paidCall) admit(context.Context) error {
+// admit refuses a call that the run would refuse at once, before the call costs a hold and its release.
+func (c *paidCall) admit(ctx context.Context) error {
+	return c.replayOr(ctx, c.checkEngines())
+}
+
+// checkEngines checks that the call's engines are there. A call that may be a repeat needs no place in their queues.
+func (c *paidCall) checkEngines() error {
 	for _, part := range c.parts() {
 		if why := part.Operation.WhyOff(); why != "" {
 			return operation.StepFailure(part, &apierror.Error{Code: apierror.ConvertUnavailable, Message: why})

@@ -24,10 +24,11 @@ func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error
 	return nil
 }
 
-// replayOr ends a request that can no longer run, because a resource that it names is gone. If an earlier call has
-// its idempotency key, the response is that call's; otherwise it is the cause.
+// replayOr ends a request that would not run now, for example because a resource that it names is gone or its price is
+// above a cap. If an earlier call has its idempotency key, the response is that call's; otherwise it is the cause. It
+// returns nil if there is no cause.
 func (r *paidCall) replayOr(ctx context.Context, cause error) error {
-	if r.IdempotencyKey == "" {
+	if r.IdempotencyKey == "" || cause == nil {
 		return cause
 	}
 	for wait := newClaimWait(); ; {

@@ -174,7 +174,7 @@ func (c *paidCall) checkIdentities(ctx context.Context) error {
 			err = apierror.Invalid("key.id", "must be the ID of a signing identity of this account; got "+strconv.Quote(in.SigningIdentity()))
 		}
 		if err != nil {
-			return c.replayOr(ctx, operation.StepFailure(part, err))
+			return operation.StepFailure(part, err)
 		}
 	}
 	return nil

@@ -249,7 +249,10 @@ const Unreadable = "is not the ID of a stored file of this account. Files expire
 // openStored opens an upload or an earlier result of the account.
 func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body, error) {
 	if step, ok := schema.StepOf(id); ok {
-		return borrowedBody{deps.Results[step].Body}, nil // The flow owns it.
+		if result, ok := deps.Results[step]; ok {
+			return borrowedBody{result.Body}, nil // The flow owns it.
+		}
+		return nil, schema.Faults{{Field: field, Message: Unreadable}}
 	}
 	body, err := deps.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {

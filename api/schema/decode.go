@@ -320,7 +320,7 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	if err := d.memberValue(r, object, name); err != nil {
 		return err
 	}
-	if name == storedField && d.keep.steps != nil && object != nil {
+	if name == storedField && object != nil && r != nil && r.members[storedField] != nil {
 		d.reference(object, refers)
 	}
 	d.path = d.path[:len(d.path)-1]

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/invopop/jsonschema"
 )
@@ -129,12 +130,13 @@ func (r *Request[In]) Bind(ctx context.Context, params []Value, body io.Reader) 
 }
 
 func (r *request) bind(ctx context.Context, params []Value, body io.Reader) (any, error) {
+	params, faults := r.readable(params)
 	text, err := r.encode(params)
 	if err != nil {
 		return nil, err
 	}
+
 	tree := map[string]any{}
-	var faults Faults
 	if err := readPart(ctx, bytes.NewReader(text), r.params, tree, &faults); err != nil {
 		return nil, err
 	}
@@ -152,6 +154,26 @@ func (r *request) bind(ctx context.Context, params []Value, body io.Reader) (any
 		return nil, faults
 	}
 	return in, nil
+}
+
+// readable returns the parameters with errors for those that are no text, which databases refuse. In a path such a value
+// names nothing that exists.
+func (r *request) readable(params []Value) (readable []Value, faults Faults) {
+	for _, given := range params {
+		i := slices.IndexFunc(r.Params, func(p Param) bool { return p.Name == given.Name })
+		switch {
+		case i >= 0 && r.Params[i].In == "path":
+			given.Text = strings.ToValidUTF8(given.Text, "\uFFFD")
+			readable = append(readable, given)
+		case !utf8.ValidString(given.Text):
+			faults.Add(strings.ToValidUTF8(given.Name, "\uFFFD"), "must be text in UTF-8")
+		case strings.ContainsRune(given.Text, 0):
+			faults.Add(given.Name, "must not contain the character NUL")
+		default:
+			readable = append(readable, given)
+		}
+	}
+	return readable, faults
 }
 
 // readPart reads one JSON object into the tree.

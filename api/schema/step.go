@@ -152,7 +152,8 @@ func (r *rule) refers() bool {
 	return r != nil && r.members[storedField] != nil && r.members[stepField] == nil
 }
 
-// reference makes a reference to an earlier step of the member that was read, and checks it.
+// reference makes a reference to an earlier step of the member that was read, and checks it. Outside of a step there are
+// none to refer to.
 func (d *decoder) reference(object map[string]any, refers bool) {
 	id, ok := object[storedField].(string)
 	if refers && ok {
@@ -160,12 +161,16 @@ func (d *decoder) reference(object map[string]any, refers bool) {
 		object[storedField] = id
 	}
 	id, named := strings.CutPrefix(id, stepPrefix)
-	if !named || slices.Contains(d.keep.steps.ids, id) {
+	var ids []string
+	if d.keep.steps != nil {
+		ids = d.keep.steps.ids
+	}
+	if !named || slices.Contains(ids, id) {
 		return
 	}
 	among := "there are none"
-	if len(d.keep.steps.ids) > 0 {
-		among = "valid: " + strings.Join(d.keep.steps.ids, ", ")
+	if len(ids) > 0 {
+		among = "valid: " + strings.Join(ids, ", ")
 	}
 	d.faults.Add(d.field(), "must be the id of an earlier step (%s); got %s", among, preview(id))
 }
@@ -227,7 +232,7 @@ func (t *Table[Env]) bindSteps(ctx context.Context, first Info, in, decoded any,
 		operation := t.byName[input.Op]
 		switch {
 		case item["op"] != nil && (operation == nil || operation.Composite()):
-			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.near(input.Op))
+			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.Near(input.Op))
 		case operation != nil && operation.Varies:
 			faults.Add(place+".op", "must be an operation with a fixed price; the price of %s depends on its result. Send it in a call of its own", input.Op)
 		case operation != nil && item["input"] != nil:
@@ -294,8 +299,9 @@ func breaking[Env any](first Info, steps []Step[Env]) (faults Faults) {
 	return faults
 }
 
-// near suggests the operation that a name probably stands for.
-func (t *Table[Env]) near(name string) string {
+// Near returns the continuation of a message that suggests the operation that a name probably stands for; empty if none
+// is similar.
+func (t *Table[Env]) Near(name string) string {
 	properties := jsonschema.NewProperties()
 	for _, operation := range t.rows {
 		properties.Set(operation.Name, &jsonschema.Schema{})

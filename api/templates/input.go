@@ -242,7 +242,7 @@ func (in *Copy) Validate() error {
 type VersionRef struct {
 	Ref
 
-	Version int `json:"version" in:"path" jsonschema:"required,minimum=1" jsonschema_description:"Number of the version."`
+	Version int `json:"version" in:"path" jsonschema:"required,minimum=1,maximum=1000000" jsonschema_description:"Number of the version."`
 }
 
 // checkOptions validates a template's options like those of POST /v1/pdf.
