@@ -85,6 +85,8 @@ type Config struct {
 	AfterStep func(step string)
 	// DrawTime bounds the drawing of one preview: see call.Config.
 	DrawTime time.Duration
+	// StorageTime bounds the wait of a job for the storage: see call.Config.
+	StorageTime time.Duration
 	// Agents makes the handler for agents; nil means none.
 	Agents func(*MCPBackend) (http.Handler, error)
 	// Issuer verifies the tokens of an external issuer, which agents may use as well as our own; nil means none.
@@ -207,7 +209,7 @@ func New(cfg Config) (*API, error) {
 		Store: cfg.Store, Render: cfg.Render, Callbacks: cfg.Outbound, Destinations: cfg.Outbound.Webhooks(), Connections: a.Connections, Signing: a.Signing, Box: cfg.Box, Payments: cfg.Payments,
 		Table: table, Prices: prices, AI: cfg.AI, Limiter: cfg.Limiter, Lease: cfg.Lease, Links: call.Links{BaseURL: a.baseURL},
 		Region: cfg.Region, MaxFile: cfg.MaxFile, NoBilling: cfg.NoBilling, NoRateLimits: cfg.NoRateLimits, Dev: cfg.Dev,
-		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime,
+		Registry: a.registry, Tracer: cfg.Tracer, Logger: cfg.Logger, Now: cfg.Now, AfterStep: cfg.AfterStep, DrawTime: cfg.DrawTime, StorageTime: cfg.StorageTime,
 	})
 	a.Templates = &templates.Service{Store: cfg.Store, Gallery: layouts, Table: table, Calls: a.Calls, Render: cfg.Render}
 	a.Deliveries = delivery.New(delivery.Config{

@@ -97,7 +97,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	s := apitest.New(t, apitest.Options{Blobs: disk, Change: quiet})
 	ready := func() string {
-		return s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/health/ready", Header: without()}).OK(t).Body
+		return s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/health/ready", Header: without()}).Body
 	}
 	id := stored(t, s, `{"text":"a","response":"url"}`)
 	becomes(t, ready, `"files":"ok"`)
@@ -113,7 +113,8 @@ func TestFullDisk(t *testing.T) {
 	if got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).OK(t); got.Body != "a" {
 		t.Errorf("a file of before: got %q", got.Body)
 	}
-	if got := ready(); !strings.Contains(got, `"files":"unavailable"`) {
+	// Another machine may have room: this one asks for no further work, as with a database on a full disk.
+	if got := ready(); !strings.Contains(got, `"files":"unavailable"`) || !strings.Contains(got, `"ok":false`) {
 		t.Errorf("ready: %s", got)
 	}
 	if err := makeRoom(); err != nil {

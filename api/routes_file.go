@@ -75,6 +75,11 @@ func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput)
 	if err != nil {
 		return download{}, err
 	}
+	if in.whole {
+		if err := body.Verify(file.Size); err != nil {
+			return download{}, errors.Join(err, body.Close())
+		}
+	}
 	if limited && in.whole {
 		if err := a.store.TakeDownload(ctx, file.ID); err != nil {
 			return download{}, errors.Join(err, body.Close())

@@ -2,14 +2,17 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"relaypdf/api/call"
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/store"
+	"relaypdf/store/durable"
 )
 
 // getHealth touches nothing: it reports that the process runs, not that it works.
@@ -64,19 +67,26 @@ func (a *API) ready(ctx context.Context, _ call.Caller, _ noInput) (readiness, e
 		check("browser", a.render.Ready(ctx))
 		level, _ := a.render.Sandbox()
 		ready.Sandbox = string(level)
+
+		check("engines", nil)
+		if a.render.Starting() {
+			ready.OK, ready.Checks["engines"] = false, "starting"
+		}
 	}
+	check("disk", durable.CheckRoom(a.store.DataDir(), os.TempDir()))
 	if shared, ok := a.limiter.(sharedLimiter); ok {
 		check("limits", nil)
 		if !shared.Shared() {
 			ready.Checks["limits"] = "alone"
 		}
 	}
-	if bucket, ok := a.store.Blobs().(checker); ok {
+	if files, ok := a.store.Blobs().(checker); ok {
 		check("files", nil)
 		ctx, cancel := context.WithTimeout(ctx, filesTimeout)
 		defer cancel()
-		if err := bucket.Check(ctx); err != nil {
-			ready.Checks["files"] = "unavailable"
+		if err := files.Check(ctx); err != nil {
+			// A bucket is missing for all processes alike; a full disk is this one's alone, and others may have room.
+			ready.OK, ready.Checks["files"] = ready.OK && !errors.Is(err, durable.ErrFull), "unavailable"
 			a.log.LogAttrs(ctx, slog.LevelWarn, "files cannot be reached", slog.Any("error", err))
 		}
 	}

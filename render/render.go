@@ -274,6 +274,11 @@ func (r *Renderer) Fonts() []font.Family { return r.fonts.Families() }
 // Ready makes a real call to the browser.
 func (r *Renderer) Ready(ctx context.Context) error { return r.browser.Healthy(ctx) }
 
+// Starting reports whether engines are being started for the first time, so that their jobs would wait.
+func (r *Renderer) Starting() bool {
+	return r.engines.Starting() || r.markup.Starting() || r.office.Starting()
+}
+
 // Close stops the browsers, the engines and the proxy, and cancels the renders in progress. It takes a limited time
 // and leaves no process and no file.
 func (r *Renderer) Close() error {

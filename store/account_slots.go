@@ -53,7 +53,7 @@ func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(
 		return func() { <-mine.free; leave() }, nil
 	case <-ctx.Done():
 		leave()
-		return nil, fmt.Errorf("wait for other calls of the account: %w", ctx.Err())
+		return nil, fmt.Errorf("%w: waited for other calls of the account: %w", ErrUnavailable, ctx.Err())
 	}
 }
 

@@ -302,12 +302,21 @@ func (s *Store) callFunction(ctx context.Context, account, text string, params a
 		return "", err
 	}
 	defer giveBack()
-	err = untilKnown(ctx, func() error {
+
+	sent := false // an attempt whose response is lost
+	call := func() error {
 		err := s.queryAlone(ctx, text, string(object)).Scan(&verdict)
-		if err != nil && (lost(err) || ctx.Err() != nil) {
-			return &UnknownError{Cause: err}
+		if err == nil || !lost(err) && ctx.Err() == nil {
+			return err
 		}
-		return err
-	}, func(error) bool { return true })
+		if errors.Is(err, errAway) && !sent {
+			return err
+		}
+		sent = true
+		return &UnknownError{Cause: err}
+	}
+	// A call that ends has to wait for the database. One that has not begun is refused at once.
+	waits := func(err error) bool { return text != beginFunction || sent || !errors.Is(err, errAway) }
+	err = untilKnown(ctx, call, waits)
 	return verdict, err
 }

@@ -77,8 +77,18 @@ func (r reading) fault() error {
 	return nil
 }
 
-// compare reads the database's clock.
-func (c *clock) compare(ctx context.Context, db *sql.DB) (reading, error) {
+// compare reads the database's clock, once more if the connection was lost.
+func (c *clock) compare(ctx context.Context, db *sql.DB) (r reading, err error) {
+	for range 2 {
+		if r, err = c.read(ctx, db); err == nil || !lost(err) {
+			break
+		}
+	}
+	return r, err
+}
+
+// read reads the database's clock.
+func (c *clock) read(ctx context.Context, db *sql.DB) (reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
 	conn, err := db.Conn(ctx) // the wait for one is not the clock's
@@ -119,6 +129,17 @@ func (s *Store) CheckClock(ctx context.Context) error {
 	return r.fault()
 }
 
+// clockFault returns a *ClockError if the latest comparison found the clock of this machine wrong. A process with a
+// wrong clock takes on no work: it would take certificates and leases of others for expired.
+func (s *Store) clockFault() error {
+	if s.clock == nil {
+		return nil
+	}
+	s.clock.mu.RLock()
+	defer s.clock.mu.RUnlock()
+	return s.clock.last.fault()
+}
+
 // ClockOff returns the time by which the clock of this machine was ahead of the database's at the latest
 // comparison; negative if it was behind, and 0 on SQLite.
 func (s *Store) ClockOff() time.Duration {
@@ -140,7 +161,7 @@ func (s *Store) keepTime(ctx context.Context) {
 		case err != nil: // callers that need the database report it
 		case r.fault() != nil && !wrong:
 			wrong = true
-			s.log.LogAttrs(ctx, slog.LevelError, "this process is not ready, and neither reaps nor expires anything", slog.Any("error", r.fault()))
+			s.log.LogAttrs(ctx, slog.LevelError, "this process is not ready: it takes on no jobs and deliveries, and neither reaps nor expires anything", slog.Any("error", r.fault()))
 		case r.fault() == nil && wrong:
 			wrong = false
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the clock of this machine is right again")

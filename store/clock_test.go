@@ -71,6 +71,8 @@ func TestWrongClocks(t *testing.T) {
 				}
 			}
 
+			wrong.takesNothingOn(t, right)
+
 			own := wrong.newCall(1000)
 			own.KeyID = ""
 			wrong.begin(t, own)
@@ -81,10 +83,40 @@ func TestWrongClocks(t *testing.T) {
 			var days int
 			err = right.DB().NewRaw("SELECT count(*) FROM calls WHERE day = floor(extract(epoch FROM now()) / 86400) OR day = floor(extract(epoch FROM now()) / 86400) - 1").
 				Scan(t.Context(), &days)
-			if err != nil || days != 2 {
-				t.Errorf("got %d calls that count today, %v; want 2", days, err)
+			if err != nil || days != 4 {
+				t.Errorf("got %d calls that count today, %v; want 4", days, err)
 			}
 		})
+	}
+}
+
+// takesNothingOn checks that a process with a wrong clock leaves a job and a delivery to another, whose clock is right.
+func (f *fixture) takesNothingOn(t *testing.T, right *fixture) {
+	t.Helper()
+	job := right.newCall(1)
+	job.KeyID, job.Lease, job.Mode, job.Job = "", "", store.Async, &store.NewJob{Input: []byte("input")}
+	right.begin(t, job)
+	ended := right.newCall(1)
+	ended.KeyID, ended.CallbackURL = "", "https://example.com/callback"
+	right.begin(t, ended)
+	if err := right.Release(t.Context(), ended.ID, store.Failure{Code: "x"}, &store.Outbox{Data: "ended"}); err != nil {
+		t.Fatal(err)
+	}
+
+	if got, err := f.ClaimJob(t.Context(), f.lease); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("ClaimJob by a wrong clock: %+v, %v", got, err)
+	}
+	if due := f.claim(t, f.Store); len(due) > 0 {
+		t.Errorf("deliveries claimed by a wrong clock: %+v", due)
+	}
+
+	claimed, err := right.ClaimJob(t.Context(), right.lease)
+	if err != nil || claimed.Call.ID != job.ID {
+		t.Errorf("ClaimJob by the right one: %+v, %v", claimed, err)
+	}
+	right.claimOne(t)
+	if err := right.ReleaseJob(t.Context(), claimed, store.Failure{Code: "x"}, nil); err != nil {
+		t.Error(err)
 	}
 }
 

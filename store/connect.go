@@ -177,10 +177,11 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 		return fmt.Errorf("the session URL: %w", err)
 	}
 	s.session = session.config(migrationBounds)
-	s.write = bun.NewDB(way.open(workBounds, conns), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
+	s.outage = newOutage(way.probe)
+	s.write = bun.NewDB(way.open(workBounds, conns, s.outage), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
 	s.read = s.write
-	s.reports = bun.NewDB(way.open(reportBounds, reportConns), pgdialect.New())
-	s.pages = bun.NewDB(way.open(workBounds, pageConns), pgdialect.New()).WithQueryHook(deadlines{pageTimeout})
+	s.reports = bun.NewDB(way.open(reportBounds, reportConns, s.outage), pgdialect.New())
+	s.pages = bun.NewDB(way.open(workBounds, pageConns, s.outage), pgdialect.New()).WithQueryHook(deadlines{pageTimeout})
 	if s.clock != nil {
 		_, err = s.clock.compare(ctx, s.write.DB)
 	}
@@ -198,7 +199,7 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 
 // migratePostgres migrates the schema to the current version, on its own connections.
 func (s *Store) migratePostgres(ctx context.Context, session route) error {
-	db := bun.NewDB(session.open(migrationBounds, minConns), pgdialect.New())
+	db := bun.NewDB(session.open(migrationBounds, minConns, s.outage), pgdialect.New())
 	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, s.log, db, Postgres, s.now()) })
 	return errors.Join(err, db.Close())
 }

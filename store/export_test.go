@@ -99,3 +99,14 @@ func RegionOf(id string) (string, bool) {
 	region := body[timeChars : timeChars+regionChars]
 	return region, CheckRegion(region) == nil
 }
+
+// ProbeOnce has a doubtful database probed once, by a function.
+func (s *Store) ProbeOnce(probe func() error) {
+	done := make(chan struct{})
+	s.outage.probe = func(context.Context) error {
+		defer close(done)
+		return probe()
+	}
+	s.outage.suspect()
+	<-done
+}

@@ -71,8 +71,12 @@ const (
 )
 
 // ClaimJob claims the next job, which then carries the lease. It returns ErrNotFound if no job of a known kind
-// waits.
+// waits, and while the clock of this machine is wrong.
 func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Job, error) {
+	if s.clockFault() != nil {
+		return Job{}, fmt.Errorf("claim job: %w", ErrNotFound)
+	}
+
 	for range claimAttempts {
 		job, err := s.claimJob(ctx, lease, known)
 		if err == nil {

@@ -146,7 +146,7 @@ func (r route) writable() route {
 }
 
 // open returns a pool with a maximum number of connections.
-func (r route) open(b bounds, conns int) *sql.DB {
+func (r route) open(b bounds, conns int, away *outage) *sql.DB {
 	cfg := r.config(b)
 	// bun writes the arguments into the statement, so that no two texts are
 	// equal and a cache of prepared statements would only fill up.
@@ -154,7 +154,7 @@ func (r route) open(b bounds, conns int) *sql.DB {
 	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
 	renewals := discardDemoted(cfg)
 	current := func(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[renewalsSeen] == renewals.Load() }
-	db := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(func(ctx context.Context, p stdlib.ShouldPingParams) bool {
+	pool := stdlib.GetConnector(*cfg, stdlib.OptionShouldPing(func(ctx context.Context, p stdlib.ShouldPingParams) bool {
 		if p.IdleDuration > probeIdle && current(p.Conn) && probe(ctx, p.Conn) != nil && ctx.Err() == nil {
 			renewals.Add(1)
 		}
@@ -165,6 +165,7 @@ func (r route) open(b bounds, conns int) *sql.DB {
 		}
 		return nil
 	}))
+	db := sql.OpenDB(connector{Connector: pool, outage: away, renew: func() { renewals.Add(1) }})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(postgresIdleTime)

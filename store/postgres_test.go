@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"golang.org/x/sys/unix"
 
 	"relaypdf/store"
@@ -96,6 +95,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 		t.Error("Begin: no error while the database is read-only")
 	}
 	execute(t, raw, "SET default_transaction_read_only = off", "ALTER DATABASE "+name+" RESET default_transaction_read_only")
+	until(t, "the outage ends", func() bool { return !f.Away() })
 	if err := f.Ping(t.Context()); err != nil {
 		t.Errorf("Ping, writes being accepted again: %v", err)
 	}
@@ -228,7 +228,7 @@ func TestDeadPeersAreNoticed(t *testing.T) {
 	}
 	defer conn.Close()
 	err = conn.Raw(func(driver any) error {
-		tcp := driver.(*stdlib.Conn).Conn().PgConn().Conn().(*net.TCPConn)
+		tcp := driver.(interface{ Conn() *pgx.Conn }).Conn().PgConn().Conn().(*net.TCPConn)
 		socket, err := tcp.SyscallConn()
 		if err != nil {
 			return err

@@ -106,6 +106,7 @@ type base struct {
 	postings     postingIDs
 	accountSlots *accountSlots   // PostgreSQL only
 	session      *pgx.ConnConfig // PostgreSQL only: how a connection for a session is made
+	outage       *outage         // PostgreSQL only
 	blobs        blob.Store
 	now          func() time.Time
 	clock        *clock // PostgreSQL only, unless Now is set
@@ -172,6 +173,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	if s.dialect == Postgres {
 		s.work(work, "notifications of jobs", s.notifyJobs)
+		s.work(work, "outages", func(ctx context.Context) { s.outage.watch(ctx, s.log) })
 	}
 	if s.clock != nil {
 		s.work(work, "clock", s.keepTime)
@@ -265,6 +267,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+// DataDir returns the folder of this process's data.
+func (s *Store) DataDir() string { return s.dataDir }
 
 // Dialect returns SQLite or Postgres.
 func (s *Store) Dialect() string { return s.dialect }

@@ -209,7 +209,7 @@ func lost(err error) bool {
 	}
 	var network net.Error
 	var connecting *pgconn.ConnectError
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.Is(err, errAway) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) || errors.As(err, &connecting) ||
 		errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
 		pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")

@@ -74,6 +74,8 @@ type Config struct {
 	// DrawTime bounds the drawing of one preview, the wait for its turn included; a
 	// thumbnail, for which a call waits, has a third of it. Zero means 30 seconds.
 	DrawTime time.Duration
+	// StorageTime is the time for which a step of a job is repeated while the storage is unavailable; 0 means 2 minutes.
+	StorageTime time.Duration
 }
 
 // Callbacks decides which URLs may be called back.
@@ -105,6 +107,7 @@ type Pipeline struct {
 	now          func() time.Time
 	reached      func(step string)
 	drawTime     time.Duration // see Config
+	storageTime  time.Duration
 	lease        string
 	region       string
 	files        schema.Files
@@ -121,7 +124,7 @@ type Pipeline struct {
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
 		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, connections: cfg.Connections, signing: cfg.Signing, box: cfg.Box, limiter: cfg.Limiter,
-		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
+		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second), storageTime: cmp.Or(cfg.StorageTime, 2*time.Minute),
 		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
 	}
 	p.inputs = schema.NewBudget(inputBudget)

@@ -1,13 +1,16 @@
 package call
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/operation"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 )
 
@@ -32,11 +35,38 @@ func Fault(err error) *apierror.Error {
 	if store.DiskFull(err) {
 		return &apierror.Error{Code: apierror.StorageUnavailable, Message: diskFull, Cause: err}
 	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &apierror.Error{Code: apierror.StorageUnavailable, Message: diskFull, Cause: err}
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		return &apierror.Error{Code: apierror.NotFound, Cause: err}
 	}
+	if errors.Is(err, blob.ErrDamaged) {
+		return &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
+	}
+	if store.Unavailable(err) {
+		return databaseAway(err)
+	}
+	// What remains with a deadline has waited for a connection to the database, or for the store of files.
+	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*store.UnknownError)) {
+		return &apierror.Error{Code: apierror.StorageUnavailable, Message: late, RetryAfter: databaseRetryAfter, Cause: err}
+	}
 	return &apierror.Error{Code: apierror.InternalError, Cause: err}
 }
+
+// databaseAway returns the error of a call that the database could not serve. Nothing was charged.
+func databaseAway(cause error) *apierror.Error {
+	return &apierror.Error{
+		Code: apierror.StorageUnavailable, RetryAfter: databaseRetryAfter, Cause: cause,
+		Message: fmt.Sprintf("The database is unavailable, and nothing was charged. Retry in %d seconds.", databaseRetryAfter),
+	}
+}
+
+// late is the message when the database or the store of files had no time for a request.
+const late = "The server is overloaded and did not respond in time; nothing was charged. Wait for the number of seconds in Retry-After."
+
+// databaseRetryAfter is the Retry-After, in seconds, while the database is away. A restart takes about as long.
+const databaseRetryAfter = 5
 
 // diskFull is the message when the database cannot store a call.
 const diskFull = "The server is out of disk space; the call was not charged. Contact the operator, then retry."

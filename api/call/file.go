@@ -199,6 +199,22 @@ func (f Files) missing(ctx context.Context, key string, cause error) error {
 	return &apierror.Error{Code: apierror.StorageUnavailable, Cause: errors.Join(cause, err)}
 }
 
+// Verify checks the size of a stored result and reads its beginning, which the store compares with its checksums: all
+// of a small result, before the first byte is sent. The error is storage_unavailable.
+func (b *Blob) Verify(size int64) error {
+	if b.size != size {
+		err := fmt.Errorf("%w: it has %d bytes instead of %d", blob.ErrDamaged, b.size, size)
+		return &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
+	}
+	if size == 0 {
+		return nil
+	}
+	if _, err := b.Content.ReadAt(make([]byte, 1), 0); err != nil {
+		return &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
+	}
+	return nil
+}
+
 // Size is the number of its bytes.
 func (b *Blob) Size() int64 { return b.size }
 

@@ -281,21 +281,22 @@ func (c *paidCall) whenFree(ctx context.Context, do func() error) error {
 
 // The retry schedule of a job whose files cannot be read or written.
 const (
-	storagePatience = 2 * time.Minute
-	storagePause    = 100 * time.Millisecond
-	longestPause    = 5 * time.Second
+	storagePause = 100 * time.Millisecond
+	longestPause = 5 * time.Second
 )
 
-// notStored reports whether the file storage or the disk of the database has failed.
+// notStored reports whether the file storage or the database has failed. The end of a job whose commit is not known
+// to have happened is among that: settling again is harmless.
 func notStored(err error) bool {
-	return err != nil && Fault(err).Code == apierror.StorageUnavailable
+	var unknown *store.UnknownError
+	return err != nil && (errors.As(err, &unknown) || Fault(err).Code == apierror.StorageUnavailable)
 }
 
-// doWhenStored repeats a step of a job while the file storage is unavailable: the job was accepted, and a short
-// outage must not fail it.
+// doWhenStored repeats a step of a job while the file storage or the database is unavailable: the job was accepted,
+// and a short outage must not fail it.
 func doWhenStored(ctx context.Context, c *paidCall, s step) error {
 	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the storage", slog.String("call", c.id), slog.String("step", s.name))
-	patience := time.NewTimer(storagePatience)
+	patience := time.NewTimer(c.storageTime)
 	defer patience.Stop()
 	for pause := storagePause; ; pause = min(2*pause, longestPause) {
 		again := time.NewTimer(pause)

@@ -447,6 +447,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		var claimed *store.ClaimedError
 		var missing *store.PinError
 		var limit *store.LimitError
+		var unknown *store.UnknownError
 		switch {
 		case err == nil:
 			c.wallets.reloadAsync(ctx, c.Caller.Account)
@@ -460,10 +461,13 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			return false, &apierror.Error{Code: apierror.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked. Use another API key."}
 		case c.Caller.Kind == ByGrant && errors.As(err, &limit) && limit.Limit == store.LimitKeySpend:
 			return false, overLimit(limit, "grantSpendLimit", "grant")
+		case errors.As(err, &unknown):
+			// The hold may have been written, and is released: the call is not charged in any case.
+			return true, databaseAway(err)
 		case !errors.As(err, &claimed):
 			c.refusedFunds(ctx, err)
 			// The database failed, and may have written the hold all the same.
-			return moneyError(err) == nil && !store.DiskFull(err), err
+			return moneyError(err) == nil && !store.Unavailable(err), err
 		}
 		if err := (c).answerFromClaim(ctx, claimed.Claim); err != nil {
 			return false, err
@@ -678,9 +682,9 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	}
 }
 
-// retries reports whether a job that failed is tried again.
+// retries reports whether a job that failed is tried again: the service, and not the document, is the cause.
 func (c *paidCall) retries(cause error) bool {
-	return c.job != nil && c.job.Tries < store.MaxTries && operation.Unstarted(cause)
+	return c.job != nil && c.job.Tries < store.MaxTries && (operation.Unstarted(cause) || notStored(cause))
 }
 
 // requeue puts the job back into the queue.

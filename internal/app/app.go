@@ -119,6 +119,9 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSecret(ctx, a.Store, box); err != nil {
+		return nil, err
+	}
 	limiter, err := a.openLimiter()
 	if err != nil {
 		return nil, err
@@ -283,6 +286,9 @@ func (a *App) nameBase(listener net.Listener) error {
 func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) {
 	a.Store, err = OpenStore(startCtx, a.Config, a.log, hooks)
 	if err != nil {
+		return err
+	}
+	if err := checkFolder(startCtx, a.Store); err != nil {
 		return err
 	}
 	a.lease, err = a.Store.Acquire(ctx, filepath.Join(a.Config.DataDir, "leases"))

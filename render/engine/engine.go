@@ -120,6 +120,8 @@ type Pool struct {
 	firstReport sync.Once
 	// failures gets the first failed starts of children.
 	failures chan error
+	// begun is set when the first start of a child has ended, its Prepare included.
+	begun atomic.Bool
 }
 
 // request is a job on its way to a worker, which always answers it.

@@ -62,6 +62,10 @@ func (p *Pool) Ready(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, last)
 }
 
+// Starting reports whether the first child is still being started: no job could run at once. A first start that failed
+// has ended too, so that one kind of engine cannot keep a service from being ready.
+func (p *Pool) Starting() bool { return !p.begun.Load() }
+
 // noteFailure keeps why a child could not start.
 func (p *Pool) noteFailure(err error) {
 	select {

@@ -100,6 +100,7 @@ func (w *worker) begin() {
 // has.
 func (w *worker) adopt(s started) error {
 	w.next = nil
+	w.pool.begun.Store(true)
 	if s.err != nil {
 		if w.pool.ctx.Err() == nil {
 			w.pool.cfg.Logger.Error("start engine failed", "error", s.err)

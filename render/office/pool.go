@@ -124,6 +124,12 @@ func (p *Pool) started() *engine.Pool {
 	return p.engines
 }
 
+// Starting reports whether the first LibreOffice is being started.
+func (p *Pool) Starting() bool {
+	engines := p.started()
+	return engines != nil && engines.Starting()
+}
+
 // Load returns how many documents are converted and wait.
 func (p *Pool) Load() queue.State {
 	if engines := p.started(); engines != nil {

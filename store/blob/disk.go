@@ -216,3 +216,42 @@ func (b *disk) makeFolder(folder string) error {
 	}
 	return durable.SyncFolder(b.dir)
 }
+
+// Folder is a Store in a folder of this machine, which may be another one than that of the next machine. Its mark tells
+// them apart.
+type Folder interface {
+	Store
+	// Mark returns the mark; empty means none.
+	Mark() (string, error)
+	// SetMark marks the folder.
+	SetMark(mark string) error
+	// MarkPath is the file that holds the mark.
+	MarkPath() string
+}
+
+// markName is the file of a folder's mark; no key starts with a dot.
+const markName = ".relaypdf-files"
+
+func (b *disk) MarkPath() string { return filepath.Join(b.dir, markName) }
+
+func (b *disk) Mark() (string, error) {
+	text, err := os.ReadFile(b.MarkPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the mark of the files: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func (b *disk) SetMark(mark string) error {
+	current, err := b.Mark()
+	if err != nil || current == mark {
+		return err
+	}
+	if err := os.WriteFile(b.MarkPath(), []byte(mark+"\n"), 0o600); err != nil {
+		return fmt.Errorf("mark the folder of the files: %w", err)
+	}
+	return durable.SyncFolder(b.dir)
+}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -9,14 +10,19 @@ import (
 // leastRoom is the free space in bytes below which a disk counts as full: a document of a few pages.
 const leastRoom = 1 << 20
 
-// CheckRoom returns an error if the disk of a folder is full or gone.
-func CheckRoom(dir string) error {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(dir, &disk); err != nil {
-		return fmt.Errorf("look at the folder %s: %w", dir, err)
-	}
-	if free := int64(disk.Bavail) * disk.Bsize; free < leastRoom {
-		return fmt.Errorf("the disk of %s has %d bytes left: make room", dir, free)
+// ErrFull means that the disk of a folder is full or gone.
+var ErrFull = errors.New("no room on the disk")
+
+// CheckRoom returns an error if the disk of one of the folders is full or gone. It matches ErrFull.
+func CheckRoom(dirs ...string) error {
+	for _, dir := range dirs {
+		var disk unix.Statfs_t
+		if err := unix.Statfs(dir, &disk); err != nil {
+			return fmt.Errorf("%w: look at the folder %s: %w", ErrFull, dir, err)
+		}
+		if free := int64(disk.Bavail) * disk.Bsize; free < leastRoom {
+			return fmt.Errorf("%w: the disk of %s has %d bytes left: make room", ErrFull, dir, free)
+		}
 	}
 	return nil
 }

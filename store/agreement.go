@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"relaypdf/internal/guard"
+	"relaypdf/store/blob"
+)
+
+// Agree stores a value by name, unless there is one, and returns what is stored. All processes of a database compare
+// their own settings with its agreements when they start.
+func (s *Store) Agree(ctx context.Context, name, value string) (agreed string, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
+		_, err := tx.NewRaw("INSERT INTO agreements (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, value).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		return tx.NewRaw("SELECT value FROM agreements WHERE name = ?", name).Scan(ctx, &agreed)
+	})
+	return agreed, wrapped("read agreement", err)
+}
+
+// ReplaceAgreement replaces an agreed value.
+func (s *Store) ReplaceAgreement(ctx context.Context, name, value string) error {
+	return wrapped("replace agreement", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+		_, err := tx.NewRaw("UPDATE agreements SET value = ? WHERE name = ?", value, name).Exec(ctx)
+		return err
+	}))
+}
+
+// filesAgreement is the name of the mark of the folder that holds the files.
+const filesAgreement = "files"
+
+// markPatience is the time for which a process waits for another to mark their common folder.
+const markPatience = 5 * time.Second
+
+// FolderError means that the files of the database are in another folder than this process's.
+type FolderError struct {
+	Path string // of the file that marks a folder
+	Want string // its content
+	Got  string // empty if the folder has no mark
+}
+
+func (e *FolderError) Error() string {
+	got := "has no mark"
+	if e.Got != "" {
+		got = "is marked " + e.Got
+	}
+	return fmt.Sprintf("the files of this database are in a folder that is marked %s, and this one %s (%s)", e.Want, got, e.Path)
+}
+
+// CheckFolder compares the folder of the files with the one that the database knows, and marks both at the first start.
+// It returns a *FolderError if they differ: each of two processes with folders of their own would serve half of the
+// files. Other places of files are common by nature.
+func (s *Store) CheckFolder(ctx context.Context) error {
+	folder, ok := s.blobs.(blob.Folder)
+	if !ok {
+		return nil
+	}
+
+	mark, err := folder.Mark()
+	if err != nil {
+		return err
+	}
+	own := mark
+	if own == "" {
+		own = s.NewID("folder")
+	}
+	want, err := s.Agree(ctx, filesAgreement, own)
+	if err != nil {
+		return err
+	}
+	if want == own {
+		return folder.SetMark(own)
+	}
+
+	// Another process that shares the folder may be about to mark it.
+	for deadline := time.Now().Add(markPatience); mark == "" && time.Now().Before(deadline); guard.Pause(ctx, 100*time.Millisecond) {
+		if mark, err = folder.Mark(); err != nil {
+			return err
+		}
+	}
+	if mark == want {
+		return nil
+	}
+	return &FolderError{Path: folder.MarkPath(), Want: want, Got: mark}
+}
