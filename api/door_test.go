@@ -485,7 +485,7 @@ func TestAccountAndHealth(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for path, want := range map[string]string{
 		"/v1/account":   `{"plan":"free","rateTier":"free","wallet":{"balanceMillicents":5000,"autoReloadEnabled":false}}`,
-		"/health/ready": `{"ok":true,"checks":{"database":"ok","files":"ok"},"queue":{"slots":0,"busy":0,"queued":0},"queues":{}}`,
+		"/health/ready": `{"ok":true,"checks":{"database":"ok","disk":"ok","files":"ok"},"queue":{"slots":0,"busy":0,"queued":0},"queues":{}}`,
 	} {
 		if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: "GET", Path: path}).OK(t).Body); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)

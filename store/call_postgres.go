@@ -295,7 +295,7 @@ func (s *Store) callFunction(ctx context.Context, account, text string, params a
 	if err != nil {
 		return "", fmt.Errorf("encode call: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := withDeadline(ctx, writeTimeout)
 	defer cancel()
 	giveBack, err := s.accountSlots.take(ctx, account)
 	if err != nil {

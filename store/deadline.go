@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +31,29 @@ const (
 
 // bounded returns ctx with the deadline of a statement.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, queryTimeout)
+	return withDeadline(ctx, queryTimeout)
+}
+
+// withDeadline is context.WithTimeout for statements. The error of a deadline that has passed, also while the statement
+// waited for a connection, matches ErrUnavailable.
+func withDeadline(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	return statementContext{ctx}, cancel
+}
+
+// statementContext is a context whose deadline is the database's.
+type statementContext struct{ context.Context }
+
+// errLate is the error of a statementContext whose deadline has passed.
+var errLate = fmt.Errorf("%w: %w", ErrUnavailable, context.DeadlineExceeded)
+
+// Err implements context.Context.
+func (c statementContext) Err() error {
+	err := c.Context.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errLate
+	}
+	return err
 }
 
 // deadlines is a hook that bounds every statement on a pool whose context has no
@@ -42,7 +66,7 @@ func (d deadlines) BeforeQuery(ctx context.Context, event *bun.QueryEvent) conte
 	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d.most || event.Query == "BEGIN" {
 		return ctx
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.most)
+	ctx, cancel := withDeadline(ctx, d.most)
 	event.Stash = map[any]any{d: cancel}
 	return ctx
 }

@@ -111,7 +111,7 @@ func (s *Store) claimJob(ctx context.Context, lease string, known []string) (Job
 	var call callRow
 	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, callsTable.places(&call)...)
 	if s.dialect == Postgres {
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+		ctx, cancel := withDeadline(ctx, writeTimeout)
 		defer cancel()
 		err = s.queryAlone(ctx, claimPostgres, lease, toMicros(s.now()), kinds).Scan(found...)
 	} else {

@@ -282,7 +282,7 @@ const reportTimeout = 20 * time.Second
 
 // inReport is inSnapshot within the time that the handle gives reads.
 func (s *Store) inReport(ctx context.Context, fn func(context.Context, txn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.readTimeout)
+	ctx, cancel := withDeadline(ctx, s.readTimeout)
 	defer cancel()
 	return s.inSnapshot(ctx, fn)
 }

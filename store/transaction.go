@@ -57,7 +57,7 @@ type deferSync struct{}
 
 // transact runs a transaction, again after an error that may is true of.
 func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := withDeadline(ctx, writeTimeout)
 	defer cancel()
 	fn, committed := s.announcing(fn)
 	defer func() { committed(err) }()

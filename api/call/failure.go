@@ -1,7 +1,6 @@
 package call
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"syscall"
@@ -47,10 +46,6 @@ func Fault(err error) *apierror.Error {
 	if store.Unavailable(err) {
 		return databaseAway(err)
 	}
-	// What remains with a deadline has waited for a connection to the database, or for the store of files.
-	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*store.UnknownError)) {
-		return &apierror.Error{Code: apierror.StorageUnavailable, Message: late, RetryAfter: databaseRetryAfter, Cause: err}
-	}
 	return &apierror.Error{Code: apierror.InternalError, Cause: err}
 }
 
@@ -61,9 +56,6 @@ func databaseAway(cause error) *apierror.Error {
 		Message: fmt.Sprintf("The database is unavailable, and nothing was charged. Retry in %d seconds.", databaseRetryAfter),
 	}
 }
-
-// late is the message when the database or the store of files had no time for a request.
-const late = "The server is overloaded and did not respond in time; nothing was charged. Wait for the number of seconds in Retry-After."
 
 // databaseRetryAfter is the Retry-After, in seconds, while the database is away. A restart takes about as long.
 const databaseRetryAfter = 5
