@@ -68,14 +68,53 @@ func (f *File) check() bool {
 	if f.trailer["/Encrypt"] != nil && f.cipher == nil {
 		return false
 	}
-	for _, number := range f.numbers {
-		if at := f.places[number]; at.stream == 0 && !f.at(number, at) {
-			return false
-		}
+	if wrong := f.misplaced(); len(wrong) > 0 && !f.forget(wrong) {
+		return false
 	}
 	catalog, _, err := f.Object(f.Root())
 	entries, _ := catalog.(Dict)
 	return err == nil && entries != nil
+}
+
+// misplaced returns the objects that are not at their positions.
+func (f *File) misplaced() (numbers []int) {
+	for _, number := range f.numbers {
+		if at := f.places[number]; at.stream == 0 && !f.at(number, at) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// forget removes objects that are not at their positions, and reports whether nothing refers to them. Other readers do not
+// see them either.
+func (f *File) forget(numbers []int) bool {
+	wrong := map[int]bool{}
+	for _, number := range numbers {
+		wrong[number] = true
+	}
+
+	seen := map[string]bool{}
+	for next := references(f.trailer, nil); len(next) > 0; {
+		ref := next[len(next)-1]
+		next = next[:len(next)-1]
+		if seen[ref] {
+			continue
+		}
+		seen[ref] = true
+		number, _, _ := splitReference(ref)
+		value, _, err := f.Object(ref)
+		if err != nil || wrong[number] || wrong[f.places[number].stream] {
+			return false
+		}
+		next = references(value, next)
+	}
+
+	for number := range wrong {
+		delete(f.places, number)
+	}
+	f.numbers = slices.DeleteFunc(f.numbers, func(number int) bool { return wrong[number] })
+	return true
 }
 
 // at reports whether an object is at its position, if that is in the file.
@@ -189,7 +228,7 @@ func (f *File) plainDict(ref string) Dict {
 	}
 	value, err := p.value(0)
 	if at.stream == 0 {
-		ok = p.keyword("endobj")
+		ok = p.closed()
 	} else {
 		ok = p.ended()
 	}

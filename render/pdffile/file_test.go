@@ -75,11 +75,7 @@ func TestObjects(t *testing.T) {
 		if !o.Sound() {
 			t.Errorf("%s: is not sound", name)
 		}
-		if here, err := Read(content); name == "late header" {
-			if !errors.Is(err, ErrUnread) {
-				t.Errorf("%s: read as %+v, %v; want ErrUnread", name, here, err)
-			}
-		} else if err != nil || !reflect.DeepEqual(here.places, o.places) {
+		if here, err := Read(content); err != nil || !reflect.DeepEqual(here.places, o.places) {
 			t.Errorf("%s: read as %+v, %v; qpdf says %v", name, here, err, o.places)
 		}
 		catalog := o.Catalog()
@@ -141,11 +137,6 @@ func TestUnreadTables(t *testing.T) {
 		}
 		if o, err := Read(content); !errors.Is(err, ErrUnread) {
 			t.Errorf("%s: read as %+v, %v; want ErrUnread", name, o, err)
-		}
-	}
-	for _, row := range [][]byte{{1, 5, 5}, {3, 5, 5}} { // the byte on the left, and a mean
-		if _, err := unpredict(row, Dict{"/Predictor": 12.0, "/Columns": 2.0}); !errors.Is(err, ErrUnread) {
-			t.Errorf("predicted otherwise: %v, want ErrUnread", err)
 		}
 	}
 }

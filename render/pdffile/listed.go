@@ -28,7 +28,7 @@ func ReadListed(said, content []byte) (*File, error) {
 	if size, ok := f.trailer["/Size"].(float64); ok {
 		f.highest = max(f.highest, int(min(size, maxObjects))-1)
 	}
-	f.origin = max(0, bytes.Index(content[:min(len(content), HeaderWithin)], []byte("%PDF-")))
+	f.origin = headerOf(content)
 	return f, nil
 }
 

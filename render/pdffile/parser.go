@@ -111,6 +111,17 @@ func (p *parser) opens(number, generation int) bool {
 	return p.keyword("obj")
 }
 
+// closed reports whether an object ends here: some programs do not write its end.
+func (p *parser) closed() bool {
+	if p.keyword("endobj") || p.keyword("xref") || p.keyword("startxref") {
+		return true
+	}
+	after := *p
+	_, err1 := after.integer()
+	_, err2 := after.integer()
+	return err1 == nil && err2 == nil && after.keyword("obj")
+}
+
 // regular takes the characters up to the next delimiter.
 func (p *parser) regular() string {
 	start := p.at

@@ -1,39 +1,69 @@
 package pdffile
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
+	"unicode/utf8"
 )
 
-var startPattern = regexp.MustCompile(`startxref\s+(\d+)`)
+var startPattern = regexp.MustCompile(`startxref[\s\x00]*(\d+)`)
+
+// startOf returns the offset of the latest table, as the end of a file names it. White space and zeros may follow the end.
+func startOf(content []byte) (start int, ok bool) {
+	content = bytes.TrimRightFunc(content, func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) })
+	all := startPattern.FindAllSubmatch(content[max(0, len(content)-HeaderWithin):], -1)
+	if len(all) == 0 {
+		return 0, false
+	}
+	start, err := strconv.Atoi(string(all[len(all)-1][1]))
+	return start, err == nil
+}
+
+// headerOf returns the offset of the header of a file; 0 if it has none.
+func headerOf(content []byte) int {
+	return max(0, bytes.Index(content[:min(len(content), HeaderWithin)], []byte("%PDF-")))
+}
 
 // maxTables bounds how often a document has been changed. Each change adds a
 // table, which leads to the one before.
 const maxTables = 256
 
-// ReadTable reads the tables of a file, in either of their forms: as text, or as a stream. It checks the number of
-// objects; Sound checks their positions.
+// ReadTable reads the tables of a file, in either of their forms: as text, or as a stream. Sound checks the positions of
+// the objects. The number of objects in the trailer does not count: many programs write a wrong one.
 func ReadTable(content []byte) (*File, error) {
-	all := startPattern.FindAllSubmatch(content[max(0, len(content)-HeaderWithin):], -1)
-	if len(all) == 0 {
+	start, ok := startOf(content)
+	if !ok {
 		return nil, ErrUnread
 	}
-	start, err := strconv.Atoi(string(all[len(all)-1][1]))
-	if err != nil {
-		return nil, ErrUnread
+
+	// Offsets count from the header, but some programs count bytes before it too.
+	origin := headerOf(content)
+	f, err := readTables(content, origin, start)
+	if origin == 0 || err == nil && len(f.misplaced()) == 0 {
+		return f, err
 	}
-	r := &tableReader{File: newFile(content), freed: map[int]bool{}}
+	other, otherErr := readTables(content, 0, start)
+	if otherErr == nil && (err != nil || len(other.misplaced()) < len(f.misplaced())) {
+		return other, nil
+	}
+	return f, err
+}
+
+// readTables reads the tables of a file whose offsets count from an origin. The latest begins at an offset.
+func readTables(content []byte, origin, start int) (*File, error) {
+	r := newTableReader(content, origin)
 	for range maxTables {
 		trailer, err := r.read(start)
 		if err != nil || trailer == nil {
 			return nil, ErrUnread
 		}
-		if r.tables = append(r.tables, start); r.trailer == nil {
+		if r.tables = append(r.tables, origin+start); r.trailer == nil {
 			r.trailer = trailer
 		}
-		before, more := trailer["/Prev"].(float64)
-		if !more {
-			return r.File, r.whole()
+		before, _ := trailer["/Prev"].(float64)
+		if before == 0 { // The header is there.
+			return r.File, nil
 		}
 		start = int(before)
 	}
@@ -44,8 +74,14 @@ func ReadTable(content []byte) (*File, error) {
 type tableReader struct {
 	*File
 	freed map[int]bool // objects that are gone, wherever earlier tables have them
-	// repeated means that an object has several entries.
-	repeated bool
+	// irregular means that readers may read a table in different ways, such as one with several entries of an object.
+	irregular bool
+}
+
+func newTableReader(content []byte, origin int) *tableReader {
+	f := newFile(content)
+	f.origin = origin
+	return &tableReader{File: f, freed: map[int]bool{}}
 }
 
 // add stores an entry of a table, unless a later table has stored one.
@@ -53,7 +89,7 @@ func (r *tableReader) add(number int, at place, there bool) {
 	r.highest = max(r.highest, number)
 	switch _, known := r.places[number]; {
 	case known || r.freed[number]:
-		r.repeated = true
+		r.irregular = true
 	case there:
 		r.File.add(number, at)
 	default:
@@ -71,10 +107,10 @@ func (r *tableReader) expect(count int) {
 
 // read reads the table at an offset, and returns its trailer.
 func (r *tableReader) read(start int) (Dict, error) {
-	if start < 0 || start >= len(r.content) {
+	if start < 0 || start >= len(r.content)-r.origin {
 		return nil, ErrUnread
 	}
-	p := &parser{data: r.content, at: start}
+	p := &parser{data: r.content, at: r.origin + start}
 	if !p.keyword("xref") {
 		return r.stream(p)
 	}
@@ -86,18 +122,26 @@ func (r *tableReader) read(start int) (Dict, error) {
 			return nil, ErrUnread
 		}
 		r.expect(count)
-		for number := first; number < first+count; number++ {
+		for i := range count {
+			number := first + i
 			offset, err1 := p.integer()
 			generation, err2 := p.integer()
 			there := p.keyword("n")
 			if err1 != nil || err2 != nil || !there && !p.keyword("f") {
 				return nil, ErrUnread
 			}
-			if !there {
+			const head = 65535 // the generation of object 0
+			switch {
+			case i == 0 && first == 1 && !there && offset == 0 && generation == head:
+				first, r.irregular = 0, true // Some programs count from 1.
+				freed = append(freed, 0)
+			case !there:
 				freed = append(freed, number)
-				continue
+			case offset == 0:
+				freed, r.irregular = append(freed, number), true
+			default:
+				r.add(number, place{offset: offset, generation: generation}, true)
 			}
-			r.add(number, place{offset: offset, generation: generation}, true)
 		}
 	}
 	value, err := p.value(0)
@@ -115,21 +159,22 @@ func (r *tableReader) read(start int) (Dict, error) {
 // older than PDF 1.5.
 func (r *tableReader) hybrid(at any) error {
 	start, ok := at.(float64)
-	if !ok || start < 0 || start >= float64(len(r.content)) {
+	if !ok || start < 0 || start >= float64(len(r.content)-r.origin) {
 		return ErrUnread
 	}
-	_, err := r.stream(&parser{data: r.content, at: int(start)})
+	_, err := r.stream(&parser{data: r.content, at: r.origin + int(start)})
 	return err
 }
 
 // stream reads a table that is a stream, whose dictionary is the trailer.
 func (r *tableReader) stream(p *parser) (Dict, error) {
-	start := p.at
-	number, err := p.integer()
-	if err != nil {
+	start := p.at - r.origin
+	number, err1 := p.integer()
+	generation, err2 := p.integer()
+	if err1 != nil || err2 != nil {
 		return nil, ErrUnread
 	}
-	value, body, err := r.readAt(number, place{offset: start})
+	value, body, err := r.readAt(number, place{offset: start, generation: generation})
 	trailer, _ := value.(Dict)
 	if err != nil || body == 0 || trailer["/Type"] != "/XRef" {
 		return nil, ErrUnread
@@ -150,10 +195,10 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 }
 
 const (
-	// maxWidth is the maximum number of bytes of a field of a table: more than any offset needs.
-	maxWidth = 6
+	// maxWidth is the maximum number of bytes of a field of a table. No offset needs more than maxDigits of them.
+	maxWidth, maxDigits = 8, 6
 	// maxRow is the maximum number of bytes of a predicted row.
-	maxRow = 1 << 11
+	maxRow = 1 << 16
 	// The values of a row's first field, the kind of the object.
 	rowFree, rowPlain, rowPacked = 0, 1, 2
 )
@@ -165,11 +210,15 @@ func (r *tableReader) rows(raw []byte, widths, index []int) error {
 	if len(widths) != fields || len(index)%2 != 0 || widths[1] == 0 {
 		return ErrUnread
 	}
+	tooLarge := false
 	next := func(width, otherwise int) (value int) {
 		if width == 0 {
 			return otherwise
 		}
-		for _, c := range raw[:width] {
+		for i, c := range raw[:width] {
+			if i < width-maxDigits && c != 0 {
+				tooLarge = true
+			}
 			value = value<<8 | int(c)
 		}
 		raw = raw[width:]
@@ -189,15 +238,18 @@ func (r *tableReader) rows(raw []byte, widths, index []int) error {
 				return ErrUnread
 			}
 			kind, second, third := next(widths[0], rowPlain), next(widths[1], 0), next(widths[2], 0)
-			switch kind {
-			case rowFree:
+			switch {
+			case kind == rowFree:
 				r.add(number, place{}, false)
-			case rowPlain:
-				r.add(number, place{offset: second, generation: third}, true)
-			case rowPacked:
-				r.add(number, place{stream: second, index: third}, true)
-			default:
+			case tooLarge:
 				return ErrUnread
+			case kind == rowPlain && second > 0:
+				r.add(number, place{offset: second, generation: third}, true)
+			case kind == rowPacked && second > 0:
+				r.add(number, place{stream: second, index: third}, true)
+			default: // of a kind of the future, or at no place: there is no such object
+				r.add(number, place{}, false)
+				r.irregular = true
 			}
 		}
 	}
@@ -217,41 +269,106 @@ func integers(v any) (list []int) {
 	return list
 }
 
-// unpredict undoes the prediction of a table's bytes from the row above, the only predictor that writers of tables
-// use.
+// unpredict undoes the prediction of a stream's bytes. Tables are predicted from the row above, other streams in any of
+// the ways of PNG and TIFF.
 func unpredict(raw []byte, parameters any) ([]byte, error) {
-	const pngPredictors, fromAbove = 10, 2
-	p, known := parameters.(Dict)
-	predictor, _ := p["/Predictor"].(float64)
-	if parameters == nil || known && (predictor == 1 || p["/Predictor"] == nil) {
-		return raw, nil
+	if list, ok := parameters.([]any); ok && len(list) == 1 {
+		parameters = list[0]
 	}
-	columns, _ := p["/Columns"].(float64)
-	width := int(columns)
-	if predictor < pngPredictors || width < 1 || width > maxRow || len(raw)%(1+width) != 0 || p["/Colors"] != nil || p["/BitsPerComponent"] != nil {
+	p, known := parameters.(Dict)
+	number := func(key string, otherwise int) int {
+		if n, ok := p[key].(float64); ok {
+			return int(n)
+		}
+		return otherwise
+	}
+	const none, tiff, png = 1, 2, 10 // the least of its kind
+	predictor := number("/Predictor", none)
+	switch {
+	case parameters == nil || known && predictor == none:
+		return raw, nil
+	case !known || predictor != tiff && predictor < png:
 		return nil, ErrUnread
 	}
-	above := make([]byte, width)
-	plain := make([]byte, 0, len(raw))
-	for ; len(raw) > 0; raw = raw[1+width:] {
-		if raw[0] > fromAbove || raw[0] == 1 {
+
+	const byteBits = 8
+	colors, bits := number("/Colors", 1), number("/BitsPerComponent", byteBits)
+	columns := number("/Columns", 1)
+	if colors < 1 || colors > maxRow || bits != byteBits || columns < 1 || columns > maxRow/colors {
+		return nil, ErrUnread
+	}
+	row := colors * columns
+	if predictor == tiff {
+		if len(raw)%row != 0 {
 			return nil, ErrUnread
 		}
-		for i, c := range raw[1 : 1+width] {
-			if raw[0] == fromAbove {
-				c += above[i]
+		plain := bytes.Clone(raw)
+		for i := range plain {
+			if i%row >= colors {
+				plain[i] += plain[i-colors]
 			}
-			above[i] = c
 		}
-		plain = append(plain, above...)
+		return plain, nil
+	}
+	if len(raw)%(1+row) != 0 {
+		return nil, ErrUnread
+	}
+	return unpredictPNG(raw, row, colors)
+}
+
+// unpredictPNG undoes the prediction of rows, each after a byte with the way of its prediction.
+func unpredictPNG(raw []byte, row, pixel int) ([]byte, error) {
+	const fromLeft, fromAbove, fromMean, fromNearest = 1, 2, 3, 4
+	above := make([]byte, row)
+	plain := make([]byte, 0, len(raw))
+	for ; len(raw) > 0; raw = raw[1+row:] {
+		if raw[0] > fromNearest {
+			return nil, ErrUnread
+		}
+		start := len(plain)
+		for i, c := range raw[1 : 1+row] {
+			var left, corner byte
+			if i >= pixel {
+				left, corner = plain[start+i-pixel], above[i-pixel]
+			}
+			switch raw[0] {
+			case fromLeft:
+				c += left
+			case fromAbove:
+				c += above[i]
+			case fromMean:
+				c += byte((int(left) + int(above[i])) / 2)
+			case fromNearest:
+				c += nearest(left, above[i], corner)
+			}
+			plain = append(plain, c)
+		}
+		above = plain[start:]
 	}
 	return plain, nil
 }
 
-// whole returns an error unless the tables have as many objects as the trailer declares.
-func (f *File) whole() error {
-	if size, _ := f.trailer["/Size"].(float64); int(size) != f.highest+1 {
-		return ErrUnread
+// nearest returns the neighbour that is nearest to the sum of the left and the one above without the corner between them.
+func nearest(left, above, corner byte) byte {
+	distance := func(a, b byte) int {
+		if a < b {
+			a, b = b, a
+		}
+		return int(a - b)
 	}
-	return nil
+	sum := int(left) + int(above) - 2*int(corner)
+	toLeft, toAbove, toCorner := distance(above, corner), distance(left, corner), max(sum, -sum)
+	switch {
+	case toLeft <= toAbove && toLeft <= toCorner:
+		return left
+	case toAbove <= toCorner:
+		return above
+	}
+	return corner
+}
+
+// enough reports whether the trailer declares all objects of the tables. Some readers ignore objects above the number.
+func (f *File) enough() bool {
+	size, _ := f.trailer["/Size"].(float64)
+	return size > float64(f.highest)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // Update collects objects that are to be replaced or added.
@@ -21,8 +20,16 @@ type Update struct {
 
 // NewUpdate returns an update of the file without changes.
 func (f *File) NewUpdate() *Update {
-	return &Update{file: f, changed: map[string]any{}, next: f.highest + 1}
+	u := &Update{file: f, changed: map[string]any{}, next: f.highest + 1}
+	// A declared object that is missing may have references, which must not lead to a new one.
+	if size, ok := f.trailer["/Size"].(float64); ok && size <= maxNumber {
+		u.next = max(u.next, int(size))
+	}
+	return u
 }
+
+// maxNumber is the highest number of an object that all readers support (ISO 32000-1, C.2).
+const maxNumber = 8_388_607
 
 // Reserve returns the reference of a new object.
 func (u *Update) Reserve() string {
@@ -73,12 +80,7 @@ func (u *Update) Append() ([]byte, error) {
 			trailer[key] = v
 		}
 	}
-	tail := f.content[max(0, len(f.content)-HeaderWithin):]
-	if all := startPattern.FindAllSubmatch(tail, -1); len(all) > 0 {
-		before, err := strconv.Atoi(string(all[len(all)-1][1]))
-		if err != nil {
-			return nil, fmt.Errorf("place of the table: %w", err)
-		}
+	if before, ok := startOf(f.content); ok {
 		trailer["/Prev"] = before
 	}
 	if f.trailer["/Type"] == "/XRef" {

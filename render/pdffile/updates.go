@@ -10,6 +10,9 @@ import (
 // read in the same way. It is stricter than ReadTable: some readers search a file for objects if they do not like its
 // tables, or decide otherwise on what is there twice.
 func (f *File) UpdateOf(earlier *File) bool {
+	if f.origin != earlier.origin || !f.enough() {
+		return false
+	}
 	r := &updateReader{File: f, earlier: earlier, since: map[int]place{}, parser: &parser{data: f.content, at: len(earlier.content), strict: true}}
 	for {
 		if r.comments(); r.parser.refused {
@@ -120,7 +123,10 @@ func (r *updateReader) end(table int) bool {
 	for p.at < len(p.data) && isSpace(p.data[p.at]) {
 		p.at++
 	}
-	if err != nil || start != table || p.refused || !bytes.HasPrefix(p.data[p.at:], []byte("%%EOF")) {
+	if err != nil || start > table-r.origin || p.refused || !bytes.HasPrefix(p.data[p.at:], []byte("%%EOF")) {
+		return false
+	}
+	if between := p.data[r.origin+start : table]; len(between) > len("\r\n") || len(bytes.Trim(between, "\r\n")) > 0 { // It may point to the end of the line before.
 		return false
 	}
 	p.at += len("%%EOF")
@@ -133,14 +139,14 @@ func (r *updateReader) end(table int) bool {
 
 // listed reports whether the table at an offset has the objects of the update, each once, and no others.
 func (r *updateReader) listed(table int) bool {
-	t := &tableReader{File: newFile(r.content), freed: map[int]bool{}}
-	trailer, err := t.read(table)
-	if err != nil || t.repeated || trailer["/XRefStm"] != nil {
+	t := newTableReader(r.content, r.origin)
+	trailer, err := t.read(table - r.origin)
+	if err != nil || t.irregular || trailer["/XRefStm"] != nil {
 		return false
 	}
 	for number, at := range r.objects {
 		_, before := r.earlier.places[number]
-		if listed, known := t.places[number]; known && listed != at || !known && (before || at.offset != table) {
+		if listed, known := t.places[number]; known && listed != at || !known && (before || at.offset != table-r.origin) {
 			return false
 		}
 	}
