@@ -153,11 +153,12 @@ type archiver struct {
 	about      said
 	pageImages []int // pages that became images, for their transparency
 	poorer     []int // pages that have lost text
-	lost       bool  // XMP had more than is stored
+	garbled    garbledText
+	lost       bool // XMP had more than is stored
 }
 
 func (a *archiver) run(ctx context.Context) error {
-	const open, flat, told, metadata, drawn, made = "open.pdf", "flat.pdf", "told.pdf", "metadata.xml", "drawn.pdf", "archive.pdf"
+	const open, flat, told, meant, metadata, drawn, made = "open.pdf", "flat.pdf", "told.pdf", "meant.pdf", "metadata.xml", "drawn.pdf", "archive.pdf"
 	var err error
 	script := []byte(drawScript + archiveLayersScript + archiveOpenScript)
 	a.found, err = runScript[archiveFound](ctx, a.document, "open.js", script, archiveInput{Input: a.name, Output: open, Level: a.args.Level, Metadata: metadata})
@@ -178,18 +179,13 @@ func (a *archiver) run(ctx context.Context) error {
 	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveFontsScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
 		return err
 	}
-	// Ghostscript renders every page in the tree, whatever the declared number.
-	tree, err := (&document{work: a.work, name: told}).readSelf()
-	if err == nil {
-		_, err = tree.Pages(MaxPages)
-	}
-	if err != nil {
-		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: its page list is inconsistent", cause: err}
-	}
-	if err := a.drawCoded(ctx, told, drawn); err != nil {
+	if err := a.tellMeanings(ctx, told, meant); err != nil {
 		return err
 	}
-	if err := a.keepWords(ctx, told, drawn); err != nil {
+	if err := a.drawCoded(ctx, meant, drawn); err != nil {
+		return err
+	}
+	if err := a.keepWords(ctx, meant, drawn); err != nil {
 		return err
 	}
 	now := time.Now().UTC()
@@ -201,7 +197,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.verify(ctx, told, made); err != nil {
+	if err := a.verify(ctx, meant, made); err != nil {
 		return err
 	}
 	if err := os.Rename(a.work.Path(made), a.work.Path(output)); err != nil {
@@ -378,7 +374,7 @@ func (s *scan) like(other *scan) bool {
 }
 
 // sameText fails if pages have lost their text, or have other text than before. Pages that
-// are images now are noted.
+// are images now are noted, and pages on which single characters have become others.
 func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 	texts, err := shownTexts(ctx, source)
 	if err != nil {
@@ -388,28 +384,58 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 	if err != nil {
 		return err
 	}
-	if len(texts) != source.pages || len(now) != source.pages {
-		return nil // fonts call letters form feeds: the pages cannot be separated
+	before, err := readCharacters(ctx, source)
+	if err != nil {
+		return err
 	}
-	for i := range texts {
+	after, err := readCharacters(ctx, made)
+	if err != nil {
+		return err
+	}
+
+	same := len(texts) == source.pages && len(now) == source.pages // else fonts call letters form feeds: the pages cannot be separated
+	for i := range before {
 		rasterImage := slices.Contains(a.pageImages, i+1)
-		if rasterImage && (fewerFigures(texts[i], now[i]) || letters(now[i]) < letters(texts[i])) {
+		if same && rasterImage && (fewerFigures(texts[i], now[i]) || letters(now[i]) < letters(texts[i])) {
 			a.poorer = append(a.poorer, i+1)
 		}
 		if rasterImage {
 			continue
 		}
-		if fewerFigures(texts[i], now[i]) {
+		if same && fewerFigures(texts[i], now[i]) {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
 		}
-		before, after := letters(texts[i]), letters(now[i])
-		const few = 20 // for fields that are drawn in two ways, such as check marks
-		if difference := after - before; max(difference, -difference) > few+before/2 {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, before, after)}
+		missing, times := before[i].lost(after[i])
+		if all := before[i].count(); times > few+all/2 {
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied", i+1, all, times)}
+		}
+		if same {
+			if difference := letters(now[i]) - letters(texts[i]); max(difference, -difference) > few+letters(texts[i])/2 {
+				return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, letters(texts[i]), letters(now[i]))}
+			}
+			read, left := characters{}, characters{}
+			read.add(texts[i])
+			left.add(now[i])
+			others, _ := read.lost(left)
+			missing = append(missing, others...)
+		}
+		if len(missing) > 0 {
+			a.garbled.add(i+1, missing)
 		}
 	}
+	if len(a.garbled.pages) == 0 {
+		return nil
+	}
+	f, err := source.readSelf()
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	a.garbled.findFonts(f)
 	return nil
 }
+
+// few letters may differ, for fields that are drawn in two ways, such as check marks.
+const few = 20
 
 // fewerFigures reports whether a text has lost digits of another. A reader would not notice that, and a wrong
 // amount is worse than no archive.
@@ -485,6 +511,7 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(len(f.Fonts) > 0, "Missing fonts were embedded or replaced: %s.", shortList(fontNames(f.Fonts)))
 	say(len(a.pageImages) > 0, "Pages with transparency were converted to images with an invisible text layer: %s. Levels 2b and 3b preserve them.", rangeText(a.pageImages))
 	say(len(a.poorer) > 0, "Some text of such pages was lost: %s.", rangeText(a.poorer))
+	say(len(a.garbled.pages) > 0, "Characters on some pages can no longer be copied or searched: %s on %s, in the fonts: %s.", a.garbled.describe(), rangeText(a.garbled.pages), shortList(fontNames(a.garbled.fonts)))
 	say(a.lost, "Metadata other than title, author, subject, keywords, program and dates was removed.")
 	say(repairs, "The document has errors in its pages; unreadable content may be missing.")
 	return said

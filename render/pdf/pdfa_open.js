@@ -43,10 +43,19 @@ function tidy(o, depth) {
 	each(o, function (key) { var v = o.get(key); if (v && !v.isIndirect()) tidy(v, depth + 1); });
 }
 
+// namesGlyphs reports whether the encoding of a font names the glyphs of all codes.
+function namesGlyphs(font) {
+	var encoding = has(font, "Encoding");
+	return encoding && (encoding.isName() || encoding.isDictionary() && has(encoding, "BaseEncoding"));
+}
+
 // font notes those that are not in the file.
 function font(o, subtype) {
 	if (subtype === "Type0" || subtype === "Type3") return;
 	var d = has(o, "FontDescriptor");
+	// The program that draws pages ignores the encoding of such a font, unlike readers.
+	var bits = d ? has(d, "Flags") : null, symbolic = 4, plain = 32;
+	if (subtype !== "TrueType" && namesGlyphs(o) && bits && bits.isNumber() && bits.asNumber() & symbolic) d.put("Flags", bits.asNumber() & ~symbolic | plain);
 	if (!d || !(has(d, "FontFile") || has(d, "FontFile2") || has(d, "FontFile3"))) note(found.fonts, name(o.get("BaseFont")).replace(/^[A-Z]{6}\+/, ""));
 }
 

@@ -122,13 +122,22 @@ function spans(b, resources) {
 	});
 }
 
+// own makes objects of the fonts of Resources, which can be given a meaning then.
+function own(resources) {
+	var all = resources && resources.isDictionary() ? has(resources, "Font") : null;
+	if (all && all.isDictionary()) each(all, function (key) { if (all.get(key).isDictionary() && !all.get(key).isIndirect()) all.put(key, doc.addObject(all.get(key))); });
+}
+
 for (var i = 0; i < doc.countPages(); i++) {
 	back(doc.findPage(i));
+	own(attribute(doc.findPage(i), "Resources"));
 	spans(content(doc.findPage(i)), attribute(doc.findPage(i), "Resources"));
 }
 for (i = 1; i < doc.countObjects(); i++) {
 	var drawn = doc.newIndirect(i, 0), held = drawn.resolve();
-	if (held && drawn.isStream() && String(held.get("Subtype")) === "/Form") spans(drawn.readStream(), held.get("Resources"));
+	if (!held || !drawn.isStream() || String(held.get("Subtype")) !== "/Form") continue;
+	own(held.get("Resources"));
+	spans(drawn.readStream(), held.get("Resources"));
 }
 for (var key in fonts) if (fonts[key] && fonts[key].changed) tell(fonts[key]);
 doc.save(args.output, "garbage=compact");

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
-	"slices"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"relaypdf/render/pdffile"
@@ -191,24 +188,9 @@ func (a *archiveWords) makeFont() {
 
 // meanings returns the table of the codes' meanings.
 func (a *archiveWords) meanings() []byte {
-	const most = 100 // in one part
-	var b bytes.Buffer
-	b.WriteString("/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n" +
-		"/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n" +
-		"1 begincodespacerange <0000> <ffff> endcodespacerange\n")
-	code := 0
-	for part := range slices.Chunk(a.letters, most) {
-		fmt.Fprintf(&b, "%d beginbfchar\n", len(part))
-		for _, r := range part {
-			code++
-			var text []byte
-			for _, unit := range utf16.Encode([]rune{r}) {
-				text = append(text, byte(unit>>8), byte(unit))
-			}
-			fmt.Fprintf(&b, "<%04x> <%s>\n", code, hex.EncodeToString(text))
-		}
-		b.WriteString("endbfchar\n")
+	meanings := make(map[string]string, len(a.letters))
+	for i, r := range a.letters {
+		meanings[string([]byte{byte((i + 1) >> 8), byte(i + 1)})] = string(r)
 	}
-	b.WriteString("endcmap CMapName currentdict /CMap defineresource pop end end\n")
-	return b.Bytes()
+	return meaningTable(meanings)
 }

@@ -436,35 +436,6 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 	return nil
 }
 
-// readRun reads some pages, and passes each with its number from 0.
-func (r *redaction) readRun(ctx context.Context, run int, input readInput, f func(int, pageCodes) error) error {
-	pages, err := runScript[int](ctx, r.document, fmt.Sprintf("read-%d.js", run), redactReadScript, input)
-	if err != nil {
-		return err
-	}
-	if pages != r.pages {
-		return r.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, r.pages))
-	}
-	for n := input.First; n < input.End; n++ {
-		name := fmt.Sprintf("%s%d", input.Output, n)
-		text, err := takeJSON[string](r.document, name+".json")
-		if err != nil {
-			return err
-		}
-		codes, err := readCodes(text)
-		if err == nil {
-			err = codes.readInk(r.work.Path(name + ".png"))
-		}
-		if err != nil {
-			return r.fail(Damaged, fmt.Errorf("%s: %w", name, err))
-		}
-		if err := f(n, codes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // takeJSON reads a file that a script wrote, and removes it.
 func takeJSON[T any](d *document, name string) (value T, err error) {
 	text, err := os.ReadFile(d.work.Path(name))

@@ -24,10 +24,18 @@ type eraser struct {
 	gone    map[int]bool // the codes that go
 	pixels  []box        // where images lose their pixels, in the page's coordinates
 	images  []erasedImage
-	reader  *spokenReader // of a page that is only read
+	reader  codeReader // of a page that is only read
 	copies  int
 	steps   int
 	err     error
+}
+
+// codeReader gets the codes of a page, in the order of its content: sizes are those of the codes in bytes, nil if they
+// are unknown. begin and end get the marks around them, with the text that replaces them.
+type codeReader interface {
+	begin(text string, ok bool)
+	end()
+	show(items []any, first, end int, sizes []int, font any)
 }
 
 // erasedImage is an image that loses pixels at a place where a page draws it: Name is that of its new version in an
@@ -66,16 +74,16 @@ func (r *redaction) erase(open, to string, found looked) ([]erasedImage, error) 
 }
 
 // writeUpdated writes a file of the job's folder with an update to another one.
-func (r *redaction) writeUpdated(from, to string, update *pdffile.Update) error {
-	content, err := os.ReadFile(r.work.Path(from))
+func (d *document) writeUpdated(from, to string, update *pdffile.Update) error {
+	content, err := os.ReadFile(d.work.Path(from))
 	if err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
 	tail, err := update.Append()
 	if err != nil {
-		return r.fail(Damaged, err)
+		return d.fail(Damaged, err)
 	}
-	if err := os.WriteFile(r.work.Path(to), append(content, tail...), 0o600); err != nil {
+	if err := os.WriteFile(d.work.Path(to), append(content, tail...), 0o600); err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
 	return nil
@@ -85,17 +93,15 @@ func (r *redaction) writeUpdated(from, to string, update *pdffile.Update) error 
 func (e *eraser) erasePage(page pdffile.Page) error {
 	entries, ref := pdffile.Without(page.Entries), page.Ref
 	links := e.links(entries["/Annots"])
-	if refs := contentRefs(e.File, page); len(refs) == 1 { // the scrubber has joined them
-		stream := &erasing{eraser: e, matrix: affine{1, 0, 0, 1, 0, 0}}
-		content, resources, changed := stream.erase(refs[0], e.Entry(entries["/Resources"]))
-		if e.err != nil {
-			return e.err
-		}
-		if changed {
-			body := e.update.Reserve()
-			e.update.Set(body, pdffile.Deflated(pdffile.Dict{}, content))
-			entries["/Contents"], entries["/Resources"] = body, resources
-		}
+	stream := &erasing{eraser: e, matrix: affine{1, 0, 0, 1, 0, 0}}
+	content, resources, changed := stream.erase(contentRefs(e.File, page), e.Entry(entries["/Resources"]))
+	if e.err != nil {
+		return e.err
+	}
+	if changed {
+		body := e.update.Reserve()
+		e.update.Set(body, pdffile.Deflated(pdffile.Dict{}, content))
+		entries["/Contents"], entries["/Resources"] = body, resources
 	}
 	if links != nil {
 		entries["/Annots"] = links
@@ -144,18 +150,22 @@ type erasing struct {
 	open *shownCode
 }
 
-// erase returns the rewritten content of a stream, its Resources, and whether it has lost something.
-func (s *erasing) erase(ref string, resources pdffile.Dict) (content []byte, own pdffile.Dict, changed bool) {
-	stream, ok := s.Stream(ref)
-	plain, rest, err := plainStream(s.File, stream)
-	if !ok || err != nil || rest != "" {
-		s.fail(fmt.Errorf("content that cannot be read: %w", pdffile.ErrUnread))
-		return nil, nil, false
-	}
-	s.resources, s.fonts, s.operation = resources, s.Entry(resources["/Font"]), s.numbers[ref]
+// erase returns the rewritten content of streams, its Resources, and whether it has lost something.
+func (s *erasing) erase(refs []string, resources pdffile.Dict) (content []byte, own pdffile.Dict, changed bool) {
+	s.resources, s.fonts = resources, s.Entry(resources["/Font"])
 	s.objects = pdffile.Without(s.Entry(resources["/XObject"]))
-
-	pdffile.ReadContent(plain, s.operate)
+	for _, ref := range refs {
+		stream, ok := s.Stream(ref)
+		plain, rest, err := plainStream(s.File, stream)
+		if !ok || err != nil || rest != "" {
+			if s.Target(ref) != nil {
+				s.fail(fmt.Errorf("content that cannot be read: %w", pdffile.ErrUnread))
+			}
+			continue
+		}
+		s.operation = s.numbers[ref]
+		pdffile.ReadContent(plain, s.operate)
+	}
 
 	own = pdffile.Without(resources)
 	if s.holder != "" {
@@ -257,7 +267,7 @@ func (s *erasing) draw(name string) string {
 	if resources == nil {
 		resources = s.resources
 	}
-	content, own, changed := below.erase(ref, resources)
+	content, own, changed := below.erase([]string{ref}, resources)
 	if !changed {
 		return name
 	}

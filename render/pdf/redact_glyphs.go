@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -203,6 +204,35 @@ func readCodes(text string) (p pageCodes, err error) {
 	}
 	p.runs[len(p.runs)-1].end = len(p.codes)
 	return p, nil
+}
+
+// readRun reads some pages, and passes each with its number from 0.
+func (d *document) readRun(ctx context.Context, run int, input readInput, f func(int, pageCodes) error) error {
+	pages, err := runScript[int](ctx, d, fmt.Sprintf("read-%d.js", run), redactReadScript, input)
+	if err != nil {
+		return err
+	}
+	if pages != d.pages {
+		return d.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, d.pages))
+	}
+	for n := input.First; n < input.End; n++ {
+		name := fmt.Sprintf("%s%d", input.Output, n)
+		text, err := takeJSON[string](d, name+".json")
+		if err != nil {
+			return err
+		}
+		codes, err := readCodes(text)
+		if err == nil {
+			err = codes.readInk(d.work.Path(name + ".png"))
+		}
+		if err != nil {
+			return d.fail(Damaged, fmt.Errorf("%s: %w", name, err))
+		}
+		if err := f(n, codes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sheetEm is the size of glyphs on the sheet of them in pixels, sheetCell that of a cell, and sheetColumns is the

@@ -87,8 +87,8 @@ func typeset(t testing.TB, font []byte, encoding, content string, lines ...strin
 	return bytes.Replace(u.Document(root), []byte("%PDF-1.3"), []byte("%PDF-1.7"), 1)
 }
 
-// characters are those that poppler and MuPDF read in a document, sorted, without spaces.
-func characters(t *testing.T, content []byte) (read [2]string) {
+// readLetters returns the characters that poppler and MuPDF read in a document, sorted, without spaces.
+func readLetters(t *testing.T, content []byte) (read [2]string) {
 	t.Helper()
 	texts, ok := readings(t, pdftest.Save(t, content))
 	if !ok {
@@ -134,9 +134,9 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document := typeset(t, font, c.encoding, c.content, lines...)
-			all := characters(t, document)
+			all := readLetters(t, document)
 			made := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
-			for i, letters := range characters(t, made) {
+			for i, letters := range readLetters(t, made) {
 				if want := less(all[i], "Falkenberg"); letters != want {
 					t.Errorf("reader %d finds %q, want %q", i, letters, want)
 				}
@@ -153,7 +153,7 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 	if len(told) > 0 {
 		t.Errorf("changes %q", told)
 	}
-	for i, letters := range characters(t, made) {
+	for i, letters := range readLetters(t, made) {
 		if want := sortedLetters(lines[0] + lines[2] + lines[3]); letters != want {
 			t.Errorf("area: reader %d finds %q, want %q", i, letters, want)
 		}
@@ -180,11 +180,11 @@ func TestRedactLeavesScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := officePDF(t, page)
-	all := characters(t, document)
+	all := readLetters(t, document)
 
 	for _, term := range []string{"王小明", "小", "محمود", "और", "ตรง", "Falkenberg", "e"} {
 		made := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{term}}, document)
-		for i, letters := range characters(t, made) {
+		for i, letters := range readLetters(t, made) {
 			times := strings.Count(all[i], term[:firstSize(term)]) - strings.Count(letters, term[:firstSize(term)])
 			times /= strings.Count(term, term[:firstSize(term)])
 			if want := less(all[i], strings.Repeat(term, times)); times == 0 || letters != want {

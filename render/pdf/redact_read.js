@@ -58,7 +58,7 @@ function near(areas, m, advance) {
 // advance, and its cell in the sheet or -1. Lines with a letter come before those that they are true of: M has the
 // matrix of the glyphs and their direction, R the number of the operation that shows them.
 function glyphs(number_) {
-	var out = [], last = "", areas = args.areas[String(number_)] || [], sheet = areas.length ? newSheet() : null;
+	var out = [], last = "", areas = args.areas && args.areas[String(number_)] || [], sheet = areas.length ? newSheet() : null;
 
 	function show(text, ctm) {
 		text.walk({ showGlyph: function (font, trm, gid, unicode, wmode) {
@@ -109,5 +109,5 @@ function collectAll() {
 }
 
 for (var i = args.first; i < args.end && i < pages; i++) write(args.output + i + ".json", glyphs(i));
-if (args.first === 0) collectAll();
+if (args.first === 0 && args.texts) collectAll();
 print(pages);

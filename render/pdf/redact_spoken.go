@@ -29,14 +29,17 @@ type spokenSpan struct {
 func spoken(f *pdffile.File, page pdffile.Page, codes pageCodes, numbers map[string]int, s secrets) (map[int]bool, error) {
 	r := &spokenReader{secrets: s, said: map[int]bool{}, meanings: &inspector{File: f, secrets: s, fonts: map[string]*fontMeaning{}}}
 	e := &eraser{File: f, update: f.NewUpdate(), numbers: numbers, page: codes, reader: r}
-	if refs := contentRefs(f, page); len(refs) == 1 {
-		stream := &erasing{eraser: e, matrix: affine{1, 0, 0, 1, 0, 0}}
-		stream.erase(refs[0], f.Entry(page.Entries["/Resources"]))
-	}
-	if e.err != nil {
-		return nil, e.err
+	if err := e.read(page); err != nil {
+		return nil, err
 	}
 	return r.said, r.find(codes.letters())
+}
+
+// read passes the codes of a page to the reader.
+func (e *eraser) read(page pdffile.Page) error {
+	stream := &erasing{eraser: e, matrix: affine{1, 0, 0, 1, 0, 0}}
+	stream.erase(contentRefs(e.File, page), (&places{File: e.File}).resources(page.Entries))
+	return e.err
 }
 
 // begin opens a mark with the text that replaces its codes, if it has one.

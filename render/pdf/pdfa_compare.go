@@ -1,0 +1,116 @@
+package pdf
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"relaypdf/render/pdffile"
+)
+
+// characters counts the characters of a text, in their simplest form, without spaces and signs for formats. What
+// readers do not understand is not among them.
+type characters map[rune]int
+
+func (c characters) add(text string) {
+	for _, r := range norm.NFKC.String(text) {
+		if !unicode.IsSpace(r) && isText(string(r)) && !unicode.Is(unicode.Cf, r) {
+			c[r]++
+		}
+	}
+}
+
+// lost returns the characters of which there are fewer in another text, and how many are missing.
+func (c characters) lost(after characters) (missing []rune, times int) {
+	for _, r := range slices.Sorted(maps.Keys(c)) {
+		if n := c[r] - after[r]; n > 0 {
+			missing, times = append(missing, r), times+n
+		}
+	}
+	return missing, times
+}
+
+func (c characters) count() (n int) {
+	for _, times := range c {
+		n += times
+	}
+	return n
+}
+
+// readCharacters returns the characters of each page as MuPDF reads them.
+func readCharacters(ctx context.Context, d *document) ([]characters, error) {
+	pages := make([]characters, d.pages)
+	err := inRuns(ctx, d.pages, func(ctx context.Context, run, from, to int) error {
+		return d.readRun(ctx, run, readInput{Input: d.name, Output: "glyphs-", First: from, End: to}, func(n int, codes pageCodes) error {
+			pages[n] = characters{}
+			for _, c := range codes.codes {
+				pages[n].add(c.text)
+			}
+			return nil
+		})
+	})
+	return pages, err
+}
+
+// subsetTag matches the tag of a font of which not all glyphs are there.
+var subsetTag = regexp.MustCompile(`^[A-Z]{6}\+`)
+
+// garbledText lists pages on which readers no longer find some characters, these, and their fonts.
+type garbledText struct {
+	pages      []int
+	characters []rune
+	fonts      []string
+}
+
+func (g *garbledText) add(page int, missing []rune) {
+	g.pages = append(g.pages, page)
+	for _, r := range missing {
+		if !slices.Contains(g.characters, r) {
+			g.characters = append(g.characters, r)
+		}
+	}
+}
+
+// describe returns the characters, of which there may be many.
+func (g *garbledText) describe() string {
+	const most = 20
+	if len(g.characters) > most {
+		return string(g.characters[:most]) + "…"
+	}
+	return string(g.characters)
+}
+
+// findFonts notes the fonts of a document that say that a code is one of the characters; if none does, those that
+// say nothing.
+func (g *garbledText) findFonts(f *pdffile.File) {
+	in := &inspector{File: f, fonts: map[string]*fontMeaning{}}
+	var saying, silent []string
+	for _, ref := range f.References() {
+		entries := f.Entry(ref)
+		name, isFont := entries["/BaseFont"].(string)
+		if _, isBelow := entries["/CIDSystemInfo"]; !isFont || isBelow {
+			continue
+		}
+		name = subsetTag.ReplaceAllString(strings.TrimPrefix(name, "/"), "")
+		meanings := in.meaning(ref).unicode
+		says := slices.ContainsFunc(slices.Collect(maps.Values(meanings)), func(text string) bool {
+			return strings.ContainsFunc(norm.NFKC.String(text), func(r rune) bool { return slices.Contains(g.characters, r) })
+		})
+		switch {
+		case says:
+			saying = append(saying, name)
+		case len(meanings) == 0:
+			silent = append(silent, name)
+		}
+	}
+	if len(saying) == 0 {
+		saying = silent
+	}
+	slices.Sort(saying)
+	g.fonts = slices.Compact(saying)
+}

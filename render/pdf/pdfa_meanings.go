@@ -1,0 +1,325 @@
+package pdf
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+
+	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
+)
+
+// fontMeanings finds what the codes of fonts mean that do not say it (/ToUnicode). Ghostscript gives TrueType fonts
+// other codes, after which neither their encoding nor their program says it any more.
+type fontMeanings struct {
+	*pdffile.File
+
+	meanings *inspector
+	page     *pageCodes
+	// codes are the meanings that MuPDF reads, by font and code.
+	codes map[string]map[string]string
+}
+
+// tellMeanings gives fonts the meanings of the codes that pages show, as readers find them.
+func (a *archiver) tellMeanings(ctx context.Context, from, to string) error {
+	d := &document{work: a.work, name: from, pages: a.pages}
+	f, err := d.readSelf()
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	pages, err := f.Pages(MaxPages)
+	if err != nil {
+		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: its page list is inconsistent", cause: err}
+	}
+	m := &fontMeanings{File: f, meanings: &inspector{File: f, fonts: map[string]*fontMeaning{}}, codes: map[string]map[string]string{}}
+	update := f.NewUpdate()
+	if len(pages) == a.pages && m.lacking() {
+		if err := m.read(ctx, d, pages); err != nil {
+			return err
+		}
+		named, err := m.ask(ctx, d)
+		if err != nil {
+			return err
+		}
+		m.tell(update, named)
+	}
+	return d.writeUpdated(from, to, update)
+}
+
+// lacking reports whether there is a font whose codes have to be read.
+func (m *fontMeanings) lacking() bool {
+	return slices.ContainsFunc(m.References(), func(ref string) bool { return m.lacks(ref) })
+}
+
+// lacks reports whether a font does not say what all of its codes mean, and would lose what they mean.
+func (m *fontMeanings) lacks(ref string) bool {
+	entries := m.Entry(ref)
+	switch entries["/Subtype"] {
+	case "/TrueType":
+	case "/Type0":
+		return entries["/ToUnicode"] == nil
+	default:
+		return false
+	}
+	widths, _ := m.Target(entries["/Widths"]).([]any)
+	used := 0
+	for _, width := range widths {
+		if n, ok := m.Target(width).(float64); ok && n != 0 {
+			used++
+		}
+	}
+	said := m.meanings.meaning(ref).unicode
+	return len(said) == 0 || len(said) < used
+}
+
+// read collects what MuPDF reads on all pages.
+func (m *fontMeanings) read(ctx context.Context, d *document, pages []pdffile.Page) error {
+	const probe = "marked.pdf"
+	update, numbers, err := withMarks(m.File)
+	if errors.Is(err, errFilter) {
+		return nil // it stays as it is
+	}
+	if err != nil {
+		return d.fail(Damaged, err)
+	}
+	if err := d.writeUpdated(d.name, probe, update); err != nil {
+		return err
+	}
+
+	var reading sync.Mutex
+	return inRuns(ctx, d.pages, func(ctx context.Context, run, from, to int) error {
+		input := readInput{Input: probe, Output: "glyphs-", First: from, End: to, MarkGray: markGray, MarkY: markY}
+		return d.readRun(ctx, run, input, func(n int, codes pageCodes) error {
+			reading.Lock()
+			defer reading.Unlock()
+			m.page = &codes
+			// What cannot be read of a page stays as it is: the texts are compared afterwards.
+			_ = (&eraser{File: m.File, update: m.NewUpdate(), numbers: numbers, page: codes, reader: m}).read(pages[n])
+			return nil
+		})
+	})
+}
+
+func (m *fontMeanings) begin(string, bool) {}
+func (m *fontMeanings) end()               {}
+
+// show notes the meanings of the codes of an operation.
+func (m *fontMeanings) show(items []any, first, _ int, sizes []int, font any) {
+	ref := pdffile.Reference(font)
+	if sizes == nil || ref == "" || !m.lacks(ref) {
+		return
+	}
+	if m.codes[ref] == nil {
+		m.codes[ref] = map[string]string{}
+	}
+	said := m.meanings.meaning(ref).unicode
+	for _, item := range items {
+		raw, _ := rawBytes(item)
+		for len(raw) > 0 {
+			code := string(raw[:sizes[0]])
+			if said[code] == "" {
+				m.codes[ref][code] = m.page.codes[first].text
+			}
+			raw, sizes, first = raw[sizes[0]:], sizes[1:], first+1
+		}
+	}
+}
+
+// probeLine is the distance of lines on the page of a font, in points, and probeSize the size of its letters.
+const (
+	probeLine = 30
+	probeSize = 10
+)
+
+// ask returns what poppler reads for the codes of TrueType fonts: it knows more names of glyphs than MuPDF. Each font
+// has a page, and each code a line.
+func (m *fontMeanings) ask(ctx context.Context, d *document) (named map[string]map[string]string, err error) {
+	const probe = "fonts.pdf"
+	fonts := slices.DeleteFunc(slices.Sorted(maps.Keys(m.codes)), func(ref string) bool {
+		return m.Entry(ref)["/Subtype"] != "/TrueType" || len(m.codes[ref]) == 0
+	})
+	if len(fonts) == 0 {
+		return nil, nil
+	}
+
+	update := m.NewUpdate()
+	tree, kids := update.Reserve(), []any{}
+	for _, ref := range fonts {
+		codes := slices.Sorted(maps.Keys(m.codes[ref]))
+		height := probeLine * (len(codes) + 1)
+		var content bytes.Buffer
+		fmt.Fprintf(&content, "BT /F %d Tf\n", probeSize)
+		for i, code := range codes {
+			fmt.Fprintf(&content, "1 0 0 1 50 %d Tm <%x> Tj\n", height-probeLine*(i+1), code)
+		}
+		content.WriteString("ET")
+		body, page := update.Reserve(), update.Reserve()
+		update.Set(body, pdffile.Stream{Entries: pdffile.Dict{}, Content: content.Bytes()})
+		update.Set(page, pdffile.Dict{
+			"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, 200, height}, "/Contents": body, "/Resources": pdffile.Dict{"/Font": pdffile.Dict{"/F": ref}},
+		})
+		kids = append(kids, page)
+	}
+	update.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
+	update.Set(m.Root(), pdffile.Dict{"/Type": "/Catalog", "/Pages": tree})
+	if err := d.writeUpdated(d.name, probe, update); err != nil {
+		return nil, err
+	}
+
+	out, err := d.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{"-q", "-bbox", "-enc", "UTF-8", engine.PathArg(probe), "-"}})
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	return readLines(out, fonts, m.codes), nil
+}
+
+// readLines reads the words of the pages of fonts by their height.
+func readLines(out []byte, fonts []string, codes map[string]map[string]string) map[string]map[string]string {
+	named := map[string]map[string]string{}
+	decoder := xml.NewDecoder(bytes.NewReader(out))
+	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	page, sorted := -1, []string(nil)
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return named // io.EOF, or letters that are not XML: MuPDF reads them, too
+		}
+		element, ok := token.(xml.StartElement)
+		switch {
+		case ok && element.Name.Local == "page":
+			if page++; page >= len(fonts) {
+				return named
+			}
+			sorted = slices.Sorted(maps.Keys(codes[fonts[page]]))
+			named[fonts[page]] = map[string]string{}
+		case ok && element.Name.Local == "word" && page >= 0:
+			var top, bottom float64
+			for _, attribute := range element.Attr {
+				switch attribute.Name.Local {
+				case "yMin":
+					_, _ = fmt.Sscan(attribute.Value, &top)
+				case "yMax":
+					_, _ = fmt.Sscan(attribute.Value, &bottom)
+				}
+			}
+			var text strings.Builder
+			for {
+				token, err := decoder.Token()
+				if letters, is := token.(xml.CharData); is {
+					text.Write(letters)
+				}
+				if _, ends := token.(xml.EndElement); ends || err != nil {
+					break
+				}
+			}
+			const middle = 3.5 // above the line
+			if line := int(math.Round(((top+bottom)/2+middle)/probeLine)) - 1; line >= 0 && line < len(sorted) {
+				named[fonts[page]][sorted[line]] += text.String()
+			}
+		}
+	}
+}
+
+// tell writes the meanings into fonts.
+func (m *fontMeanings) tell(update *pdffile.Update, named map[string]map[string]string) {
+	for _, ref := range slices.Sorted(maps.Keys(m.codes)) {
+		entries := m.Entry(ref)
+		meanings := maps.Clone(m.meanings.meaning(ref).unicode)
+		for code, text := range m.codes[ref] {
+			if means := m.choose(entries, code, text, named[ref][code]); means != "" {
+				meanings[code] = means
+			}
+		}
+		if len(meanings) == 0 {
+			continue
+		}
+		table := update.Reserve()
+		update.Set(table, pdffile.Deflated(pdffile.Dict{}, meaningTable(meanings)))
+		entries = pdffile.Without(entries)
+		entries["/ToUnicode"] = table
+		update.Set(ref, entries)
+	}
+}
+
+// choose returns what a code means, by what MuPDF and poppler read. Where the encoding names the glyph, poppler knows
+// the name; elsewhere MuPDF reads the font itself.
+func (m *fontMeanings) choose(entries pdffile.Dict, code, text, name string) string {
+	encoding := m.Target(entries["/Encoding"])
+	isNamed := encoding != nil
+	if list, ok := encoding.(pdffile.Dict); ok && list["/BaseEncoding"] == nil {
+		isNamed = m.differs(list, code)
+	}
+	first, second := text, name
+	if isNamed {
+		first, second = name, text
+	}
+	for _, means := range []string{first, second} {
+		if isText(means) {
+			return means
+		}
+	}
+	return ""
+}
+
+// differs reports whether an encoding names the glyph of a code.
+func (m *fontMeanings) differs(encoding pdffile.Dict, code string) bool {
+	list, _ := m.Target(encoding["/Differences"]).([]any)
+	at := 0
+	for _, item := range list {
+		switch item := m.Target(item).(type) {
+		case float64:
+			at = int(item)
+		case string:
+			if at == int(code[0]) {
+				return true
+			}
+			at++
+		}
+	}
+	return false
+}
+
+// isText reports whether readers have understood a code: what it means is not a sign for that, or for private use.
+func isText(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r == unicode.ReplacementChar || unicode.Is(unicode.Co, r) || r < ' '
+	})
+}
+
+// meaningTable is the table of what codes mean (/ToUnicode).
+func meaningTable(meanings map[string]string) []byte {
+	const most = 100 // in one part
+	codes := slices.Sorted(maps.Keys(meanings))
+	size := 1
+	for _, code := range codes {
+		size = max(size, len(code))
+	}
+
+	var b bytes.Buffer
+	b.WriteString("/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n" +
+		"/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n")
+	fmt.Fprintf(&b, "1 begincodespacerange <%s> <%s> endcodespacerange\n", strings.Repeat("00", size), strings.Repeat("ff", size))
+	for part := range slices.Chunk(codes, most) {
+		fmt.Fprintf(&b, "%d beginbfchar\n", len(part))
+		for _, code := range part {
+			var text []byte
+			for _, unit := range utf16.Encode([]rune(meanings[code])) {
+				text = append(text, byte(unit>>8), byte(unit))
+			}
+			fmt.Fprintf(&b, "<%x> <%s>\n", code, hex.EncodeToString(text))
+		}
+		b.WriteString("endbfchar\n")
+	}
+	b.WriteString("endcmap CMapName currentdict /CMap defineresource pop end end\n")
+	return b.Bytes()
+}

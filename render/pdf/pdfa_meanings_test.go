@@ -1,0 +1,198 @@
+package pdf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/image/font/sfnt"
+
+	"relaypdf/internal/slow"
+	"relaypdf/render/pdf/pdftest"
+	"relaypdf/render/pdffile"
+)
+
+// withCmap returns a TrueType font whose only table of codes is one of a platform, with the glyphs of 256 codes.
+func withCmap(font []byte, platform int, glyphs map[byte]sfnt.GlyphIndex) []byte {
+	var table []byte
+	put := func(values ...int) {
+		for _, v := range values {
+			table = binary.BigEndian.AppendUint16(table, uint16(v))
+		}
+	}
+	put(0, 1, platform, 0, 0, 12) // the version, and a table that begins after 12 bytes
+	if platform == 1 {
+		put(6, 10+2*256, 0, 0, 256) // the format with a list
+		for code := range 256 {
+			put(int(glyphs[byte(code)]))
+		}
+	} else {
+		const first = 0xF000
+		put(4, 16+8*2+2*256, 0, 4, 4, 1, 0, first+255, 0xFFFF, 0, first, 0xFFFF, 0, 1, 4, 0)
+		for code := range 256 {
+			put(int(glyphs[byte(code)]))
+		}
+	}
+
+	font = bytes.Clone(font)
+	for row := 12; row < 12+16*int(binary.BigEndian.Uint16(font[4:])); row += 16 {
+		if string(font[row:row+4]) == "cmap" {
+			for len(font)%4 != 0 {
+				font = append(font, 0)
+			}
+			binary.BigEndian.PutUint32(font[row+8:], uint32(len(font)))
+			binary.BigEndian.PutUint32(font[row+12:], uint32(len(table)))
+		}
+	}
+	return append(font, table...)
+}
+
+// fontPages is a document with a page for each font, whose text it shows.
+type fontPages struct {
+	u     *pdffile.Update
+	pages string
+	kids  []any
+	texts []string
+	names []string
+}
+
+func (p *fontPages) add(value any) string {
+	ref := p.u.Reserve()
+	p.u.Set(ref, value)
+	return ref
+}
+
+// page adds a page on which a font shows codes that are a text.
+func (p *fontPages) page(name string, font pdffile.Dict, codes []byte, text string) {
+	p.kids = append(p.kids, p.add(pdffile.Dict{
+		"/Type": "/Page", "/Parent": p.pages, "/MediaBox": []any{0, 0, 400, 100}, "/Resources": pdffile.Dict{"/Font": pdffile.Dict{"/F": font}},
+		"/Contents": p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: fmt.Appendf(nil, "BT /F 18 Tf 20 40 Td <%x> Tj ET", codes)}),
+	}))
+	p.names, p.texts = append(p.names, name), append(p.texts, text)
+}
+
+// simple is a font with one byte a code, with a program.
+func (p *fontPages) simple(kind, key string, program []byte, flags int, encoding any) pdffile.Dict {
+	widths := make([]any, 256)
+	for i := range widths {
+		widths[i] = 600
+	}
+	font := pdffile.Dict{
+		"/Type": "/Font", "/Subtype": kind, "/BaseFont": "/ABCDEF+Sans", "/FirstChar": 0, "/LastChar": 255, "/Widths": widths,
+		"/FontDescriptor": p.add(pdffile.Dict{
+			"/Type": "/FontDescriptor", "/FontName": "/ABCDEF+Sans", "/Flags": flags, "/FontBBox": []any{-500, -300, 1300, 1000}, "/ItalicAngle": 0,
+			"/Ascent": 900, "/Descent": -200, "/CapHeight": 700, "/StemV": 80, key: p.add(pdffile.Deflated(pdffile.Dict{"/Length1": len(program)}, program)),
+		}),
+	}
+	if encoding != nil {
+		font["/Encoding"] = encoding
+	}
+	return font
+}
+
+// TestArchiveKeepsTextOfFonts: both readers find in an archive what fonts say only by their encoding, the names of
+// their glyphs or their program, and no meaning of codes (/ToUnicode).
+func TestArchiveKeepsTextOfFonts(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	const text = "Nature’s “café” – Größe"
+	mac := []byte("Nature\xd5s \xd2caf\x8e\xd3 \xd0 Gr\x9a\xa7e")
+	win := []byte("Nature\x92s \x93caf\xe9\x94 \x96 Gr\xf6\xdfe")
+	font := pdftest.Load(t, strings.TrimSpace(pdftest.Tool(t, "fc-match", "-f", "%{file}", "Liberation Sans")))
+	face, err := sfnt.Parse(font)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []byte // codes from 33 on
+	var named, numbered []any
+	codes, glyphs, macGlyphs := map[rune]byte{}, map[byte]sfnt.GlyphIndex{}, map[byte]sfnt.GlyphIndex{}
+	named, numbered = append(named, 33), append(numbered, 33)
+	names := map[rune]string{'’': "quoteright", '“': "quotedblleft", '”': "quotedblright", '–': "endash", 'é': "eacute", 'ö': "odieresis", 'ß': "germandbls", ' ': "space"}
+	for i, r := range []rune(text) {
+		if codes[r] == 0 {
+			codes[r] = byte(33 + len(codes))
+			if names[r] == "" {
+				names[r] = string(r)
+			}
+			named, numbered = append(named, "/"+names[r]), append(numbered, fmt.Sprintf("/uni%04X", r))
+		}
+		glyph, err := face.GlyphIndex(nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, codes[r])
+		glyphs[codes[r]], macGlyphs[mac[i]] = glyph, glyph
+	}
+	differences := func(list []any) pdffile.Dict {
+		return pdffile.Dict{"/Type": "/Encoding", "/BaseEncoding": "/WinAnsiEncoding", "/Differences": list}
+	}
+	nimbus := type1(t, "/usr/share/fonts/X11/Type1/NimbusSans-Regular.pfb")
+
+	u, root := pdffile.NewDocument()
+	p := &fontPages{u: u, pages: u.Reserve()}
+	const symbolic, plain = 4, 32
+	trueType := func(program []byte, flags int, encoding any) pdffile.Dict {
+		return p.simple("/TrueType", "/FontFile2", program, flags, encoding)
+	}
+	p.page("Mac Roman", trueType(font, plain, "/MacRomanEncoding"), mac, text)
+	p.page("Windows", trueType(font, plain, "/WinAnsiEncoding"), win, text)
+	p.page("names of glyphs", trueType(font, plain, differences(named)), own, text)
+	p.page("numbers of characters", trueType(font, plain, differences(numbered)), own, text)
+	p.page("a table of Mac OS", trueType(withCmap(font, 1, macGlyphs), symbolic, nil), mac, text)
+	p.page("a table of Mac OS with own codes", trueType(withCmap(font, 1, glyphs), symbolic, nil), own, text)
+	p.page("a table of symbols", trueType(withCmap(font, 3, glyphs), symbolic, nil), own, text)
+	p.page("a table of Mac OS and an encoding", trueType(withCmap(font, 1, macGlyphs), plain, "/MacRomanEncoding"), mac, text)
+	p.page("a ligature's name", trueType(withCmap(font, 1, map[byte]sfnt.GlyphIndex{33: glyphs[codes['a']], 34: glyphs[codes['t']]}), symbolic,
+		pdffile.Dict{"/Type": "/Encoding", "/Differences": []any{33, "/f_i", "/t"}}), []byte("!\""), "fit")
+	partial := trueType(font, plain, "/MacRomanEncoding")
+	partial["/ToUnicode"] = p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: meaningTable(map[string]string{"N": "N", "\xd2": "“"})})
+	p.page("some meanings", partial, mac, text)
+	p.page("Type 1", p.simple("/Type1", "/FontFile", nimbus, symbolic, nil), []byte("Nature\x27s \xaacaf\xba \xb1 Gr"), "Nature’s “caf” – Gr")
+	p.page("Type 1, Mac Roman", p.simple("/Type1", "/FontFile", nimbus, symbolic, "/MacRomanEncoding"), mac, text)
+	p.page("Type 1, names of glyphs", p.simple("/Type1", "/FontFile", nimbus, symbolic, differences(named)), own, text)
+	p.page("not in the file", pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/MacRomanEncoding"}, mac, text)
+	glyph := p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte("600 0 0 0 500 700 d1 0 0 500 700 re f")})
+	p.page("Type 3", pdffile.Dict{
+		"/Type": "/Font", "/Subtype": "/Type3", "/FontBBox": []any{0, 0, 600, 800}, "/FontMatrix": []any{.001, 0, 0, .001, 0, 0}, "/FirstChar": 33, "/LastChar": 35, "/Widths": []any{600, 600, 600},
+		"/Encoding": pdffile.Dict{"/Type": "/Encoding", "/Differences": []any{33, "/eacute", "/quoteright", "/B"}}, "/Resources": pdffile.Dict{},
+		"/CharProcs": pdffile.Dict{"/eacute": glyph, "/quoteright": glyph, "/B": glyph},
+	}, []byte("!\"#"), "é’B")
+	u.Set(p.pages, pdffile.Dict{"/Type": "/Pages", "/Kids": p.kids, "/Count": len(p.kids)})
+	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": p.pages})
+	document := bytes.Replace(u.Document(root), []byte("%PDF-1.3"), []byte("%PDF-1.7"), 1)
+
+	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
+		made, changes := madeArchive(t, level, document)
+		if strings.Contains(changes, "copied") {
+			t.Errorf("%s: changes %q", level, changes)
+		}
+		path := pdftest.Save(t, made)
+		for file, rules := range pdftest.VeraPDF(t, string(level), path) {
+			t.Errorf("%s is not PDF/A-%s: %q", file, level, rules)
+		}
+		for i, want := range p.texts {
+			page := fmt.Sprint(i + 1)
+			texts := [2]string{pdftest.Tool(t, "pdftotext", "-f", page, "-l", page, path, "-")}
+			out := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", path, page)
+			texts[1] = strings.ReplaceAll(out, "warning: ICC support is not available", "")
+			for reader, got := range texts {
+				if sortedLetters(got) != sortedLetters(want) {
+					t.Errorf("%s, %s: reader %d finds %q, want %q", level, p.names[i], reader, got, want)
+				}
+			}
+		}
+	}
+}
+
+// type1 is the program of a Type 1 font as a PDF has it, of a file with segments.
+func type1(t testing.TB, path string) (program []byte) {
+	t.Helper()
+	file := pdftest.Load(t, path)
+	for len(file) > 6 && file[0] == 0x80 && file[1] != 3 {
+		length := int(binary.LittleEndian.Uint32(file[2:]))
+		program, file = append(program, file[6:6+length]...), file[6+length:]
+	}
+	return program
+}
