@@ -32,6 +32,7 @@ type browser struct {
 	warmPages int          // number of retained pages
 	looking   atomic.Bool  // a probe is under way
 	overfull  atomic.Int64 // when a process was last ended for its memory
+	shared    atomic.Int64 // when that was a process that serves all pages
 
 	mu       sync.Mutex
 	accounts map[string]*account
@@ -133,8 +134,9 @@ func (b *browser) knows(name string) bool {
 	return b.accounts[name] != nil
 }
 
-// acquirePage returns a page for one job, to be given back with release.
-func (b *browser) acquirePage(ctx context.Context, name string, k kind) (*page, error) {
+// acquirePage returns a page for one job, to be given back with release. If fresh is true, the page and its process
+// have served no other job.
+func (b *browser) acquirePage(ctx context.Context, name string, k kind, fresh bool) (*page, error) {
 	switch {
 	case k.offline:
 		return b.oncePage(ctx, noNetwork)
@@ -142,6 +144,9 @@ func (b *browser) acquirePage(ctx context.Context, name string, k kind) (*page, 
 		return b.oncePage(ctx, "")
 	}
 	t := b.enter(name)
+	if fresh {
+		b.closeIdle(name)
+	}
 	p, err := b.warmPage(ctx, t, k)
 	if err != nil {
 		b.leave(t)
@@ -240,6 +245,22 @@ func (b *browser) release(ctx context.Context, name string, p *page, healthy boo
 	for _, id := range b.surplusLocked() {
 		b.tasks.Go(func() { b.dispose(ctx, id) })
 	}
+}
+
+// closeIdle closes the idle pages of an account. Pages of the account that are at work remain.
+func (b *browser) closeIdle(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.accounts[name]
+	if t == nil {
+		return
+	}
+	for _, pages := range t.idle {
+		for _, p := range pages {
+			p.close(b.root)
+		}
+	}
+	clear(t.idle)
 }
 
 // surplusLocked gives up the contexts that were unused longest while there are

@@ -33,6 +33,8 @@ type browserPool struct {
 	changed  chan struct{} // closed and replaced when a browser came or got free
 	suspects map[string]time.Time
 	made     int // browsers started so far, for names
+
+	over map[int]time.Time // since when processes hold more than their limit; the guard's alone
 }
 
 // start is one attempt to start a browser, which several jobs may wait for.
@@ -46,6 +48,7 @@ type visit struct {
 	*browser
 	account string
 	gentle  bool
+	first   bool // no job was in the browser before
 	began   time.Time
 }
 
@@ -130,7 +133,7 @@ func (f *browserPool) admitLocked(account string, gentle bool) *visit {
 	if best == nil {
 		return nil
 	}
-	v := &visit{browser: best, account: account, gentle: gentle, began: time.Now()}
+	v := &visit{browser: best, account: account, gentle: gentle, first: best.docs == 0 && len(best.visits) == 0, began: time.Now()}
 	best.visits[v] = true
 	best.guests[account]++
 	best.used = v.began

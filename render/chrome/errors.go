@@ -37,6 +37,7 @@ var (
 // Reasons why an attempt ended that the caller of the package never sees.
 var (
 	errTargetCrashed = errors.New("chrome: the renderer crashed")
+	errWorn          = errors.New("chrome: a process that had served other documents held too much memory")
 	errNeedsNetwork  = errors.New("chrome: a document in a lane without network uses the network")
 	errOversize      = fmt.Errorf("chrome: a message of the browser is over %d MiB", maxMessage>>20)
 	errWindowClosed  = errors.New("chrome: the document closed its window")

@@ -20,6 +20,10 @@ const (
 	// slowAfter is the age from which a job's browser has a lower priority than the browser of another account,
 	// while there is one.
 	slowAfter = 2 * time.Second
+	// overGrace is the time for which a process may hold more memory than its limit, up to overMost of it: the moment
+	// at which a process is measured does not decide about a document that is near the limit.
+	overGrace = 2 * time.Second
+	overMost  = 1.25
 	// killScore is added to a browser's chance to be the one that the kernel
 	// ends when memory runs out, so that it is not the server or a database.
 	killScore = 500
@@ -58,9 +62,11 @@ func (f *browserPool) guard() {
 	shareLocked(f)
 	f.mu.Unlock()
 	if len(watched) == 0 {
+		f.over = nil
 		return
 	}
 	processes := processParents()
+	over := map[int]time.Time{}
 	for _, b := range watched {
 		main := b.proc.cmd.Process.Pid
 		for pid := range processes {
@@ -68,13 +74,20 @@ func (f *browserPool) guard() {
 				continue
 			}
 			private, shared := residentBytes(pid)
-			if private+shared > f.cfg.RendererBytes {
+			held := private + shared
+			if held > f.cfg.RendererBytes {
+				if over[pid] = f.over[pid]; over[pid].IsZero() {
+					over[pid] = now
+				}
+			}
+			if held > int64(float64(f.cfg.RendererBytes)*overMost) || held > f.cfg.RendererBytes && now.Sub(over[pid]) >= overGrace {
 				f.overfull(b, pid)
 			} else if slow[b] && pid != main {
 				priority.Threads(pid) // leave replaces the browser when it is free.
 			}
 		}
 	}
+	f.over = over
 }
 
 // rivalledLocked reports that another browser works for another account.
@@ -95,7 +108,11 @@ func (f *browserPool) rivalledLocked(b *browser) bool {
 // overfull ends a process that holds too much memory, and notes it for the jobs
 // of its browser.
 func (f *browserPool) overfull(b *browser, pid int) {
-	b.overfull.Store(time.Now().UnixNano())
+	now := time.Now().UnixNano()
+	b.overfull.Store(now)
+	if !isRenderer(pid) {
+		b.shared.Store(now)
+	}
 	f.cfg.Logger.Info("ending a process of a browser that holds too much memory", "limit", f.cfg.RendererBytes)
 	if pid == b.proc.cmd.Process.Pid {
 		b.proc.kill()
@@ -107,6 +124,25 @@ func (f *browserPool) overfull(b *browser, pid int) {
 // overfilled reports that a process of the browser held too much memory during
 // a visit.
 func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
+
+// sharedOverfilled reports that it was a process that serves all pages of the browser, such as its main process, and
+// that other jobs have used it too.
+func (v *visit) sharedOverfilled() bool { return v.shared.Load() > v.began.UnixNano() && !v.first }
+
+// heavy reports that a renderer of the browser holds more than half of what it may. Its documents are gone, but it gives
+// little of their memory back.
+func (b *browser) heavy(limit int64) bool {
+	main, processes := b.proc.cmd.Process.Pid, processParents()
+	for pid := range processes {
+		if !descends(processes, pid, main) {
+			continue
+		}
+		if private, shared := residentBytes(pid); private+shared > limit/2 && isRenderer(pid) {
+			return true
+		}
+	}
+	return false
+}
 
 // yieldMemory makes a new browser and its children the first processes that the kernel ends when memory runs out.
 // If that is not allowed, the kernel chooses by size alone.

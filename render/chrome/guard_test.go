@@ -153,6 +153,71 @@ func TestGuardWatchesRetiringBrowsers(t *testing.T) {
 	}
 }
 
+// TestLargeDocumentsPrintTheSame prints a document again and again that needs nearly all memory of a process: it does
+// not fail because of what its account's page printed before.
+func TestLargeDocumentsPrintTheSame(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	p := startPool(t, func(c *Config) { c.RendererBytes = 300 << 20 })
+	html := "<table>" + strings.Repeat("<tr>"+strings.Repeat("<td>cell 12345</td>", 8)+"</tr>", 1900) + "</table>"
+	for i := range 4 {
+		doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: html}, PDF{})
+		if err != nil {
+			t.Fatalf("print %d: %v", i+1, err)
+		}
+		doc.Body.Close()
+	}
+}
+
+// TestMemoryOfEarlierDocuments ends the process of a document for its memory. If the process printed another document
+// before, the document gets a new one, once; otherwise the memory is its own.
+func TestMemoryOfEarlierDocuments(t *testing.T) {
+	for name, c := range map[string]struct {
+		before bool
+		kills  int
+		fails  bool
+	}{
+		"used":       {true, 1, false},
+		"used twice": {true, 2, true},
+		"fresh":      {false, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loaded := make(chan bool, 8)
+			p := startPool(t, func(c *Config) {
+				c.unguarded = true
+				c.Observe = func(step Step, _ time.Duration) {
+					if step == StepLoad {
+						loaded <- true
+					}
+				}
+			})
+			if c.before {
+				textOf(t, p, Job{Account: "a", Lane: Realm, HTML: "<script>setTimeout(() => {})</script><p>before"})
+				<-loaded
+			}
+			done := printLater(t.Context(), p, Job{Account: "a", Lane: Realm, WaitForSelector: "#late", HTML: "<p>heavy<script>setTimeout(() => document.body.id = 'late', 3000)</script>"})
+			for range c.kills {
+				<-loaded
+				p.fleet.mu.Lock()
+				busy := slices.DeleteFunc(slices.Clone(p.fleet.browsers), func(b *browser) bool { return len(b.visits) == 0 })
+				p.fleet.mu.Unlock()
+				for _, pid := range renderers(t, busy[0].proc.cmd.Process.Pid) {
+					p.fleet.overfull(busy[0], pid)
+				}
+			}
+			r := <-done
+			var harm *HarmError
+			if c.fails != errors.As(r.err, &harm) || !c.fails && r.err != nil {
+				t.Fatalf("got %v", r.err)
+			}
+			if r.err == nil {
+				r.doc.Body.Close()
+			}
+		})
+	}
+}
+
 // TestKernelBoundsMemory has documents fill memory where nobody looks: the kernel
 // gives none of their processes more than its bound, and others are served. All
 // processes of a browser have the bound.

@@ -238,7 +238,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 	}
 	for _, way := range ways {
 		// Below the Pool, so that nothing is started over with a network.
-		pg, err := b.acquirePage(t.Context(), "a", kind{lane: Realm})
+		pg, err := b.acquirePage(t.Context(), "a", kind{lane: Realm}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,6 +92,12 @@ func descends(parents map[int]int, pid, ancestor int) bool {
 	return false
 }
 
+// isRenderer reports whether a process of a browser renders pages. It may have ended.
+func isRenderer(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && bytes.Contains(line, []byte("--type=renderer"))
+}
+
 // residentBytes returns a process's resident memory, private and shared.
 func residentBytes(pid int) (private, shared int64) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

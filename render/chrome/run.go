@@ -72,12 +72,13 @@ type running struct {
 
 	began    time.Time
 	started  bool // a page was ready
+	fresh    bool // the next attempt needs a page that has served no other job
 	warnings []Warning
 	open     []string // requests that were under way when an attempt failed
 }
 
-// carryOut tries the job, a second time when the renderer or the browser died,
-// and again with a network when it turned out to need one.
+// carryOut tries the job, a second time when the renderer or the browser died or held the memory of earlier documents
+// too, and again with a network when it turned out to need one.
 func (r *running) carryOut(ctx context.Context) error {
 	retried := false
 	for {
@@ -88,6 +89,8 @@ func (r *running) carryOut(ctx context.Context) error {
 		case errors.Is(err, errNeedsNetwork):
 			r.pool.count.escalated.Add(1)
 			r.job.Lane = Once
+		case errors.Is(err, errWorn) && !retried:
+			retried, r.fresh = true, true
 		case errors.Is(err, errOversize):
 			return &HarmError{What: fmt.Sprintf("produced a browser message of over %d MiB", maxMessage>>20)}
 		case errors.Is(err, errWindowClosed):
@@ -110,7 +113,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 		if v, err = r.pool.fleet.visit(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
 		}
-		pg, err = v.acquirePage(ctx, r.job.Account, kind{lane: r.job.Lane, still: r.still(), offline: r.job.Offline && r.job.Lane == Once})
+		pg, err = v.acquirePage(ctx, r.job.Account, kind{lane: r.job.Lane, still: r.still(), offline: r.job.Offline && r.job.Lane == Once}, r.fresh)
 		return err
 	})
 	if v != nil {
@@ -120,6 +123,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 		return err
 	}
 	r.started = true
+	used := pg.documents > 0
 	pageCtx, cancel := pg.begin(ctx)
 	defer cancel(nil)
 	err = r.render(pageCtx, pg)
@@ -136,9 +140,18 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	}
 	if err != nil && v.overfilled() && (errors.Is(err, errTargetCrashed) || errors.Is(err, errConnClosed)) {
 		err = &HarmError{What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
+		if used || v.sharedOverfilled() {
+			err = errors.Join(errWorn, err)
+		}
 	}
-	// Renderers that had to step back stay slow.
-	v.release(ctx, r.job.Account, pg, err == nil && time.Since(v.began) < slowAfter)
+
+	// Renderers that had to step back stay slow, and those that hold much would end the next document.
+	age := time.Since(v.began)
+	heavy := pg.lane != Once && age > guardAfter && v.heavy(r.pool.cfg.RendererBytes)
+	v.release(ctx, r.job.Account, pg, err == nil && age < slowAfter && !heavy)
+	if heavy {
+		v.closeIdle(r.job.Account)
+	}
 	return err
 }
 
@@ -158,7 +171,7 @@ func wrong(err error) bool {
 	var refused *protocolError
 	var load *LoadError
 	var faults *FaultError
-	return err != nil && !errors.Is(err, errNeedsNetwork) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrFunction) &&
+	return err != nil && !errors.Is(err, errNeedsNetwork) && !errors.Is(err, errWorn) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrFunction) &&
 		!errors.As(err, &refused) && !errors.As(err, &load) && !errors.As(err, &faults)
 }
 
