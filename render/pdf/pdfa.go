@@ -120,7 +120,7 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err != nil {
 		return Changed{}, err
 	}
-	a := &archiver{document: doc, args: args}
+	a := &archiver{document: doc, args: args, replaced: characters{}}
 	if !encrypted {
 		if done, err := a.direct(); done || err != nil {
 			return Changed{Changes: a.changes(false)}, err
@@ -154,7 +154,8 @@ type archiver struct {
 	pageImages []int // pages that became images, for their transparency
 	poorer     []int // pages that have lost text
 	garbled    garbledText
-	lost       bool // XMP had more than is stored
+	replaced   characters // that readers found only because a font did not say what its codes mean
+	lost       bool       // XMP had more than is stored
 }
 
 func (a *archiver) run(ctx context.Context) error {
@@ -197,7 +198,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.verify(ctx, meant, made); err != nil {
+	if err := a.verify(ctx, told, meant, made); err != nil {
 		return err
 	}
 	if err := os.Rename(a.work.Path(made), a.work.Path(output)); err != nil {
@@ -296,9 +297,9 @@ func joined(text []byte) string {
 }
 
 // verify returns an error unless the result is PDF/A by our rules, with the same text as the source.
-func (a *archiver) verify(ctx context.Context, before, name string) error {
-	source, made := &document{work: a.work, name: before}, &document{work: a.work, name: name}
-	for _, d := range []*document{source, made} {
+func (a *archiver) verify(ctx context.Context, before, meant, name string) error {
+	source, made, told := &document{work: a.work, name: before}, &document{work: a.work, name: name}, &document{work: a.work, name: meant}
+	for _, d := range []*document{source, made, told} {
 		if err := d.count(ctx); err != nil {
 			return a.damaged(err)
 		}
@@ -309,7 +310,7 @@ func (a *archiver) verify(ctx context.Context, before, name string) error {
 	if err := mustBeArchive(ctx, made, a.args.Level); err != nil {
 		return err
 	}
-	if err := a.sameText(ctx, source, made); err != nil {
+	if err := a.sameText(ctx, source, told, made); err != nil {
 		return err
 	}
 	return a.sameLook(ctx, source, made)
@@ -375,8 +376,11 @@ func (s *scan) like(other *scan) bool {
 
 // sameText fails if pages have lost their text, or have other text than before. Pages that
 // are images now are noted, and pages on which single characters have become others.
-func (a *archiver) sameText(ctx context.Context, source, made *document) error {
-	texts, err := shownTexts(ctx, source)
+//
+// MuPDF reads the source. Poppler reads the copy whose fonts say what their codes mean: it finds wrong characters in
+// some fonts that do not.
+func (a *archiver) sameText(ctx context.Context, source, told, made *document) error {
+	texts, err := shownTexts(ctx, told)
 	if err != nil {
 		return err
 	}
@@ -405,7 +409,7 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 		if same && fewerFigures(texts[i], now[i]) {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
 		}
-		missing, times := before[i].lost(after[i])
+		missing, times := before[i].lost(after[i], a.replaced)
 		if all := before[i].count(); times > few+all/2 {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied", i+1, all, times)}
 		}
@@ -416,7 +420,7 @@ func (a *archiver) sameText(ctx context.Context, source, made *document) error {
 			read, left := characters{}, characters{}
 			read.add(texts[i])
 			left.add(now[i])
-			others, _ := read.lost(left)
+			others, _ := read.lost(left, nil)
 			missing = append(missing, others...)
 		}
 		if len(missing) > 0 {

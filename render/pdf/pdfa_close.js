@@ -174,10 +174,17 @@ function renamed(o) {
 	}
 }
 
+// listed adds the glyph of no character to the glyphs that a font lists, which the oldest level wants to be all.
+function listed(o) {
+	var list = o && o.isDictionary() ? has(o, "CharSet") : null;
+	if (list && list.isString() && list.asString().indexOf("/.notdef") < 0) o.put("CharSet", doc.newString(list.asString() + "/.notdef"));
+}
+
 for (i = 1; i < doc.countObjects(); i++) {
 	var object = doc.newIndirect(i, 0).resolve();
 	profiled(object, 0);
 	renamed(object);
+	if (args.level === "1b") listed(object);
 }
 // Another dictionary in its place would not be saved.
 var info = doc.getTrailer().get("Info"), about = doc.newDictionary();

@@ -25,10 +25,10 @@ func (c characters) add(text string) {
 	}
 }
 
-// lost returns the characters of which there are fewer in another text, and how many are missing.
-func (c characters) lost(after characters) (missing []rune, times int) {
+// lost returns the characters of which there are fewer in another text, but some, and how many are missing.
+func (c characters) lost(after, but characters) (missing []rune, times int) {
 	for _, r := range slices.Sorted(maps.Keys(c)) {
-		if n := c[r] - after[r]; n > 0 {
+		if n := c[r] - after[r]; n > 0 && but[r] == 0 {
 			missing, times = append(missing, r), times+n
 		}
 	}

@@ -28,6 +28,8 @@ type fontMeanings struct {
 	page     *pageCodes
 	// codes are the meanings that MuPDF reads, by font and code.
 	codes map[string]map[string]string
+	// replaced are the characters that a reader has taken codes for by mistake.
+	replaced characters
 }
 
 // tellMeanings gives fonts the meanings of the codes that pages show, as readers find them.
@@ -41,7 +43,7 @@ func (a *archiver) tellMeanings(ctx context.Context, from, to string) error {
 	if err != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: its page list is inconsistent", cause: err}
 	}
-	m := &fontMeanings{File: f, meanings: &inspector{File: f, fonts: map[string]*fontMeaning{}}, codes: map[string]map[string]string{}}
+	m := &fontMeanings{File: f, meanings: &inspector{File: f, fonts: map[string]*fontMeaning{}}, codes: map[string]map[string]string{}, replaced: a.replaced}
 	update := f.NewUpdate()
 	if len(pages) == a.pages && m.lacking() {
 		if err := m.read(ctx, d, pages); err != nil {
@@ -67,7 +69,8 @@ func (m *fontMeanings) lacks(ref string) bool {
 	switch entries["/Subtype"] {
 	case "/TrueType":
 	case "/Type0":
-		return entries["/ToUnicode"] == nil
+		below, _ := m.Target(entries["/DescendantFonts"]).([]any)
+		return entries["/ToUnicode"] == nil && len(below) == 1 && !m.collected(m.Entry(below[0]))
 	default:
 		return false
 	}
@@ -80,6 +83,13 @@ func (m *fontMeanings) lacks(ref string) bool {
 	}
 	said := m.meanings.meaning(ref).unicode
 	return len(said) == 0 || len(said) < used
+}
+
+// collected reports whether the glyphs of a font have the numbers of a collection of Adobe, which readers know: MuPDF
+// reads such fonts wrong that also say what their codes mean.
+func (m *fontMeanings) collected(below pdffile.Dict) bool {
+	system := m.Entry(below["/CIDSystemInfo"])
+	return pdffile.Text(m.Target(system["/Registry"])) == "Adobe" && slices.Contains([]string{"Japan1", "GB1", "CNS1", "Korea1", "KR"}, pdffile.Text(m.Target(system["/Ordering"])))
 }
 
 // read collects what MuPDF reads on all pages.
@@ -235,13 +245,22 @@ func (m *fontMeanings) tell(update *pdffile.Update, named map[string]map[string]
 	for _, ref := range slices.Sorted(maps.Keys(m.codes)) {
 		entries := m.Entry(ref)
 		meanings := maps.Clone(m.meanings.meaning(ref).unicode)
+		sizes := map[int]bool{}
 		for code, text := range m.codes[ref] {
-			if means := m.choose(entries, code, text, named[ref][code]); means != "" {
-				meanings[code] = means
+			name := named[ref][code]
+			means := m.choose(entries, code, text, name)
+			if means == "" {
+				continue
+			}
+			meanings[code], sizes[len(code)] = means, true
+			for _, other := range []string{text, name} {
+				if isText(other) && other != means {
+					m.replaced.add(other)
+				}
 			}
 		}
-		if len(meanings) == 0 {
-			continue
+		if len(sizes) != 1 {
+			continue // there is nothing to tell, or codes of several sizes, for which readers have no common table
 		}
 		table := update.Reserve()
 		update.Set(table, pdffile.Deflated(pdffile.Dict{}, meaningTable(meanings)))
