@@ -92,11 +92,10 @@ func (p *fontPages) simple(kind, key string, program []byte, flags int, encoding
 	return font
 }
 
-// TestArchiveKeepsTextOfFonts: both readers find in an archive what fonts say only by their encoding, the names of
-// their glyphs or their program, and no meaning of codes (/ToUnicode).
-func TestArchiveKeepsTextOfFonts(t *testing.T) {
-	slow.Test(t)
-	t.Parallel()
+// fontDocument is a document whose fonts say only by their encoding, the names of their glyphs or their program what
+// their codes mean.
+func fontDocument(t testing.TB) (*fontPages, []byte) {
+	t.Helper()
 	const text = "Nature’s “café” – Größe"
 	mac := []byte("Nature\xd5s \xd2caf\x8e\xd3 \xd0 Gr\x9a\xa7e")
 	win := []byte("Nature\x92s \x93caf\xe9\x94 \x96 Gr\xf6\xdfe")
@@ -161,29 +160,71 @@ func TestArchiveKeepsTextOfFonts(t *testing.T) {
 	}, []byte("!\"#"), "é’B")
 	u.Set(p.pages, pdffile.Dict{"/Type": "/Pages", "/Kids": p.kids, "/Count": len(p.kids)})
 	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": p.pages})
-	document := bytes.Replace(u.Document(root), []byte("%PDF-1.3"), []byte("%PDF-1.7"), 1)
+	return p, bytes.Replace(u.Document(root), []byte("%PDF-1.3"), []byte("%PDF-1.7"), 1)
+}
 
+// check fails the test unless both readers find the texts of the pages in a document.
+func (p *fontPages) check(t testing.TB, name string, document []byte, gone string) {
+	t.Helper()
+	path := pdftest.Save(t, document)
+	for i, want := range p.texts {
+		page := fmt.Sprint(i + 1)
+		texts := [2]string{pdftest.Tool(t, "pdftotext", "-f", page, "-l", page, path, "-"), pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", path, page)}
+		for reader, got := range texts {
+			got = strings.ReplaceAll(got, "warning: ICC support is not available", "")
+			if want := sortedLetters(strings.ReplaceAll(want, gone, "")); sortedLetters(got) != want {
+				t.Errorf("%s, %s: reader %d finds %q, want %q", name, p.names[i], reader, got, want)
+			}
+		}
+	}
+}
+
+// TestArchiveKeepsTextOfFonts: both readers find in an archive what its source says.
+func TestArchiveKeepsTextOfFonts(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	p, document := fontDocument(t)
 	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
 		made, changes := madeArchive(t, level, document)
 		if strings.Contains(changes, "copied") {
 			t.Errorf("%s: changes %q", level, changes)
 		}
-		path := pdftest.Save(t, made)
-		for file, rules := range pdftest.VeraPDF(t, string(level), path) {
+		for file, rules := range pdftest.VeraPDF(t, string(level), pdftest.Save(t, made)) {
 			t.Errorf("%s is not PDF/A-%s: %q", file, level, rules)
 		}
-		for i, want := range p.texts {
-			page := fmt.Sprint(i + 1)
-			texts := [2]string{pdftest.Tool(t, "pdftotext", "-f", page, "-l", page, path, "-")}
-			out := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", path, page)
-			texts[1] = strings.ReplaceAll(out, "warning: ICC support is not available", "")
-			for reader, got := range texts {
-				if sortedLetters(got) != sortedLetters(want) {
-					t.Errorf("%s, %s: reader %d finds %q, want %q", level, p.names[i], reader, got, want)
-				}
-			}
+		p.check(t, string(level), made, "")
+	}
+}
+
+// TestOperationsKeepTextOfFonts: so do they in the result of every operation that writes pages again.
+func TestOperationsKeepTextOfFonts(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	p, document := fontDocument(t)
+	// Neither a name of a ligature nor tables of symbols are read in the same way by all: only an archive mends them.
+	var kept fontPages
+	var pages []string
+	for i, name := range p.names {
+		if !strings.HasPrefix(name, "a ") {
+			kept.names, kept.texts, pages = append(kept.names, name), append(kept.texts, p.texts[i]), append(pages, fmt.Sprint(i+1))
 		}
 	}
+	document = make1(t, ExtractJob, Selection{Input: input(""), Pages: strings.Join(pages, ",")}, document)
+	kept.check(t, "source", document, "")
+
+	all := Selection{Input: input("")}
+	for name, args := range map[string]any{
+		CompressJob: input(""), RepairJob: input(""), RotateJob: Rotation{all, 90}, OptimizeJob: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
+		ResizeJob: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob: CropArgs{Selection: all, Margin: Margin{Bottom: 1}},
+		MergeJob: Merge{Inputs: []MergeInput{{Input: input("")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := make1(t, name, args, document)
+			kept.check(t, name, made, "")
+		})
+	}
+	kept.check(t, RedactJob, make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
 }
 
 // type1 is the program of a Type 1 font as a PDF has it, of a file with segments.
