@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -399,31 +400,38 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 
 	same := len(texts) == source.pages && len(now) == source.pages // else fonts call letters form feeds: the pages cannot be separated
 	for i := range before {
-		rasterImage := slices.Contains(a.pageImages, i+1)
-		if same && rasterImage && (fewerFigures(texts[i], now[i]) || letters(now[i]) < letters(texts[i])) {
-			a.poorer = append(a.poorer, i+1)
-		}
-		if rasterImage {
-			continue
-		}
-		if same && fewerFigures(texts[i], now[i]) {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
-		}
-		missing, times := before[i].lost(after[i], a.replaced)
-		if all := before[i].count(); times > few+all/2 {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied", i+1, all, times)}
-		}
+		var unread []rune // by poppler
 		if same {
-			if difference := letters(now[i]) - letters(texts[i]); max(difference, -difference) > few+letters(texts[i])/2 {
-				return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, letters(texts[i]), letters(now[i]))}
-			}
 			read, left := characters{}, characters{}
 			read.add(texts[i])
 			left.add(now[i])
-			others, _ := read.lost(left, nil)
-			missing = append(missing, others...)
+			unread, _ = read.without(before[i].beside).lost(left, nil)
 		}
-		if len(missing) > 0 {
+		if slices.Contains(a.pageImages, i+1) {
+			if same && (hasFigure(unread) || letters(now[i]) < letters(texts[i])) {
+				a.poorer = append(a.poorer, i+1)
+			}
+			continue
+		}
+
+		if hasFigure(unread) {
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
+		}
+		left := maps.Clone(after[i].shown)
+		for r, n := range after[i].beside {
+			left[r] += n
+		}
+		missing, times := before[i].shown.lost(left, a.replaced)
+		if all := before[i].shown.count(); times > few+all/2 {
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied", i+1, all, times)}
+		}
+		if same {
+			beside := before[i].beside.count()
+			if difference := letters(now[i]) - letters(texts[i]); max(difference, -difference) > few+beside+letters(texts[i])/2 {
+				return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, letters(texts[i]), letters(now[i]))}
+			}
+		}
+		if missing = append(missing, unread...); len(missing) > 0 {
 			a.garbled.add(i+1, missing)
 		}
 	}
@@ -440,17 +448,6 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 
 // few letters may differ, for fields that are drawn in two ways, such as check marks.
 const few = 20
-
-// fewerFigures reports whether a text has lost digits of another. A reader would not notice that, and a wrong
-// amount is worse than no archive.
-func fewerFigures(before, after string) bool {
-	for figure := '0'; figure <= '9'; figure++ {
-		if strings.Count(after, string(figure)) < strings.Count(before, string(figure)) {
-			return true
-		}
-	}
-	return false
-}
 
 // shownTexts returns the visible texts of pages.
 func shownTexts(ctx context.Context, d *document) ([]string, error) {

@@ -42,14 +42,38 @@ func (c characters) count() (n int) {
 	return n
 }
 
+// without returns the characters without others.
+func (c characters) without(others characters) characters {
+	left := maps.Clone(c)
+	for r, times := range others {
+		left[r] -= times
+	}
+	return left
+}
+
+// hasFigure reports whether there is a digit among characters. A reader would not notice that one is lost, and a
+// wrong amount is worse than no archive.
+func hasFigure(list []rune) bool {
+	return slices.ContainsFunc(list, func(r rune) bool { return r >= '0' && r <= '9' })
+}
+
+// pageCharacters are the characters of a page, and those beside its edges, which Ghostscript leaves out.
+type pageCharacters struct{ shown, beside characters }
+
 // readCharacters returns the characters of each page as MuPDF reads them.
-func readCharacters(ctx context.Context, d *document) ([]characters, error) {
-	pages := make([]characters, d.pages)
+func readCharacters(ctx context.Context, d *document) ([]pageCharacters, error) {
+	pages := make([]pageCharacters, d.pages)
 	err := inRuns(ctx, d.pages, func(ctx context.Context, run, from, to int) error {
 		return d.readRun(ctx, run, readInput{Input: d.name, Output: "glyphs-", First: from, End: to}, func(n int, codes pageCodes) error {
-			pages[n] = characters{}
+			pages[n] = pageCharacters{characters{}, characters{}}
 			for _, c := range codes.codes {
-				pages[n].add(c.text)
+				q := c.quad()
+				around := box{min(q[0], q[2], q[4], q[6]), min(q[1], q[3], q[5], q[7]), max(q[0], q[2], q[4], q[6]), max(q[1], q[3], q[5], q[7])}
+				if b := codes.bounds; around[0] < b[0] || around[1] < b[1] || around[2] > b[2] || around[3] > b[3] {
+					pages[n].beside.add(c.text)
+				} else {
+					pages[n].shown.add(c.text)
+				}
 			}
 			return nil
 		})

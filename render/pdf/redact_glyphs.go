@@ -161,8 +161,9 @@ type codeRun struct{ operation, first, end int }
 
 // pageCodes are the codes that a page shows, in the order of its content.
 type pageCodes struct {
-	codes []shownCode
-	runs  []codeRun
+	codes  []shownCode
+	runs   []codeRun
+	bounds box
 }
 
 // readCodes reads what the script wrote of a page.
@@ -176,7 +177,7 @@ func readCodes(text string) (p pageCodes, err error) {
 		}
 		numbers := make([]float64, len(words))
 		for i, word := range words {
-			if i == 0 && (word == "M" || word == "R") {
+			if i == 0 && (word == "M" || word == "R" || word == "B") {
 				continue
 			}
 			if numbers[i], err = strconv.ParseFloat(word, 64); err != nil {
@@ -188,6 +189,8 @@ func readCodes(text string) (p pageCodes, err error) {
 		switch {
 		case words[0] == "M" && len(words) == 6:
 			space = &glyphSpace{matrix: [4]float64(numbers[1:5]), vertical: numbers[5] == 1}
+		case words[0] == "B" && len(words) == 5:
+			p.bounds = box(numbers[1:])
 		case words[0] == "R" && len(words) == 2:
 			last.end = len(p.codes)
 			p.runs = append(p.runs, codeRun{operation: int(numbers[1]), first: len(p.codes)})

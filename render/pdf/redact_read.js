@@ -56,7 +56,7 @@ function near(areas, m, advance) {
 
 // glyphs are those of a page, a line for each: its character, 1 if it is the first of its code, its origin, its
 // advance, and its cell in the sheet or -1. Lines with a letter come before those that they are true of: M has the
-// matrix of the glyphs and their direction, R the number of the operation that shows them.
+// matrix of the glyphs and their direction, R the number of the operation that shows them. B has the bounds of the page.
 function glyphs(number_) {
 	var out = [], last = "", areas = args.areas && args.areas[String(number_)] || [], sheet = areas.length ? newSheet() : null;
 
@@ -73,8 +73,10 @@ function glyphs(number_) {
 		} });
 	}
 
+	var page = doc.loadPage(number_), bounds = page.bound();
+	out.push("B " + number(bounds[0]) + " " + number(bounds[1]) + " " + number(bounds[2]) + " " + number(bounds[3]));
 	var marks = { moveTo: function (x, y) { if (y === args.markY) out.push("R " + x); } };
-	doc.loadPage(number_).run({
+	page.run({
 		fillPath: function (path, evenOdd, ctm, space, color) {
 			if (color && color.length === 1 && Math.abs(color[0] - args.markGray) < 1e-6) path.walk(marks);
 		},
