@@ -3,42 +3,320 @@ package einvoice
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"relaypdf/render/einvoice/xpath"
 )
 
-// Check returns all rules of a profile that an invoice breaks: the business rules of EN 16931 with its code lists,
-// and those of XRechnung. Profiles without lines have the rules about the data that they have. The XPath of each
-// finding is in a document of the syntax.
+// Check returns all rules of a profile that an invoice breaks as a document of a syntax: the structure of the profile,
+// the business rules of EN 16931 with its code lists, and those of Factur-X or XRechnung.
 func Check(invoice *Invoice, syntax Syntax, profile Profile) []Finding {
-	c := &checker{invoice: invoice, profile: profile, dialect: dialectFor(syntax, invoice)}
-	checkEach(c, "", invoice, invoiceRules())
-	checkEach(c, "totals", orNew(invoice.Totals), totalsRules)
-	if i := invoice; i.Payee != nil {
-		checkEach(c, "payee", i.Payee, payeeRules)
+	document := newDocument(invoice, syntax, profile)
+	findings := append(document.structure(), document.Check()...)
+	document.checkDates(reflect.ValueOf(invoice).Elem(), "", &findings)
+	return findings
+}
+
+// Check returns all rules that a document breaks.
+func (d *Document) Check() []Finding {
+	c := &checker{document: d, dialect: d.dialect, tree: xpath.NewDocument(branch(d.root), nil)}
+	if d.Syntax == UBL {
+		if d.Profile == XRechnung {
+			c.apply(nil, "ubl", "xrechnung-ubl")
+		} else {
+			c.apply(nil, "ubl")
+		}
+		return c.findings
 	}
-	if invoice.TaxRepresentative != nil {
-		checkEach(c, "taxRepresentative", invoice.TaxRepresentative, representativeRules)
+
+	switch d.Profile {
+	case XRechnung:
+		c.apply(nil, "cii", "xrechnung-cii")
+	case EN16931:
+		c.apply(nil, "cii")
+	case Extended:
+		c.facturx("cii", "facturx", "facturx-extended")
+	default:
+		c.facturx("cii", "facturx")
 	}
-	if invoice.Period != nil {
-		checkEach(c, "period", invoice.Period, periodRules)
-	}
-	checkList(c, "precedingInvoices", invoice.PrecedingInvoices, precedingRules)
-	checkList(c, "notes", invoice.Notes, noteRules)
-	checkList(c, "attachments", invoice.Attachments, attachmentRules)
-	checkList(c, "payments", invoice.Payments, paymentRules)
-	checkList(c, "allowances", invoice.Allowances, allowanceRules())
-	checkList(c, "charges", invoice.Charges, chargeRules())
-	checkList(c, "taxes", invoice.Taxes, taxRules())
-	if profile.hasLines() {
-		c.checkLines()
-	}
-	c.checkDates(reflect.ValueOf(invoice).Elem(), "")
 	return c.findings
 }
 
-// checkDates looks for dates that are none, in a struct and all below it.
-func (c *checker) checkDates(v reflect.Value, at string) {
+// facturx applies the rules of a profile of Factur-X: those of EN 16931 that it has, its own, and its elements.
+func (c *checker) facturx(names ...string) {
+	profile := facturxProfiles()[c.document.Profile]
+	c.apply(profile.rules, names...)
+	c.profile(profile)
+}
+
+// branch copies an element for the evaluation of rules.
+func branch(n *node) *xpath.Node {
+	copied := &xpath.Node{Name: n.local(), Text: n.text, Origin: n}
+	for _, a := range n.attrs {
+		copied.Attrs = append(copied.Attrs, xpath.Attr{Name: a.name, Value: a.value})
+	}
+	for _, child := range n.children {
+		copied.Children = append(copied.Children, branch(child))
+	}
+	return copied
+}
+
+// checker collects the broken rules of a document.
+type checker struct {
+	document *Document
+	dialect  dialect
+	tree     *xpath.Document
+	findings []Finding
+}
+
+// apply adds the findings of tables of rules, or of those among them that a profile has.
+func (c *checker) apply(among map[string]bool, names ...string) {
+	set := ruleSetOf(names...)
+	c.tree.Use(set.library)
+	for _, b := range set.check(c.tree, among) {
+		if len(c.findings) == maxFindings {
+			return
+		}
+		severity := c.document.severity(b.rule)
+		if severity == "" {
+			continue
+		}
+		finding := c.finding(&b)
+		finding.Severity = severity
+		c.findings = append(c.findings, finding)
+	}
+}
+
+// finding describes a broken rule.
+func (c *checker) finding(b *broken) Finding {
+	about := ruleTexts()[b.rule.id]
+	f := Finding{Rule: b.rule.id, Message: about.message, Expected: b.expectedAt(c.tree)}
+	if f.Message == "" {
+		f.Message = b.rule.message
+	}
+
+	at, _ := b.at.Origin.(*node) //nolint:errcheck // the root of the tree has none
+	f.XMLPath = nodePath(b.at)
+	switch {
+	case strings.HasPrefix(about.place, "@"):
+		f.JSONPath = c.document.placeOf(b.at, about.place[1:])
+		f.XMLPath += "/" + about.place
+		if at != nil {
+			f.Actual, _ = at.attr(about.place[1:])
+		}
+	case about.place == "" || about.place == ".":
+		f.JSONPath = c.document.placeOf(b.at, "")
+		if at != nil && len(b.rule.path) > 0 {
+			f.JSONPath = c.document.missing(at, b.rule.path...)
+		}
+		if at != nil && len(at.children) == 0 {
+			f.Actual = strings.TrimSpace(at.text)
+		}
+	default:
+		f.JSONPath = filled(about.place, c.document.placeOf(b.at, ""))
+		f.Actual = c.valueAt(f.JSONPath)
+		if path := c.dialect.xmlPath(f.JSONPath); path != "" {
+			f.XMLPath = path
+		}
+	}
+	f.Actual = shortened(f.Actual)
+	return f
+}
+
+// filled puts the numbers of the items of a place into a template such as lines[].allowances[].amount. A template ends
+// at the first list that the place is not in.
+func filled(template, place string) string {
+	for strings.Contains(template, "[]") {
+		list, rest, _ := strings.Cut(template, "[]")
+		item, ok := strings.CutPrefix(place, list+"[")
+		if !ok {
+			return list
+		}
+		number, _, _ := strings.Cut(item, "]")
+		template = list + "[" + number + "]" + rest
+	}
+	return template
+}
+
+// placeOf returns the place of an element, or of its attribute, in the JSON of the invoice; that of the nearest element
+// around it that has one; or "".
+func (d *Document) placeOf(n *xpath.Node, attribute string) string {
+	for ; n != nil; n = n.Parent {
+		at, ok := n.Origin.(*node)
+		if !ok {
+			break
+		}
+		if place, ok := d.places[placeKey{at, attribute}]; ok {
+			return place
+		}
+		if place, ok := d.places[placeKey{at, ""}]; ok {
+			return place
+		}
+		attribute = ""
+	}
+	return ""
+}
+
+// placeKey is an element, or one of its attributes.
+type placeKey struct {
+	of        *node
+	attribute string
+}
+
+// missing is the place in the JSON of an element that is not below another, by the names on the way to it: that of the
+// first field whose path leads through it, or that of the element around it.
+func (d *Document) missing(parent *node, below ...string) string {
+	route := d.root.route(parent)
+	for from := len(route) - 1; from >= 0; from-- {
+		place, known := d.places[placeKey{route[from], ""}]
+		if !known && from > 0 {
+			continue
+		}
+		var names []string
+		for _, n := range route[from+1:] {
+			names = append(names, n.local())
+		}
+		if field := d.dialect.fieldAt(typeAt(place), append(names, below...)); field != "" {
+			return strings.TrimPrefix(place+"."+field, ".")
+		}
+		return place
+	}
+	return ""
+}
+
+// route returns the elements from the root to a node.
+func (n *node) route(to *node) []*node {
+	if n == to {
+		return []*node{n}
+	}
+	for _, child := range n.children {
+		if below := child.route(to); below != nil {
+			return append([]*node{n}, below...)
+		}
+	}
+	return nil
+}
+
+// typeAt is the type of a place in the JSON: that of an item for a list.
+func typeAt(place string) reflect.Type {
+	t := reflect.TypeFor[Invoice]()
+	for part := range strings.SplitSeq(place, ".") {
+		name, _, _ := strings.Cut(part, "[")
+		b := crossIndustry.field(t, name)
+		if b == nil || b.kind == leaf {
+			return t
+		}
+		t = t.Field(b.index).Type.Elem()
+	}
+	return t
+}
+
+// fieldAt returns the first field of a type whose path begins with the names of elements.
+func (d dialect) fieldAt(t reflect.Type, names []string) string {
+	for _, b := range d.bindings(t) {
+		for _, p := range b.paths {
+			if len(p) == 0 && b.kind == group {
+				if field := d.fieldAt(t.Field(b.index).Type.Elem(), names); field != "" {
+					return b.json + "." + field
+				}
+			}
+			if len(p) < len(names) {
+				continue
+			}
+			same := true
+			for i, name := range names {
+				local := p[i].name[strings.IndexByte(p[i].name, ':')+1:]
+				same = same && local == name
+			}
+			if same {
+				return b.json
+			}
+		}
+	}
+	return ""
+}
+
+// nodePath is the XPath of an element.
+func nodePath(n *xpath.Node) string {
+	at, ok := n.Origin.(*node)
+	if !ok {
+		return ""
+	}
+	if n.Parent == nil || n.Parent.Name == "" {
+		return "/" + at.name
+	}
+	same, number := 0, 0
+	for _, sibling := range n.Parent.Children {
+		if sibling.Name == n.Name {
+			same++
+		}
+		if sibling == n {
+			number = same
+		}
+	}
+	path := nodePath(n.Parent) + "/" + at.name
+	if same > 1 {
+		path += "[" + strconv.Itoa(number) + "]"
+	}
+	return path
+}
+
+// severity returns the severity of a broken rule in the document; empty if the rule is not for it. The configuration
+// of KoSIT's validator for XRechnung changes that of some rules of EN 16931.
+func (d *Document) severity(r *treeRule) Severity {
+	severity := Error
+	if r.warning {
+		severity = Warning
+	}
+	if changed, ok := d.severities()[r.id]; ok {
+		return changed
+	}
+	return severity
+}
+
+// severities are the changed severities of rules for the document. The extension has none for credit notes of UBL.
+func (d *Document) severities() map[string]Severity {
+	if d.dialect == ublCreditNote && d.Invoice.Specification == xrechnungExtension {
+		return nil
+	}
+	return xrechnungSeverities[d.Invoice.Specification]
+}
+
+// xrechnungSeverities are the changed severities of rules by specification identifier.
+var xrechnungSeverities = map[string]map[string]Severity{
+	xrechnungSpecification: {"BR-CL-21": Warning, "BR-CL-23": Warning, "UBL-CR-646": Error, "CII-SR-452": Error, "CII-SR-453": Error, "CII-SR-454": Error},
+	xrechnungExtension: {
+		"BR-CL-10": "", "BR-CL-11": "", "BR-CL-21": "", "BR-CL-23": Warning, "BR-CL-24": "", "BR-CL-25": "", "BR-CL-26": "", "BR-CO-16": "",
+		"UBL-CR-646": "", "CII-SR-452": Error, "CII-SR-453": Error, "CII-SR-454": Error,
+	},
+	xrechnungCVD: {
+		"BR-CL-13": "", "BR-CL-21": Warning, "BR-CL-23": Warning, "UBL-CR-646": Error, "CII-SR-452": Error, "CII-SR-453": Error, "CII-SR-454": Error,
+	},
+}
+
+// ruleText is the place and the message of a rule.
+type ruleText struct{ place, message string }
+
+// ruleTexts are the texts by the ID of their rule.
+var ruleTexts = sync.OnceValue(func() map[string]ruleText {
+	text, err := tables.ReadFile("rules/messages.txt")
+	if err != nil {
+		panic(err) // for a file that is not embedded
+	}
+	all := map[string]ruleText{}
+	for line := range strings.Lines(string(text)) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		place, message, _ := strings.Cut(rest, " ")
+		all[id] = ruleText{place, message}
+	}
+	return all
+})
+
+// checkDates looks for dates that are none, in a struct and all below it, unless a rule has found them.
+func (d *Document) checkDates(v reflect.Value, at string, findings *[]Finding) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		field, path := v.Field(i), strings.Trim(at+"."+name, ".")
@@ -48,15 +326,16 @@ func (c *checker) checkDates(v reflect.Value, at string) {
 		switch {
 		case field.Type() == reflect.TypeFor[Decimal]():
 		case field.Type() == reflect.TypeFor[Date]():
-			if date := Date(field.String()); date != "" && !date.valid() {
-				c.findings = append(c.findings, Finding{Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
-					JSONPath: path, XMLPath: c.dialect.xmlPath(path), Actual: shortened(field.String())})
+			found := slices.ContainsFunc(*findings, func(f Finding) bool { return f.JSONPath == path })
+			if date := Date(field.String()); date != "" && !date.valid() && !found {
+				*findings = append(*findings, Finding{Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
+					JSONPath: path, XMLPath: d.dialect.xmlPath(path), Actual: shortened(field.String())})
 			}
 		case field.Kind() == reflect.Struct:
-			c.checkDates(field, path)
+			d.checkDates(field, path, findings)
 		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct:
 			for n := range field.Len() {
-				c.checkDates(field.Index(n), indexed(path, n))
+				d.checkDates(field.Index(n), indexed(path, n), findings)
 			}
 		}
 	}
@@ -80,98 +359,9 @@ func CheckAccounts(invoice *Invoice) (findings []Finding) {
 
 var bicPattern = regexp.MustCompile(`^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$`)
 
-func (c *checker) checkLines() {
-	checkList(c, "lines", c.invoice.Lines, lineRules())
-	for i := range c.invoice.Lines {
-		at, l := indexed("lines", i), &c.invoice.Lines[i]
-		checkList(c, at+".allowances", l.Allowances, lineAllowanceRules)
-		checkList(c, at+".charges", l.Charges, lineChargeRules)
-		checkList(c, at+".classifications", l.Classifications, classificationRules)
-		checkList(c, at+".attributes", l.Attributes, attributeRules)
-		if l.Period != nil {
-			checkEach(c, at+".period", l.Period, linePeriodRules)
-		}
-	}
-}
-
-// checker collects the broken rules of one invoice.
-type checker struct {
-	invoice  *Invoice
-	profile  Profile
-	dialect  dialect
-	findings []Finding
-	// bases are the taxed amounts by category, and filenames the number of attachments of each name: nil until they
-	// are needed.
-	bases     map[baseKey]Decimal
-	filenames map[string]int
-}
-
-// rule is a row of a table of rules about one kind of thing.
-type rule[T any] struct {
-	id string
-	// field is the place of the finding below the thing.
-	field string
-	// message is the rule as a sentence.
-	message string
-	holds   func(c *checker, v *T) bool
-	// expected returns the value that would be right.
-	expected func(c *checker, v *T) string
-	// warning means that the rule is a recommendation.
-	warning bool
-	// scope are the invoices that the rule is for.
-	scope scope
-}
-
-// scope is a set of profiles.
-type scope int
-
-const (
-	withDocumentData scope = iota // from basic-wl
-	everywhere
-	withLines // from basic
-	germany   // xrechnung
-)
-
-func (s scope) has(p Profile) bool {
-	switch s {
-	case everywhere:
-		return true
-	case withLines:
-		return p.hasLines()
-	case germany:
-		return p == XRechnung
-	}
-	return p != Minimum
-}
-
-func checkEach[T any](c *checker, at string, v *T, rules []rule[T]) {
-	for i := range rules {
-		r := &rules[i]
-		if !r.scope.has(c.profile) || r.holds(c, v) {
-			continue
-		}
-		finding := Finding{Rule: r.id, Severity: Error, Message: r.message, JSONPath: strings.Trim(at+"."+r.field, ".")}
-		if r.warning {
-			finding.Severity = Warning
-		}
-		finding.XMLPath = c.dialect.xmlPath(finding.JSONPath)
-		finding.Actual = shortened(c.valueAt(finding.JSONPath))
-		if r.expected != nil {
-			finding.Expected = r.expected(c, v)
-		}
-		c.findings = append(c.findings, finding)
-	}
-}
-
-func checkList[T any](c *checker, at string, list []T, rules []rule[T]) {
-	for i := range list {
-		checkEach(c, indexed(at, i), &list[i], rules)
-	}
-}
-
 // valueAt returns the text of a value of the invoice; empty if it is none or not there.
 func (c *checker) valueAt(jsonPath string) string {
-	v := reflect.ValueOf(c.invoice).Elem()
+	v := reflect.ValueOf(c.document.Invoice).Elem()
 	for part := range strings.SplitSeq(jsonPath, ".") {
 		name, index, isItem := strings.Cut(strings.TrimSuffix(part, "]"), "[")
 		b := c.dialect.field(v.Type(), name)
@@ -206,41 +396,5 @@ func orNew[T any](v *T) *T {
 
 func blank[T ~string](s T) bool { return strings.TrimSpace(string(s)) == "" }
 
-// given reports whether an optional thing is there.
-func given[T any](v *T) bool { return v != nil }
-
-// required makes the rule that a text is given.
-func required[T any, S ~string](id, field, message string, in scope, get func(v *T) S) rule[T] {
-	return rule[T]{id: id, field: field, message: message, scope: in, holds: func(_ *checker, v *T) bool { return !blank(get(v)) }}
-}
-
-// counted makes the rule that a number is given.
-func counted[T any](id, field, message string, in scope, get func(v *T) *Decimal) rule[T] {
-	return rule[T]{id: id, field: field, message: message, scope: in, holds: func(_ *checker, v *T) bool { return get(v) != nil }}
-}
-
-// inCents makes the rule that an amount has two decimals at most.
-func inCents[T any](id, field, message string, in scope, get func(v *T) *Decimal) rule[T] {
-	return rule[T]{
-		id: id, field: field, message: message + " must have at most 2 decimals.", scope: in,
-		holds:    func(_ *checker, v *T) bool { return or0(get(v)).decimals() <= 2 },
-		expected: func(_ *checker, v *T) string { return or0(get(v)).cents().String() },
-	}
-}
-
-// coded makes the rule that a code is in its list.
-func coded[T any](id, field, list, message string, within scope, get func(v *T) string) rule[T] {
-	return rule[T]{
-		id: id, field: field, message: message, scope: within,
-		holds: func(_ *checker, v *T) bool { return in(list, get(v)) },
-	}
-}
-
-// computed makes the rule that an amount is the result of a calculation, wherever the amount is given.
-func computed[T any](id, field, message string, in scope, get func(v *T) *Decimal, want func(c *checker, v *T) Decimal) rule[T] {
-	return rule[T]{
-		id: id, field: field, message: message, scope: in,
-		holds:    func(c *checker, v *T) bool { return get(v) == nil || get(v).equals(want(c, v)) },
-		expected: func(c *checker, v *T) string { return want(c, v).String() },
-	}
-}
+func (i *Invoice) seller() *Party { return orNew(i.Seller) }
+func (i *Invoice) buyer() *Party  { return orNew(i.Buyer) }

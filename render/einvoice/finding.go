@@ -26,6 +26,10 @@ type Finding struct {
 	JSONPath, XMLPath string
 	// Expected and Actual are values, where the rule computes one.
 	Expected, Actual string
+
+	// at is the element of a finding about the structure, and missing the name of an element that is not below it.
+	at      *node
+	missing string
 }
 
 // indexed is the place of an item of a list.

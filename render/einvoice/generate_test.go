@@ -66,6 +66,9 @@ func (g *generator) header(seed uint64) {
 		i.OrderReference = "PO " + strconv.Itoa(g.IntN(9000))
 	}
 	if g.some(0.3) {
+		if i.OrderReference == "" { // UBL has the sales order below the order
+			i.OrderReference = "PO 0"
+		}
 		i.ContractReference, i.ProjectReference, i.SalesOrderReference = "V-7", "Turm & Dach <3>", "SO-1"
 		i.ReceivingAdviceReference, i.DespatchAdviceReference, i.TenderReference, i.AccountingReference = "RA-1", "DA-2", "Los 3", "4711"
 	}

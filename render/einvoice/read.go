@@ -2,6 +2,7 @@ package einvoice
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,13 @@ type Document struct {
 	Profile Profile
 	// Findings are the deviations of the XML from the structure of its profile.
 	Findings []Finding
+
+	root    *node
+	dialect dialect
+	// places are the places of elements in the JSON of the invoice.
+	places map[placeKey]string
+	// dropped are the places in the JSON that a written document does not have.
+	dropped []string
 }
 
 // Read reads an e-invoice. It returns ErrXML or ErrNotInvoice for what is none. Deviations from the structure of the
@@ -21,7 +29,7 @@ func Read(document []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := reader{tree: tree{dialect: -1, variables: variables{}}}
+	r := reader{tree: tree{dialect: -1, variables: variables{}}, places: map[placeKey]string{}}
 	for d, name := range rootNames {
 		if root.name == name {
 			r.dialect = d
@@ -35,12 +43,33 @@ func Read(document []byte) (*Document, error) {
 	r.variables = currencies(r.text(root, "currency"), r.text(root, "taxCurrency"))
 	r.fields(root, reflect.ValueOf(invoice).Elem(), "")
 	profile := profileOf(invoice.Specification)
-	at := r.dialect.rootPath()
-	if r.dialect == crossIndustry {
-		r.findings = append(r.findings, root.structure("CrossIndustryInvoice", at, profile)...)
+	made := &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, root: root, dialect: r.dialect, places: r.places}
+	r.findings = append(r.findings, made.structure()...)
+	r.findings = append(r.findings, root.unread(r.dialect.rootPath(), r.dialect)...)
+	made.Findings = r.findings[:min(len(r.findings), maxFindings)]
+	return made, nil
+}
+
+// structure returns the deviations of a document from its schema. D16B allows one preceding invoice; EN 16931 and the
+// later schema of Factur-X allow several.
+func (d *Document) structure() []Finding {
+	schema := schemaFor(d.Syntax, d.Profile)
+	findings := schema.structure(d.root, schema.roots[d.root.local()], d.dialect.rootPath())
+	if d.Profile == EN16931 {
+		findings = slices.DeleteFunc(findings, func(f Finding) bool { return f.at.local() == "InvoiceReferencedDocument" && f.Expected == "at most 1" })
 	}
-	r.findings = append(r.findings, root.unread(at, r.dialect)...)
-	return &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, Findings: r.findings[:min(len(r.findings), maxFindings)]}, nil
+	for i := range findings {
+		f := &findings[i]
+		if f.missing != "" {
+			f.JSONPath = d.missing(f.at, f.missing)
+			continue
+		}
+		route := d.root.route(f.at)
+		for n := len(route) - 1; n >= 0 && f.JSONPath == ""; n-- {
+			f.JSONPath = d.places[placeKey{route[n], ""}]
+		}
+	}
+	return findings
 }
 
 // maxFindings is the maximum number of deviations that Read reports.
@@ -72,6 +101,7 @@ func profileOf(specification string) Profile {
 type reader struct {
 	tree
 	findings []Finding
+	places   map[placeKey]string
 }
 
 // text returns the text of a field of the invoice.
@@ -96,6 +126,7 @@ func (r *reader) fields(n *node, v reflect.Value, at string) {
 			case list:
 				for _, found := range r.find(n, p) {
 					item := reflect.New(field.Type().Elem()).Elem()
+					r.places[placeKey{found, ""}] = indexed(name, field.Len())
 					r.fields(found, item, indexed(name, field.Len()))
 					field.Set(reflect.Append(field, item))
 				}
@@ -113,6 +144,9 @@ func (r *reader) group(n *node, p path, field reflect.Value, name string) {
 	found := r.find(n, p)
 	if len(found) == 0 || !field.IsNil() {
 		return
+	}
+	if len(p) > 0 {
+		r.places[placeKey{found[0], ""}] = name
 	}
 	value := reflect.New(field.Type().Elem())
 	r.fields(found[0], value.Elem(), name)
@@ -132,6 +166,9 @@ func (r *reader) value(n *node, p path, field reflect.Value, name string) {
 		if attribute != "" {
 			text, there = found.attr(attribute)
 			read = found.attrRead(attribute)
+		}
+		if key := (placeKey{found, attribute}); r.places[key] == "" {
+			r.places[key] = name
 		}
 		if !there {
 			continue

@@ -2,116 +2,242 @@ package einvoice
 
 import (
 	_ "embed"
+	"encoding/base64"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Structure is the rule of findings that no business rule has: an element that the profile does not know, or that is
 // in the wrong place, too often there, or missing.
 const Structure = "XSD"
 
-//go:embed cii.txt
-var ciiTable string
+//go:embed schema.txt
+var schemaTable string
 
-// element is a child of a type of the Cross Industry Invoice.
+// schemaType is a type of an XML schema: its elements in order, or the form of its text.
+type schemaType struct {
+	elements []element
+	// needsOne means that at least one of the elements is there.
+	needsOne   bool
+	form       string
+	attributes map[string]schemaAttribute
+}
+
+// schemaAttribute is an attribute of a type. A fixed one has that value only.
+type schemaAttribute struct {
+	required bool
+	fixed    string
+}
+
+// element is a child of a type.
 type element struct {
-	name, kind string
-	// least and most are the numbers of occurrences by profile: -1 where the profile does not have the element.
-	least, most [5]int
+	name, kind  string
+	least, most int
 }
 
 const unbounded = 1 << 30
 
-// ciiTypes are the types of the Cross Industry Invoice, with their elements in order.
-var ciiTypes = sync.OnceValue(func() map[string][]element {
-	types := map[string][]element{}
-	for line := range strings.Lines(ciiTable) {
+// schema is the structure of a syntax or a profile: its types by name, and the types of its roots.
+type schema struct {
+	types map[string]*schemaType
+	roots map[string]string
+}
+
+// documentSchemas are those of schema.txt.
+var documentSchemas = sync.OnceValue(func() map[string]*schema {
+	all := map[string]*schema{}
+	var current *schema
+	for line := range strings.Lines(schemaTable) {
 		words := strings.Fields(line)
-		if words[0] == "#" {
-			continue
-		}
-		for _, word := range words[1:] {
-			parts := strings.Split(word, ":")
-			e := element{name: parts[0], kind: parts[1]}
-			for i := range e.least {
-				e.least[i], e.most[i] = occurrence(parts[2][2*i]), occurrence(parts[2][2*i+1])
-			}
-			types[words[0]] = append(types[words[0]], e)
+		switch words[0] {
+		case "#":
+		case "schema":
+			current = &schema{types: map[string]*schemaType{}, roots: map[string]string{}}
+			all[words[1]] = current
+		case "root":
+			current.roots[words[1]] = words[2]
+		default:
+			current.types[words[0]] = newSchemaType(words[1:])
 		}
 	}
-	return types
+	return all
 })
 
+func newSchemaType(words []string) *schemaType {
+	t := &schemaType{attributes: map[string]schemaAttribute{}}
+	for _, word := range words {
+		switch word[0] {
+		case '!':
+			t.needsOne = true
+		case '=':
+			t.form = word[1:]
+		case '@':
+			name, fixed, _ := strings.Cut(word[1:], "=")
+			t.attributes[strings.TrimSuffix(name, "!")] = schemaAttribute{strings.HasSuffix(name, "!"), strings.ReplaceAll(fixed, "_", " ")}
+		default:
+			parts := strings.Split(word, ":")
+			t.elements = append(t.elements, element{parts[0], parts[1], occurrence(parts[2][0]), occurrence(parts[2][1])})
+		}
+	}
+	return t
+}
+
 func occurrence(c byte) int {
-	switch c {
-	case '-':
-		return -1
-	case 'n':
+	if c == 'n' {
 		return unbounded
 	}
 	return int(c - '0')
 }
 
-// arrange puts the elements of a type in order, and removes those that the profile does not have.
-func (n *node) arrange(kind string, level int) {
-	elements := ciiTypes()[kind]
-	place := func(child *node) int {
-		return slices.IndexFunc(elements, func(e element) bool { return e.name == child.local() })
+// schemaFor is the schema that a document must follow.
+func schemaFor(syntax Syntax, profile Profile) *schema {
+	switch {
+	case syntax == UBL:
+		return documentSchemas()["ubl"]
+	case profile == EN16931 || profile == XRechnung:
+		return documentSchemas()["cii"]
 	}
-	n.children = slices.DeleteFunc(n.children, func(child *node) bool {
-		at := place(child)
-		return at < 0 || elements[at].most[level] < 0
-	})
+	return documentSchemas()[string(profile)]
+}
+
+// schemaOf is the schema whose elements a written document has.
+func schemaOf(syntax Syntax, profile Profile) *schema {
+	if syntax == CII && (profile == EN16931 || profile == XRechnung) {
+		return documentSchemas()[string(EN16931)]
+	}
+	return schemaFor(syntax, profile)
+}
+
+// arrange puts the elements of a type in order, and removes those that the schema does not have.
+func (s *schema) arrange(n *node, kind string) {
+	t := s.types[kind]
+	if t == nil || t.form != "" && t.form != "-" {
+		return
+	}
+	place := func(child *node) int {
+		return slices.IndexFunc(t.elements, func(e element) bool { return e.name == child.local() })
+	}
+	n.children = slices.DeleteFunc(n.children, func(child *node) bool { return place(child) < 0 })
 	slices.SortStableFunc(n.children, func(a, b *node) int { return place(a) - place(b) })
 	for _, child := range n.children {
-		if e := elements[place(child)]; e.kind != "-" {
-			child.arrange(e.kind, level)
-		}
+		s.arrange(child, t.elements[place(child)].kind)
 	}
 }
 
-// structure checks the elements of a type.
-func (n *node) structure(kind, at string, profile Profile) (findings []Finding) {
-	elements, level := ciiTypes()[kind], profile.level()
+// structure checks an element and all below it by the schema.
+func (s *schema) structure(n *node, kind, at string) (findings []Finding) {
+	about := n
+	report := func(path, message, expected string) {
+		findings = append(findings, Finding{Rule: Structure, Severity: Error, Message: message, XMLPath: path, Expected: expected, at: about})
+	}
+	t := s.types[kind]
+	if t == nil { // a type that is not looked into
+		return nil
+	}
+
+	for _, a := range n.attrs {
+		switch known, ok := t.attributes[a.name]; {
+		case !ok:
+			report(at+"/@"+a.name, "The element "+n.name+" does not have the attribute "+a.name+".", "")
+		case known.fixed != "" && a.value != known.fixed:
+			report(at+"/@"+a.name, "The attribute "+a.name+" has the wrong value.", known.fixed)
+		}
+	}
+	for name, attribute := range t.attributes {
+		if _, has := n.attr(name); attribute.required && !has {
+			report(at, "The element "+n.name+" must have the attribute "+name+".", "")
+		}
+	}
+	if t.form != "" {
+		if message := wrongForm(t.form, n); message != "" {
+			report(at, message, "")
+			findings[len(findings)-1].Actual = shortened(n.text)
+		}
+		return findings
+	}
+
 	counts := map[string]int{}
 	reached := 0
-	report := func(severity Severity, path, message, expected string) {
-		findings = append(findings, Finding{Rule: Structure, Severity: severity, Message: message, XMLPath: path, Expected: expected})
-	}
 	positions := n.positions()
+	if len(n.children) == 0 && t.needsOne {
+		report(at, "The element "+n.name+" is empty.", "")
+	}
+	if strings.TrimSpace(n.text) != "" {
+		report(at, "The element "+n.name+" must have elements instead of text.", "")
+	}
 	for i, child := range n.children {
+		about = child
 		path := at + "/" + positions[i]
-		place := slices.IndexFunc(elements, func(e element) bool { return e.name == child.local() })
-		if place < 0 || elements[place].most[level] < 0 {
-			severity := Warning
-			if level < EN16931.level() {
-				severity = Error
-			}
-			report(severity, path, "The profile "+string(profile)+" does not have the element "+child.name+".", "")
+		place := slices.IndexFunc(t.elements, func(e element) bool { return e.name == child.local() })
+		if place < 0 || !strings.Contains(child.name, ":") {
+			report(path, "The element "+n.name+" does not have the element "+child.name+" here.", "")
 			child.markRead()
 			continue
 		}
-		e := elements[place]
+		e := t.elements[place]
 		if place < reached {
-			report(Error, path, "The element "+child.name+" is in the wrong place.", "before "+elements[reached].name)
+			report(path, "The element "+child.name+" is in the wrong place.", "before "+t.elements[reached].name)
 		}
 		reached = max(reached, place)
-		if counts[e.name]++; counts[e.name] == e.most[level]+1 {
-			report(Error, path, "The element "+child.name+" occurs too often.", "at most "+strconv.Itoa(e.most[level]))
+		if counts[e.name]++; counts[e.name] == e.most+1 {
+			report(path, "The element "+child.name+" occurs too often.", "at most "+strconv.Itoa(e.most))
 		}
-		if e.kind != "-" {
-			findings = append(findings, child.structure(e.kind, path, profile)...)
-		}
+		findings = append(findings, s.structure(child, e.kind, path)...)
 	}
-	for _, e := range elements {
-		if e.least[level] > counts[e.name] {
-			report(Error, at, "The element "+e.name+" is missing.", "")
+	about = n
+	for _, e := range t.elements {
+		if e.least > counts[e.name] {
+			report(at, "The element "+e.name+" is missing.", "")
+			findings[len(findings)-1].missing = e.name
 		}
 	}
 	return findings
+}
+
+var (
+	decimalForm = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)$`)
+	dateForm    = regexp.MustCompile(`^\d{4,}-\d{2}-\d{2}(Z|[+-]\d{2}:\d{2})?$`)
+	timeForm    = regexp.MustCompile(`^\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?$`)
+)
+
+// wrongForm returns a message if the text of an element does not have the form of its type.
+func wrongForm(form string, n *node) string {
+	if len(n.children) > 0 {
+		return "The element " + n.name + " must have text instead of elements."
+	}
+	text := strings.TrimSpace(n.text)
+	form, values, enumerated := strings.Cut(form, "|")
+	day, rest, _ := strings.Cut(text, "T")
+	holds, what := true, ""
+	switch form {
+	case "-":
+		holds, what = text == "", "empty"
+	case "d":
+		holds, what = decimalForm.MatchString(text), "a decimal number"
+	case "b":
+		holds, what = slices.Contains([]string{"true", "false", "1", "0"}, text), "true or false"
+	case "D":
+		holds, what = dateForm.MatchString(text) && (text[4] != '-' || Date(text[:len(time.DateOnly)]).valid()), "a date, YYYY-MM-DD"
+	case "T":
+		holds, what = timeForm.MatchString(text), "a time"
+	case "DT":
+		holds, what = dateForm.MatchString(day) && timeForm.MatchString(rest), "a date and time"
+	case "64":
+		_, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+		holds, what = err == nil, "Base64"
+	}
+	if holds && enumerated {
+		holds, what = slices.Contains(strings.Split(values, "|"), text), "one of "+strings.ReplaceAll(values, "|", ", ")
+	}
+	if holds {
+		return ""
+	}
+	return "The element " + n.name + " must be " + what + "."
 }
 
 // positions are the names of the children, with their number where several have the name.
@@ -190,28 +316,3 @@ func shortened(text string) string {
 	}
 	return text
 }
-
-// arrangeUBL puts the elements of UBL in order.
-func (n *node) arrangeUBL() {
-	if order := ublOrder()[n.local()]; order != nil {
-		slices.SortStableFunc(n.children, func(a, b *node) int { return slices.Index(order, a.local()) - slices.Index(order, b.local()) })
-	}
-	for _, child := range n.children {
-		child.arrangeUBL()
-	}
-}
-
-// ublOrder is the order of elements in UBL, by the name of their parent. Each has the elements that invoices use.
-var ublOrder = sync.OnceValue(func() map[string][]string {
-	orders := map[string][]string{}
-	for line := range strings.Lines(ublTable) {
-		words := strings.Fields(line)
-		for parent := range strings.SplitSeq(words[0], "|") {
-			orders[parent] = words[1:]
-		}
-	}
-	return orders
-})
-
-//go:embed ubl.txt
-var ublTable string

@@ -2,9 +2,13 @@ package einvoice
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
+
+	"relaypdf/render/einvoice/xpath"
 )
 
 // Write returns an invoice as XML. Terms that the profile does not have are left out: minimum and basic-wl have no
@@ -13,35 +17,141 @@ func Write(invoice *Invoice, syntax Syntax, profile Profile) ([]byte, error) {
 	if invoice == nil || profile.Specification() == "" {
 		return nil, fmt.Errorf("einvoice: no invoice, or no profile %q", profile)
 	}
+	return newDocument(invoice, syntax, profile).root.render(), nil
+}
+
+// Dropped returns the fields of an invoice that a document of a profile does not have, such as lines in minimum.
+func Dropped(invoice *Invoice, syntax Syntax, profile Profile) []string {
+	return newDocument(invoice, syntax, profile).dropped
+}
+
+// newDocument returns an invoice as a document of a syntax, with the elements that the profile has.
+func newDocument(invoice *Invoice, syntax Syntax, profile Profile) *Document {
 	copied := *invoice
-	if copied.Specification == "" {
+	if copied.Specification == "" || profileOf(copied.Specification) != profile {
 		copied.Specification = profile.Specification()
 	}
-	if profile == Minimum { // which has the VAT in one currency only
-		copied.TaxCurrency = ""
+	w := writer{
+		tree:   tree{dialect: dialectFor(syntax, &copied), variables: currencies(copied.Currency, copied.TaxCurrency)},
+		places: map[placeKey]string{},
 	}
-	w := writer{tree: tree{dialect: dialectFor(syntax, &copied), variables: currencies(copied.Currency, copied.TaxCurrency)}}
 	root := &node{name: rootNames[w.dialect]}
 	if w.dialect == crossIndustry {
 		for _, part := range header {
 			w.put(root, path{{name: "rsm:SupplyChainTradeTransaction"}, {name: "ram:" + part}})
 		}
 	}
-	w.fields(root, reflect.ValueOf(&copied).Elem())
+	w.fields(root, reflect.ValueOf(&copied).Elem(), "")
 	root.prune()
-	if w.dialect == crossIndustry {
-		root.arrange("CrossIndustryInvoice", profile.level())
-	} else {
-		root.arrangeUBL()
+	schema := schemaOf(syntax, profile)
+	schema.arrange(root, schema.roots[root.local()])
+	document := &Document{Invoice: &copied, Syntax: syntax, Profile: profile, root: root, dialect: w.dialect, places: w.places}
+	if syntax == CII {
+		document.trim()
 	}
-	return root.render(), nil
+	root.pruneEmpty()
+	document.dropped = dropped(root, w.places)
+	return document
+}
+
+// trim removes the elements and attributes that the profile of Factur-X does not use.
+func (d *Document) trim() {
+	profile := d.Profile
+	if profile == XRechnung {
+		profile = EN16931
+	}
+	rules := facturxProfiles()[profile]
+	tree := xpath.NewDocument(branch(d.root), nil)
+	unused := map[*node]bool{}
+	var visit func(n *xpath.Node, rule *elementRule)
+	visit = func(n *xpath.Node, rule *elementRule) {
+		at, _ := n.Origin.(*node) //nolint:errcheck // each node of the tree is one of ours
+		at.attrs = slices.DeleteFunc(at.attrs, func(a attr) bool {
+			return slices.ContainsFunc(rule.attributes, func(r attributeRule) bool { return r.name == a.name && !r.required })
+		})
+		for _, child := range rule.children {
+			for _, m := range n.Children {
+				if !child.matches(tree, m) {
+					continue
+				}
+				if child.unused {
+					unused[m.Origin.(*node)] = true //nolint:forcetypeassert // as above
+					continue
+				}
+				visit(m, child)
+			}
+		}
+	}
+	visit(tree.Root.Children[0], rules.root)
+	d.root.remove(unused)
+}
+
+// remove removes elements below a node.
+func (n *node) remove(unused map[*node]bool) {
+	n.children = slices.DeleteFunc(n.children, func(child *node) bool { return unused[child] })
+	for _, child := range n.children {
+		child.remove(unused)
+	}
+}
+
+// pruneEmpty removes elements without content, except the parts that each document has.
+func (n *node) pruneEmpty() {
+	n.children = slices.DeleteFunc(n.children, func(child *node) bool {
+		child.pruneEmpty()
+		return child.text == "" && len(child.children) == 0 && !slices.Contains(slices.Collect(maps.Values(header)), child.local())
+	})
+}
+
+// dropped returns the places in the JSON whose elements a document does not have: a place instead of those below it,
+// and a list instead of its items.
+func dropped(root *node, places map[placeKey]string) (lost []string) {
+	kept := map[string]bool{}
+	var visit func(n *node)
+	visit = func(n *node) {
+		for place := places[placeKey{n, ""}]; place != ""; place = outer(place) {
+			kept[place] = true
+		}
+		for _, a := range n.attrs {
+			for place := places[placeKey{n, a.name}]; place != ""; place = outer(place) {
+				kept[place] = true
+			}
+		}
+		for _, child := range n.children {
+			visit(child)
+		}
+	}
+	visit(root)
+
+	seen := map[string]bool{}
+	for _, place := range places {
+		if kept[place] {
+			continue
+		}
+		for above := outer(place); above != "" && !kept[above]; above = outer(place) {
+			place = above
+		}
+		place = listIndex.ReplaceAllString(place, "")
+		if !seen[place] {
+			seen[place] = true
+			lost = append(lost, place)
+		}
+	}
+	slices.Sort(lost)
+	return lost
+}
+
+var listIndex = regexp.MustCompile(`\[\d+\]`)
+
+// outer is the place around a place in the JSON: lines[0] for lines[0].price, lines for lines[0], and "" for lines.
+func outer(place string) string {
+	return place[:max(0, strings.LastIndexAny(place, ".["))]
 }
 
 //nolint:gosec // a credit note is not a credential
 var rootNames = map[dialect]string{crossIndustry: "rsm:CrossIndustryInvoice", ublInvoice: "ubl:Invoice", ublCreditNote: "cn:CreditNote"}
 
 // creditNoteTypes are the types of documents that are a CreditNote in UBL.
-var creditNoteTypes = []string{"81", "83", "261", "262", "296", "308", "381", "396", "420", "458", "532"}
+var creditNoteTypes = []string{"81", "83", "261", "262", "296", "308", "381", "396", "420", "458", "502", "503", "532"}
 
 func dialectFor(syntax Syntax, invoice *Invoice) dialect {
 	switch {
@@ -78,26 +188,38 @@ func (v variables) resolve(value string) (resolved string, ok bool) {
 	return value, true
 }
 
-type writer struct{ tree }
+type writer struct {
+	tree
+	// places are the places of elements in the JSON of the invoice.
+	places map[placeKey]string
+}
 
-// fields writes the fields of a struct below a node.
-func (w *writer) fields(n *node, v reflect.Value) {
+// fields writes the fields of a struct below a node. at is their place in the JSON.
+func (w *writer) fields(n *node, v reflect.Value, at string) {
 	for _, b := range w.dialect.bindings(v.Type()) {
 		field := v.Field(b.index)
 		if len(b.paths) == 0 || field.IsZero() {
 			continue
 		}
+		name := strings.TrimPrefix(at+"."+b.json, ".")
 		switch b.kind {
 		case leaf:
 			if place := b.place(field); w.possible(place) {
-				w.value(n, place, w.dialect.format(field))
+				w.places[w.value(n, place, w.dialect.format(field))] = name
 			}
 		case group:
-			w.fields(w.put(n, b.place(field)), field.Elem())
+			place := b.place(field)
+			group := w.put(n, place)
+			if len(place) > 0 {
+				w.places[placeKey{group, ""}] = name
+			}
+			w.fields(group, field.Elem(), name)
 		case list:
 			for i := range field.Len() {
 				item := field.Index(i)
-				w.fields(w.add(n, b.place(item)), item)
+				added := w.add(n, b.place(item))
+				w.places[placeKey{added, ""}] = indexed(name, i)
+				w.fields(added, item, indexed(name, i))
 			}
 		}
 	}
@@ -118,21 +240,23 @@ func (w *writer) possible(p path) bool {
 	return true
 }
 
-// value writes a text or an attribute.
-func (w *writer) value(n *node, p path, text string) {
+// value writes a text or an attribute, and returns where it is.
+func (w *writer) value(n *node, p path, text string) placeKey {
 	if len(p) == 0 {
 		n.text = text
-		return
+		return placeKey{n, ""}
 	}
 	if last := p[len(p)-1]; last.attribute {
-		w.put(n, p[:len(p)-1]).setAttr(last.name, text)
-		return
+		at := w.put(n, p[:len(p)-1])
+		at.setAttr(last.name, text)
+		return placeKey{at, last.name}
 	}
 	at := w.put(n, p)
 	if at.text != "" || len(at.children) > 0 {
 		at = w.add(n, p)
 	}
 	at.text = text
+	return placeKey{at, ""}
 }
 
 // put returns the element of a path, created if it does not exist.

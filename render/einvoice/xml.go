@@ -36,6 +36,7 @@ var namespaces = map[string]string{
 	"cn":  "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2",
 	"cac": "urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2",
 	"cbc": "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2",
+	"ext": "urn:oasis:names:specification:ubl:schema:xsd:CommonExtensionComponents-2",
 }
 
 // prefixes are the prefixes by namespace.

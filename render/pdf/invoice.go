@@ -65,7 +65,7 @@ func readXML(xml []byte) (*einvoice.Document, error) {
 
 // findings are all deviations of an e-invoice.
 func findings(document *einvoice.Document) []einvoice.Finding {
-	return append(document.Findings, einvoice.Check(document.Invoice, document.Syntax, document.Profile)...)
+	return append(document.Findings, document.Check()...)
 }
 
 // attachedInvoice returns the XML in a PDF, and its file name.
