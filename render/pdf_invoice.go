@@ -18,6 +18,11 @@ type MismatchError struct{ Disagreements []einvoice.Disagreement }
 
 func (e *MismatchError) Error() string { return "render: the pages contradict the e-invoice" }
 
+// InvalidInvoiceError means that the e-invoice that was to be attached breaks rules.
+type InvalidInvoiceError struct{ Findings []einvoice.Finding }
+
+func (e *InvalidInvoiceError) Error() string { return "render: the e-invoice breaks rules" }
+
 // ReadInvoice reads the e-invoice of a PDF, or of a file that is its XML, and checks it.
 func (t *Tools) ReadInvoice(ctx context.Context, file PDFFile) (pdf.InvoiceReport, error) {
 	var report pdf.InvoiceReport
@@ -35,8 +40,8 @@ func (t *Tools) ReadInvoiceXML(ctx context.Context, xml string) (pdf.InvoiceRepo
 	return t.ReadInvoice(ctx, PDFFile{Content: spool.FromBytes([]byte(xml))})
 }
 
-// AttachInvoice attaches the XML of an e-invoice without errors to a PDF, which becomes PDF/A-3. It returns a *MismatchError if the
-// comparison is strict and the pages contradict the invoice.
+// AttachInvoice attaches the XML of an e-invoice to a PDF, which becomes PDF/A-3. It returns an *InvalidInvoiceError if the
+// XML breaks rules, and a *MismatchError if the comparison is strict and the pages contradict the invoice.
 func (a *Account) AttachInvoice(ctx context.Context, file PDFFile, xml string, how pdf.InvoiceArgs) (_ *spool.File, attached pdf.InvoiceAttached, err error) {
 	files, input := file.input()
 	how.Input, how.XML, how.Modified = input, "invoice.xml", time.Now()
@@ -50,7 +55,7 @@ func (a *Account) AttachInvoice(ctx context.Context, file PDFFile, xml string, h
 	}
 	switch d := attached.Disagreements; {
 	case len(attached.Findings) > 0:
-		return nil, attached, errors.Join(fmt.Errorf("the e-invoice was checked, but breaks %s", attached.Findings[0].Rule), result.Close())
+		return nil, attached, errors.Join(&InvalidInvoiceError{Findings: attached.Findings}, result.Close())
 	case how.Strict && len(d) > 0 && d[0].Contradiction:
 		return nil, attached, errors.Join(&MismatchError{Disagreements: d}, result.Close())
 	}

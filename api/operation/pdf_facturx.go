@@ -44,12 +44,14 @@ func invoiceOf(invoice *einvoice.Invoice) (Invoice, error) {
 
 // FacturxOptions are an e-invoice for a PDF.
 type FacturxOptions struct {
-	Profile string  `json:"profile,omitempty" jsonschema:"enum=minimum,enum=basic-wl,enum=basic,enum=en16931,enum=extended,enum=xrechnung" jsonschema_extras:"x-common=true" jsonschema_description:"Profile of the e-invoice. Default: en16931, or that of xml."`
+	Profile string  `json:"profile,omitempty" jsonschema:"enum=minimum,enum=basic-wl,enum=basic,enum=en16931,enum=extended,enum=xrechnung" jsonschema_extras:"x-common=true" jsonschema_description:"Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931."`
 	Invoice Invoice `json:"invoice,omitzero" jsonschema_extras:"x-common=true" jsonschema_description:"Invoice as JSON: the business terms of EN 16931, at most 5 MiB. Amounts are numbers or strings such as \"19.00\"."`
 	XML     *string `json:"xml,omitempty" jsonschema:"minLength=1,maxLength=10485760" jsonschema_description:"Invoice as XML: a Cross Industry Invoice (CII), at most 10 MiB. Send either invoice or xml."`
 	Compare string  `json:"compare,omitempty" jsonschema:"enum=fail,enum=warn,enum=off,default=fail" jsonschema_extras:"x-common=true" jsonschema_description:"Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a warning. off: do not compare."`
 
-	written string // the XML of Invoice
+	written string   // the XML of Invoice
+	dropped []string // the fields of Invoice that the profile does not have
+	profile einvoice.Profile
 }
 
 // Values of FacturxOptions.Compare.
@@ -93,19 +95,26 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 		faults.AddAll(wrong...)
 		return
 	}
-	invoice, profile := new(einvoice.Invoice), einvoice.Profile(cmp.Or(f.Profile, string(einvoice.EN16931)))
+	invoice := new(einvoice.Invoice)
 	if err := json.Unmarshal(f.Invoice.RawMessage, invoice); err != nil {
 		faults.Add(field, "cannot be read: %s", err)
 		return
 	}
-	invoice.Specification = cmp.Or(invoice.Specification, profile.Specification())
-	f.Invoice.of = invoice
-	faults.AddAll(brokenRules(append(einvoice.Check(invoice, einvoice.CII, profile), einvoice.CheckAccounts(invoice)...), field)...)
-	xml, err := einvoice.Write(invoice, einvoice.CII, profile)
+	profile := einvoice.Profile(cmp.Or(f.Profile, string(einvoice.ProfileOf(invoice.Specification))))
+	document, err := einvoice.New(invoice, einvoice.CII, profile)
 	if err != nil {
 		faults.Add(field, "cannot be written as XML: %s", err)
+		return
 	}
-	f.written = string(xml)
+	document.Embedded = true
+	f.Invoice.of, f.dropped, f.profile = document.Invoice, document.Dropped, profile
+
+	broken := brokenRules(slices.Concat(document.Findings, document.Check(), einvoice.CheckAccounts(invoice)), field)
+	if len(broken) > 0 && len(f.dropped) > 0 {
+		broken[0].Message += fmt.Sprintf(" (the profile %s leaves out %s)", profile, strings.Join(f.dropped, ", "))
+	}
+	faults.AddAll(broken...)
+	f.written = string(document.XML())
 }
 
 // errorsBelow returns an error of a JSON text as faults of the field that holds it.
@@ -177,11 +186,27 @@ func brokenXML(findings []einvoice.Finding, field string) schema.Faults {
 	return brokenRules(findings, field)
 }
 
-// attach attaches the e-invoice to a PDF, which the caller closes.
-func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml string, archived bool) (render.File, []schema.Warning, error) {
+// source is the field that the e-invoice comes from.
+func (f *FacturxOptions) source() string {
+	if f.XML != nil {
+		return "xml"
+	}
+	return "invoice"
+}
+
+// attach attaches the e-invoice to a PDF, which the caller closes. at is the path before the fields of the e-invoice.
+func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml, at string, archived bool) (render.File, []schema.Warning, error) {
 	how := pdf.InvoiceArgs{Compare: f.Compare != compareOff, Strict: cmp.Or(f.Compare, compareFail) == compareFail, Archived: archived}
 	made, attached, err := deps.Render.AttachInvoice(ctx, file, xml, how)
+	var invalid *render.InvalidInvoiceError
+	if errors.As(err, &invalid) {
+		err = failures(brokenXML(invalid.Findings, at+f.source()))
+	}
 	var found []schema.Warning
+	if len(f.dropped) > 0 {
+		found = append(found, schema.Warning{Code: "content_changed", Message: fmt.Sprintf(
+			"The profile %s of the e-invoice does not have %s, which the XML leaves out. Choose a larger profile to keep them.", f.profile, strings.Join(f.dropped, ", "))})
+	}
 	for _, change := range attached.Changes {
 		found = append(found, schema.Warning{Code: "content_changed", Message: change})
 	}
@@ -239,7 +264,7 @@ func runFacturx(ctx context.Context, deps *Deps, in *FacturxInput) (schema.Resul
 		return schema.Result{}, err
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		made, found, err := in.attach(ctx, deps, file, xml, false)
+		made, found, err := in.attach(ctx, deps, file, xml, "", false)
 		result, err := pdfResult("invoice")(made, err)
 		result.Warnings = found
 		return result, err
@@ -250,7 +275,7 @@ func runFacturx(ctx context.Context, deps *Deps, in *FacturxInput) (schema.Resul
 func (f *FacturxOptions) withInvoice(ctx context.Context, deps *Deps, made schema.Result, xml string) (_ schema.Result, err error) {
 	document := made.Body
 	defer func() { err = errors.Join(err, document.Close()) }()
-	body, found, err := f.attach(ctx, deps, render.PDFFile{Content: document}, xml, true)
+	body, found, err := f.attach(ctx, deps, render.PDFFile{Content: document}, xml, "options.facturx.", true)
 	if err != nil {
 		return schema.Result{}, err
 	}
@@ -283,8 +308,27 @@ func runFacturxRead(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.R
 		}
 		answer := FacturxAnswer{Profile: report.Profile, Syntax: report.Syntax, XML: report.XML, Filename: nonZero(report.Filename)}
 		answer.Invoice, err = invoiceOf(report.Invoice)
-		return schema.Result{Stem: "invoice", JSON: answer}, err
+		return schema.Result{Stem: "invoice", JSON: answer, Warnings: unread(report.Findings)}, err
 	})
+}
+
+// unread returns a warning about the parts of an XML that the JSON of its invoice does not have.
+func unread(findings []einvoice.Finding) []schema.Warning {
+	var places []string
+	for _, f := range findings {
+		if f.Unread {
+			places = append(places, f.XMLPath)
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	const most = 5
+	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + strings.Join(places[:min(most, len(places))], ", ")
+	if len(places) > most {
+		message += fmt.Sprintf(" and %d more", len(places)-most)
+	}
+	return []schema.Warning{{Code: "content_unread", Message: message + ". The field xml has all parts."}}
 }
 
 // FacturxReport is the result of pdf.facturx.check.

@@ -14,10 +14,11 @@ import (
 // Check returns all rules of a profile that an invoice breaks as a document of a syntax: the structure of the profile,
 // the business rules of EN 16931 with its code lists, and those of Factur-X or XRechnung.
 func Check(invoice *Invoice, syntax Syntax, profile Profile) []Finding {
-	document := newDocument(invoice, syntax, profile)
-	findings := append(document.structure(), document.Check()...)
-	document.checkDates(reflect.ValueOf(invoice).Elem(), "", &findings)
-	return findings
+	document, err := New(invoice, syntax, profile)
+	if err != nil {
+		return nil
+	}
+	return append(document.Findings, document.Check()...)
 }
 
 // Check returns all rules that a document breaks.
@@ -37,10 +38,14 @@ func (d *Document) Check() []Finding {
 		c.apply(nil, "cii", "xrechnung-cii")
 	case EN16931:
 		c.apply(nil, "cii")
+		if d.Embedded {
+			c.apply(map[string]bool{}, "cii", "facturx", "facturx-exact")
+			c.profile(facturxProfiles()[EN16931])
+		}
 	case Extended:
 		c.facturx("cii", "facturx", "facturx-extended")
 	default:
-		c.facturx("cii", "facturx")
+		c.facturx("cii", "facturx", "facturx-exact")
 	}
 	return c.findings
 }
@@ -86,6 +91,9 @@ func (c *checker) apply(among map[string]bool, names ...string) {
 		}
 		finding := c.finding(&b)
 		finding.Severity = severity
+		if finding.Rule == "CII-DT-097" && slices.ContainsFunc(c.document.Findings, func(f Finding) bool { return f.JSONPath == finding.JSONPath && f.JSONPath != "" }) {
+			continue // The date is reported already.
+		}
 		c.findings = append(c.findings, finding)
 	}
 }
@@ -223,11 +231,11 @@ func (d dialect) fieldAt(t reflect.Type, names []string) string {
 					return b.json + "." + field
 				}
 			}
-			if len(p) < len(names) {
+			if len(p) == 0 || len(p) < len(names) && b.kind != list {
 				continue
 			}
 			same := true
-			for i, name := range names {
+			for i, name := range names[:min(len(names), len(p))] {
 				local := p[i].name[strings.IndexByte(p[i].name, ':')+1:]
 				same = same && local == name
 			}
@@ -315,8 +323,8 @@ var ruleTexts = sync.OnceValue(func() map[string]ruleText {
 	return all
 })
 
-// checkDates looks for dates that are none, in a struct and all below it, unless a rule has found them.
-func (d *Document) checkDates(v reflect.Value, at string, findings *[]Finding) {
+// checkDates looks for dates of an invoice that are none, in a struct and all below it.
+func (d *Document) checkDates(v reflect.Value, at string) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		field, path := v.Field(i), strings.Trim(at+"."+name, ".")
@@ -326,16 +334,15 @@ func (d *Document) checkDates(v reflect.Value, at string, findings *[]Finding) {
 		switch {
 		case field.Type() == reflect.TypeFor[Decimal]():
 		case field.Type() == reflect.TypeFor[Date]():
-			found := slices.ContainsFunc(*findings, func(f Finding) bool { return f.JSONPath == path })
-			if date := Date(field.String()); date != "" && !date.valid() && !found {
-				*findings = append(*findings, Finding{Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
+			if date := Date(field.String()); date != "" && !date.valid() {
+				d.Findings = append(d.Findings, Finding{Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
 					JSONPath: path, XMLPath: d.dialect.xmlPath(path), Actual: shortened(field.String())})
 			}
 		case field.Kind() == reflect.Struct:
-			d.checkDates(field, path, findings)
+			d.checkDates(field, path)
 		case field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.Struct:
 			for n := range field.Len() {
-				d.checkDates(field.Index(n), indexed(path, n), findings)
+				d.checkDates(field.Index(n), indexed(path, n))
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type Finding struct {
 	JSONPath, XMLPath string
 	// Expected and Actual are values, where the rule computes one.
 	Expected, Actual string
+	// Unread means that the finding is about a part of the XML that Invoice does not have.
+	Unread bool
 
 	// at is the element of a finding about the structure, and missing the name of an element that is not below it.
 	at      *node

@@ -13,13 +13,15 @@ type Document struct {
 	Profile Profile
 	// Findings are the deviations of the XML from the structure of its profile.
 	Findings []Finding
+	// Dropped are the fields of an invoice that New has left out, such as lines in minimum.
+	Dropped []string
+	// Embedded means that the document is, or will be, the XML in a PDF, where the profile en16931 is that of Factur-X.
+	Embedded bool
 
 	root    *node
 	dialect dialect
 	// places are the places of elements in the JSON of the invoice.
 	places map[placeKey]string
-	// dropped are the places in the JSON that a written document does not have.
-	dropped []string
 }
 
 // Read reads an e-invoice. It returns ErrXML or ErrNotInvoice for what is none. Deviations from the structure of the
@@ -42,7 +44,7 @@ func Read(document []byte) (*Document, error) {
 	// The currencies first, on which other places depend.
 	r.variables = currencies(r.text(root, "currency"), r.text(root, "taxCurrency"))
 	r.fields(root, reflect.ValueOf(invoice).Elem(), "")
-	profile := profileOf(invoice.Specification)
+	profile := ProfileOf(invoice.Specification)
 	made := &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, root: root, dialect: r.dialect, places: r.places}
 	r.findings = append(r.findings, made.structure()...)
 	r.findings = append(r.findings, root.unread(r.dialect.rootPath(), r.dialect)...)
@@ -75,9 +77,9 @@ func (d *Document) structure() []Finding {
 // maxFindings is the maximum number of deviations that Read reports.
 const maxFindings = 1000
 
-// profileOf returns the profile that a specification identifier stands for: EN16931 for unknown ones, whose rules all
+// ProfileOf returns the profile that a specification identifier stands for: EN16931 for unknown ones, whose rules all
 // invoices follow.
-func profileOf(specification string) Profile {
+func ProfileOf(specification string) Profile {
 	for _, p := range Profiles() {
 		if specification == p.Specification() {
 			return p

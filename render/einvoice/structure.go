@@ -270,7 +270,7 @@ func (n *node) markRead() {
 // finding, with all that it holds.
 func (n *node) unread(at string, d dialect) (findings []Finding) {
 	report := func(path, actual string) {
-		findings = append(findings, Finding{Rule: Structure, Severity: Warning, XMLPath: path, Actual: shortened(actual),
+		findings = append(findings, Finding{Rule: Structure, Severity: Warning, XMLPath: path, Actual: shortened(actual), Unread: true,
 			Message: fmt.Sprintf("EN 16931 has no business term for this part of the %s, so it is not read.", strings.ToUpper(string(d.syntax())))})
 	}
 	switch {

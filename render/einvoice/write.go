@@ -14,21 +14,21 @@ import (
 // Write returns an invoice as XML. Terms that the profile does not have are left out: minimum and basic-wl have no
 // lines. UBL has all terms of en16931. It does not check the invoice; Check does.
 func Write(invoice *Invoice, syntax Syntax, profile Profile) ([]byte, error) {
+	document, err := New(invoice, syntax, profile)
+	if err != nil {
+		return nil, err
+	}
+	return document.XML(), nil
+}
+
+// New returns an invoice as a document of a syntax, with the terms that the profile has. A specification identifier of
+// another profile becomes that of the profile.
+func New(invoice *Invoice, syntax Syntax, profile Profile) (*Document, error) {
 	if invoice == nil || profile.Specification() == "" {
 		return nil, fmt.Errorf("einvoice: no invoice, or no profile %q", profile)
 	}
-	return newDocument(invoice, syntax, profile).root.render(), nil
-}
-
-// Dropped returns the fields of an invoice that a document of a profile does not have, such as lines in minimum.
-func Dropped(invoice *Invoice, syntax Syntax, profile Profile) []string {
-	return newDocument(invoice, syntax, profile).dropped
-}
-
-// newDocument returns an invoice as a document of a syntax, with the elements that the profile has.
-func newDocument(invoice *Invoice, syntax Syntax, profile Profile) *Document {
 	copied := *invoice
-	if copied.Specification == "" || profileOf(copied.Specification) != profile {
+	if copied.Specification == "" || ProfileOf(copied.Specification) != profile {
 		copied.Specification = profile.Specification()
 	}
 	w := writer{
@@ -50,9 +50,14 @@ func newDocument(invoice *Invoice, syntax Syntax, profile Profile) *Document {
 		document.trim()
 	}
 	root.pruneEmpty()
-	document.dropped = dropped(root, w.places)
-	return document
+	document.Dropped = dropped(root, w.places)
+	document.Findings = document.structure()
+	document.checkDates(reflect.ValueOf(invoice).Elem(), "")
+	return document, nil
 }
+
+// XML returns the document as text.
+func (d *Document) XML() []byte { return d.root.render() }
 
 // trim removes the elements and attributes that the profile of Factur-X does not use.
 func (d *Document) trim() {

@@ -49,6 +49,7 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 	if err != nil {
 		return report, err
 	}
+	document.Embedded = report.Filename != ""
 	report.XML, report.Syntax, report.Profile, report.Invoice = string(xml), document.Syntax, document.Profile, document.Invoice
 	report.Findings = findings(document)
 	return report, nil
@@ -124,6 +125,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 	if err != nil {
 		return result, err
 	}
+	document.Embedded = true
 	for _, f := range findings(document) {
 		if f.Severity == einvoice.Error {
 			result.Findings = append(result.Findings, f)
