@@ -2,8 +2,11 @@ package einvoice
 
 import (
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"relaypdf/internal/slow"
 )
@@ -38,5 +41,29 @@ func TestBombs(t *testing.T) {
 		if err != nil || len(document.Findings) == 0 {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// TestManyBreakdowns checks invoices with many lines and VAT breakdowns, whose sums take the product of both.
+func TestManyBreakdowns(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	for taxes, complete := range map[int]bool{20: true, 5_000: false} {
+		invoice := generateFor(0, EN16931)
+		line, tax := invoice.Lines[0], invoice.Taxes[0]
+		for len(invoice.Lines) < 10_000 {
+			invoice.Lines = append(invoice.Lines, line)
+		}
+		for len(invoice.Taxes) < taxes {
+			tax.Category, tax.Rate = "S", number(strconv.Itoa(len(invoice.Taxes)))
+			invoice.Taxes = append(invoice.Taxes, tax)
+		}
+		start := time.Now()
+		findings := Check(invoice, CII, EN16931)
+		tooMany := slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.Message, "too many") })
+		if tooMany && complete || len(findings) == 0 {
+			t.Errorf("%d breakdowns: %d findings, too many: %v", taxes, len(findings), tooMany)
+		}
+		t.Logf("%d breakdowns took %s", taxes, time.Since(start))
 	}
 }

@@ -1,6 +1,7 @@
 package einvoice
 
 import (
+	"errors"
 	"reflect"
 	"regexp"
 	"slices"
@@ -83,6 +84,13 @@ func (c *checker) apply(among map[string]bool, names ...string) {
 	c.tree.Use(set.library)
 	for _, b := range set.check(c.tree, among) {
 		if len(c.findings) == maxFindings {
+			return
+		}
+		if errors.Is(b.err, xpath.ErrSteps) {
+			c.findings = append(c.findings, Finding{
+				Rule: Structure, Severity: Error, Message: "The invoice has too many lines and VAT breakdowns to check all rules.",
+				JSONPath: "lines", XMLPath: nodePath(c.tree.Root.Children[0]),
+			})
 			return
 		}
 		severity := c.document.severity(b.rule)

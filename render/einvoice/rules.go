@@ -2,6 +2,7 @@ package einvoice
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -233,6 +234,9 @@ func (s *ruleSet) check(document *xpath.Document, among map[string]bool) (found 
 					holds, err := r.test.Bool(document, n)
 					if !holds || err != nil {
 						found = append(found, broken{rule: r, at: n, err: err})
+					}
+					if errors.Is(err, xpath.ErrSteps) || len(found) == maxFindings {
+						return found
 					}
 				}
 			}

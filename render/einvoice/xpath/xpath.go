@@ -71,7 +71,7 @@ type Document struct {
 }
 
 // MaxSteps is the number of nodes that all evaluations on one document may visit.
-const MaxSteps = 200_000_000
+const MaxSteps = 60_000_000
 
 // Errors of an evaluation.
 var (
