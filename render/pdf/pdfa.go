@@ -190,6 +190,9 @@ func (a *archiver) run(ctx context.Context) error {
 	if err := a.keepWords(ctx, meant, drawn); err != nil {
 		return err
 	}
+	if err := a.limitNumbers(drawn); err != nil {
+		return err
+	}
 	now := time.Now().UTC()
 	input := archiveInput{
 		Input: drawn, Output: made, Level: a.args.Level, First: a.name, Before: open,

@@ -440,7 +440,9 @@ func (c *archiveCheck) operators(text []byte) {
 		case word == "":
 		case word[0] == '/':
 			last = word
-		case word == "true" || word == "false" || word == "null" || isNumber(word):
+		case word == "true" || word == "false" || word == "null":
+		case isNumber(word):
+			c.unless(c.level != Archive1B || !isTooLarge(word), "has numbers on its pages over %d", maxReal)
 		case word == "k" || word == "K" || (word == "cs" || word == "CS") && last == "/DeviceCMYK":
 			c.unless(false, "has colours in CMYK without a profile")
 		case word == "ri":

@@ -1,0 +1,68 @@
+package pdf
+
+import (
+	"math"
+	"strconv"
+
+	"relaypdf/render/pdffile"
+)
+
+// maxReal is the largest number with a fraction that PDF/A-1 allows.
+const maxReal = 32767
+
+// limitNumbers brings the corners of rectangles within the numbers that PDF/A-1 allows: Ghostscript writes those far
+// beside a page as they are. Nothing on a page changes by that.
+func (a *archiver) limitNumbers(name string) error {
+	if a.args.Level != Archive1B {
+		return nil
+	}
+	d := &document{work: a.work, name: name}
+	f, err := d.readSelf()
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+	refs, err := contentStreams(f)
+	if err != nil {
+		return a.fail(Damaged, err)
+	}
+
+	update := f.NewUpdate()
+	for _, ref := range refs {
+		stream, ok := f.Stream(ref)
+		plain, rest, err := plainStream(f, stream)
+		if !ok || err != nil || rest != "" {
+			continue // the check of the result finds it
+		}
+		if limited, changed := limitedContent(plain); changed {
+			update.Set(ref, pdffile.Deflated(pdffile.Without(stream.Entries, "/Filter", "/DecodeParms", "/Length"), limited))
+		}
+	}
+	return d.change(update)
+}
+
+// limitedContent returns content with the corners of its rectangles within the limit, and whether one was not.
+func limitedContent(content []byte) (limited []byte, changed bool) {
+	pdffile.ReadContent(content, func(op pdffile.Operation) {
+		v := numbersOf(op.Operands)
+		if op.Operator == "re" && len(v) == 4 && len(op.Operands) == 4 {
+			left, bottom, right, top := v[0], v[1], v[0]+v[2], v[1]+v[3]
+			if max(math.Abs(left), math.Abs(bottom), math.Abs(right), math.Abs(top), math.Abs(v[2]), math.Abs(v[3])) > maxReal {
+				const most = maxReal / 2. // so that widths are within the limit, too
+				clamp := func(n float64) float64 { return max(-most, min(most, n)) }
+				left, bottom, right, top = clamp(left), clamp(bottom), clamp(right), clamp(top)
+				for i, n := range []float64{left, bottom, right - left, top - bottom} {
+					op.Operands[i] = pdffile.Number(strconv.FormatFloat(n, 'f', -1, 64))
+				}
+				changed = true
+			}
+		}
+		limited = pdffile.AppendOperation(limited, op)
+	})
+	return limited, changed
+}
+
+// isTooLarge reports whether a number of content is beyond the limit.
+func isTooLarge(word string) bool {
+	n, err := strconv.ParseFloat(word, 64)
+	return err == nil && math.Abs(n) > maxReal && n != math.Trunc(n)
+}
