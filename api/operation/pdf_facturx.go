@@ -109,12 +109,28 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 	document.Embedded = true
 	f.Invoice.of, f.dropped, f.profile = document.Invoice, document.Dropped, profile
 
-	broken := brokenRules(slices.Concat(document.Findings, document.Check(), einvoice.CheckAccounts(invoice)), field)
+	findings := withoutRepetition(slices.Concat(document.Check(), document.Findings, einvoice.CheckAccounts(invoice)))
+	broken := brokenRules(findings, field)
 	if len(broken) > 0 && len(f.dropped) > 0 {
 		broken[0].Message += fmt.Sprintf(" (the profile %s leaves out %s)", profile, strings.Join(f.dropped, ", "))
 	}
 	faults.AddAll(broken...)
 	f.written = string(document.XML())
+}
+
+// withoutRepetition leaves out findings about the structure of fields that break a business rule: a missing number breaks
+// BR-02, and the schema too.
+func withoutRepetition(findings []einvoice.Finding) []einvoice.Finding {
+	structural := func(f einvoice.Finding) bool {
+		return f.Rule == einvoice.Structure || strings.HasPrefix(f.Rule, "FX-SCH-")
+	}
+	faulty := map[string]bool{}
+	for _, f := range findings {
+		if f.Severity == einvoice.Error && !structural(f) {
+			faulty[f.JSONPath] = true
+		}
+	}
+	return slices.DeleteFunc(findings, func(f einvoice.Finding) bool { return structural(f) && faulty[f.JSONPath] })
 }
 
 // errorsBelow returns an error of a JSON text as faults of the field that holds it.

@@ -21,6 +21,8 @@ import (
 // judges are the XML schemas and Schematron of EN 16931 (EUPL), XRechnung and Factur-X. No part of them is in the
 // repository.
 //
+// testdata/schema.py and testdata/facturx.py write schema.txt and facturx.txt from the same checkouts.
+//
 // To write it again, set OFFICIAL to a folder with checkouts of ConnectingEurope/eInvoicing-EN16931 (version 1.3.16),
 // itplr-kosit/xrechnung-schematron (2.5.0) and ZUGFeRD/mustangproject (which has Factur-X 1.09.2), named eInvoicing-EN16931,
 // xrechnung-schematron and mustangproject, and install libsaxonhe-java:
