@@ -26,6 +26,9 @@ func (r *Renderer) For(account string) *Account {
 	return &Account{Tools{render: r, id: account}}
 }
 
+// ForTrial is For for an account that has never paid: all of these share the slots so that others find one.
+func (r *Renderer) ForTrial(account string) *Account { return r.For(queue.Trial(account)) }
+
 // Guests returns the Renderer for users without an account, such as visitors of the public pages. It renders one
 // document at a time, and only when no account waits for a slot.
 func (r *Renderer) Guests() *Account { return r.For(queue.Guests) }

@@ -158,9 +158,12 @@ func (c *paidCall) checkActive(ctx context.Context) error {
 		return err
 	case account.Suspended:
 		return &apierror.Error{Code: apierror.AccountSuspended}
-	case call.KeyID == "":
+	}
+	c.Caller.Account = account
+	if call.KeyID == "" {
 		return nil
 	}
+
 	keys, err := c.store.Keys(ctx, account.ID)
 	if err != nil {
 		return err

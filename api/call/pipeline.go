@@ -17,6 +17,7 @@ import (
 	"relaypdf/api/ratelimit"
 	"relaypdf/api/schema"
 	"relaypdf/api/wire"
+	"relaypdf/render"
 	"relaypdf/store"
 	"relaypdf/store/credit"
 )
@@ -396,12 +397,20 @@ func (c *paidCall) env() *operation.Deps {
 	ocr := c.table.Lookup("pdf.ocr")
 	return &operation.Deps{
 		NoOCR:  ocr != nil && ocr.Off,
-		Render: c.render.For(account), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
+		Render: c.renderer(), MaxFile: c.files.Limit, Stored: c.stored, Templates: c.templates,
 		SigningKey: func(ctx context.Context, id string) (operation.StoredKey, error) {
 			return c.signing.open(ctx, account, id)
 		},
 		AI: c.ai, Prices: c.prices, Held: c.quote, Quotes: storedQuotes{c.store, account, c.now}, Test: c.test(),
 	}
+}
+
+// renderer is the renderer as the call's account uses it.
+func (c *paidCall) renderer() *render.Account {
+	if c.billing && c.Caller.Account.RateTier() != "paid" {
+		return c.render.ForTrial(c.Caller.Account.ID)
+	}
+	return c.render.For(c.Caller.Account.ID)
 }
 
 // hold reserves the quote, in one transaction with the limits, the claim of

@@ -78,7 +78,7 @@ func (w *Work) StartDaemon(p Program) (*Daemon, error) {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	cmd.Stdout, k.Stdin, k.Stdout = programOut, in, out
-	err = w.start(cmd, p.Memory)
+	err = w.start(cmd, p)
 	err = errors.Join(err, programOut.Close())
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())

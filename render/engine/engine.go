@@ -197,8 +197,11 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	}
 	var late *TimeoutError
 	own := errors.As(err, &late)
+	took := time.Since(start)
 	// Leaving shortly before the deadline does not make it another's fault.
-	slot.Release(own || ctx.Err() != nil && time.Since(start) > job.Time/2)
+	left := ctx.Err() != nil && took > job.Time/2
+	failed := ctx.Err() == nil && err != nil && took > queue.HeavyFailure
+	slot.Release(own || left || failed)
 	if own {
 		late.Slowed = p.queue.Slowed(job.Account)
 	}

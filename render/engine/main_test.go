@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -147,6 +148,7 @@ type program struct {
 	OK        []int
 	MaxStdout int64
 	Memory    int64
+	CPU       time.Duration
 	// Output is a file that becomes a result.
 	Output string
 }
@@ -157,7 +159,7 @@ func run(ctx context.Context, w *engine.Work, p program, body []byte) ([]byte, e
 		w.Output(p.Output)
 	}
 	out, err := w.Exec(ctx, engine.Program{
-		Name: p.Name, Args: p.Args, Env: p.Env, OK: p.OK, MaxStdout: p.MaxStdout, Memory: p.Memory, Stdin: strings.NewReader(string(body)),
+		Name: p.Name, Args: p.Args, Env: p.Env, OK: p.OK, MaxStdout: p.MaxStdout, Memory: p.Memory, CPU: p.CPU, Stdin: strings.NewReader(string(body)),
 	})
 	var exit *engine.ExitError
 	if errors.As(err, &exit) {

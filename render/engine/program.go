@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ type Program struct {
 	OK []int
 	// Memory is the program's memory limit in bytes, up to the job's. Default: the job's.
 	Memory int64
+	// CPU is the processor time of each of its processes, in whole seconds, up to the child's. A program that exceeds
+	// it is killed. Default: the child's.
+	CPU time.Duration
 }
 
 // ExitError is a program that failed.
@@ -85,7 +89,7 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 		both := io.MultiWriter(stdout, stderr)
 		cmd.Stdout, cmd.Stderr = both, both // one writer has one pipe
 	}
-	if err := w.start(cmd, p.Memory); err != nil {
+	if err := w.start(cmd, p); err != nil {
 		return nil, err
 	}
 	err = cmd.Wait()
@@ -136,11 +140,14 @@ func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// start starts a prepared program with a memory limit; 0 means the job's limit.
-func (w *Work) start(cmd *exec.Cmd, memory int64) error {
-	if memory <= 0 {
-		memory = w.memory
+// start starts a prepared program with its limits.
+func (w *Work) start(cmd *exec.Cmd, p Program) error {
+	memory := min(cmp.Or(p.Memory, w.memory), w.memory)
+	cpu := w.child.CPU
+	if p.CPU > 0 {
+		cpu = min(cpu, max(1, int64(p.CPU/time.Second)))
 	}
+
 	err := w.child.thread.do(cmd.Start)
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%w: %w", ErrNoProgram, err)
@@ -150,7 +157,7 @@ func (w *Work) start(cmd *exec.Cmd, memory int64) error {
 	}
 	// Its inherited limits count the use and the mappings of the child itself. They apply
 	// until here.
-	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: w.child.CPU, unix.RLIMIT_DATA: min(memory, w.memory)} {
+	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: cpu, unix.RLIMIT_DATA: memory} {
 		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)}, nil)
 		if err != nil && !errors.Is(err, unix.ESRCH) {
 			return errors.Join(fmt.Errorf("limit %s: %w", cmd.Path, err), w.child.killProgram(cmd), cmd.Wait())

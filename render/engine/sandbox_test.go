@@ -383,6 +383,17 @@ func TestCPUTimeIsBounded(t *testing.T) {
 	}
 }
 
+// TestExecCPU gives one program less processor time than the job has.
+func TestExecCPU(t *testing.T) {
+	slow.Test(t)
+	pool := start(t, engine.Config{})
+	_, err := pool.Do(t.Context(), engine.Job{Name: "exec", Args: program{Name: "sh", Args: []string{"-c", "while :; do :; done"}, CPU: time.Second}})
+	var failed *engine.JobError
+	if !errors.As(err, &failed) || failed.Code != "exit" || !strings.Contains(failed.Message, `"Signal":9`) {
+		t.Errorf("got %v, want it killed", err)
+	}
+}
+
 func TestSleepForEver(t *testing.T) {
 	pool := start(t, engine.Config{})
 	describe(t, pool)

@@ -35,7 +35,7 @@ type comparedWord struct {
 // words returns the words of a page outside of ignored areas, in reading order.
 func (f *comparedFile) words(ctx context.Context, page int, ignored []PageArea) (words []comparedWord, err error) {
 	n := strconv.Itoa(page)
-	out, err := f.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
+	out, err := f.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
 		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(f.name), "-",
 	}})
 	if err != nil {

@@ -148,7 +148,7 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 			return result, fmt.Errorf("script: %w", err)
 		}
 	}
-	out, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
+	out, err := d.drawPages(ctx, d.pages, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
 	if errors.Is(err, engine.ErrNoProgram) {
 		return result, &Error{Kind: NoProgram, Text: "MuPDF", cause: err}
 	}

@@ -52,7 +52,7 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 // layer returns the words of a page's text layer at their displayed positions.
 func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 	n := strconv.Itoa(number)
-	out, err := r.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
+	out, err := r.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
 		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(r.name), "-",
 	}})
 	if err != nil {

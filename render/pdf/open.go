@@ -31,12 +31,14 @@ type document struct {
 	packed bool
 	// sealed is the document as it was when it was encrypted, which its result is to be again; nil if it is not.
 	sealed *document
+	// drawn is the check of what its pages draw; nil for a document that was made of one.
+	drawn *drawnCheck
 }
 
 // open checks an input and counts its pages. MuPDF may repair files that qpdf cannot read.
 // The error is an *Error if the file is the cause.
 func open(ctx context.Context, w *engine.Work, number int, in Input) (*document, error) {
-	doc := &document{work: w, name: in.Name, password: in.Password, number: number}
+	doc := &document{work: w, name: in.Name, password: in.Password, number: number, drawn: new(drawnCheck)}
 	if err := doc.checkHeader(); err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func (d *document) prepare(ctx context.Context) error {
 // openStructure opens the only input of a job that needs its structure, which
 // counts the pages as well.
 func openStructure(ctx context.Context, w *engine.Work, in Input) (*document, *structure, error) {
-	doc := &document{work: w, name: in.Name, password: in.Password}
+	doc := &document{work: w, name: in.Name, password: in.Password, drawn: new(drawnCheck)}
 	if err := doc.checkHeader(); err != nil {
 		return nil, nil, err
 	}

@@ -117,6 +117,9 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err := checkPages(doc.pages); err != nil {
 		return Changed{}, err
 	}
+	if err := doc.checkDrawn(); err != nil {
+		return Changed{}, err
+	}
 	encrypted, err := contains(w.Path(doc.name), "/Encrypt")
 	if err != nil {
 		return Changed{}, err
@@ -454,7 +457,7 @@ const few = 20
 
 // shownTexts returns the visible texts of pages.
 func shownTexts(ctx context.Context, d *document) ([]string, error) {
-	out, err := d.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{"-q", "-cropbox", "-enc", "UTF-8", engine.PathArg(d.name), "-"}})
+	out, err := d.drawPages(ctx, d.pages, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{"-q", "-cropbox", "-enc", "UTF-8", engine.PathArg(d.name), "-"}})
 	if err != nil {
 		return nil, d.damaged(err)
 	}

@@ -203,7 +203,7 @@ func (r *rasterizer) draw(ctx context.Context, pages []int) error {
 		args = append(args, "-jpeg", "-jpegopt", jpegOptions)
 	}
 	args = append(args, "-sep", "-", "-forcenum", engine.PathArg(r.name), engine.PathArg(prefix))
-	if _, err := r.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: args}); err != nil {
+	if _, err := r.drawPages(ctx, len(pages), engine.Program{Name: "pdftoppm", Args: args}); err != nil {
 		return r.damaged(err)
 	}
 	for _, page := range pages {

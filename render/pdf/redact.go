@@ -639,7 +639,7 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 // verifyArea fails where poppler reads something in an area.
 func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
 	n, dots := strconv.Itoa(a.Page), strconv.FormatFloat(pointsPerInch*r.papers[a.Page].unit, 'f', -1, 64)
-	out, err := r.work.Exec(ctx, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
+	out, err := r.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
 		"-q", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, "-r", dots, "-x", strconv.Itoa(int(math.Ceil(a.X)) + 1), "-y", strconv.Itoa(int(math.Ceil(a.Y)) + 1),
 		"-W", strconv.Itoa(max(1, int(a.Width)-3)), "-H", strconv.Itoa(max(1, int(a.Height)-3)), engine.PathArg(r.name), "-",
 	}})

@@ -23,7 +23,7 @@ type scan struct {
 // image, such as -png.
 func drawPage(ctx context.Context, d *document, name, to string, page, dpi int, kind string) error {
 	n := strconv.Itoa(page)
-	_, err := d.work.Exec(ctx, engine.Program{Name: "pdftoppm", Args: []string{
+	_, err := d.drawPages(ctx, 1, engine.Program{Name: "pdftoppm", Args: []string{
 		"-q", "-cropbox", kind, "-r", strconv.Itoa(dpi), "-f", n, "-l", n, "-singlefile", engine.PathArg(name), engine.PathArg(to),
 	}})
 	return d.damaged(err)

@@ -132,7 +132,7 @@ const maxTextBytes = 100 << 20
 //
 // Poppler's default mode puts the columns of a page one after the other; "-layout" would mix their lines.
 func extractTexts(ctx context.Context, d *document, first, last int) ([]string, error) {
-	out, err := d.work.Exec(ctx, engine.Program{
+	out, err := d.drawPages(ctx, last-first+1, engine.Program{
 		Name: "pdftotext", MaxStdout: maxTextBytes,
 		Args: []string{"-q", "-enc", "UTF-8", "-eol", "unix", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name), "-"},
 	})

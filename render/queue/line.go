@@ -2,6 +2,7 @@ package queue
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,12 +18,15 @@ const (
 
 // line is the queue's state of one account.
 type line struct {
+	trial   bool
 	busy    int
 	tickets []*ticket
 	// late is until when the account's jobs that ran into their deadlines are
 	// remembered.
 	late time.Time
 }
+
+func newLine(account string) *line { return &line{trial: strings.HasPrefix(account, trialPrefix)} }
 
 // punish remembers a job that ran into its deadline.
 func (l *line) punish(now time.Time) {

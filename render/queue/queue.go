@@ -37,6 +37,18 @@ const (
 // which find every slot and every place in the queue as if there were no guests.
 const Guests = "guests"
 
+// trialPrefix begins the names of accounts that have never paid.
+const trialPrefix = "trial "
+
+// Trial returns the name of an account that has never paid. Anyone can have any number of these. All of them together
+// never have the extra slots alone: an account that has paid finds one. Their jobs that ran into their deadlines count
+// against all of them.
+func Trial(account string) string { return trialPrefix + account }
+
+// HeavyFailure is the duration from which on a job that fails counts as one that ran into its deadline: it has cost the
+// others as much.
+const HeavyFailure = 5 * time.Second
+
 // Config holds the limits of running and waiting jobs. The zero value is valid.
 type Config struct {
 	// Slots is the number of jobs that run at once; zero means the number of cores.
@@ -81,6 +93,7 @@ func (c Config) withDefaults() Config {
 //     for an account with fewer (longest queue drop).
 //   - An account whose jobs keep running into their deadlines gets half of the slots at most, and
 //     no extra one, until this has stopped for some minutes.
+//   - Accounts that have never paid leave the last extra slot to the others, see Trial.
 //   - Guests delay no other job.
 //
 // It is safe for concurrent use.
@@ -95,6 +108,7 @@ type Queue struct {
 	lines   map[string]*line
 	turn    []*line // accounts with waiting jobs, the next one first
 	guests  *line   // is in neither of both
+	trials  line    // what accounts that have never paid have together: running jobs and late ones
 	mean    time.Duration
 }
 
@@ -184,7 +198,7 @@ func (q *Queue) enter(account string) (*line, *ticket, error) {
 	}
 	l := q.lines[account]
 	if l == nil {
-		l = &line{}
+		l = newLine(account)
 		q.lines[account] = l
 	}
 	if q.refuses(l) {
@@ -233,7 +247,7 @@ func (q *Queue) Admit(account string) error {
 	defer q.mu.Unlock()
 	l := q.lines[account]
 	if l == nil {
-		l = &line{}
+		l = newLine(account)
 	}
 	switch {
 	case q.closed:
@@ -250,12 +264,18 @@ func (q *Queue) Admit(account string) error {
 
 // mayStart reports whether an account may have another slot now.
 func (q *Queue) mayStart(l *line) bool {
-	slowed := l.slowed(q.cfg.Now()) > 0
+	now := q.cfg.Now()
+	half := max(1, q.cfg.Slots/2)
+	if l.trial && q.trials.slowed(now) > 0 && q.trials.busy >= half {
+		return false
+	}
+
+	slowed := l.slowed(now) > 0
 	switch {
 	case q.busy < q.cfg.Slots:
-		return !slowed || l.busy < max(1, q.cfg.Slots/2)
+		return !slowed || l.busy < half
 	case q.busy < q.cfg.Slots+q.cfg.Extra:
-		return !slowed && l.busy == 0
+		return !slowed && l.busy == 0 && (!l.trial || q.trials.busy < q.cfg.Slots)
 	}
 	return false
 }
@@ -335,6 +355,9 @@ func (q *Queue) dispatch() {
 		q.waiting--
 		q.busy++
 		l.busy++
+		if l.trial {
+			q.trials.busy++
+		}
 		close(t.done)
 	}
 	q.dispatchGuest()
@@ -394,9 +417,16 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 		return
 	}
 	q.busy--
+	if l.trial {
+		q.trials.busy--
+	}
 	if late {
 		l.punish(now)
 	}
+	if late && l.trial {
+		q.trials.punish(now)
+	}
+
 	took := now.Sub(start)
 	if q.mean == 0 {
 		q.mean = took

@@ -501,3 +501,88 @@ func TestFullQueueServesANewcomerAtOnce(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestTrialsLeaveASlot: accounts that have never paid use every slot, but not the last extra one, however many they are.
+// An account that has paid gets that at once.
+func TestTrialsLeaveASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 2, Extra: 1})
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+
+		got := 0
+		for i := range 5 {
+			wait := hold(q, Trial("trial"+strconv.Itoa(i)), release)
+			synctest.Wait()
+			got += len(wait)
+		}
+		if got != 2 {
+			t.Errorf("accounts that have never paid hold %d slots, want 2", got)
+		}
+
+		paid := hold(q, "paid", release)
+		synctest.Wait()
+		if len(paid) == 0 {
+			t.Error("an account that has paid waits for those that have not")
+		}
+	})
+}
+
+// TestTrialGetsTheExtraSlot: a new account that has not paid gets the extra slot beside one that has paid and uses all
+// others.
+func TestTrialGetsTheExtraSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 2, Extra: 1})
+		release := make(chan struct{})
+		defer func() { close(release); synctest.Wait() }()
+		for range 4 {
+			hold(q, "paid", release)
+		}
+		synctest.Wait()
+
+		trial := hold(q, Trial("new"), release)
+		synctest.Wait()
+		if len(trial) == 0 {
+			t.Error("a new account waits for one that uses every slot")
+		}
+	})
+}
+
+// TestTrialsAreSlowedTogether: jobs at their deadline count against all accounts that have never paid, as each may be
+// new; and not against those that have paid.
+func TestTrialsAreSlowedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Config{Slots: 4, Extra: 1})
+		for i := range 3 {
+			slot, err := q.Acquire(t.Context(), Trial("late"+strconv.Itoa(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot.Release(true)
+		}
+
+		held := func(name func(int) string) int {
+			release := make(chan struct{})
+			defer func() { close(release); synctest.Wait() }()
+			n := 0
+			for i := range 4 {
+				wait := hold(q, name(i), release)
+				synctest.Wait()
+				n += len(wait)
+			}
+			return n
+		}
+		trials := func(i int) string { return Trial("new" + strconv.Itoa(i)) }
+		if got := held(trials); got != 2 {
+			t.Errorf("they hold %d of 4 slots, want half", got)
+		}
+		if got := held(func(i int) string { return "paid" + strconv.Itoa(i) }); got != 4 {
+			t.Errorf("accounts that have paid hold %d of 4 slots", got)
+		}
+
+		time.Sleep(lateMost)
+		if got := held(trials); got != 4 {
+			t.Errorf("later they hold %d of 4 slots, want all", got)
+		}
+	})
+}
