@@ -79,13 +79,16 @@ type Made struct {
 // Warning is a difference between a document and its conversion.
 type Warning struct{ Code, Message string }
 
-// ValueRecalculated is the code of the warnings about results of formulas.
-const ValueRecalculated = "value_recalculated"
+// The codes of warnings: about results of formulas, and about letters that may be missing.
+const (
+	ValueRecalculated = "value_recalculated"
+	FontMissing       = "font_missing"
+)
 
 const inputName = "input"
 
 // convert has LibreOffice convert the input.
-func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
+func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
 	if r.office == nil {
 		return nil, errors.New("no office was started")
 	}
@@ -105,6 +108,11 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 	if err != nil {
 		return nil, err
 	}
+	if args.To == ToPDF {
+		if d.fallbacks, err = r.fallbacksFor(ctx, w, d.input, args.Source.Format); err != nil {
+			return nil, err
+		}
+	}
 	result, err := d.make(output)
 	if err != nil {
 		return nil, err
@@ -119,8 +127,8 @@ func (r *running) convert(_ context.Context, w *engine.Work, args convertArgs) (
 		if result.Pages, err = countPages(w.Path(output)); err == nil && result.Pages > args.MaxPages {
 			err = &Error{Reason: TooManyPages, Max: args.MaxPages}
 		}
-		if err == nil && r.emoji != nil {
-			err = r.emoji.drawEmoji(w.Path(output), args.Print.PDFA == 1)
+		if err == nil {
+			err = finishColour(w.Path(output), r.emojiName)
 		}
 	case ToHTML:
 		err = makeWhole(w, output)

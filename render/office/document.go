@@ -25,6 +25,7 @@ type document struct {
 	source, input string
 	text          textImport
 	formulas      officefile.Formulas
+	fallbacks     []fallback
 }
 
 // sourceDir and inputDir are the folders of a job with the two forms of a document. In both, the document has its own
@@ -102,6 +103,7 @@ func (d *document) convert(input, output string) (made Made, err error) {
 			return made, err
 		}
 	}
+	o.Fallbacks = d.fallbacks
 	a, err := d.running.ask(o)
 	if err != nil {
 		return made, err
@@ -154,6 +156,9 @@ func (a answer) warnings() (list []Warning) {
 		if c.cells.Count > 0 {
 			list = append(list, Warning{ValueRecalculated, c.text + ": " + c.cells.String()})
 		}
+	}
+	if a.Unplaced {
+		list = append(list, Warning{FontMissing, "lines with letters of several scripts or emoji may lack some of these"})
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package office
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -40,16 +39,7 @@ var halves = span{0xd83c, 0xd83e}
 
 // isPresented reports whether a character is an emoji without selectEmoji.
 func isPresented(c rune) bool {
-	_, found := slices.BinarySearchFunc(presented, c, func(s span, c rune) int {
-		switch {
-		case s.last < c:
-			return -1
-		case s.first > c:
-			return 1
-		}
-		return 0
-	})
-	return found
+	return within(presented, c)
 }
 
 // standsAlone reports whether the stand-in has a character without selectEmoji: emoji, and the parts of sequences.

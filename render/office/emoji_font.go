@@ -31,16 +31,15 @@ func findEmoji(ctx context.Context, w *engine.Work) string {
 	return file
 }
 
-// standIn is a font that LibreOffice uses as the emoji font. It chooses and shapes emoji as that font would, and
-// LibreOffice embeds it in PDFs, unlike colour fonts. Its outlines encode the glyph that they replace, and are
-// invisible.
-type standIn struct {
+// emojiFont is the emoji font as LibreOffice uses it: without the characters that are emoji only if selectEmoji
+// follows, which LibreOffice would take from it without that too.
+type emojiFont struct {
 	name   string // unguessable, so that no document asks for it
-	source string // the emoji font
+	source string // the file of the font
 }
 
 // make writes the font to a file.
-func (s standIn) make(path string) error {
+func (s emojiFont) make(path string) error {
 	source, err := os.Open(s.source)
 	if err != nil {
 		return err
@@ -54,35 +53,24 @@ func (s standIn) make(path string) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", emojiFamily, err)
 	}
-	if !loader.HasTable(opentype.MustNewTag("CBDT")) {
-		return fmt.Errorf("%s has no pictures", emojiFamily)
-	}
-	tables := map[string][]byte{}
-	for _, tag := range []string{"GDEF", "GSUB", "GPOS", "OS/2", "head", "hhea", "hmtx", "maxp"} {
-		if table, err := loader.RawTable(opentype.MustNewTag(tag)); err == nil {
-			tables[tag] = table
+
+	var tables []opentype.Table
+	for _, tag := range loader.Tables() {
+		content, err := loader.RawTable(tag)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", emojiFamily, err)
 		}
+
+		switch tag.String() {
+		case "cmap":
+			content = characters(face.Cmap)
+		case "name":
+			content = s.names()
+		}
+		padded := append(content, make([]byte, -len(content)&3)...)
+		tables = append(tables, opentype.Table{Content: padded, Tag: tag})
 	}
-	if len(tables["head"]) < 54 || len(tables["maxp"]) < 6 {
-		return fmt.Errorf("%s lacks tables", emojiFamily)
-	}
-	glyphs := binary.BigEndian.Uint16(tables["maxp"][4:])
-	if glyphs > maxGlyphs {
-		return fmt.Errorf("%s has %d glyphs", emojiFamily, glyphs)
-	}
-	binary.BigEndian.PutUint16(tables["head"][50:], 1) // The offsets in loca have four bytes.
-	// Version 1.0: the number of glyphs, two points in one contour, and one zone.
-	tables["maxp"] = pack(uint32(0x10000), glyphs, uint16(2), uint16(1), uint16(0), uint16(0), uint16(1), make([]byte, 16))
-	tables["post"] = pack(uint32(0x30000), make([]byte, 28))
-	tables["name"] = s.names()
-	tables["glyf"], tables["loca"] = outlines(glyphs)
-	tables["cmap"] = characters(face.Cmap)
-	var list []opentype.Table
-	for _, tag := range slices.Sorted(maps.Keys(tables)) {
-		padded := slices.Concat(tables[tag], make([]byte, -len(tables[tag])&3))
-		list = append(list, opentype.Table{Content: padded, Tag: opentype.MustNewTag(tag)})
-	}
-	return os.WriteFile(path, opentype.WriteTTF(list), 0o600)
+	return os.WriteFile(path, opentype.WriteTTF(tables), 0o600)
 }
 
 // characters returns the table of characters: all with selectEmoji, and by themselves only
@@ -116,7 +104,7 @@ func characters(all font.Cmap) []byte {
 }
 
 // names returns the table of names.
-func (s standIn) names() []byte {
+func (s emojiFont) names() []byte {
 	const family, style, unique, full, version, postScript = 1, 2, 3, 4, 5, 6
 	var records, texts []byte
 	for id, name := range []string{family: s.name, style: "Regular", unique: s.name, full: s.name, version: "Version 1.0", postScript: s.name} {
@@ -129,38 +117,6 @@ func (s standIn) names() []byte {
 		texts = append(texts, text...)
 	}
 	return slices.Concat(pack(uint16(0), uint16(len(records)/12), uint16(6+len(records))), records, texts)
-}
-
-// The upper corner of a glyph's outline, a line of no width, encodes its number: the upper seven bits are in y, and
-// the lower ones in x, above a thousand.
-const (
-	cornerBase = 1000
-	cornerBits = 7
-	maxGlyphs  = 1 << (2 * cornerBits)
-)
-
-// outlines returns the tables of a number of glyphs and of their offsets.
-func outlines(glyphs uint16) (glyf, loca []byte) {
-	for n := range int16(glyphs) {
-		loca = append(loca, pack(uint32(len(glyf)))...)
-		x, y := cornerBase+n&(1<<cornerBits-1), cornerBase+n>>cornerBits
-		// One contour, its box, its last point, no instructions, two points on the curve,
-		// each relative to the one before, and padding to four bytes.
-		glyf = append(glyf, pack(int16(1), int16(0), int16(0), x, y, uint16(1), uint16(0), []byte{1, 1}, int16(0), x, int16(0), y, uint16(0))...)
-	}
-	return glyf, append(loca, pack(uint32(len(glyf)))...)
-}
-
-// cornerOf returns the glyph that an outline encodes.
-func cornerOf(outline []byte) (glyph int, ok bool) {
-	if len(outline) < 10 {
-		return 0, false
-	}
-	x, y := int(binary.BigEndian.Uint16(outline[6:]))-cornerBase, int(binary.BigEndian.Uint16(outline[8:]))-cornerBase
-	if x < 0 || y < 0 || x >= 1<<cornerBits || y >= 1<<cornerBits {
-		return 0, false
-	}
-	return y<<cornerBits | x, true
 }
 
 // pack returns values as fonts store them, the highest byte first.

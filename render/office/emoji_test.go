@@ -2,7 +2,6 @@ package office
 
 import (
 	"bytes"
-	"encoding/binary"
 	"image"
 	"image/png"
 	"os"
@@ -12,11 +11,9 @@ import (
 	"testing"
 
 	"github.com/go-text/typesetting/font"
-	"github.com/go-text/typesetting/font/opentype"
 
 	"relaypdf/internal/slow"
 	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
 )
 
 // emojiSource returns the file of the emoji font.
@@ -190,12 +187,12 @@ func TestEmojiWithoutTheirFont(t *testing.T) {
 	}
 }
 
-// TestStandIn reads what was made.
-func TestStandIn(t *testing.T) {
+// TestEmojiFont reads the font that was made.
+func TestEmojiFont(t *testing.T) {
 	t.Parallel()
 	source := emojiSource(t)
 	path := filepath.Join(t.TempDir(), "made.ttf")
-	if err := (standIn{name: "Nobody", source: source}).make(path); err != nil {
+	if err := (emojiFont{name: "Nobody", source: source}).make(path); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
@@ -226,98 +223,7 @@ func TestStandIn(t *testing.T) {
 			t.Errorf("%q with the mark is %v, %v; want %v", c, glyph, ok, want)
 		}
 	}
-	glyphs, err := glyphsOf(content)
-	if err != nil || len(glyphs) < 3000 {
-		t.Fatalf("%d glyphs, %v", len(glyphs), err)
-	}
-	for i, glyph := range glyphs {
-		if glyph != i {
-			t.Fatalf("outline %d stands for %d", i, glyph)
-		}
-	}
-	for _, wrong := range []string{path + "none", path} { // The last one has no images.
-		if err := (standIn{name: "Nobody", source: wrong}).make(filepath.Join(t.TempDir(), "made.ttf")); err == nil {
-			t.Errorf("one was made of %s", wrong)
-		}
-	}
-}
-
-// TestStandInOfOthers has a font with the stand-in's name whose outlines encode no glyph.
-func TestStandInOfOthers(t *testing.T) {
-	t.Parallel()
-	s := standIn{name: "Guessed", source: emojiSource(t)}
-	program, err := os.ReadFile(otherFont(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{"another": program, "cut off": program[:300], "none": nil} {
-		u, root := pdffile.NewDocument()
-		stream, described, typeface := u.Reserve(), u.Reserve(), u.Reserve()
-		u.Set(stream, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: deflate(content)})
-		u.Set(described, pdffile.Dict{"/Type": "/FontDescriptor", "/FontName": "/A+Guessed", "/FontFile2": stream})
-		u.Set(typeface, pdffile.Dict{"/Type": "/Font", "/BaseFont": "/A+Guessed", "/FontDescriptor": described, "/Widths": []any{0}})
-		u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Typeface": typeface})
-		path := filepath.Join(t.TempDir(), "a.pdf")
-		if err := os.WriteFile(path, u.Document(root), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.drawEmoji(path, false); err == nil {
-			t.Errorf("%s: it was replaced", name)
-		}
-	}
-}
-
-// otherFont returns the file of a text font.
-func otherFont(t testing.TB) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "fc-match", "--format=%{file}", "Liberation Sans").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
-func FuzzGlyphs(f *testing.F) {
-	outline := func(x, y uint16) []byte {
-		out, _ := binary.Append(nil, binary.BigEndian, []uint16{1, 0, 0, x, y, 1})
-		return out
-	}
-	table := func(tag string, content []byte) opentype.Table {
-		return opentype.Table{Tag: opentype.MustNewTag(tag), Content: content}
-	}
-	for _, format := range []byte{0, 1} {
-		head := make([]byte, 56)
-		head[51] = format
-		f.Add(opentype.WriteTTF([]opentype.Table{
-			table("glyf", outline(1005, 1001)), table("head", head), table("loca", []byte{0, 0, 0, 0, 0, 0, 0, 12}),
-		}))
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		glyphs, err := glyphsOf(content)
-		for _, glyph := range glyphs {
-			if glyph < 0 || glyph >= maxGlyphs || err != nil {
-				t.Errorf("glyph %d, %v", glyph, err)
-			}
-		}
-	})
-}
-
-// TestEmojiPicturesOfArchives are on white, and have no half-transparent pixels.
-func TestEmojiPicturesOfArchives(t *testing.T) {
-	t.Parallel()
-	picture := image.NewNRGBA(image.Rect(3, 5, 13, 6)) // ten pixels in a row, from clear to red
-	for i := range 10 {
-		copy(picture.Pix[4*i:], []byte{255, 0, 0, byte(i * 28)})
-	}
-	colours, opacity := split(picture, true)
-	if want := []byte{0b11111000, 0}; !bytes.Equal(opacity, want) {
-		t.Errorf("what is not there is %08b, want %08b", opacity, want)
-	}
-	if want := []byte{255, 255, 255}; !bytes.HasPrefix(colours, want) || len(colours) != 30 || colours[29] != 3 {
-		t.Errorf("the colours are %v", colours)
-	}
-	colours, opacity = split(picture, false)
-	if !bytes.Equal(opacity, []byte{0, 28, 56, 84, 112, 140, 168, 196, 224, 252}) || !bytes.Equal(colours[27:], []byte{255, 0, 0}) {
-		t.Errorf("the opacity is %v, and the colours are %v", opacity, colours)
+	if err := (emojiFont{name: "Nobody", source: path + "none"}).make(filepath.Join(t.TempDir(), "made.ttf")); err == nil {
+		t.Error("one was made of nothing")
 	}
 }

@@ -23,6 +23,11 @@ import (
 //go:embed worker.py
 var workerSource string
 
+// fallbackSource is the script that LibreOffice runs to give fonts to letters.
+//
+//go:embed fallback.py
+var fallbackSource []byte
+
 // settings is LibreOffice's file of settings, which turns off everything that runs code, asks questions or uses the
 // network by itself.
 //
@@ -53,8 +58,11 @@ type running struct {
 	office  *engine.Daemon
 	worker  *engine.Daemon
 	answers *bufio.Scanner
-	orders  int      // how many the worker got
-	emoji   *standIn // nil without colour emoji
+	orders  int // how many the worker got
+
+	emojiName  string // of the font in this LibreOffice; "" without one
+	fontConfig string // the path of its font configuration
+	fallbacks  fallbackFonts
 }
 
 // order is a job as the worker takes it.
@@ -78,6 +86,8 @@ type order struct {
 	// Recalculate calculates all formulas of a spreadsheet. Formulas is the path of an officefile.Formulas.
 	Recalculate bool   `json:"recalculate,omitempty"`
 	Formulas    string `json:"formulas,omitempty"`
+	// Fallbacks are fonts for letters that the fonts of a document may lack.
+	Fallbacks []fallback `json:"fallbacks,omitempty"`
 	// Layout changes how a PDF is laid out, and FilterData how it is written.
 	Layout
 	FilterData map[string]any `json:"filterData,omitempty"`
@@ -113,6 +123,8 @@ type answer struct {
 	Kind  Kind   `json:"kind"`
 	Error string `json:"error"`
 	Text  string `json:"text"`
+	// Unplaced is whether letters are left that did not get a font of Fallbacks.
+	Unplaced bool `json:"unplaced"`
 	// Cells are cells of a spreadsheet by what became of them.
 	Cells struct {
 		// Failed have an error and no stored result, Kept an error in place of which the stored result is, and Changed a
@@ -143,9 +155,10 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	profile, temporary := filepath.Join(dir, "profile"), filepath.Join(dir, "tmp")
 	user := filepath.Join(profile, "user")
 	extensions := filepath.Join(user, "extensions")
+	placement := filepath.Join(dir, "fallback.py")
 	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
 		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
-		os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
+		os.WriteFile(placement, fallbackSource, 0o600), os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
 		r.writeFonts(ctx, w, dir))
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
@@ -168,12 +181,12 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 		Name: officeProgram,
 		Args: arguments,
 		// Its temporary files outlive a job.
-		Env: []string{"TMPDIR=" + temporary, "FONTCONFIG_FILE=" + filepath.Join(dir, "fonts.conf")},
+		Env: []string{"TMPDIR=" + temporary, "FONTCONFIG_FILE=" + r.fontConfig},
 	})
 	if err != nil {
 		return err
 	}
-	r.worker, err = w.StartDaemon(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName}})
+	r.worker, err = w.StartDaemon(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName, placement}})
 	if err != nil {
 		return err
 	}
@@ -186,24 +199,25 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	return nil
 }
 
-// writeFonts writes LibreOffice's font configuration, and makes the stand-in for emoji, without which they are
-// black.
+// writeFonts writes LibreOffice's font configuration, and makes its emoji font, without which emoji are black.
 func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) error {
 	own := filepath.Join(dir, "fonts")
 	if err := os.Mkdir(own, 0o700); err != nil {
 		return err
 	}
-	s := standIn{name: "RelayEmoji" + rand.Text(), source: findEmoji(ctx, w)}
-	if s.source != "" {
-		if err := s.make(filepath.Join(own, "emoji.ttf")); err != nil {
+	emoji := emojiFont{name: "RelayEmoji" + rand.Text(), source: findEmoji(ctx, w)}
+	if emoji.source != "" {
+		if err := emoji.make(filepath.Join(own, "emoji.ttf")); err != nil {
 			fmt.Fprintln(os.Stderr, "emoji in office documents:", err)
 		} else {
-			r.emoji = &s
+			r.emojiName = emoji.name
 		}
 	}
-	config := strings.NewReplacer("FONTS", html.EscapeString(w.Fonts()), "OWN", html.EscapeString(own), "NAME", s.name,
+
+	config := strings.NewReplacer("FONTS", html.EscapeString(w.Fonts()), "OWN", html.EscapeString(own), "NAME", emoji.name,
 		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}, halves))).Replace(fonts)
-	return os.WriteFile(filepath.Join(dir, "fonts.conf"), []byte(config), 0o600)
+	r.fontConfig = filepath.Join(dir, "fonts.conf")
+	return os.WriteFile(r.fontConfig, []byte(config), 0o600)
 }
 
 // endTogether ends this process when one of the programs has ended.

@@ -12,7 +12,7 @@ import time
 
 import uno
 import unohelper
-from com.sun.star.beans import PropertyValue
+from com.sun.star.beans import NamedValue, PropertyValue
 from com.sun.star.connection import NoConnectException
 from com.sun.star.lang import DisposedException
 from com.sun.star.style.BreakType import PAGE_BEFORE
@@ -422,6 +422,15 @@ def settle_cells(document, job):
     return cells.report()
 
 
+def place_letters(context, document, kind, fallbacks):
+    """Gives letters the fonts that have them (fallback.py). It reports whether all have
+    got theirs."""
+    loader = context.ServiceManager.createInstanceWithContext("com.sun.star.loader.Python", context)
+    factory = loader.activate("relaypdf.Placement", "", uno.systemPathToFileUrl(sys.argv[2]), None)
+    arguments = {"document": document, "kind": kind, "fallbacks": json.dumps(fallbacks)}
+    return factory.createInstanceWithContext(context).execute(tuple(map(NamedValue, *zip(*arguments.items()))))
+
+
 def store(document, job, values):
     for tries_left in reversed(range(STORE_TRIES)):
         try:
@@ -457,6 +466,8 @@ def convert(context, desktop, job):
             turn_paper(document, job["landscape"])
         if kind == "document" and job.get("changes"):
             settle_changes(context, document, job["changes"])
+        if job.get("fallbacks"):
+            answer["unplaced"] = not place_letters(context, document, kind, job["fallbacks"])
         values = {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True}
         if job.get("filterData"):
             values["FilterData"] = uno.Any("[]com.sun.star.beans.PropertyValue", properties(job["filterData"]))
