@@ -2,17 +2,14 @@ package api
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
-	"os"
 	"time"
 
 	"relaypdf/api/call"
 	"relaypdf/api/middleware"
 	"relaypdf/api/wire"
 	"relaypdf/store"
-	"relaypdf/store/durable"
 )
 
 // getHealth touches nothing: it reports that the process runs, not that it works.
@@ -73,7 +70,7 @@ func (a *API) ready(ctx context.Context, _ call.Caller, _ noInput) (readiness, e
 			ready.OK, ready.Checks["engines"] = false, "starting"
 		}
 	}
-	check("disk", durable.CheckRoom(a.store.DataDir(), os.TempDir()))
+	check("disk", a.store.CheckDisks())
 	if shared, ok := a.limiter.(sharedLimiter); ok {
 		check("limits", nil)
 		if !shared.Shared() {
@@ -86,7 +83,7 @@ func (a *API) ready(ctx context.Context, _ call.Caller, _ noInput) (readiness, e
 		defer cancel()
 		if err := files.Check(ctx); err != nil {
 			// A bucket is missing for all processes alike; a full disk is this one's alone, and others may have room.
-			ready.OK, ready.Checks["files"] = ready.OK && !errors.Is(err, durable.ErrFull), "unavailable"
+			ready.OK, ready.Checks["files"] = ready.OK && !store.NoRoom(err), "unavailable"
 			a.log.LogAttrs(ctx, slog.LevelWarn, "files cannot be reached", slog.Any("error", err))
 		}
 	}

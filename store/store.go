@@ -268,8 +268,11 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// DataDir returns the folder of this process's data.
-func (s *Store) DataDir() string { return s.dataDir }
+// CheckDisks returns an error if the disk of the data folder or of temporary files is full or gone.
+func (s *Store) CheckDisks() error { return durable.CheckRoom(s.dataDir, os.TempDir()) }
+
+// NoRoom reports whether an error means that a disk of this machine is full or gone.
+func NoRoom(err error) bool { return errors.Is(err, durable.ErrFull) }
 
 // Dialect returns SQLite or Postgres.
 func (s *Store) Dialect() string { return s.dialect }
