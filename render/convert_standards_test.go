@@ -101,8 +101,13 @@ func TestConvertStandards(t *testing.T) {
 	if strict := (*StandardError)(nil); !errors.As(err, &strict) || len(strict.Faults) != 1 {
 		t.Errorf("error %v", err)
 	}
-	if _, warnings, err := convert("a.xlsx", workbook(t), ConvertPrint{}); err != nil || len(warnings) == 0 || !strings.Contains(warnings[0], `page 1, Text "income0`) {
+	path, warnings, err := convert("a.xlsx", workbook(t), ConvertPrint{})
+	if err != nil || len(warnings) > 0 {
 		t.Errorf("spreadsheet: warnings %q, %v", warnings, err)
+	} else if structure := tool(t, "pdfinfo", "-struct-text", path); !strings.Contains(structure, "TD") || !strings.Contains(structure, "income0") {
+		t.Errorf("spreadsheet: the structure is\n%s", structure)
+	} else if broken := pdftest.VeraPDF(t, "ua1", path); len(broken) > 0 {
+		t.Errorf("spreadsheet: PDF/UA-1 is broken: %q", broken)
 	}
 	var failed *office.Error
 	if _, _, err := convert("a.png", []byte("\x89PNG\r\n\x1a\n"), ConvertPrint{}); !errors.As(err, &failed) || failed.Reason != office.Unstructured {

@@ -130,6 +130,9 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 		if err == nil {
 			err = finishColour(w.Path(output), r.emojiName)
 		}
+		if err == nil && args.Print.PDFA > 0 {
+			err = agreeOnDates(w.Path(output))
+		}
 	case ToHTML:
 		err = makeWhole(w, output)
 	}
