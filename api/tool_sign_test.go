@@ -16,6 +16,7 @@ import (
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/apitest"
+	"relaypdf/api/wire"
 	"relaypdf/internal/slow"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdf/pdftest"
@@ -387,5 +388,53 @@ func TestVerifyOnlineFlood(t *testing.T) {
 	got := s.Send(t, apitest.Request{Path: "/v1/pdf/verify", Body: `{"file":` + inline([]byte(signed)) + `,"trust":[` + string(root) + `],"online":true}`}).Refused(t, apierror.ProcessingFailed)
 	if after, held := s.Balance(t); after != before || held != 0 || !strings.Contains(got.Message, "responses that are too large") {
 		t.Errorf("%s; the wallet has %d and %d held, want %d", got.Message, after, held, before)
+	}
+}
+
+// TestBrokenSignaturesWarn changes a signed PDF in calls, steps, archives and with a test key. Results in JSON, images and
+// copies break nothing.
+func TestBrokenSignaturesWarn(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	a := newAuthority(t)
+	content := s.Send(t, apitest.Request{Path: signPath, Body: `{"file":` + inline(pdftest.Three().Write()) + `,` + newSigner(t, a, "Ada", "P-256") + `}`}).OK(t).Body
+	file := inline([]byte(content))
+	pages := inline(pdftest.Three().Write())
+	for _, test := range []struct {
+		path, more, step string
+		test, warns      bool
+	}{
+		{path: "/v1/pdf/rotate", more: `,"degrees":90`, warns: true},
+		{path: "/v1/pdf/protect", more: `,"userPassword":"u"`, warns: true},
+		{path: "/v1/pdf/split", more: `,"everyPages":1`, warns: true},
+		{path: "/v1/pdf/merge", more: `,"files":[{"file":` + pages + `},{"file":` + file + `}],"tableOfContents":true`, warns: true},
+		{path: "/v1/pdf/rotate", more: `,"degrees":90`, test: true, warns: true},
+		{path: "/v1/pdf/compress", test: true, warns: true},
+		{path: signPath, more: `,` + newSigner(t, a, "Bo", "P-256"), test: true, warns: true},
+		{path: pipelines, step: flowStep("a", "pdf.rotate", `{"file":`+file+`,"degrees":90}`) + `,` + flowStep("b", "pdf.raster", `{"step":"a"}`), warns: true},
+		{path: signPath, more: `,` + newSigner(t, a, "Bo", "P-256")},
+		{path: "/v1/pdf/raster"},
+		{path: "/v1/pdf/compare", more: `,"files":[{"file":` + pages + `},{"file":` + file + `}],"output":"pdf"`},
+		{path: "/v1/pdf/attachments", more: `,"file":` + pages + `,"action":"add","files":[{"file":` + file + `,"filename":"signed.pdf"}]`},
+	} {
+		request := apitest.Request{Path: test.path, Body: `{"response":"url","file":` + file + test.more + `}`}
+		switch {
+		case test.step != "":
+			request.Body = `{"response":"url","steps":[` + test.step + `]}`
+		case strings.Contains(test.more, `"files"`) || strings.Contains(test.more, `"file"`) && !strings.Contains(test.more, "pkcs12"):
+			request.Body = `{"response":"url"` + test.more + `}`
+		}
+		if test.test {
+			request.Header = bearerOf(newTester(t, s))
+		}
+		var found []string
+		for _, warning := range decode[wire.FileURL](t, s.Send(t, request).OK(t)).Warnings {
+			if warning.Code == "signature_broken" {
+				found = append(found, warning.Message)
+			}
+		}
+		if test.warns != (len(found) == 1) || test.warns && !strings.Contains(found[0], `"Ada" (field "Signature1")`) {
+			t.Errorf("%s with a test key %t: warnings %q", test.path, test.test, found)
+		}
 	}
 }

@@ -35,6 +35,7 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 	var late *engine.TimeoutError
 	switch {
 	case err == nil:
+		warn(ctx, result.Warnings)
 		return result, nil
 	case ctx.Err() != nil:
 		return engine.Result{}, ctx.Err()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -300,12 +301,14 @@ func (b *bulk) keep(ctx context.Context, first int, results []recordResult) erro
 	return b.put(ctx, first, io.MultiReader(readers...))
 }
 
-// keepMerged stores the documents of a chunk as one PDF.
+// keepMerged stores the documents of a chunk as one PDF. Warnings of the merge are those of its last record.
 func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult) error {
 	var parts []render.ZipEntry
-	for _, result := range results {
-		if result.body != nil {
-			parts = append(parts, render.ZipEntry{Content: result.body})
+	var last *recordResult
+	for i := range results {
+		if results[i].body != nil {
+			last = &results[i]
+			parts = append(parts, render.ZipEntry{Content: last.body})
 		}
 	}
 	switch len(parts) {
@@ -319,6 +322,7 @@ func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult
 		return err
 	}
 	defer b.Free(ctx, merged.Body)
+	last.Warnings = append(slices.Clip(last.Warnings), merged.Warnings...)
 	return b.put(ctx, first, merged.Body.Open())
 }
 
@@ -380,9 +384,10 @@ func (b *bulk) finish(ctx context.Context) error {
 		return err
 	}
 	b.files, b.spent = j.files, j.spent
+	warnings := append(result.Warnings, j.warnings...)
 	b.outcome = &Outcome{
 		CallID: b.id, ResultID: b.result, Mode: schema.Async, Charged: about.Charged, Filename: operation.Filename(b.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: result.Body, Warnings: j.warnings, try: b.try(),
+		ContentType: result.ContentType, Body: result.Body, Warnings: warnings[:min(len(warnings), shownWarnings)], try: b.try(),
 	}
 	return nil
 }

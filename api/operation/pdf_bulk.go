@@ -265,8 +265,11 @@ func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.Zip
 		for _, part := range parts {
 			inputs = append(inputs, render.MergeInput{PDFFile: render.PDFFile{Content: part.Content}})
 		}
+		ctx, engines := render.Warned(ctx)
 		made, changes, err := deps.Render.MergePDFs(ctx, inputs)
-		return changedResult("documents", made, changes, err)
+		result, err := changedResult("documents", made, changes, err)
+		result.Warnings = append(result.Warnings, warnings(engines.All())...)
+		return result, err
 	}
 	if len(failed) > 0 {
 		text, err := json.MarshalIndent(BulkReport{Errors: failed}, "", "  ")

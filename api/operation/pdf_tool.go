@@ -43,12 +43,6 @@ func signs(info schema.Info) schema.Info {
 	return info
 }
 
-// warns marks an operation whose result may differ from the request, with a warning.
-func warns(info schema.Info) schema.Info {
-	info.Warns = true
-	return info
-}
-
 // validate adds errors unless there is exactly one source, and for a password that cannot be passed to the tools.
 func (s *PDFSource) validate(faults *schema.Faults) {
 	s.check(faults, "")

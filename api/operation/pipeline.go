@@ -180,6 +180,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	}
 	f := &flow{deps: *deps, patiently: patiently, calls: call.Calls(), lastUse: map[string]int{}}
 	f.deps.Results = map[string]StepResult{}
+	ctx, f.engines = render.Warned(ctx)
 	if len(call.Steps) == 0 {
 		result, err := f.do(ctx, call)
 		if err != nil {
@@ -214,13 +215,23 @@ type flow struct {
 	deps      Deps // with the results that later steps use
 	patiently Patience
 	calls     []Step
-	lastUse   map[string]int // of a result, by the number of the step
-	warnings  []schema.Warning
-	at        string // the step
+	lastUse   map[string]int   // of a result, by the number of the step
+	warnings  []schema.Warning // of the steps and the test mark
+	at        string           // the step
+	engines   *render.Warnings
+	taken     int // of these, by results
 }
 
 func (f *flow) do(ctx context.Context, call *Call) (schema.Result, error) {
-	return f.patiently(ctx, func() (schema.Result, error) { return call.Run(ctx, &f.deps) })
+	return f.warned(f.patiently(ctx, func() (schema.Result, error) { return call.Run(ctx, &f.deps) }))
+}
+
+// warned adds the warnings of the engines to a result, except those of earlier results.
+func (f *flow) warned(result schema.Result, err error) (schema.Result, error) {
+	found := f.engines.All()
+	result.Warnings = append(slices.Clip(result.Warnings), warnings(found[f.taken:])...)
+	f.taken = len(found)
+	return result, err
 }
 
 func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result schema.Result, err error) {
@@ -265,11 +276,14 @@ func (f *flow) leave(ctx context.Context, last StepResult) (schema.Result, error
 	if !f.deps.Test || marked(last.Result) {
 		return last.Result, nil
 	}
-	result, err := f.patiently(ctx, func() (result schema.Result, err error) {
+	result, err := f.warned(f.patiently(ctx, func() (result schema.Result, err error) {
 		result = last.Result
 		result.Body, err = f.deps.mark(ctx, last.Input(), last.Result)
 		return result, err
-	})
+	}))
+	if err == nil {
+		f.warnings = append(f.warnings, result.Warnings[len(last.Warnings):]...)
+	}
 	return result, errors.Join(err, last.Body.Close())
 }
 

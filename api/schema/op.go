@@ -40,8 +40,6 @@ type Info struct {
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
-	// Warns means that results may have warnings.
-	Warns bool
 	// Signs means that the result has a signature, which operations without Signs break when they make another PDF of it.
 	Signs bool
 	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.

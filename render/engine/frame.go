@@ -53,6 +53,8 @@ type fileHeader struct {
 type answerHeader struct {
 	Err   *JobError    `json:"err,omitempty"`
 	Files []fileHeader `json:"files,omitempty"`
+	// Warnings are those of the handler.
+	Warnings []Warning `json:"warnings,omitempty"`
 	// Last means that the child ends after this answer.
 	Last bool `json:"last,omitempty"`
 }

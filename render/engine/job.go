@@ -175,6 +175,26 @@ type Result struct {
 	// Files are the outputs in the order in which the handler named them. The
 	// content of each is a *spool.File.
 	Files []File
+	// Warnings are those of the handler, which may quote the input.
+	Warnings []Warning
+}
+
+// Warning reports a difference between the result of a job and what its caller may expect.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Limits on the warnings of a job.
+const (
+	maxWarnings    = 50
+	maxWarningText = 1000 // bytes
+)
+
+// bounded returns the warning with its texts cut to their maximum length.
+func (w Warning) bounded() Warning {
+	cut := func(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxWarningText)], "") }
+	return Warning{Code: cut(w.Code), Message: cut(w.Message)}
 }
 
 // Output returns the content of the i-th output, and nil when there are fewer.

@@ -176,7 +176,7 @@ func (c *innerChild) answer(job incoming) error {
 		return errors.Join(writeMessage(c.out, answerHeader{Err: wire, Last: swept != nil}, nil), swept)
 	}
 	defer files.close()
-	if err := writeMessage(c.out, answerHeader{Files: files.headers, Last: swept != nil}, body); err != nil {
+	if err := writeMessage(c.out, answerHeader{Files: files.headers, Warnings: w.warned, Last: swept != nil}, body); err != nil {
 		return err
 	}
 	return errors.Join(files.send(c.out), swept)

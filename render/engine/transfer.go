@@ -72,6 +72,9 @@ func (c *child) converse(r *request, dir string) (Result, error) {
 		return Result{}, answer.Err
 	}
 	result := Result{Body: body}
+	for _, w := range answer.Warnings[:min(len(answer.Warnings), maxWarnings)] {
+		result.Warnings = append(result.Warnings, w.bounded())
+	}
 	for _, h := range answer.Files {
 		f := spool.New(dir, 0)
 		result.Files = append(result.Files, File{Name: h.Name, Content: f})

@@ -22,6 +22,7 @@ type Work struct {
 	child   *innerChild
 	memory  int64 // of each program
 	outputs []string
+	warned  []Warning
 }
 
 // Fonts returns the path of fontconfig's configuration.
@@ -36,6 +37,14 @@ func (w *Work) Output(name string) { w.outputs = append(w.outputs, name) }
 
 // Outputs returns the names of the results so far.
 func (w *Work) Outputs() []string { return slices.Clone(w.outputs) }
+
+// Warn adds a warning to the result of the job, unless it has the same one.
+func (w *Work) Warn(code, message string) {
+	added := Warning{Code: code, Message: message}.bounded()
+	if len(w.warned) < maxWarnings && !slices.Contains(w.warned, added) {
+		w.warned = append(w.warned, added)
+	}
+}
 
 // receiveFiles writes the files that follow a job's header into its folder. A
 // failure to write is full: the rest is read all the same, so that the child

@@ -16,10 +16,11 @@ import (
 )
 
 // Checked returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
-// are named *.pdf; unchanged files, such as attachments, have other names.
+// are named *.pdf; unchanged files, such as attachments, have other names. Broken signatures are reported.
 func Checked(handlers engine.Handlers) engine.Handlers {
 	checked := make(engine.Handlers, len(handlers))
 	for name, handler := range handlers {
+		handler = reportBroken(name, handler)
 		checked[name] = func(ctx context.Context, w *engine.Work, args json.RawMessage, body []byte) ([]byte, error) {
 			inputs, err := os.ReadDir(w.Dir)
 			if err != nil {

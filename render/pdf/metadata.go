@@ -125,7 +125,6 @@ func formatTime(at *time.Time) string {
 
 // Changes that writing metadata causes.
 const (
-	unsignedChange   = "The document is signed, and the change makes its signatures invalid."
 	untitledChange   = "The result does not claim PDF/UA, which requires a title."
 	unreadableChange = "The XMP metadata was not readable and is replaced. The result does not claim PDF/A or PDF/UA."
 )
@@ -137,9 +136,6 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 		return Changed{}, err
 	}
 	made := Changed{Changes: []string{}}
-	if s.signed() {
-		made.Changes = append(made.Changes, unsignedChange)
-	}
 	texts, _ := s.metadata()
 	info := s.newInfo(args, texts)
 	changes := s.NewUpdate()
@@ -178,12 +174,6 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 		return Changed{}, err
 	}
 	return made, doc.write(ctx, qpdfJob{})
-}
-
-// signed reports whether a document has a signature.
-func (s *structure) signed() bool {
-	flags, _ := s.Target(s.Entry(s.Catalog()["/AcroForm"])["/SigFlags"]).(float64)
-	return int(flags)&1 != 0
 }
 
 // stays reports whether a property of XMP describes the file rather than its origin: the claims of standards.

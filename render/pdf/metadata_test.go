@@ -121,11 +121,9 @@ func TestMetadataIsRemoved(t *testing.T) {
 	}
 }
 
-// TestMetadataOfOthers writes metadata of documents without XMP, with unreadable XMP, encrypted and signed.
+// TestMetadataOfOthers writes metadata of documents without XMP, with unreadable XMP, and encrypted.
 func TestMetadataOfOthers(t *testing.T) {
 	title := map[string]string{"/Title": "x"}
-	signed := three()
-	signed.Catalog = "/AcroForm << /SigFlags 3 /Fields [] >>"
 	broken := []byte(strings.Replace(string(withPacket("")), "<a:rights>", "<a:broken>", 1))
 	for name, test := range map[string]struct {
 		content  []byte
@@ -133,7 +131,6 @@ func TestMetadataOfOthers(t *testing.T) {
 		changes  []string
 	}{
 		"plain":     {three().Write(), "", []string{}},
-		"signed":    {signed.Write(), "", []string{unsignedChange}},
 		"broken":    {broken, "", []string{unreadableChange}},
 		"encrypted": {pdftest.Transform(t, withPacket(""), "--encrypt", "u", "o", "256", "--"), "u", []string{}},
 		"packed":    {pdftest.Transform(t, withPacket(""), "--object-streams=generate"), "", []string{}},

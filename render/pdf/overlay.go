@@ -211,9 +211,6 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 	if err != nil {
 		return err
 	}
-	if s.signed() {
-		made.Changes = append(made.Changes, unsignedChange)
-	}
 	catalog, changes := s.Catalog(), s.NewUpdate()
 	if layers := catalog[carriedKey]; layers != nil {
 		all := []any{layers}

@@ -91,19 +91,18 @@ type archiveInput struct {
 
 // archiveFound lists the content that the first script removed or found.
 type archiveFound struct {
-	Info       map[string]string
-	Actions    int
-	Fields     int
-	Signatures int
-	Hidden     int // hidden annotations
-	Comments   int // annotations other than links and fields
-	Undrawn    int // annotations without an appearance
-	Kinds      []string
-	Files      []string
-	Fonts      []string // that are not in the file
-	Tagged     bool
-	Layers     bool
-	Overprint  bool
+	Info      map[string]string
+	Actions   int
+	Fields    int
+	Hidden    int // hidden annotations
+	Comments  int // annotations other than links and fields
+	Undrawn   int // annotations without an appearance
+	Kinds     []string
+	Files     []string
+	Fonts     []string // that are not in the file
+	Tagged    bool
+	Layers    bool
+	Overprint bool
 }
 
 // archive makes a document PDF/A. If its pages are known to be PDF/A, they stay as they are. Otherwise Ghostscript draws
@@ -498,7 +497,6 @@ func (a *archiver) changes(encrypted bool) []string {
 		}
 	}
 	say(encrypted, "The document is no longer encrypted: anyone can open it.")
-	say(f.Signatures > 0, "Signatures are no longer valid, because the document was rewritten; their appearance remains.")
 	say(f.Fields > 0, "Form fields (%d) were flattened into their pages, with their values.", f.Fields)
 	say(f.Actions > 0, "Scripts and actions (%d) were removed.", f.Actions)
 	if a.args.Level == Archive3B {

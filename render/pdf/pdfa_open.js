@@ -2,7 +2,7 @@
 // stands behind draw.js; see archiveInput for the arguments.
 
 var root = doc.getTrailer().get("Root");
-var found = { info: {}, actions: 0, fields: 0, signatures: 0, hidden: 0, comments: 0, undrawn: 0, kinds: [], files: [], fonts: [], tagged: false, layers: false, overprint: false };
+var found = { info: {}, actions: 0, fields: 0, hidden: 0, comments: 0, undrawn: 0, kinds: [], files: [], fonts: [], tagged: false, layers: false, overprint: false };
 
 function name(o) { return o && o.isName() ? String(o).slice(1) : ""; }
 function flags(o) { var f = has(o, "F"); return f && f.isNumber() ? f.asNumber() : 0; }
@@ -38,7 +38,6 @@ function tidy(o, depth) {
 	if (name(o.get("Type")) === "ExtGState") drop(o, ["TR", "TR2", "HTP"]);
 	if (subtype === "Image") drop(o, ["Interpolate", "Alternates", "OPI"]);
 	if (subtype === "Form" && o.get("BBox")) drop(o, ["OPI", "PS", "Ref"]);
-	if (has(o, "ByteRange") && has(o, "Contents")) found.signatures++;
 	if (name(o.get("Type")) === "Font") font(o, subtype);
 	each(o, function (key) { var v = o.get(key); if (v && !v.isIndirect()) tidy(v, depth + 1); });
 }

@@ -120,7 +120,7 @@ func verify(pdf PDF, trust Trust) (*verifier, error) {
 	v.evidence.add(v.stored)
 	v.evidence.add(trust.Evidence)
 	v.known = parsed(v.evidence.Certificates)
-	fields := v.fields()
+	fields := signedFields(v.File)
 	if len(fields) > maxSignatures {
 		return nil, fail(Unreadable, "has %d signatures, more than %d", len(fields), maxSignatures)
 	}
@@ -195,23 +195,6 @@ var (
 	errNotItself  = errors.New("the signature was replaced after signing")
 )
 
-// fields returns the signed fields, and a certification that is not in a field.
-func (v *verifier) fields() (list []*field) {
-	certification := v.Entry(v.Catalog()["/Perms"])["/DocMDP"]
-	for _, f := range signatureFields(v.File) {
-		if f.entries["/V"] != nil {
-			list = append(list, f)
-		}
-		if certification != nil && f.entries["/V"] == certification {
-			certification = nil
-		}
-	}
-	if certification != nil {
-		list = append(list, &field{name: "", value: pdffile.Reference(certification), signature: v.Entry(certification)})
-	}
-	return list
-}
-
 // placeOf finds the place of a signature, and checks that nothing else is in it.
 func (d *document) placeOf(f *field) (p place, err error) {
 	contents, ok := d.Target(f.signature["/Contents"]).(string)
@@ -244,14 +227,9 @@ func (d *document) placeOf(f *field) (p place, err error) {
 // examine reads a signature, and verifies that it is of the bytes that it covers.
 func (v *verifier) examine(f *field) *examined {
 	s := &examined{field: f}
-	s.Field, s.Kind, s.Revocation = f.name, Approval, Unknown
+	s.Field, s.Kind, s.Revocation = f.name, kindOf(v.File, f.signature), Unknown
+	s.Certifies = permission(v.File, f.signature)
 	format, _ := v.Target(f.signature["/SubFilter"]).(string)
-	if format == subFilterTimestamp {
-		s.Kind = TimestampKind
-	}
-	if s.Certifies = permission(v.File, f.signature); s.Certifies != NotCertified {
-		s.Kind = Certification
-	}
 	text := func(key string) string { return pdffile.Text(v.Target(f.signature[key])) }
 	s.Name, s.Why, s.Location = text("/Name"), text("/Reason"), text("/Location")
 	if s.place, s.err = v.placeOf(f); s.err != nil {
