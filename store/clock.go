@@ -129,15 +129,15 @@ func (s *Store) CheckClock(ctx context.Context) error {
 	return r.fault()
 }
 
-// clockFault returns a *ClockError if the latest comparison found the clock of this machine wrong. A process with a
-// wrong clock takes on no work: it would take certificates and leases of others for expired.
-func (s *Store) clockFault() error {
+// clockIsWrong reports whether the latest comparison found the clock of this machine wrong. Such a process takes on no
+// work: it would take certificates and leases of others for expired.
+func (s *Store) clockIsWrong() bool {
 	if s.clock == nil {
-		return nil
+		return false
 	}
 	s.clock.mu.RLock()
 	defer s.clock.mu.RUnlock()
-	return s.clock.last.fault()
+	return s.clock.last.fault() != nil
 }
 
 // ClockOff returns the time by which the clock of this machine was ahead of the database's at the latest

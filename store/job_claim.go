@@ -73,7 +73,7 @@ const (
 // ClaimJob claims the next job, which then carries the lease. It returns ErrNotFound if no job of a known kind
 // waits, and while the clock of this machine is wrong.
 func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Job, error) {
-	if s.clockFault() != nil {
+	if s.clockIsWrong() {
 		return Job{}, fmt.Errorf("claim job: %w", ErrNotFound)
 	}
 

@@ -142,7 +142,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, c.failure(ctx, err)
 	}
-	return &session{pgxConn: conn.(*stdlib.Conn), pool: c}, nil
+	return &session{pgxConn: conn.(*stdlib.Conn), pool: c}, nil //nolint:errcheck // pgx has no other
 }
 
 // failure marks an error that may be an outage, and has the database probed: the connection was lost, or the deadline
@@ -247,7 +247,7 @@ func (s *session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 	if err != nil {
 		return nil, s.pool.repeatable(ctx, err)
 	}
-	return &prepared{stmt.(*stdlib.Stmt), s, query}, nil
+	return &prepared{stmt.(*stdlib.Stmt), s, query}, nil //nolint:errcheck // pgx has no other
 }
 
 // sessionTx is the open transaction of a session.

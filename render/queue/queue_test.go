@@ -580,7 +580,7 @@ func TestTrialsAreSlowedTogether(t *testing.T) {
 			t.Errorf("accounts that have paid hold %d of 4 slots", got)
 		}
 
-		time.Sleep(lateMost)
+		<-time.After(lateMost)
 		if got := held(trials); got != 4 {
 			t.Errorf("later they hold %d of 4 slots, want all", got)
 		}
