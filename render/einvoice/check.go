@@ -114,7 +114,7 @@ func (c *checker) finding(b *broken) Finding {
 		f.Message = b.rule.message
 	}
 
-	at, _ := b.at.Origin.(*node) //nolint:errcheck // the root of the tree has none
+	at, _ := b.at.Origin.(*node) // The root of the tree has none.
 	f.XMLPath = nodePath(b.at)
 	switch {
 	case strings.HasPrefix(about.place, "@"):
@@ -408,8 +408,6 @@ func orNew[T any](v *T) *T {
 	}
 	return v
 }
-
-func blank[T ~string](s T) bool { return strings.TrimSpace(string(s)) == "" }
 
 func (i *Invoice) seller() *Party { return orNew(i.Seller) }
 func (i *Invoice) buyer() *Party  { return orNew(i.Buyer) }

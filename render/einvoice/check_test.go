@@ -431,11 +431,3 @@ func TestDatesAndAccountsAreChecked(t *testing.T) {
 		}
 	}
 }
-
-func rulesOf(findings []Finding) (ids []string) {
-	for _, f := range findings {
-		ids = append(ids, f.Rule)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}

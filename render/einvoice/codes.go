@@ -26,9 +26,6 @@ var codes = sync.OnceValue(func() map[string]map[string]bool {
 	return lists
 })
 
-// in reports whether a code is in a list. A missing code is not wrong.
-func in(list, code string) bool { return code == "" || codes()[list][code] }
-
 // attachmentTypes are the MIME types that attachments can have.
 var attachmentTypes = []string{
 	"application/pdf", "image/png", "image/jpeg", "text/csv",

@@ -63,7 +63,6 @@ var arithmetic = apd.Context{Precision: 100, MaxExponent: 1000, MinExponent: -10
 
 var (
 	zero    = Decimal{}
-	one     = Decimal{value: *apd.New(1, 0)}
 	percent = Decimal{value: *apd.New(1, -2)}
 )
 
@@ -106,9 +105,6 @@ func (d Decimal) plain() string {
 	return reduced.Text('f')
 }
 
-// decimals is the number of digits after the point.
-func (d Decimal) decimals() int { return int(max(0, -d.value.Exponent)) }
-
 // or returns an optional number, or 0 where there is none.
 func or0(d *Decimal) Decimal {
 	if d == nil {
@@ -116,6 +112,3 @@ func or0(d *Decimal) Decimal {
 	}
 	return *d
 }
-
-// near reports whether two numbers differ by less than 1, which is what EN 16931's own check of some sums allows.
-func near(a, b Decimal) bool { return a.minus(b).abs().cmp(one) < 0 }

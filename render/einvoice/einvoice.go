@@ -58,6 +58,3 @@ func (p Profile) level() int {
 	}
 	return max(0, slices.Index(Profiles(), p))
 }
-
-// hasLines reports whether a profile has invoice lines, and with them all rules of EN 16931.
-func (p Profile) hasLines() bool { return p.level() >= Basic.level() }

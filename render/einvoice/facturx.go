@@ -215,7 +215,7 @@ func (e *elementRule) matches(tree *xpath.Document, n *xpath.Node) bool {
 
 // count checks the number of elements below one.
 func (c *checker) count(n *xpath.Node, child *elementRule, rule countRule, count int) {
-	message := ""
+	var message string
 	switch {
 	case rule.operator == '=' && count != rule.number:
 		message = "exactly "
@@ -229,7 +229,7 @@ func (c *checker) count(n *xpath.Node, child *elementRule, rule countRule, count
 	if len(c.findings) < maxFindings {
 		c.findings = append(c.findings, Finding{
 			Rule: rule.id, Severity: Error, Message: fmt.Sprintf("The element %s must occur %s%d times here; it occurs %d times.", child.label, message, rule.number, count),
-			XMLPath: nodePath(n) + "/" + child.label, JSONPath: c.document.missing(n.Origin.(*node), child.name), //nolint:forcetypeassert // each node of the tree is one of ours
+			XMLPath: nodePath(n) + "/" + child.label, JSONPath: c.document.missing(n.Origin.(*node), child.name), //nolint:errcheck // each node of the tree is one of ours
 		})
 	}
 }

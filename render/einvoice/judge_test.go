@@ -364,7 +364,7 @@ func sheetsOf(text []byte, embedded bool) []string {
 // officialSheets are the files of the judges by name. Those of XRechnung are compiled from Schematron.
 func officialSheets(t *testing.T, checkouts, folder string) map[string]string {
 	t.Helper()
-	en, mustang := filepath.Join(checkouts, "eInvoicing-EN16931"), filepath.Join(checkouts, "mustangproject/validator/src/main/resources")
+	en, mustang := filepath.Join(checkouts, "eInvoicing-EN16931"), checkouts+"/mustangproject/validator/src/main/resources"
 	sheets := map[string]string{
 		"cii": en + "/cii/xslt/EN16931-CII-validation.xslt", "ubl": en + "/ubl/xslt/EN16931-UBL-validation.xslt",
 		"xsd-cii":     en + "/cii/schema/D16B SCRDM (Subset)/uncoupled clm/CII/uncefact/data/standard/CrossIndustryInvoice_100pD16B.xsd",
@@ -376,7 +376,7 @@ func officialSheets(t *testing.T, checkouts, folder string) map[string]string {
 		sheets["xsd-"+string(profile)] = mustang + "/schema/ZF_250/" + name + "/FACTUR-X_" + strings.ReplaceAll(name, "-", "") + ".xsd"
 	}
 	for _, syntax := range []string{"cii", "ubl"} {
-		source := filepath.Join(checkouts, "xrechnung-schematron/src/validation/schematron", syntax, "XRechnung-"+strings.ToUpper(syntax)+"-validation.sch")
+		source := checkouts + "/xrechnung-schematron/src/validation/schematron/" + syntax + "/XRechnung-" + strings.ToUpper(syntax) + "-validation.sch"
 		sheets["xrechnung-"+syntax] = filepath.Join(folder, "xrechnung-"+syntax+".xslt")
 		if err := os.WriteFile(sheets["xrechnung-"+syntax], schematronSheet(t, source), 0o600); err != nil {
 			t.Fatal(err)

@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// mutant is a document in which one thing is changed.
-type mutant struct {
-	name     string
-	document []byte
-}
-
 // element positions of a document: the bytes from the start to the end of an element, and those of its text.
 type span struct {
 	start, end         int

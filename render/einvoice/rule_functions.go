@@ -53,7 +53,7 @@ var ruleFunctions = map[string]xpath.Function{
 		_, after, _ := strings.Cut(value, ".")
 		return []xpath.Item{new(big.Rat).SetInt64(int64(len([]rune(after))))}, err
 	},
-	"iban":  onText(func(text string) bool { return validIBAN(text) }),
+	"iban":  onText(validIBAN),
 	"phone": onText(func(text string) bool { return len(digits.FindAllString(text, 3)) == 3 }),
 	"email": onText(emailPattern.MatchString),
 	// unique reports whether all values differ.
@@ -136,7 +136,7 @@ func groups(args [][]xpath.Item) ([]xpath.Item, error) {
 	var lines []line
 	sums := map[string]float64{}
 	for _, item := range args[0] {
-		n, _ := item.(*xpath.Node) //nolint:errcheck // lines are elements
+		n, _ := item.(*xpath.Node) // Lines are elements.
 		l := line{}
 		about, amount := n.Child("AssociatedDocumentLineDocument"), n.Child("SpecifiedLineTradeSettlement").Child("SpecifiedTradeSettlementLineMonetarySummation").Child("LineTotalAmount")
 		l.id, l.parent, l.kind = about.Child("LineID").Trimmed(), about.Child("ParentLineID").Trimmed(), about.Child("LineStatusReasonCode").Trimmed()

@@ -60,7 +60,7 @@ var ruleSets sync.Map
 func ruleSetOf(names ...string) *ruleSet {
 	key := strings.Join(names, "+")
 	if set, ok := ruleSets.Load(key); ok {
-		return set.(*ruleSet) //nolint:forcetypeassert // only sets are stored
+		return set.(*ruleSet) //nolint:errcheck // only sets are stored
 	}
 	set := &ruleSet{library: &xpath.Library{Functions: ruleFunctions, Variables: map[string]*xpath.Expression{}}}
 	for name, text := range ruleConstants {

@@ -130,7 +130,7 @@ func (s *schema) arrange(n *node, kind string) {
 }
 
 // structure checks an element and all below it by the schema.
-func (s *schema) structure(n *node, kind, at string) (findings []Finding) {
+func (s *schema) structure(n *node, kind, at string) (findings []Finding) { //nolint:gocyclo // one rule of a schema after the other
 	about := n
 	report := func(path, message, expected string) {
 		findings = append(findings, Finding{Rule: Structure, Severity: Error, Message: message, XMLPath: path, Expected: expected, at: about})

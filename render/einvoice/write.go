@@ -70,7 +70,7 @@ func (d *Document) trim() {
 	unused := map[*node]bool{}
 	var visit func(n *xpath.Node, rule *elementRule)
 	visit = func(n *xpath.Node, rule *elementRule) {
-		at, _ := n.Origin.(*node) //nolint:errcheck // each node of the tree is one of ours
+		at, _ := n.Origin.(*node) // Each node of the tree is one of ours.
 		at.attrs = slices.DeleteFunc(at.attrs, func(a attr) bool {
 			return slices.ContainsFunc(rule.attributes, func(r attributeRule) bool { return r.name == a.name && !r.required })
 		})
@@ -80,7 +80,7 @@ func (d *Document) trim() {
 					continue
 				}
 				if child.unused {
-					unused[m.Origin.(*node)] = true //nolint:forcetypeassert // as above
+					unused[m.Origin.(*node)] = true //nolint:errcheck // as above
 					continue
 				}
 				visit(m, child)

@@ -197,11 +197,11 @@ func (e *loopExpr) eval(c *context) []Item {
 // from evaluates the loop from one of its variables on.
 func (e *loopExpr) from(c *context, variable int) (all []Item) {
 	if variable == len(e.names) {
-		if value := e.body.eval(c); e.kind == "for" {
+		value := e.body.eval(c)
+		if e.kind == "for" {
 			return value
-		} else {
-			return boolean(truth(value))
 		}
+		return boolean(truth(value))
 	}
 	for _, item := range e.in[variable].eval(c) {
 		value := e.from(c.bind(e.names[variable], []Item{item}), variable+1)
@@ -283,12 +283,12 @@ func (s *step) eval(c *context) []Item {
 
 // fromAttribute is eval at an attribute, which has an element and a value only.
 func (s *step) fromAttribute(c *context, a Attribute) []Item {
-	switch {
-	case s.axis == axisParent:
+	switch s.axis {
+	case axisParent:
 		return s.filtered(c, []Item{a.Of})
-	case s.axis == axisSelf:
+	case axisSelf:
 		return s.filtered(c, []Item{a})
-	case s.axis == axisAncestor:
+	case axisAncestor:
 		return s.filtered(c, append([]Item{a.Of}, s.select1(c, a.Of)...))
 	}
 	return nil
@@ -309,7 +309,7 @@ func (s *step) is(n *Node) bool {
 }
 
 // select1 returns the nodes of the axis from one node, the nearest first.
-func (s *step) select1(c *context, n *Node) (found []Item) {
+func (s *step) select1(c *context, n *Node) (found []Item) { //nolint:gocyclo // a case for each axis
 	add := func(nodes ...*Node) {
 		c.visit(len(nodes))
 		for _, m := range nodes {
@@ -391,13 +391,8 @@ func (s *step) filtered(c *context, items []Item) []Item {
 		for i, item := range items {
 			inner := c.at(item, i+1, len(items))
 			value := p.of.eval(inner)
-			holds := false
-			if position, ok := positionOf(value); ok {
-				holds = position == i+1
-			} else {
-				holds = truth(value)
-			}
-			if holds {
+			position, isNumber := positionOf(value)
+			if isNumber && position == i+1 || !isNumber && truth(value) {
 				kept = append(kept, item)
 			}
 		}

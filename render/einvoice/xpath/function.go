@@ -137,7 +137,7 @@ func onNumber(decimal func(*big.Rat) *big.Rat, double func(float64) float64) fun
 		if d, exact := v.(*big.Rat); exact {
 			return []Item{decimal(d)}
 		}
-		return []Item{double(v.(float64))} //nolint:forcetypeassert // number returns one of the two
+		return []Item{double(v.(float64))} //nolint:errcheck // number returns one of the two
 	}
 }
 
@@ -216,7 +216,7 @@ var patterns sync.Map
 // pattern returns a compiled regular expression. Expressions are part of the rules, not of documents.
 func pattern(text string) *regexp.Regexp {
 	if compiled, ok := patterns.Load(text); ok {
-		return compiled.(*regexp.Regexp) //nolint:forcetypeassert // only expressions are stored
+		return compiled.(*regexp.Regexp) //nolint:errcheck // only expressions are stored
 	}
 	compiled, err := regexp.Compile(text)
 	if err != nil {

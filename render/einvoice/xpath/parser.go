@@ -16,7 +16,7 @@ type token struct {
 var symbols = []string{"//", "::", "..", "!=", "<=", ">=", ":="}
 
 // scan divides an expression into tokens.
-func scan(text string) (tokens []token) {
+func scan(text string) (tokens []token) { //nolint:gocyclo // a case for each kind of token
 	for {
 		text = strings.TrimLeft(text, " \t\r\n")
 		if text == "" {
