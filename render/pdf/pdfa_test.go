@@ -52,7 +52,7 @@ func TestArchivedIsChecked(t *testing.T) {
 // TestArchiveRealDocuments makes PDF/A of each level of documents from the wild: veraPDF accepts them, their pages look
 // as they did, and readers find the characters that they found, or the document is refused in words. The flag
 // -documents=0 takes all documents.
-func TestArchiveRealDocuments(t *testing.T) {
+func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for its documents.
 	slow.Test(t)
 	t.Parallel()
 	var made sync.Map // levels, by path

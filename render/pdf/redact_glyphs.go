@@ -354,7 +354,7 @@ type lineReader struct {
 }
 
 // code adds the letters of a code.
-func (l *lineReader) code(number int, c shownCode) {
+func (l *lineReader) code(number int, c shownCode) { //nolint:gocyclo // MuPDF's rules, in its order
 	const smallGap, largeGap, lineHeight = 0.15, 0.8, 0.8 // of a letter's size
 	q := c.quad()
 	startX, startY, endX, endY := c.x, c.y, c.x+c.advance*c.matrix[0], c.y+c.advance*c.matrix[1]

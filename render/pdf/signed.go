@@ -130,7 +130,7 @@ func readSignatures(ctx context.Context, doc *document, content []byte) (fields 
 		return nil, valid
 	}
 	copied.name, copied.password = repaired, ""
-	defer os.Remove(doc.work.Path(repaired))
+	defer func() { _ = os.Remove(doc.work.Path(repaired)) }()
 	if f, err = copied.readSelf(); err != nil {
 		return nil, valid
 	}
