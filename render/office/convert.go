@@ -51,7 +51,8 @@ type Results struct {
 
 // filterData returns the options of LibreOffice's export filters.
 func (p Print) filterData() map[string]any {
-	data := map[string]any{"ExportNotes": p.Comments, "UseTaggedPDF": p.Tagged}
+	// As form fields, values of content controls lose the letters that the standard fonts of PDF lack.
+	data := map[string]any{"ExportNotes": p.Comments, "UseTaggedPDF": p.Tagged, "ExportFormFields": false}
 	if p.Quality > 0 {
 		data["UseLosslessCompression"], data["Quality"] = false, p.Quality
 	}

@@ -132,3 +132,30 @@ func textOf(t testing.TB, content []byte) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// TestValuesOfContentControls has letters that form fields of a PDF would lose.
+func TestValuesOfContentControls(t *testing.T) {
+	t.Parallel()
+	const long = "This value is so long that it needs more than one line of the page, and no letter of it may be lost."
+	control := func(kind, value string) string {
+		return `<w:p><w:sdt><w:sdtPr>` + kind + `</w:sdtPr><w:sdtContent><w:r><w:t>` + value + `</w:t></w:r></w:sdtContent></w:sdt></w:p>`
+	}
+	values := []string{"東京", "Žofie", "Вторая", "2. Januar 2024", "Japan", long}
+	body := control(`<w:text/>`, values[0]) + control(`<w:richText/>`, values[1]) + control(`<w:text w:multiLine="1"/>`, values[2]) +
+		control(`<w:date><w:dateFormat w:val="d. MMMM yyyy"/></w:date>`, values[3]) +
+		control(`<w:dropDownList><w:listItem w:displayText="Japan" w:value="JP"/></w:dropDownList>`, values[4]) + control(`<w:text/>`, values[5])
+
+	made, err := convert(t, pool, docx(t, body, ""), "form.docx", "", ToPDF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(textOf(t, made)), " ")
+	for _, value := range values {
+		if !strings.Contains(text, value) {
+			t.Errorf("%q is missing in %q", value, text)
+		}
+	}
+	if bytes.Contains(made, []byte("/Widget")) {
+		t.Error("the PDF has form fields")
+	}
+}

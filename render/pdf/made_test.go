@@ -162,12 +162,14 @@ func TestOfficeForm(t *testing.T) {
 	lookAtPages(t, form, 1)
 }
 
-// officePDF makes a PDF of a document with LibreOffice.
+// officePDF makes a PDF of a document with LibreOffice. Its form fields can be filled in.
 func officePDF(t *testing.T, document string) []byte {
 	t.Helper()
+	const filter = `pdf:writer_pdf_Export:{"ExportFormFields":{"type":"boolean","value":"true"}}`
 	dir := t.TempDir()
+
 	if out, err := exec.CommandContext(t.Context(), "soffice", "-env:UserInstallation=file://"+filepath.Join(dir, "profile"),
-		"--headless", "--convert-to", "pdf", "--outdir", dir, document).CombinedOutput(); err != nil {
+		"--headless", "--convert-to", filter, "--outdir", dir, document).CombinedOutput(); err != nil {
 		t.Fatalf("soffice: %v\n%s", err, out)
 	}
 	name := strings.TrimSuffix(filepath.Base(document), filepath.Ext(document)) + ".pdf"
