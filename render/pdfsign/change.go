@@ -41,7 +41,9 @@ func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
 		case ChangeOther:
 			return Invalid, "The document was changed after the signature: " + c.Text + "."
 		case ChangeForm, ChangeSignature, ChangeMetadata:
-			least = FormFilling
+			if c != dates {
+				least = FormFilling
+			}
 		case ChangeAnnotation:
 			least = Annotations
 		}
@@ -84,7 +86,7 @@ func (v *verifier) changes(s *examined) []Change {
 func (d *differ) addedSignature(signatures []*examined, ref string) {
 	i := slices.IndexFunc(signatures, func(s *examined) bool { return s.field.ref == ref })
 	if i < 0 {
-		d.other("a field was added without a signature")
+		d.addedField(ref)
 		return
 	}
 	switch s := signatures[i]; {
@@ -96,6 +98,20 @@ func (d *differ) addedSignature(signatures []*examined, ref string) {
 		d.add(ChangeTimestamp, fmt.Sprintf("timestamp %q", s.Field))
 	default:
 		d.add(ChangeSignature, fmt.Sprintf("signature %q", s.Field))
+	}
+}
+
+// addedField explains a field for a signature to come, which shows nothing until then.
+func (d *differ) addedField(ref string) {
+	entries := d.new.Dict(ref)
+	name := pdffile.Text(d.new.Target(entries["/T"]))
+	switch {
+	case entries["/V"] != nil:
+		d.other("a field was added without a signature")
+	case entries["/AP"] != nil || entries["/MK"] != nil:
+		d.add(ChangeAnnotation, fmt.Sprintf("the visible field %q for a signature", name))
+	default:
+		d.add(ChangeSignature, fmt.Sprintf("the field %q for a signature", name))
 	}
 }
 
@@ -158,9 +174,7 @@ func (d *differ) document() {
 	}
 	d.form(was["/AcroForm"], is["/AcroForm"])
 	d.pages(was["/Pages"], is["/Pages"], 0)
-	if a, b := d.old.Trailer("/Info"), d.new.Trailer("/Info"); !d.same(a, b, "/Info", 0) {
-		d.add(ChangeMetadata, "metadata")
-	}
+	d.information()
 	for _, key := range keys(was, is) {
 		switch key {
 		case "/AcroForm", "/Pages", "/Extensions", "/Version":
@@ -169,9 +183,7 @@ func (d *differ) document() {
 				d.add(ChangeEvidence, "validation data")
 			}
 		case "/Metadata":
-			if !d.same(was[key], is[key], key, 0) {
-				d.add(ChangeMetadata, "metadata")
-			}
+			d.xmp(was[key], is[key])
 		case "/StructTreeRoot":
 			if was[key] == nil || !d.grown(was[key], is[key], "", 0) {
 				d.other("the structure of the document")
@@ -323,66 +335,6 @@ func (d *differ) sameEntries(ref any) bool {
 		return d.same(ref, ref, "/Annots", 0)
 	}
 	return is != nil && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, 0) })
-}
-
-// form compares the forms.
-func (d *differ) form(a, b any) {
-	was, is := d.old.Entry(a), d.new.Entry(b)
-	before, _ := d.old.Target(was["/Fields"]).([]any)
-	after, _ := d.new.Target(is["/Fields"]).([]any)
-	d.names(before, "", 0)
-	for _, item := range before {
-		if !slices.Contains(after, item) {
-			d.other("a field was removed")
-			continue
-		}
-		d.field(pdffile.Reference(item), false, 0)
-	}
-	d.addedFields(before, after)
-	for _, key := range keys(was, is) {
-		switch key {
-		case "/Fields", "/SigFlags":
-		case "/DR":
-			d.open = true
-			if was[key] != nil && !d.grown(was[key], is[key], inList, 0) {
-				d.other("the resources of the form")
-			}
-			d.open = false
-			if d.new.Target(is["/NeedAppearances"]) == true && !d.same(was[key], is[key], key, 0) {
-				d.add(ChangeForm, "the resources of the form")
-			}
-		case "/NeedAppearances":
-			if !d.same(was[key], is[key], key, 0) {
-				d.add(ChangeForm, "the appearances of the form")
-			}
-		default:
-			if !d.same(was[key], is[key], key, 0) && (a != nil || key != "/DA") {
-				d.other("the entry " + key[1:] + " of the form")
-			}
-		}
-	}
-}
-
-// addedFields explains the fields that a form has since: signed ones, in new objects.
-func (d *differ) addedFields(before, after []any) {
-	for _, item := range after {
-		if slices.Contains(before, item) {
-			continue
-		}
-		ref := pdffile.Reference(item)
-		if entries := d.new.Dict(ref); ref == "" || d.kept[ref] != 0 || d.new.Target(entries["/FT"]) != "/Sig" || entries["/V"] == nil || entries["/Kids"] != nil {
-			d.other("a field was added")
-			continue
-		} else if entries["/A"] != nil || entries["/AA"] != nil || entries["/Parent"] != nil {
-			d.other("a field with an action or a parent was added")
-			continue
-		}
-		if value, _, err := d.old.Object(ref); value != nil || err != nil {
-			d.other("a field replaces another object")
-			continue
-		}
-		d.signed[ref] = true
-	}
 }
 
 // names notes the names of fields and their widgets.

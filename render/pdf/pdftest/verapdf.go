@@ -46,20 +46,8 @@ func Preflight(t testing.TB, files ...string) map[string][]string {
 // runJava runs a program that prints "file TAB rule" for each rule that a file breaks.
 func runJava(t testing.TB, path []string, name string, program []byte, files []string) map[string][]string {
 	t.Helper()
-	source := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(source, program, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"-cp", strings.Join(path, ":"), source}, files...)
-	cmd := exec.CommandContext(t.Context(), "java", args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, stderr.String())
-	}
 	broken := map[string][]string{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(java(t, path, name, program, files...)) {
 		file, rule, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if !found {
 			t.Fatalf("%s printed %q", name, line)
@@ -67,4 +55,21 @@ func runJava(t testing.TB, path []string, name string, program []byte, files []s
 		broken[file] = append(broken[file], rule)
 	}
 	return broken
+}
+
+// java runs a program and returns its output.
+func java(t testing.TB, path []string, name string, program []byte, args ...string) string {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(source, program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "java", append([]string{"-cp", strings.Join(path, ":"), source}, args...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, stderr.String())
+	}
+	return string(out)
 }
