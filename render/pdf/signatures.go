@@ -63,7 +63,7 @@ type Signature struct {
 
 // SignatureChange is a change after a signature.
 type SignatureChange struct {
-	Type string `json:"type" jsonschema:"required,enum=signature,enum=timestamp,enum=validation-data,enum=metadata,enum=form-filling,enum=annotation,enum=other" jsonschema_description:"Kind of the change."`
+	Type string `json:"type" jsonschema:"required,enum=signature,enum=timestamp,enum=validation-data,enum=metadata,enum=form-filling,enum=annotation,enum=covered-content,enum=other" jsonschema_description:"Kind of the change. covered-content: the box of a later signature covers text, fields or a large part of a page."`
 	Text string `json:"text" jsonschema:"required" jsonschema_description:"Changed part of the PDF."`
 }
 
@@ -82,7 +82,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 	if err != nil {
 		return Verified{}, err
 	}
-	trust := pdfsign.Trust{At: args.At}
+	trust := pdfsign.Trust{At: args.At, Words: versionWords(ctx, w, args.Input.Password)}
 	if trust.Roots, err = roots(w, args.Roots, args.Trust); err != nil {
 		return Verified{}, err
 	}
@@ -112,6 +112,35 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 	}
 	v.Verdict = severity[worst]
 	return Verified{Verification: v}, nil
+}
+
+// versionWords returns a function that reads the words of a page of a version of a document.
+func versionWords(ctx context.Context, w *engine.Work, password string) func(version []byte, page int) ([]pdfsign.Word, error) {
+	versions := map[int]*comparedFile{} // by their number of bytes
+	return func(version []byte, page int) (list []pdfsign.Word, err error) {
+		f := versions[len(version)]
+		if f == nil {
+			name := fmt.Sprintf("version-%d.pdf", len(version))
+			if err := os.WriteFile(w.Path(name), version, 0o600); err != nil {
+				return nil, fmt.Errorf("version: %w", err)
+			}
+			doc, err := open(ctx, w, 0, Input{Name: name, Password: password})
+			if err != nil {
+				return nil, err
+			}
+			if _, err := decrypt(ctx, doc); err != nil {
+				return nil, err
+			}
+			f = &comparedFile{document: doc}
+			versions[len(version)] = f
+		}
+
+		words, err := f.words(ctx, page, nil)
+		for _, word := range words {
+			list = append(list, pdfsign.NewWord(word.text, word.area.X, word.area.Y, word.area.Width, word.area.Height))
+		}
+		return list, err
+	}
 }
 
 // readPDF reads a document whose bytes are not repaired first, and finds the key of its encryption.

@@ -147,6 +147,57 @@ func TestVerify(t *testing.T) {
 	fails(t, NoCertificate, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
 }
 
+// signAgain adds the signature of a signer to a document.
+func signAgain(t testing.TB, content []byte, password string, signer *pdfsign.Signer, box *pdfsign.Visible) []byte {
+	t.Helper()
+	args := signArgs(t, signer)
+	args.Input.Password, args.Options.Visible = password, box
+	wanted := unmarshal[Wanted](t, result(t, SignJob, args, content))
+	cms, err := signer.Sign(wanted.Wants[0].Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
+	return make1(t, SignJob, args, content, cms)
+}
+
+// TestCoveredText: a later signature whose box hides text of the page is named.
+func TestCoveredText(t *testing.T) {
+	t.Parallel()
+	signer := newSigner(t)
+	plain := pdftest.Source{Pages: []string{"pay 100 EUR", "next"}}
+	turned, cropped := plain, plain
+	turned.Page = func(int) string { return "/Rotate 90" }
+	cropped.Page = func(int) string { return "/CropBox [20 100 300 400]" }
+	const all = `text of page 1: "pay 100 EUR"`
+	for name, c := range map[string]struct {
+		content  []byte
+		password string
+		box      pdfsign.Visible
+		want     string
+	}{
+		"a text":               {plain.Write(), "", pdfsign.Visible{Page: 1, X: 30, Y: 70, Width: 220, Height: 40}, all},
+		"an amount":            {plain.Write(), "", pdfsign.Visible{Page: 1, X: 90, Y: 70, Width: 40, Height: 40}, `text of page 1: "100"`},
+		"a text on its side":   {turned.Write(), "", pdfsign.Visible{Page: 1, X: 290, Y: 30, Width: 40, Height: 220}, all},
+		"a text within a crop": {cropped.Write(), "", pdfsign.Visible{Page: 1, X: 10, Y: 70, Width: 220, Height: 40}, all},
+		"an encrypted text":    {pdftest.Transform(t, plain.Write(), "--encrypt", "user", "owner", "256", "--"), "user", pdfsign.Visible{Page: 1, X: 30, Y: 70, Width: 220, Height: 40}, all},
+		"another page":         {plain.Write(), "", pdfsign.Visible{Page: 2, X: 30, Y: 70, Width: 220, Height: 40}, `text of page 2: "next"`},
+		"no text":              {plain.Write(), "", pdfsign.Visible{Page: 1, X: 30, Y: 170, Width: 220, Height: 40}, ""},
+	} {
+		made := signAgain(t, signAgain(t, c.content, c.password, signer, nil), c.password, signer, &c.box)
+		got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: Input{Name: inputName(0), Password: c.password}, Trust: []string{pemOf(signer.Chain[0])}}, made))
+		text, want := "", "valid"
+		for _, change := range got.Signatures[0].Changes {
+			if change.Type == string(pdfsign.ChangeCover) {
+				text, want = change.Text, "unknown"
+			}
+		}
+		if _, part, _ := strings.Cut(text, `the box of the signature "Signature2" by "Ada" covers `); part != c.want || got.Verdict != want {
+			t.Errorf("%s: %s %q, want %q: %+v", name, got.Verdict, text, c.want, got)
+		}
+	}
+}
+
 // TestHostileSignatures: no hostile document stops the verification.
 func TestHostileSignatures(t *testing.T) {
 	t.Parallel()

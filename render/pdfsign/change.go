@@ -28,6 +28,7 @@ const (
 	ChangeMetadata   ChangeKind = "metadata"
 	ChangeForm       ChangeKind = "form-filling"
 	ChangeAnnotation ChangeKind = "annotation"
+	ChangeCover      ChangeKind = "covered-content" // by the box of a later signature
 	ChangeOther      ChangeKind = "other"
 )
 
@@ -50,6 +51,8 @@ func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
 		switch {
 		case allowed != NotCertified && allowed < least:
 			return Invalid, "The document was changed after its certification, which forbids this: " + c.Text + "."
+		case c.Kind == ChangeCover && allowed != Annotations && verdict == Valid:
+			verdict, reason = Undecided, "A later signature covers what was signed: "+c.Text+"."
 		case allowed == NotCertified && (c.Kind == ChangeForm || c.Kind == ChangeAnnotation):
 			verdict, reason = Undecided, "The document was changed after the signature, which does not state whether this is allowed: "+c.Text+"."
 		}
@@ -65,7 +68,7 @@ func (v *verifier) changes(s *examined) []Change {
 	if s.WholeDocument {
 		return nil
 	}
-	d := &differ{old: s.signed, new: v.File, memo: map[[2]string]bool{}, kept: map[string]keeping{}, elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature)}
+	d := &differ{old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, kept: map[string]keeping{}, elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature)}
 	now, then := d.new.Tables(), d.old.Tables()
 	switch {
 	case len(now) <= len(then) || !slices.Equal(now[len(now)-len(then):], then) || slices.Min(now[:len(now)-len(then)]) < s.end,
@@ -77,19 +80,19 @@ func (v *verifier) changes(s *examined) []Change {
 		d.document()
 	}
 	for _, ref := range slices.Sorted(maps.Keys(d.signed)) {
-		d.addedSignature(v.signatures, ref)
+		v.addedSignature(d, ref)
 	}
 	return d.found
 }
 
 // addedSignature explains a field that has been signed since. A timestamp shows nothing: anybody can add one.
-func (d *differ) addedSignature(signatures []*examined, ref string) {
-	i := slices.IndexFunc(signatures, func(s *examined) bool { return s.field.ref == ref })
+func (v *verifier) addedSignature(d *differ, ref string) {
+	i := slices.IndexFunc(v.signatures, func(s *examined) bool { return s.field.ref == ref })
 	if i < 0 {
 		d.addedField(ref)
 		return
 	}
-	switch s := signatures[i]; {
+	switch s := v.signatures[i]; {
 	case !s.Intact:
 		d.other(fmt.Sprintf("the field %q was added without a valid signature", s.Field))
 	case s.Kind == TimestampKind && visible(d.new, s.field.entries):
@@ -98,6 +101,9 @@ func (d *differ) addedSignature(signatures []*examined, ref string) {
 		d.add(ChangeTimestamp, fmt.Sprintf("timestamp %q", s.Field))
 	default:
 		d.add(ChangeSignature, fmt.Sprintf("signature %q", s.Field))
+		for _, part := range v.covered(d, s) {
+			d.add(ChangeCover, fmt.Sprintf("the box of the signature %q by %q covers %s", s.Field, signerName(s.contents), part))
+		}
 	}
 }
 
@@ -141,6 +147,7 @@ const (
 // except for what the changes of forms and annotations explain.
 type differ struct {
 	old, new *pdffile.File
+	end      int                // of the earlier document
 	memo     map[[2]string]bool // results of same, by references
 	trail    [][2]string        // of memo, that are true
 	kept     map[string]keeping // dictionaries with rules of their own

@@ -76,6 +76,8 @@ type Trust struct {
 	At time.Time
 	// Evidence is in addition to that in the document.
 	Evidence Evidence
+	// Words returns the words of a page, from 1, of a version of the document; nil if they do not count.
+	Words func(version []byte, page int) ([]Word, error)
 }
 
 // Verify reports on all signatures of a document, in the order of the bytes that they cover. The error is Encrypted or
@@ -116,7 +118,7 @@ func verify(pdf PDF, trust Trust) (*verifier, error) {
 	if trust.At.IsZero() {
 		trust.At = time.Now()
 	}
-	v := &verifier{document: d, trust: trust, stored: evidenceIn(d.File)}
+	v := &verifier{document: d, trust: trust, stored: evidenceIn(d.File), readWords: trust.Words, words: map[int][]Word{}}
 	v.evidence.add(v.stored)
 	v.evidence.add(trust.Evidence)
 	v.known = parsed(v.evidence.Certificates)
@@ -161,6 +163,9 @@ type verifier struct {
 	known      []*x509.Certificate // of the evidence
 	signatures []*examined
 	unproven   [][]*x509.Certificate // trusted chains whose state is unknown
+
+	readWords func(version []byte, page int) ([]Word, error)
+	words     map[int][]Word // by page
 }
 
 // examined is a signature on the way to its report.
